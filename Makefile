@@ -1,0 +1,64 @@
+# Every target works in a fresh clone: the first one called makes the virtual environment.
+VENV ?= .venv
+PYTEST_ARGS ?=
+# The tests whose compiled kernels also run as plain Python, for `make coverage`.
+KERNEL_TESTS ?= tests/cpu_fallback
+
+SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+PYTHON = $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c '$(SUPPORTED)' 2>/dev/null && echo $$python && break; done)
+BIN = $(VENV)/bin
+INSTALLED = $(VENV)/.gpu-encode-installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo format lint types test doctest coverage build ci clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(INSTALLED)  ## make the virtual environment and install the checkout in it, editable
+
+$(INSTALLED): pyproject.toml
+	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gpu-encode needs Python 3.11, 3.12 or 3.13" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	@touch $@
+
+demo: $(INSTALLED)  ## the main job on rows that it makes: before and after, and a leak check of the schemes
+	$(BIN)/gpu-encode demo
+
+format: $(INSTALLED)  ## rewrite the code in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lint: $(INSTALLED)  ## style and format, nothing is rewritten
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)  ## mypy --strict on both packages
+	$(BIN)/mypy
+
+test: $(INSTALLED)  ## the whole suite; PYTEST_ARGS='-n 2 -k ordered' to narrow or spread it
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+doctest: $(INSTALLED)  ## every example in a docstring
+	$(BIN)/python -m pytest --doctest-modules gpu_encode cpu_fallback
+
+# Coverage cannot see into compiled kernels, so their own tests run a second time as Python (NumPy then warns where
+# a kernel wraps around 2^64 on purpose), and both runs count.
+coverage: $(INSTALLED)  ## line coverage of both packages, kernels included, at least 95 %
+	$(BIN)/coverage erase
+	$(BIN)/python -m pytest --cov --cov-report= --cov-fail-under=0 $(PYTEST_ARGS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --cov --cov-append --cov-report= --cov-fail-under=0 \
+		-W 'ignore:overflow encountered:RuntimeWarning' $(KERNEL_TESTS)
+	$(BIN)/coverage report
+
+build: $(INSTALLED)  ## a wheel, built in isolation, in dist/
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+ci:  ## what continuous integration runs, in an environment of its own
+	.ci/run
+
+clean:  ## remove what the tools left behind, the virtual environment excepted
+	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find gpu_encode cpu_fallback tests -name __pycache__ -type d -prune -exec rm -rf {} +
