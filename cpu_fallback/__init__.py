@@ -1,0 +1,22 @@
+"""The operations on a CPU in NumPy: the definition that every other backend must equal bit for bit."""
+
+from cpu_fallback.categories import combine, factorize, lookup
+from cpu_fallback.folds import fold_numbers, places_of, rows_at
+from cpu_fallback.gather import gather
+from cpu_fallback.leave_one_out import leave_one_out
+from cpu_fallback.ordered import ordered
+from cpu_fallback.sums import accumulate, extents
+
+__all__ = [
+    "accumulate",
+    "combine",
+    "extents",
+    "factorize",
+    "fold_numbers",
+    "gather",
+    "leave_one_out",
+    "lookup",
+    "ordered",
+    "places_of",
+    "rows_at",
+]

@@ -1,0 +1,45 @@
+"""Values to codes: dictionaries of numbers, look-up in a dictionary, joint keys."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Array
+
+# A direct index may be this much larger than the rows that use it.
+DENSE_RANGE = 4
+
+
+def factorize(values: "Array", /) -> "tuple[NDArray[np.int32], Array]":
+    """Codes of numbers without null, and their sorted distinct values."""
+    if not len(values):
+        return np.zeros(0, np.int32), values[:0]
+    if values.dtype.kind in "iu" and (lowest := smallest_of_dense(values)) is not None:
+        # In 64 bits: the range of a narrow type does not fit that type, and that of any wide type wraps around to itself.
+        offset = values.astype(np.int64) - lowest.astype(np.int64)
+        present = np.zeros(int(offset.max()) + 1, bool)
+        present[offset] = True
+        return (np.cumsum(present, dtype=np.int32) - 1)[offset], (np.flatnonzero(present) + lowest.astype(np.int64)).astype(values.dtype)
+    categories, codes = np.unique(values, return_inverse=True)
+    return codes.astype(np.int32), categories
+
+
+def smallest_of_dense(values: "Array") -> np.generic | None:
+    """Give the smallest value where the range is small enough to index directly."""
+    lowest, highest = values.min(), values.max()
+    return lowest if int(highest) - int(lowest) < DENSE_RANGE * len(values) + 1024 else None
+
+
+def lookup(values: "Array", categories: "Array", /) -> NDArray[np.int32]:
+    """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
+    if not len(categories):
+        return np.full(len(values), -2, np.int32)
+    place = np.minimum(np.searchsorted(categories, values), len(categories) - 1)
+    return np.where(categories[place] == values, place, -2).astype(np.int32)
+
+
+def combine(left: "Array", right: "Array", n_right: int, /) -> NDArray[np.int64]:
+    """Joint key of two columns of codes that are not negative: exact while n_left * n_right < 2**63."""
+    return left.astype(np.int64) * n_right + right

@@ -1,0 +1,106 @@
+"""Exact counts and sums per (category, fold, class) cell."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.digits import bit_range, signed_digits
+from cpu_fallback.folds import fold_numbers
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Array, Folds, Layout, Rows, Window
+
+# Digits are below 2**32, so this many of them add up exactly in float64, in which bincount works.
+BLOCK = 1 << 20
+
+
+def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:
+    """Binary places that weight * target**power touches in any row, for each power; ordered by power."""
+    ranges = []
+    for power in powers:
+        factors = factors_of(target, weight, power)
+        blocks = range(0, len(factors[0]), BLOCK)
+        parts = [bit_range([factor[start : start + BLOCK] for factor in factors]) for start in blocks]
+        touched = [part for part in parts if part != (0, 0)]
+        ranges.append((min(low for low, _ in touched), max(high for _, high in touched)) if touched else (0, 0))
+    return ranges
+
+
+def factors_of(target: "Array | None", weight: "Array | None", power: int) -> "list[Array]":
+    """Arrays whose product weight * target**power is summed; none stands for one."""
+    return ([] if weight is None else [weight]) + ([] if target is None else [target] * power)
+
+
+def row_digits(rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
+    """What each row adds to its cell: (rows, layout.width) digits."""
+    out = np.zeros((len(rows.codes), layout.width), np.int64)
+    for window, power, columns in layout.measures():
+        factors = factors_of(rows.target, rows.weight, power)
+        if window.whole:
+            out[:, columns.start] = whole_product(factors, len(out))
+        elif factors:
+            place_digits(out[:, columns], factors, window)
+    return out
+
+
+def whole_product(factors: "list[Array]", n_rows: int) -> NDArray[np.int64]:
+    """Multiply integers that are known to fit 64 bits; no factor at all counts one."""
+    product = np.ones(n_rows, np.int64)
+    for factor in factors:
+        product *= factor.astype(np.int64)
+    return product
+
+
+def place_digits(out: NDArray[np.int64], factors: "list[Array]", window: "Window") -> None:
+    """Write the digits of each product at its positions of the window."""
+    digits, base = signed_digits(factors)
+    rows = np.arange(len(out))
+    for offset, digit in enumerate(digits):
+        # Outside the window all digits are zero: it was made as wide as the data need.
+        column = np.clip(base + (offset - window.low), 0, window.width - 1)
+        np.add.at(out, (rows, column), digit)
+
+
+def slots(
+    rows: "Rows", n_folds: int, n_classes: int, folds: NDArray[np.int32] | None, n_categories: int
+) -> NDArray[np.int64]:
+    """Cell of each row: category-major, then fold, then class; negative codes count from the end of the table."""
+    cell = rows.codes.astype(np.int64)
+    cell[cell < 0] += n_categories + 2
+    cell *= n_folds
+    if folds is not None:
+        cell += folds
+    cell *= n_classes
+    if rows.classes is not None:
+        cell += rows.classes
+    return cell
+
+
+def fold_array(folds: "Folds", start: int, stop: int) -> NDArray[np.int32] | None:
+    """Fold numbers of a block of rows, whatever way they were given."""
+    if folds is None:
+        return None
+    return folds[start:stop] if isinstance(folds, np.ndarray) else fold_numbers(folds, start, stop)
+
+
+def accumulate(
+    rows: "Rows", n_categories: int, folds: "Folds", n_folds: int, n_classes: int, layout: "Layout", /
+) -> NDArray[np.int64]:
+    """Add every row to its cell; gives (n_categories + 2, n_folds, n_classes, layout.width) digits."""
+    n_cells = (n_categories + 2) * n_folds * n_classes
+    cells = np.zeros((layout.width, n_cells), np.int64)
+    for start in range(0, len(rows.codes), BLOCK):
+        block = rows.block(start, min(start + BLOCK, len(rows.codes)))
+        cell = slots(block, n_folds, n_classes, fold_array(folds, start, start + len(block.codes)), n_categories)
+        added = row_digits(block, layout)
+        for column in range(layout.width):
+            cells[column] += exact_bincount(cell, added[:, column], n_cells)
+    return np.ascontiguousarray(cells.T).reshape(n_categories + 2, n_folds, n_classes, layout.width)
+
+
+def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
+    """Integer bincount with weights: two float64 bincounts of halves, each exact."""
+    low = np.bincount(cell, values & 0xFFFFFFFF, n_cells).astype(np.int64)
+    high = values >> 32
+    return low + (np.bincount(cell, high, n_cells).astype(np.int64) << 32) if high.any() else low

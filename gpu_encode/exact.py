@@ -1,0 +1,295 @@
+"""Exact sums in tables: addition, multiplication, and rounding once at the end.
+
+A `Limbs` is an array of integers times a common power of 2**32, held as signed int64 digits.  Nothing is lost by
+adding, subtracting or multiplying; only `rounded` and `pair` leave the integers.  The grid is absolute, so the result
+does not depend on how wide the window happened to be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.digits import bit_length, carried, digit_products, signed_digits
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MASK = np.int64(0xFFFFFFFF)
+SAFE = np.int64(1) << np.int64(53)
+LOWEST_EXPONENT = -1074
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Numbers fraction * 2**exponent, so that squares of huge and tiny targets neither overflow nor vanish."""
+
+    fraction: Floats
+    exponent: Integers
+
+    def over(self, divisor: Floats) -> "Scaled":
+        """Quotient by plain numbers."""
+        return Scaled(self.fraction / divisor, self.exponent)
+
+    def times(self, factor: Floats) -> "Scaled":
+        """Product with plain numbers."""
+        return Scaled(self.fraction * factor, self.exponent)
+
+    def plus(self, other: "Scaled") -> "Scaled":
+        """Sum, rounded once."""
+        fraction, exponent = np.frexp(self.fraction)
+        other_fraction, other_exponent = np.frexp(other.fraction)
+        exponent = np.where(fraction == 0, -(1 << 40), exponent + self.exponent)
+        other_exponent = np.where(other_fraction == 0, -(1 << 40), other_exponent + other.exponent)
+        top = np.maximum(exponent, other_exponent)
+        return Scaled(
+            shifted(fraction, exponent - top) + shifted(other_fraction, other_exponent - top),
+            np.where(top < -(1 << 39), 0, top),
+        )
+
+    def ratio(self, other: "Scaled") -> Floats:
+        """Quotient as a plain number: 0 for 0/x, inf for x/0, NaN for 0/0."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return shifted(self.fraction / other.fraction, self.exponent - other.exponent)
+
+    def where(self, condition: NDArray[np.bool_]) -> "Scaled":
+        """Keep the numbers where `condition` holds, zero elsewhere."""
+        return Scaled(np.where(condition, self.fraction, 0.0), self.exponent)
+
+
+def shifted(values: Floats, exponent: Integers) -> Floats:
+    """Values * 2**exponent, for any exponent."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(values, np.clip(exponent, -5000, 5000).astype(np.int32))
+
+
+@dataclass(frozen=True)
+class Limbs:
+    """Exact numbers: sum over i of digits[..., i] * 2**(32 * (low + i)).
+
+    Parameters
+    ----------
+    digits : int64 array (..., width)
+        Signed digits, not necessarily carried.
+    low : int
+        Grid position of the first digit.
+    """
+
+    digits: Integers
+    low: int = 0
+
+    @classmethod
+    def of_integers(cls, values: Integers) -> "Limbs":
+        """Exact numbers from int64."""
+        return cls(values[..., None])
+
+    @classmethod
+    def sum_of(cls, *factors: Floats, where: NDArray[np.bool_]) -> "Limbs":
+        """Exact sum over the first axis of the product of the factors, of the entries where `where` holds."""
+        shape = factors[0].shape
+        digits, base = signed_digits([np.ascontiguousarray(factor).reshape(-1) for factor in factors])
+        used = where.reshape(-1)
+        live = [used & (digit != 0) for digit in digits]
+        touched = (
+            [(base[mask] + i).min() for i, mask in enumerate(live) if mask.any()],
+            [(base[mask] + i).max() for i, mask in enumerate(live) if mask.any()],
+        )
+        low, high = (int(min(touched[0])), int(max(touched[1]))) if touched[0] else (0, 0)
+        out = np.zeros((*shape[1:], high - low + 1), np.int64)
+        for i, (digit, mask) in enumerate(zip(digits, live, strict=True)):
+            for position in range(low, high + 1) if mask.any() else ():
+                here = np.where(mask & (base + i == position), digit, 0).reshape(shape)
+                out[..., position - low] += here.sum(axis=0)
+        return cls(out, low)
+
+    @classmethod
+    def of_floats(cls, values: Floats) -> "Limbs":
+        """Exact numbers from finite floats."""
+        return cls.sum_of(values[None], where=np.ones((1, *values.shape), bool))
+
+    def _aligned(self, other: "Limbs") -> tuple[Integers, Integers, int]:
+        low = min(self.low, other.low)
+        top = max(self.low + self.digits.shape[-1], other.low + other.digits.shape[-1])
+        return widened(self, low, top - low), widened(other, low, top - low), low
+
+    def __add__(self, other: "Limbs") -> "Limbs":
+        left, right, low = self._aligned(other)
+        return Limbs(left + right, low)
+
+    def __sub__(self, other: "Limbs") -> "Limbs":
+        left, right, low = self._aligned(other)
+        return Limbs(left - right, low)
+
+    def __mul__(self, other: "Limbs") -> "Limbs":
+        small = self._small(), other._small()
+        if small[0] is not None and small[1] is not None and peak(small[0]) * peak(small[1]) < 1 << 62:
+            return Limbs.of_integers(small[0] * small[1])
+        sign, left = self.magnitude()
+        other_sign, right = other.magnitude()
+        shape = np.broadcast_shapes(left.shape[:-1], right.shape[:-1])
+        columns = carried(digit_products(columns_of(left, shape), columns_of(right, shape)))
+        product = np.stack([column.view(np.int64) for column in columns], axis=-1)
+        return Limbs(product * (sign * other_sign)[..., None], self.low + other.low)
+
+    def _small(self) -> Integers | None:
+        """Plain integers, where one column at position 0 holds them."""
+        return self.digits[..., 0] if self.low == 0 and self.digits.shape[-1] == 1 else None
+
+    def canonical(self) -> "Limbs":
+        """Give the one form of these numbers: digits in [0, 2**32) but for a signed top, no zero columns at the ends."""
+        digits = carry_through(self.digits)
+        low = self.low
+        while digits.shape[-1] > 1 and not digits[..., 0].any():
+            digits, low = digits[..., 1:], low + 1
+        while digits.shape[-1] > 1 and not digits[..., -1].any():
+            digits = digits[..., :-1]
+        return Limbs(digits, low if digits.any() else 0)
+
+    def magnitude(self) -> tuple[Integers, Integers]:
+        """Sign (-1 or 1) and carried, non-negative digits."""
+        digits = carry_through(self.digits)
+        sign = np.where(digits[..., -1] < 0, np.int64(-1), np.int64(1))
+        return sign, carry_through(digits * sign[..., None]) if (sign < 0).any() else digits
+
+    def is_zero(self) -> NDArray[np.bool_]:
+        """Say which numbers are exactly zero."""
+        return np.logical_not(carry_through(self.digits).any(axis=-1))
+
+    def pair(self) -> tuple[Floats, Floats, Integers]:
+        """Give (hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded, lo the rest."""
+        small = self._small()
+        if small is not None and peak(small) < SAFE:
+            return small.astype(np.float64), np.zeros(small.shape), np.zeros(small.shape, np.int64)
+        sign, digits = self.magnitude()
+        return split(digits, sign, self.low)
+
+    def scaled(self) -> Scaled:
+        """Correctly rounded to 53 bits, with the exponent apart."""
+        high, _, exponent = self.pair()
+        return Scaled(high, exponent)
+
+    def rounded(self) -> Floats:
+        """Correctly rounded float64; inf where too large."""
+        high, low, exponent = self.pair()
+        plain = shifted(high, exponent)
+        tiny = (np.abs(plain) < 2.0**-1021) & (high != 0)
+        if tiny.any():
+            # A subnormal result has fewer bits: round the two halves at its last bit, with the rest deciding ties.
+            plain = np.where(tiny, round_subnormal(high, low, exponent), plain)
+        return plain
+
+
+def peak(values: Integers) -> int:
+    """Largest magnitude, 0 for nothing."""
+    return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
+
+
+def columns_of(digits: Integers, shape: tuple[int, ...]) -> list[NDArray[np.uint64]]:
+    """Digits as a list of unsigned columns of the given shape."""
+    return [
+        np.broadcast_to(np.ascontiguousarray(digits[..., i]).view(np.uint64), shape) for i in range(digits.shape[-1])
+    ]
+
+
+def widened(number: Limbs, low: int, width: int) -> Integers:
+    """Digits in a wider window."""
+    if number.low == low and number.digits.shape[-1] == width:
+        return number.digits
+    out = np.zeros((*number.digits.shape[:-1], width), np.int64)
+    start = number.low - low
+    out[..., start : start + number.digits.shape[-1]] = number.digits
+    return out
+
+
+def carry_through(digits: Integers) -> Integers:
+    """Carry, with one column more on top, which alone has a sign."""
+    out = np.empty((*digits.shape[:-1], digits.shape[-1] + 1), np.int64)
+    carry = np.zeros(digits.shape[:-1], np.int64)
+    for i in range(digits.shape[-1]):
+        # The two halves are added apart: a whole int64 may leave no room for a carry.
+        low = (digits[..., i] & MASK) + carry
+        out[..., i] = low & MASK
+        carry = (digits[..., i] >> 32) + (low >> 32)
+    out[..., -1] = carry
+    return out
+
+
+def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, Integers]:
+    """Round carried, non-negative digits to (hi, lo, exponent)."""
+    padded = np.concatenate([np.zeros((*digits.shape[:-1], 4), np.int64), digits], axis=-1)
+    top = np.zeros(digits.shape[:-1], np.int64)
+    bottom = np.full(digits.shape[:-1], digits.shape[-1], np.int64)
+    for i in range(digits.shape[-1]):
+        filled = digits[..., i] != 0
+        top = np.where(filled, i, top)
+        bottom = np.where(filled & (bottom == digits.shape[-1]), i, bottom)
+    window = [
+        np.take_along_axis(padded, (top + 4 - back)[..., None], axis=-1)[..., 0].view(np.uint64) for back in range(5)
+    ]
+    length = bit_length(window[0]).astype(np.uint64)
+    head = (window[0] << (np.uint64(64) - length)) | (window[1] << (np.uint64(32) - length)) | (window[2] >> length)
+    # A zero number has length 0, where the first shift by 64 means nothing; its window is zero all the same.
+    head = np.where(length == 0, np.uint64(0), head)
+    tail = window[2] & ((np.uint64(1) << length) - np.uint64(1))
+    sticky = (tail != 0) | (window[3] != 0) | (window[4] != 0) | (bottom < top - 4)
+    mantissa, rest = head >> np.uint64(11), (head & np.uint64(0x7FF)).astype(np.int64)
+    up = (rest > 1024) | ((rest == 1024) & (sticky | (mantissa & np.uint64(1) != 0)))
+    size = length.astype(np.int32)
+    high = np.ldexp((mantissa + up).astype(np.float64), size - 53)
+    rest = (rest - np.where(up, 2048, 0)) * (np.int64(1) << length.astype(np.int64)) + tail.astype(np.int64)
+    deep = (window[3] << np.uint64(32)) | window[4]
+    lower = np.ldexp(rest.astype(np.float64), -64) + np.ldexp(deep.astype(np.float64), -128)
+    signs = sign.astype(np.float64)
+    return signs * high, signs * lower, 32 * (top + low)
+
+
+def round_subnormal(high: Floats, low: Floats, exponent: Integers) -> Floats:
+    """Round (high + low) * 2**exponent to a multiple of 2**-1074, ties to even, with one rounding in all."""
+    units = shifted(high, exponent - LOWEST_EXPONENT)
+    whole = np.floor(units)
+    part = units - whole
+    above = (part > 0.5) | ((part == 0.5) & ((low > 0) | ((low == 0) & (np.fmod(whole, 2.0) != 0))))
+    return shifted(whole + above, np.full(whole.shape, LOWEST_EXPONENT))
+
+
+def quotient(total: Limbs, count: Limbs) -> Floats:
+    """Mean total / count, such that equal addends give exactly themselves; NaN where count is zero.
+
+    With (hi, lo) and (nh, nl) the two sums as double pairs: q = hi / nh, and q + ((hi - q * nh) + (lo - q * nl)) / nh.
+    """
+    high, low, exponent = total.pair()
+    count_high, count_low, count_exponent = count.pair()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = high / count_high
+        rest = residual(high, first, count_high) + (low - first * count_low)
+        return shifted(first + rest / count_high, exponent - count_exponent)
+
+
+def residual(high: Floats, first: Floats, divisor: Floats) -> Floats:
+    """High - first * divisor, exactly, without a fused multiply-add (Dekker 1971)."""
+    product = first * divisor
+    first_top, divisor_top = halved(first), halved(divisor)
+    first_rest, divisor_rest = first - first_top, divisor - divisor_top
+    error = first_rest * divisor_rest - (
+        ((product - first_top * divisor_top) - first_rest * divisor_top) - first_top * divisor_rest
+    )
+    return (high - product) - error
+
+
+def halved(values: Floats) -> Floats:
+    """Upper 26 bits of each number (Veltkamp's splitting)."""
+    wide = values * 134217729.0
+    return wide - (wide - values)
+
+
+def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
+    """N * Q - S**2 in integers, rounded once: the sum of squared deviations, times N."""
+    return (count * square - total * total).scaled()
+
+
+def stacked(parts: Sequence[Limbs], axis: int) -> Limbs:
+    """Join along an axis of the numbers."""
+    low = min(part.low for part in parts)
+    top = max(part.low + part.digits.shape[-1] for part in parts)
+    return Limbs(np.concatenate([widened(part, low, top - low) for part in parts], axis=axis), low)

@@ -1,0 +1,187 @@
+"""The seam: what a backend must do, what crosses the border, and which backend a call runs on.
+
+A backend is a module: `cpu_fallback` (NumPy, the definition) and `cpu_fallback.compiled` (numba, threaded) each *are*
+an `Ops`.  Rows cross as int32 codes (-1 missing, -2 unknown); sums cross as int64 digits, so every backend gives the
+same bits in any order of addition.  Tables per category have two rows more than categories, unknown and missing last,
+so that a negative code counts from the end.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_encode.rows import FoldPattern, Permutation
+
+Array = NDArray[Any]
+Folds = FoldPattern | Array | None
+
+# From this many rows on the compiled, threaded backend is faster than NumPy even where it must first be loaded from
+# its cache on disk (about 0.3 s); below, NumPy answers without a pause.
+COMPILED_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Window:
+    """Digit positions [low, low + width) of base 2**32 that a sum is kept at.
+
+    `whole` says that one int64 holds the entire sum (position 0), without digits.
+    """
+
+    low: int = 0
+    width: int = 1
+    whole: bool = True
+
+
+def digit_window(extent: tuple[int, int]) -> Window:
+    """Digit positions of sums of numbers that touch binary places [low, high), with one to spare for carries."""
+    low, high = extent
+    return Window(low // 32, max((high - 1) // 32 - low // 32 + 1, 1) + 1, False)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns of a cell: the digits of the summed weight, then of weight * target, then of weight * target**2."""
+
+    count: Window = field(default_factory=Window)
+    total: Window | None = None
+    square: Window | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of int64 columns of a cell."""
+        return sum(window.width for window, _, _ in self.measures())
+
+    def measures(self) -> list[tuple[Window, int, slice]]:
+        """Window, power of the target and columns of each sum kept."""
+        found, start = [], 0
+        for power, window in enumerate((self.count, self.total, self.square)):
+            if window is not None:
+                found.append((window, power, slice(start, start + window.width)))
+                start += window.width
+        return found
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is known of each row: category code, class number or target, weight.
+
+    Parameters
+    ----------
+    codes : int32 array
+    classes : int32 array, optional
+        Class number of a classification target.
+    target : float64 or int64 array, optional
+        Target of a regression.
+    weight : float64 or int64 array, optional
+    """
+
+    codes: Array
+    classes: Array | None = None
+    target: Array | None = None
+    weight: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def block(self, start: int, stop: int) -> "Rows":
+        """Rows [start, stop), without a copy."""
+        return self.pick(slice(start, stop))
+
+    def pick(self, chosen: "slice | Array") -> "Rows":
+        """Rows at the given places, in their order."""
+        parts = (self.codes, self.classes, self.target, self.weight)
+        return Rows(*(None if part is None else part[chosen] for part in parts))  # type: ignore[arg-type]
+
+    def with_codes(self, codes: Array) -> "Rows":
+        """Give the same rows under another key."""
+        return Rows(codes, self.classes, self.target, self.weight)
+
+
+@dataclass
+class Carry:
+    """State between chunks of an ordered pass: sums so far, and for ties the sums at the tie each category saw last."""
+
+    sums: Array
+    at_tie: Array
+    last_tie: Array
+
+    @classmethod
+    def empty(cls, n_categories: int, n_classes: int, width: int, ties: bool) -> "Carry":
+        """State before the first row."""
+        shape = (n_categories + 2, n_classes, width)
+        return cls(
+            np.zeros(shape, np.int64),
+            np.zeros(shape if ties else (0, 0, 0), np.int64),
+            np.full(n_categories + 2, -1, np.int64),
+        )
+
+
+class Ops(Protocol):
+    """What a backend must do.  Positional arguments; inputs are never written but for `carry` and `out`."""
+
+    def factorize(self, values: Array, /) -> tuple[Array, Array]:
+        """Codes (int32) of numbers without null, and their sorted distinct values."""
+
+    def lookup(self, values: Array, categories: Array, /) -> Array:
+        """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
+
+    def combine(self, left: Array, right: Array, n_right: int, /) -> Array:
+        """Joint int64 key of two columns of codes that are not negative, exact while n_left * n_right < 2**63."""
+
+    def fold_numbers(self, pattern: FoldPattern, start: int, stop: int, /) -> Array:
+        """Fold number (int32) of each row in [start, stop)."""
+
+    def places_of(self, permutation: Permutation, start: int, stop: int, /) -> Array:
+        """Place in the order of each row in [start, stop)."""
+
+    def rows_at(self, permutation: Permutation, start: int, stop: int, /) -> Array:
+        """Row at each place in [start, stop) of the order."""
+
+    def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
+        """Binary places [low, high) that weight * target**power touches in any row, for each power; (0, 0) if all are zero."""
+
+    def accumulate(
+        self, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, layout: Layout, /
+    ) -> Array:
+        """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
+
+    def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
+        """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs), which may have any strides."""
+
+    def leave_one_out(self, cells: Array, rows: Rows, layout: Layout, /) -> Array:
+        """Digits of each row's category less the row: (rows, n_classes, layout.width)."""
+
+    def ordered(self, rows: Rows, ties: Array | None, layout: Layout, carry: Carry, /) -> Array:
+        """Digits of each row's category before the row, in the order given; `carry` is brought up to date."""
+
+
+_forced: list[str] = []
+
+
+def resolve(n_rows: int) -> Ops:
+    """Give the CPU backend for a call on `n_rows` rows: NumPy for few, compiled and threaded for many."""
+    name = _forced[-1] if _forced else ("compiled" if n_rows >= COMPILED_ROWS else "numpy")
+    return cast(Ops, import_module({"numpy": "cpu_fallback", "compiled": "cpu_fallback.compiled"}[name]))
+
+
+@contextmanager
+def use_backend(name: str) -> Iterator[None]:
+    """Run every call inside the block on one backend, "numpy" or "compiled", whatever the size.
+
+    Examples
+    --------
+    >>> from gpu_encode.ops import resolve, use_backend
+    >>> with use_backend("numpy"):
+    ...     resolve(10_000_000).__name__
+    'cpu_fallback'
+    """
+    _forced.append(name)
+    try:
+        yield
+    finally:
+        _forced.pop()
