@@ -1,0 +1,146 @@
+"""One column of any library, as a NumPy array, an Arrow array or a dictionary with codes, without copies."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_encode.ops import Array
+
+# What pyarrow has no kernel or no import for, or would take for something else.
+_POLARS_BY_VALUE = ("Int128", "UInt128", "Object")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Rows of one column as its library holds them.
+
+    Parameters
+    ----------
+    data : ndarray, pyarrow.Array or pyarrow.ChunkedArray
+        The rows; the entries of the dictionary if there are codes.
+    nulls : bool array, optional
+        Rows that are null whatever `data` holds there.
+    codes : int32 array, optional
+        Entry of each row, -1 for null.
+    """
+
+    data: Any
+    nulls: Array | None = None
+    codes: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.data if self.codes is None else self.codes)
+
+
+def from_numpy(array: Any) -> Column:
+    """Column of a one-dimensional NumPy array, masked or not."""
+    if isinstance(array, np.ma.MaskedArray):
+        masked = np.ma.getmaskarray(array)
+        return Column(np.asarray(array.data), masked if masked.any() else None)
+    # NumPy's variable-width strings are objects to everyone else.
+    return Column(array.astype(object) if array.dtype.kind == "T" else array)
+
+
+def from_arrow(array: Any) -> Column:
+    """Column of an Arrow array, chunked or not; a dictionary is taken apart."""
+    if isinstance(array.type, pa.BaseExtensionType) and not array.type.extension_name.startswith("pandas."):
+        array = array.cast(array.type.storage_type)
+    if pa.types.is_run_end_encoded(array.type):
+        array = pa.chunked_array([pc.run_end_decode(part) for part in _chunks(array)], array.type.value_type)
+    if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
+        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    if not pa.types.is_dictionary(array.type):
+        return Column(array)
+    codes, entries = _join_dictionaries(array)
+    return Column(entries, codes=codes)
+
+
+def _chunks(array: Any) -> list[Any]:
+    return list(array.chunks) if isinstance(array, pa.ChunkedArray) else [array]
+
+
+def _join_dictionaries(array: Any) -> tuple[Array, Any]:
+    """Give the codes and entries of an array whose chunks may have dictionaries of their own, one after the other.
+
+    Arrow's own unification refuses null entries; repeated entries do no harm here.
+    """
+    entries: list[Any] = []
+    codes: list[Array] = [np.zeros(0, np.int32)]
+    start = 0
+    for part in _chunks(array):
+        if not entries or not _same(entries[-1], part.dictionary):
+            start = sum(map(len, entries))
+            entries.append(part.dictionary)
+        own = _codes(part.indices)
+        codes.append(np.where(own < 0, own, own + np.int32(start)) if start else own)
+    joined = entries[0] if len(entries) == 1 else pa.concat_arrays([pa.array([], array.type.value_type), *entries])
+    return codes[1] if len(codes) == 2 else np.concatenate(codes), joined
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two arrays are one, which chunks of one file often show by their addresses alone."""
+    places = [
+        (len(array), array.offset, [buffer and buffer.address for buffer in array.buffers()]) for array in (one, other)
+    ]
+    return bool(places[0] == places[1] or one.equals(other))
+
+
+def dictionary_parts(encoded: Any) -> tuple[Array, Any]:
+    """Give the codes (int32, -1 for null) and the entries of a dictionary array whose chunks share one dictionary."""
+    parts = _chunks(encoded)
+    if not parts:
+        return np.zeros(0, np.int32), pa.array([], encoded.type.value_type)
+    codes = [_codes(part.indices) for part in parts]
+    # A chunk without rows may bring a shorter dictionary: the longest is that of all.
+    entries = max((part.dictionary for part in parts), key=len)
+    return codes[0] if len(codes) == 1 else np.concatenate(codes), entries
+
+
+def _codes(indices: Any) -> Array:
+    whole = indices.cast(pa.int32())
+    return (whole.fill_null(-1) if whole.null_count else whole).to_numpy()  # type: ignore[no-any-return]
+
+
+def from_pandas(series: Any) -> Column:
+    """Column of a pandas Series or Index."""
+    dtype = series.dtype
+    values = series.array
+    if type(dtype).__name__ == "CategoricalDtype":
+        # By hand, since Arrow has no type for every kind of category.
+        entries = from_pandas(dtype.categories)
+        return Column(entries.data, entries.nulls, np.asarray(values.codes).astype(np.int32))
+    if isinstance(dtype, np.dtype):
+        return from_numpy(series.to_numpy())
+    if type(dtype).__name__ == "SparseDtype":
+        return from_numpy(np.asarray(values))
+    return from_arrow(pa.array(values, from_pandas=True))
+
+
+def from_polars(series: Any) -> Column:
+    """Column of a polars Series."""
+    if type(series.dtype).__name__ in _POLARS_BY_VALUE:
+        objects = np.empty(len(series), object)
+        objects[:] = series.to_list()
+        return Column(objects)
+    return from_arrow(series.to_arrow())
+
+
+def from_native(vector: Any) -> Column | None:
+    """Column of a series of any known library; None if it is of none."""
+    if isinstance(vector, np.ndarray):
+        return from_numpy(vector)
+    if isinstance(vector, (pa.Array, pa.ChunkedArray)):
+        return from_arrow(vector)
+    if nw.dependencies.is_narwhals_series(vector):
+        vector = nw.to_native(vector)
+    if nw.dependencies.is_pandas_series(vector) or nw.dependencies.is_pandas_index(vector):
+        return from_pandas(vector)
+    if nw.dependencies.is_polars_series(vector):
+        return from_polars(vector)
+    if nw.dependencies.is_into_series(vector):
+        return from_arrow(nw.from_native(vector, series_only=True).to_arrow())
+    return None

@@ -1,0 +1,288 @@
+"""Rows to codes and distinct values: per row one dictionary and one take; only distinct values are ever sorted."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_encode import errors, python_values
+from gpu_encode import values as typed
+from gpu_encode.frames import columns
+from gpu_encode.frames.columns import Column
+from gpu_encode.ops import Array, Ops
+from gpu_encode.values import NOT_A_TIME, Values
+from gpu_encode.vocabulary import MISSING, Vocabulary
+
+
+class Keys(NamedTuple):
+    """Code of each row (int32; -1 for null) and what the codes stand for."""
+
+    codes: Array
+    vocabulary: Vocabulary
+
+
+class Place(NamedTuple):
+    """Where values stand, for messages: the column, and the row of the value at an index."""
+
+    column: object
+    row: Callable[[int], int]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Dictionary of a column: raw code of each row, and the place of each raw code among the values."""
+
+    codes: Array
+    values: Values
+    table: Array | None = None  # place of each raw code, -1 at the end; None: the codes are the places
+    is_sorted: bool = False
+
+    def through(self, places: Array | None) -> Array:
+        """Code of each row, the values having moved to `places`."""
+        if places is None and self.table is None:
+            return self.codes
+        # A null counts from the end of the table, where it is found again.
+        table = np.arange(len(self.values), dtype=np.int32) if places is None else places
+        table = np.append(table, np.int32(MISSING)).astype(np.int32)
+        return table[self.codes] if self.table is None else table[self.table][self.codes]
+
+
+def keys(column: Column, name: object, ops: Ops) -> Keys:
+    """Codes and sorted vocabulary of a column."""
+    encoded = encode(column, Place(name, int), ops)
+    if encoded.is_sorted:
+        return Keys(encoded.through(None), Vocabulary(encoded.values))
+    vocabulary, places = Vocabulary.sorted_from(encoded.values)
+    return Keys(encoded.through(places), vocabulary)
+
+
+def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
+    """Position in a vocabulary of each row (int32): -1 for null, -2 where it is absent."""
+    if (found := _direct_lookup(column, name, vocabulary, ops)) is not None:
+        return found
+    encoded = encode(column, Place(name, int), ops)
+    return encoded.through(vocabulary.positions(encoded.values, name))
+
+
+def _direct_lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
+    """Look numbers up without a dictionary of their own, if both sides are of one type and there are rows enough."""
+    fitted = vocabulary.values.array
+    if vocabulary.kind != "number" or len(column) < len(vocabulary) or column.codes is not None:
+        return None
+    if fitted.dtype.kind not in "iuf" or not vocabulary.is_sorted or not _is_number(column.data):
+        return None
+    given = column.data.dtype if isinstance(column.data, np.ndarray) else column.data.type.to_pandas_dtype()
+    if np.dtype(given).kind != fitted.dtype.kind:
+        return None
+    present, nulls = _present_numbers(column, Place(name, int))
+    return _spread(ops.lookup(typed.number_storage(present, name), fitted), nulls)
+
+
+def _is_number(data: Any) -> bool:
+    if isinstance(data, np.ndarray):
+        return data.dtype.kind in "biuf"
+    return bool(pa.types.is_boolean(data.type) or pa.types.is_integer(data.type) or pa.types.is_floating(data.type))
+
+
+def is_moment(column: Column) -> bool:
+    """Whether a column holds dates, times or durations in a type of their own."""
+    if isinstance(column.data, np.ndarray):
+        return column.data.dtype.kind in "Mm"
+    return bool(pa.types.is_temporal(column.data.type))
+
+
+def encode(column: Column, place: Place, ops: Ops) -> Encoded:
+    """Find the dictionary of a column."""
+    if column.codes is not None:
+        return _encode_dictionary(column, column.codes, place, ops)
+    if _is_number(column.data):
+        return _encode_numbers(column, place, ops)
+    if not isinstance(column.data, np.ndarray):
+        return _encode_arrow(column.data, place, ops)
+    kind = column.data.dtype.kind
+    if kind in "Mm":
+        moments, _ = typed.moment_storage(column.data, place.column)
+        nulls = _either(moments == NOT_A_TIME, column.nulls)
+        read = typed.from_numpy(column.data[:0], place.column)
+        return _encode_moments(moments if nulls is None else moments[~nulls], nulls, read, ops)
+    if kind in "US":
+        return _encode_arrow(pa.array(column.data, mask=column.nulls), place, ops)
+    if kind == "O":
+        return _encode_objects(column, place)
+    errors.refuse_complex(place.column, column.data)
+    raise errors.unsupported_type(place.column, str(column.data.dtype))
+
+
+def _either(first: Array, second: Array | None) -> Array | None:
+    both = first if second is None else first | second
+    return both if both.any() else None
+
+
+def _spread(codes: Array, nulls: Array | None) -> Array:
+    """Codes of the rows that are not null, put in their rows."""
+    if nulls is None:
+        return codes
+    spread = np.full(len(nulls), MISSING, np.int32)
+    spread[~nulls] = codes
+    return spread
+
+
+def _present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
+    """Numbers that are not null, and which rows are (None: none is); infinity is an error."""
+    data, nulls = column.data, column.nulls
+    if not isinstance(data, np.ndarray):
+        nulls = data.is_null().to_numpy(zero_copy_only=False) if data.null_count else None
+        data = to_numpy(data.drop_null() if data.null_count else data)
+    elif nulls is not None:
+        data = data[~nulls]
+    # Smallest and largest tell of NaN and infinity without a temporary.
+    if data.dtype.kind != "f" or not len(data) or (np.isfinite(data.min()) and np.isfinite(data.max())):
+        return data, nulls
+    if (infinite := np.isinf(data)).any():
+        row = int(infinite.argmax())
+        raise errors.infinite_value(place.column, place.row(row if nulls is None else int(np.flatnonzero(~nulls)[row])))
+    not_numbers = np.isnan(data)
+    if nulls is None:
+        return data[~not_numbers], not_numbers
+    every = nulls.copy()
+    every[~nulls] = not_numbers
+    return data[~not_numbers], every
+
+
+def to_numpy(array: Any) -> Array:
+    """NumPy array of an Arrow array without null, chunked or not; the same memory where it can be."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _encode_numbers(column: Column, place: Place, ops: Ops) -> Encoded:
+    present, nulls = _present_numbers(column, place)
+    if present.dtype.kind == "b":
+        # Without False, True is the only value and has code 0.
+        seen = np.array([False, True])[[bool(len(present)) and not present.all(), bool(present.any())]]
+        codes = present.astype(np.int32) - np.int32(0 if len(seen) and not seen[0] else 1)
+        return Encoded(_spread(codes, nulls), Values("number", seen, "bool"), is_sorted=True)
+    codes, distinct = ops.factorize(typed.number_storage(present, place.column))
+    read = Values("number", distinct, typed.numpy_name(present.dtype))
+    return Encoded(_spread(codes, nulls), read, is_sorted=True)
+
+
+def _encode_moments(present: Array, nulls: Array | None, read: Values, ops: Ops) -> Encoded:
+    codes, distinct = ops.factorize(present)
+    found = Values(read.kind, distinct, read.dtype, read.unit, read.timezone)
+    return Encoded(_spread(codes, nulls), found, is_sorted=True)
+
+
+def _encode_arrow(array: Any, place: Place, ops: Ops) -> Encoded:
+    type_ = array.type
+    if pa.types.is_null(type_):
+        return Encoded(np.full(len(array), MISSING, np.int32), typed.nothing(), is_sorted=True)
+    if pa.types.is_temporal(type_) and not pa.types.is_interval(type_):
+        nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+        present, read = typed.arrow_moments(array.drop_null() if array.null_count else array)
+        return _encode_moments(present, nulls, read, ops)
+    if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
+        raise errors.unsupported_type(place.column, str(type_))
+    codes, entries = columns.dictionary_parts(array.dictionary_encode())
+    return Encoded(codes, typed.from_arrow(entries))
+
+
+def _encode_objects(column: Column, place: Place) -> Encoded:
+    """Find the dictionary of Python objects by their own equality, which is exact across types of numbers."""
+    table: defaultdict[object, int] = defaultdict()
+    table.default_factory = table.__len__
+    try:
+        codes = np.fromiter(map(table.__getitem__, column.data), np.int32, len(column.data))
+    except TypeError:
+        odd = next(value for value in column.data if not _hashes(value))
+        raise errors.unsupported_type(place.column, type(odd).__name__) from None
+    if column.nulls is not None:
+        codes[column.nulls] = MISSING
+    used = np.zeros(len(table) + 1, bool)
+    used[codes] = True
+    kept = [key for key, seen in zip(table, used[:-1], strict=True) if seen and not python_values.is_null(key)]
+    places = np.full(len(table) + 1, MISSING, np.int32)
+    places[[table[key] for key in kept]] = np.arange(len(kept), dtype=np.int32)
+    found = python_values.from_objects(kept, place.column)
+    if len(infinite := found.infinite()):
+        raise errors.infinite_value(place.column, place.row(int(np.isin(places[codes], infinite).argmax())))
+    return Encoded(codes, found, places)
+
+
+def _hashes(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _encode_dictionary(column: Column, codes: Array, place: Place, ops: Ops) -> Encoded:
+    """Tidy the dictionary of a column that has one: unused entries are dropped, repeated ones merged."""
+    used = np.zeros(len(column.data) + 1, bool)
+    used[codes] = True
+    kept = np.flatnonzero(used[:-1])
+    data = column.data[kept] if isinstance(column.data, np.ndarray) else column.data.take(pa.array(kept))
+    nulls = None if column.nulls is None else column.nulls[kept]
+    inner = Place(place.column, lambda index: place.row(int((codes == kept[index]).argmax())))
+    entries = encode(Column(data, nulls), inner, ops)
+    table = np.full(len(column.data) + 1, MISSING, np.int32)
+    table[kept] = entries.through(None)
+    return Encoded(codes, entries.values, table, entries.is_sorted)
+
+
+def plain(column: Column) -> tuple[Array, Array]:
+    """Plain values of a column and which rows are null: numbers, moments as int64, everything else as objects.
+
+    A null is NaN among floats, None among objects, and 0 elsewhere.
+    """
+    if column.codes is not None:
+        return _plain_dictionary(column, column.codes)
+    data = column.data
+    if not isinstance(data, np.ndarray):
+        return _plain_arrow(data)
+    nulls = np.zeros(len(data), bool) if column.nulls is None else column.nulls
+    kind = data.dtype.kind
+    if kind in "Mm":
+        moments, _ = typed.moment_storage(data, None)
+        nulls = nulls | (moments == NOT_A_TIME)
+        return np.where(nulls, 0, moments), nulls
+    if kind == "f":
+        return (np.where(nulls, np.nan, data) if nulls.any() else data), nulls | np.isnan(data)
+    if kind in "biu":
+        return (np.where(nulls, 0, data).astype(data.dtype) if nulls.any() else data), nulls
+    objects = data.astype(object)
+    nulls = nulls | np.fromiter(map(python_values.is_null, objects), bool, len(objects))
+    objects[nulls] = None
+    return objects, nulls
+
+
+def _plain_arrow(data: Any) -> tuple[Array, Array]:
+    nulls = data.is_null().to_numpy(zero_copy_only=False)
+    if _is_number(data) or (pa.types.is_temporal(data.type) and not pa.types.is_interval(data.type)):
+        present = data.drop_null()
+        found = to_numpy(present) if _is_number(data) else typed.arrow_moments(present)[0]
+        if nulls.any():
+            spread = np.full(len(nulls), np.nan if found.dtype.kind == "f" else 0, found.dtype)
+            spread[~nulls] = found
+            found = spread
+        return found, nulls | np.isnan(found) if found.dtype.kind == "f" else nulls
+    objects = np.empty(len(data), object)
+    objects[:] = data.to_pylist()
+    return objects, nulls
+
+
+def _plain_dictionary(column: Column, codes: Array) -> tuple[Array, Array]:
+    entries, nulls = plain(Column(column.data, column.nulls))
+    if not len(entries):
+        found = np.full(len(codes), None, object)
+        return found, np.ones(len(codes), bool)
+    missing = (codes < 0) | nulls[codes]
+    found = entries[codes]
+    if missing.any():
+        found[missing] = np.nan if found.dtype.kind == "f" else None if found.dtype.kind == "O" else 0
+    return found, missing

@@ -1,0 +1,115 @@
+"""A table as the encoders see it: columns by position, whatever library holds them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_encode import errors
+from gpu_encode.frames import columns, encoding
+from gpu_encode.frames.assembly import assemble
+from gpu_encode.frames.columns import Column
+from gpu_encode.frames.encoding import Keys
+from gpu_encode.ops import Array, Ops
+from gpu_encode.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A table of one library, never written to.
+
+    Parameters
+    ----------
+    native : object
+        The table itself; of an "other" kind its narwhals frame.
+    kind : {"numpy", "pandas", "polars", "pyarrow", "pyarrow_batch", "other"}
+        Which library holds it.
+    shape : tuple of int
+        Numbers of rows and columns.
+    labels : list, optional
+        Column names of any type; None of a NumPy array.
+    wrapped : bool
+        Whether the table came, and goes, inside a narwhals frame.
+    """
+
+    native: Any
+    kind: str
+    shape: tuple[int, int]
+    labels: list[Any] | None = None
+    wrapped: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.shape[1]
+
+    @property
+    def names(self) -> list[str] | None:
+        """Column names if all are strings, None if none is, an error between: as scikit-learn has it."""
+        types = sorted({type(label).__qualname__ for label in self.labels or []})
+        if len(types) > 1 and "str" in types:
+            raise errors.mixed_name_types(types)
+        return list(self.labels) if self.labels and types == ["str"] else None
+
+    def label(self, position: int) -> object:
+        """Name of a column in messages, its position if it has none."""
+        return self.labels[position] if self.labels is not None else position
+
+    def column(self, position: int) -> Column:
+        """Rows of a column, not yet encoded."""
+        if self.kind == "numpy":
+            return columns.from_numpy(self.native[:, position])
+        if self.kind == "pandas":
+            return columns.from_pandas(self.native.iloc[:, position])
+        if self.kind == "polars":
+            return columns.from_polars(self.native.to_series(position))
+        if self.kind == "other":
+            return columns.from_arrow(self.native[:, position].to_arrow())
+        return columns.from_arrow(self.native.column(position))
+
+    def keys(self, position: int, ops: Ops) -> Keys:
+        """Codes of a column (int32; -1 for null) and its sorted vocabulary.
+
+        Raises
+        ------
+        TypeError
+            If the values cannot be compared with one another, or cannot be categories.
+        ValueError
+            If there is infinity among them.
+        """
+        return encoding.keys(self.column(position), self.label(position), ops)
+
+    def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
+        """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""
+        return encoding.lookup(self.column(position), self.label(position), vocabulary, ops)
+
+    def values(self, position: int) -> Array:
+        """Plain values of a column: numbers, moments as int64 in the column's unit, everything else as objects.
+
+        A null is NaN among floats, None among objects, and 0 elsewhere: see `nulls`.
+        """
+        return encoding.plain(self.column(position))[0]
+
+    def nulls(self, position: int) -> Array:
+        """Which rows of a column are null (bool)."""
+        return encoding.plain(self.column(position))[1]
+
+    def assemble(
+        self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None
+    ) -> Any:
+        """Give a table of new columns, then columns of this one untouched, in this table's library and with its index.
+
+        Parameters
+        ----------
+        names, arrays : list of str, list of 1-D arrays
+            The new columns.  Columns of one matrix, in order, are not copied where the library allows it.
+        passed : list of int
+            Positions of the columns that pass through.
+        kind : {"numpy", "pandas", "polars", "pyarrow"}, optional
+            Another library than this table's; columns of a NumPy array are then called x0, x1, ...
+        """
+        return assemble(self, list(names), list(arrays), list(passed), kind)

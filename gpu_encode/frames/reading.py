@@ -1,0 +1,126 @@
+"""Which library a table is of.  No frame library is imported to find out: narwhals looks at what has been."""
+
+from collections import Counter
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from gpu_encode import errors
+from gpu_encode.frames.frame import Frame
+
+_MODULE = nw.dependencies
+
+
+def read(data: Any) -> Frame:
+    """Read a table of any known library, or a list of rows.
+
+    Parameters
+    ----------
+    data : ndarray, list of lists, or a pandas, polars, pyarrow or any other eager frame
+        Nothing is copied, but for a list.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no table of rows and columns; the message says what to do.
+
+    Examples
+    --------
+    >>> from gpu_encode.frames import read
+    >>> frame = read([["a", 1], ["b", 2]])
+    >>> frame.kind, frame.shape
+    ('numpy', (2, 2))
+    """
+    if isinstance(data, Frame):
+        return data
+    refuse_sparse(data, "X")
+    if _MODULE.is_narwhals_dataframe(data):
+        frame = read(nw.to_native(data))
+        return Frame(frame.native, frame.kind, frame.shape, frame.labels, wrapped=True)
+    frame = _read_frame(data) or _read_array(data)
+    if frame.n_columns == 0:
+        raise errors.no_columns(frame.shape)
+    if repeated := [str(label) for label, count in Counter(frame.labels or []).items() if count > 1]:
+        raise errors.repeated_names(repeated)
+    return frame
+
+
+def is_frame(data: Any) -> bool:
+    """Whether data is a table of a frame library, rather than an array or a vector."""
+    return isinstance(data, pa.RecordBatch) or bool(_MODULE.is_into_dataframe(data))
+
+
+def refuse_sparse(data: Any, name: str) -> None:
+    """Raise if data is one of SciPy's sparse containers."""
+    if hasattr(data, "nnz") and hasattr(data, "tocsr"):
+        raise errors.sparse_data(name)
+
+
+def _read_frame(data: Any) -> Frame | None:
+    if _is_vector(data):
+        raise errors.not_two_dimensional((len(data),), data)
+    eager = None if _MODULE.is_narwhals_lazyframe(data) else _read_known(data)
+    if eager is None and isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame):
+        raise errors.lazy_frame(type(data).__name__)
+    return eager or _read_protocol(data)
+
+
+def _read_known(data: Any) -> Frame | None:
+    if _MODULE.is_pandas_dataframe(data):
+        return Frame(data, "pandas", data.shape, list(data.columns))
+    if _MODULE.is_polars_dataframe(data):
+        return Frame(data, "polars", data.shape, list(data.columns))
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        kind = "pyarrow" if isinstance(data, pa.Table) else "pyarrow_batch"
+        return Frame(data, kind, (data.num_rows, data.num_columns), list(data.schema.names))
+    if _MODULE.is_into_dataframe(data):
+        eager = nw.from_native(data, eager_only=True)
+        return Frame(eager, "other", eager.shape, list(eager.columns))
+    return None
+
+
+def _read_protocol(data: Any) -> Frame | None:
+    if hasattr(data, "__arrow_c_stream__"):
+        return _read_known(pa.table(data))
+    if hasattr(data, "__dataframe__"):
+        from pyarrow.interchange import from_dataframe
+
+        return _read_known(from_dataframe(data))
+    return None
+
+
+def _is_vector(data: Any) -> bool:
+    return isinstance(data, (pa.Array, pa.ChunkedArray)) or bool(
+        _MODULE.is_into_series(data) or _MODULE.is_pandas_index(data) or _MODULE.is_narwhals_series(data)
+    )
+
+
+def _read_array(data: Any) -> Frame:
+    array = to_array(data, "X")
+    errors.refuse_complex("X", array)
+    if array.ndim != 2:
+        raise errors.not_two_dimensional(array.shape, array)
+    return Frame(array, "numpy", array.shape)
+
+
+def to_array(data: Any, name: str) -> Any:
+    """NumPy array of an array or of nested lists, whose values keep their types."""
+    if isinstance(data, np.ndarray):
+        return data
+    if isinstance(data, dict) or (isinstance(data, (list, tuple)) and any(isinstance(row, dict) for row in data)):
+        raise errors.rows_as_dicts()
+    if data is None or not (isinstance(data, (list, tuple, str, float, int)) or hasattr(data, "__array__")):
+        raise errors.unknown_container(name, type(data).__name__)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise errors.ragged_rows() from None
+    if not isinstance(data, (list, tuple)) or array.dtype.kind not in "fUS":
+        return array
+    # NumPy turns 1 beside "a" into "1", and a large integer beside 0.5 into another number.
+    objects = np.array(data, dtype=object)
+    if array.dtype.kind == "f" and bool(np.all((objects == array) | (objects != objects))):  # noqa: PLR0124 - NaN
+        return array
+    return objects

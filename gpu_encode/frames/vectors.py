@@ -1,0 +1,110 @@
+"""Targets, weights, groups: one value per row, from any container, as a NumPy array."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from gpu_encode import errors
+from gpu_encode.frames import columns, encoding
+from gpu_encode.frames.columns import Column
+from gpu_encode.frames.reading import is_frame, read, refuse_sparse, to_array
+from gpu_encode.ops import Array
+
+_NUMBERS = (bool, int, float, np.number, np.bool_, Decimal)
+
+
+def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
+    """Read one value per row from a list, an array, a series of any library, or a table of one column.
+
+    Parameters
+    ----------
+    data : list, tuple, ndarray, series or frame
+        The values, matched to the rows by position.
+    role : str
+        What they are, as named in messages: "y", "sample_weight", "groups".  A null in "y" is an error.
+    n_rows : int, optional
+        How many there must be.
+
+    Returns
+    -------
+    ndarray
+        Numbers as they came, dates and times as int64 (not for "y"), text as objects.  Nulls elsewhere than in "y" are
+        NaN among numbers and None among objects.  May share memory with `data`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from gpu_encode.frames import read_vector
+    >>> read_vector(pa.array([1, 0, 1]), "y")
+    array([1, 0, 1])
+    >>> read_vector(["a", None], "groups")
+    array(['a', None], dtype=object)
+    """
+    targets = _read_all(data, role, n_rows)
+    if len(targets) != 1:
+        raise errors.not_one_column(role, (len(targets[0][1]), len(targets)))
+    return targets[0][1]
+
+
+def read_targets(y: Any, n_rows: int | None = None) -> list[tuple[str | None, Array]]:
+    """Read one or several targets: the name, if there is one, and the values of each."""
+    return _read_all(y, "y", n_rows)
+
+
+def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
+    refuse_sparse(data, role)
+    if nw.dependencies.is_narwhals_dataframe(data) or is_frame(data):
+        frame = read(data)
+        names: Sequence[str | None] = frame.names or [None] * frame.n_columns
+        parts = [(name, frame.column(position)) for position, name in enumerate(names)]
+    elif (column := columns.from_native(data)) is not None and not _is_matrix(data):
+        name = getattr(data, "name", None)
+        parts = [(name if isinstance(name, str) else None, column)]
+    else:
+        array = to_array(data, role)
+        if array.ndim == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
+            raise errors.not_one_column(role, array.shape)
+        matrix = array.reshape(len(array), -1) if array.ndim == 1 else array
+        parts = [(None, columns.from_numpy(matrix[:, position])) for position in range(matrix.shape[1])]
+    found = [(name, _to_vector(column, role)) for name, column in parts]
+    if n_rows is not None and len(found[0][1]) != n_rows:
+        raise errors.inconsistent_lengths(role, [n_rows, len(found[0][1])])
+    return found
+
+
+def _is_matrix(data: Any) -> bool:
+    return isinstance(data, np.ndarray) and data.ndim != 1
+
+
+def _to_vector(column: Column, role: str) -> Array:
+    data = column.data
+    if isinstance(data, np.ndarray) and column.codes is None and column.nulls is None and data.dtype.kind in "biuUSc":
+        errors.refuse_complex(role, data)
+        return data
+    values, nulls = encoding.plain(column)
+    if role == "y":
+        if nulls.any():
+            raise errors.missing_targets(role, int(nulls.sum()), int(nulls.argmax()))
+        if encoding.is_moment(column):
+            raise errors.moments_as_target()
+    if nulls.any() and values.dtype.kind in "biu":
+        values = np.where(nulls, np.nan, values)
+    return _as_numbers(values, nulls) if values.dtype.kind == "O" else values
+
+
+def _as_numbers(objects: Array, nulls: Array) -> Array:
+    """Objects that are all numbers, or null, as numbers; others as they are."""
+    present = objects[~nulls]
+    if not len(present) or not all(isinstance(value, _NUMBERS) for value in present):
+        return objects
+    numbers = np.array([float(value) if isinstance(value, Decimal) else value for value in present])
+    if numbers.dtype.kind not in "biuf":
+        return objects
+    if not nulls.any():
+        return numbers
+    spread = np.full(len(objects), np.nan)
+    spread[~nulls] = numbers
+    return spread

@@ -1,0 +1,67 @@
+"""The containers of every library, and the ops that the frames call."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import cpu_fallback
+
+
+@pytest.fixture
+def ops() -> Any:
+    return cpu_fallback
+
+
+def arrow(values: list[Any]) -> pa.Array:
+    large = any(isinstance(value, int) and value >= 2**63 for value in values)
+    return pa.array(values, pa.uint64() if large else None)
+
+
+def pandas_object(values: list[Any]) -> pd.DataFrame:
+    return pd.DataFrame({"c": pd.Series(values, dtype=object)})
+
+
+def pandas_arrow(values: list[Any]) -> pd.DataFrame:
+    array = arrow(values)
+    return pd.DataFrame({"c": pd.Series(pd.arrays.ArrowExtensionArray(array))})
+
+
+def numpy_object(values: list[Any]) -> np.ndarray:
+    array = np.empty((len(values), 1), object)
+    array[:, 0] = values
+    return array
+
+
+def chunked(values: list[Any]) -> pa.Table:
+    type_ = arrow(values).type
+    parts = [pa.array(values[:2], type_), pa.array(values[2:], type_), pa.array([], type_)]
+    return pa.table({"c": pa.chunked_array(parts, type_)})
+
+
+def dictionary(values: list[Any]) -> pa.Table:
+    return pa.table({"c": arrow(values).dictionary_encode()})
+
+
+# Each builds a frame of one column "c" from a list in which None is null.
+KINDS = {
+    "numpy": numpy_object,
+    "pandas": lambda values: pd.DataFrame({"c": values}),
+    "pandas-object": pandas_object,
+    "pandas-category": lambda values: pandas_object(values).astype("category"),
+    "pandas-arrow": pandas_arrow,
+    "polars": lambda values: pl.DataFrame({"c": pl.Series(values, strict=False)}),
+    "pyarrow": lambda values: pa.table({"c": arrow(values)}),
+    "pyarrow-chunked": chunked,
+    "pyarrow-dictionary": dictionary,
+    "pyarrow-batch": lambda values: pa.record_batch({"c": arrow(values)}),
+    "list": lambda values: [[value] for value in values],
+}
+
+
+@pytest.fixture(params=KINDS)
+def build(request: pytest.FixtureRequest) -> Any:
+    return KINDS[request.param]

@@ -1,0 +1,406 @@
+"""The same values give the same codes and the same vocabulary, whatever holds them."""
+
+import datetime as dt
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_encode.frames import read
+from gpu_encode.vocabulary import Vocabulary
+
+BERLIN = "Europe/Berlin"
+NAN = float("nan")
+BIG = 2**53 + 1
+COLUMNS = {
+    "text": ["b", "a", None, "ß", "a", "", "None", "nan"],
+    "int": [3, -1, 3, 0, BIG, BIG - 1],
+    "uint64": [2**63 + 1, 2**63, 2**64 - 1, 0],
+    "int with null": [7, None, 2**40, -5],
+    "float": [0.1, -2.5, None, 3.0, 0.1],
+    "bool": [True, False, True],
+    "only true": [True, True],
+    "bool with null": [True, None, False],
+    "bytes": [b"b", None, b"a", b"b"],
+    "date": [dt.date(2020, 5, 1), None, dt.date(1901, 1, 1), dt.date(2020, 5, 1)],
+    "datetime": [dt.datetime(2020, 5, 1, 12, 0, 0, 5), None, dt.datetime(1901, 1, 1)],
+    "timezone": [dt.datetime(2020, 5, 1, 12, tzinfo=dt.UTC), None, dt.datetime(2019, 5, 1, tzinfo=dt.UTC)],
+    "duration": [dt.timedelta(days=2, microseconds=1), None, dt.timedelta(-1)],
+    "time": [dt.time(12, 30, 1, 7), None, dt.time(0), dt.time(12, 30, 1, 7)],
+    "decimal": [Decimal("1.50"), None, Decimal("-2.25"), Decimal("1.50")],
+    "all null": [None, None],
+    "one": ["x"],
+}
+
+
+def expected_codes(values):
+    present = sorted({value for value in values if value is not None})
+    return [-1 if value is None else present.index(value) for value in values]
+
+
+def numpy_object(values):
+    data = np.empty((len(values), 1), object)
+    data[:, 0] = values
+    return data
+
+
+def codes_of(data, ops, position=0):
+    keys = read(data).keys(position, ops)
+    assert keys.codes.dtype == np.int32
+    assert keys.vocabulary.is_sorted
+    return keys.codes.tolist(), keys.vocabulary
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_same_codes_from_every_kind(build, name, ops):
+    values = COLUMNS[name]
+    codes, vocabulary = codes_of(build(values), ops)
+    assert codes == expected_codes(values)
+    reference = read(numpy_object(values)).keys(0, ops).vocabulary
+    assert vocabulary == reference
+    assert read(build(values)).lookup(0, reference, ops).tolist() == codes
+
+
+@given(st.lists(st.none() | st.text(max_size=2), max_size=20))
+def test_text_sorts_as_python_does(values):
+    import cpu_fallback
+
+    expected = expected_codes(values)
+    table = pa.table({"c": pa.array(values, pa.string())})
+    for data in (table, pl.from_arrow(table), np.array(values, object).reshape(-1, 1), table.to_pandas()):
+        assert codes_of(data, cpu_fallback)[0] == expected
+
+
+NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_infinity=False, allow_nan=False) | st.booleans()
+
+
+@given(st.lists(NUMBERS | st.sampled_from([BIG, float(BIG), Decimal(BIG), Decimal("0.1"), 0.1, 1, 1.0, True])))
+def test_numbers_mixed_in_objects_are_equal_as_python_has_it(values):
+    import cpu_fallback
+
+    data = numpy_object(values)
+    codes, vocabulary = codes_of(data, cpu_fallback)
+    assert codes == expected_codes(values)
+    assert vocabulary.to_numpy().tolist() == sorted(set(values))
+    again = Vocabulary.from_arrow(vocabulary.to_arrow(), vocabulary.metadata())
+    assert again == vocabulary
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "i1",
+        "i2",
+        "i4",
+        "i8",
+        "u1",
+        "u2",
+        "u4",
+        "u8",
+        "f2",
+        "f4",
+        "f8",
+        ">i4",
+        ">f8",
+        "?",
+        "O",
+        "U3",
+        ">U3",
+        "S3",
+        "longdouble",
+    ],
+)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_numpy_types(dtype, order, ops):
+    data = np.array([[1, 0], [0, 1], [1, 1]]).astype(dtype, order=order)
+    data.setflags(write=False)
+    for position in (0, 1):
+        codes, vocabulary = codes_of(data, ops, position)
+        assert codes == [int(value) for value in [[1, 0, 1], [0, 1, 1]][position]]
+        assert vocabulary.to_numpy().tolist() == (sorted(set(data[:, position].tolist())))
+        np.testing.assert_array_equal(read(data).lookup(position, vocabulary, ops), codes)
+
+
+@pytest.mark.parametrize("unit", ["D", "W", "M", "Y", "h", "m", "s", "ms", "us", "ns", "10ms", "ps", "fs"])
+def test_numpy_moments(unit, ops):
+    data = np.array([3, 1, 3, np.iinfo(np.int64).min], "i8").view(f"M8[{unit}]").reshape(-1, 1)
+    codes, vocabulary = codes_of(data, ops)
+    assert codes == [1, 0, 1, -1]
+    assert vocabulary.to_numpy().tolist() == np.unique(data[:3]).astype(vocabulary.to_numpy().dtype).tolist()
+    if unit not in "MY":
+        assert codes_of(data.view(f"m8[{unit}]"), ops)[0] == [1, 0, 1, -1]
+
+
+def test_numpy_masked_and_strings_of_any_width(ops):
+    masked = np.ma.MaskedArray([[1.0], [2.0], [3.0]], mask=[[0], [1], [0]])
+    assert codes_of(masked, ops)[0] == [0, -1, 1]
+    texts = np.ma.MaskedArray([["a"], ["b"]], mask=[[0], [1]])
+    assert codes_of(texts, ops)[0] == [0, -1]
+    objects = np.ma.MaskedArray(np.array([["a"], [5]], object), mask=[[0], [1]])
+    assert codes_of(objects, ops)[0] == [0, -1]
+    wide = np.array([["b"], ["a"]], dtype=np.dtypes.StringDType())
+    assert codes_of(wide, ops)[0] == [1, 0]
+
+
+def test_every_null_is_one_null(ops):
+    nulls = [None, NAN, float("-nan"), pd.NA, pd.NaT, np.float32("nan"), Decimal("nan"), np.datetime64("NaT")]
+    for value in ("a", 1, 1.5, b"a", dt.date(2020, 1, 1)):
+        data = numpy_object([*nulls, value])
+        assert codes_of(data, ops)[0] == [-1] * len(nulls) + [0]
+    floats = pa.table({"c": pa.array([1.0, None, NAN, 0.5])})
+    for table in (floats, floats.to_pandas(), pl.from_arrow(floats), floats.to_pandas(types_mapper=pd.ArrowDtype)):
+        assert codes_of(table, ops)[0] == [1, -1, -1, 0]
+        assert read(table).nulls(0).tolist() == [False, True, True, False]
+
+
+PANDAS = [
+    "Int8",
+    "UInt64",
+    "Float32",
+    "Float64",
+    "boolean",
+    "int32[pyarrow]",
+    "float[pyarrow]",
+    "bool[pyarrow]",
+    "Sparse[int]",
+]
+
+
+@pytest.mark.parametrize("dtype", PANDAS)
+def test_pandas_nullable_numbers(dtype, ops):
+    series = pd.Series([1, 0, 1]).astype(dtype)
+    assert codes_of(pd.DataFrame({"c": series}), ops)[0] == [1, 0, 1]
+    if not dtype.startswith("Sparse"):
+        series[1] = pd.NA
+        assert codes_of(pd.DataFrame({"c": series}), ops)[0] == [0, -1, 0]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["str", "string", "string[python]", "string[pyarrow]", "large_string[pyarrow]", "object"]
+)
+def test_pandas_text(dtype, ops):
+    frame = pd.DataFrame({"c": pd.Series(["b", None, "a"], dtype=dtype)})
+    codes, vocabulary = codes_of(frame, ops)
+    assert codes == [1, -1, 0]
+    assert vocabulary.to_numpy().tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_datetimes_do_not_depend_on_their_unit(unit, ops):
+    days = pd.Series(pd.to_datetime(["2021-03-01", None, "2020-01-01"]))
+    reference = read(pa.table({"c": pa.array([dt.date(2021, 3, 1), None, dt.date(2020, 1, 1)])})).keys(0, ops)
+    naive = days.astype(f"datetime64[{unit}]")
+    aware = naive.dt.tz_localize(BERLIN)
+    for column, vocabulary in (
+        (naive, reference.vocabulary),
+        (naive.astype(f"timestamp[{unit}][pyarrow]"), reference.vocabulary),
+    ):
+        found = read(column.to_frame()).keys(0, ops)
+        assert found.codes.tolist() == [1, -1, 0]
+        assert found.vocabulary == vocabulary
+    found = read(aware.to_frame()).keys(0, ops)
+    utc = read(pl.DataFrame({"c": pl.from_pandas(aware.dt.tz_convert("UTC"))})).keys(0, ops)
+    assert found.vocabulary == utc.vocabulary
+    assert found.vocabulary.values.timezone == BERLIN
+    with pytest.raises(ValueError, match="fitted on datetime with time zone values and now holds datetime values"):
+        read(naive.to_frame("c")).lookup(0, found.vocabulary, ops)
+
+
+def test_timestamps_keep_their_nanoseconds(ops):
+    stamps = [pd.Timestamp("2020-01-01 00:00:00.000000001"), pd.Timestamp("2020-01-01"), dt.date(2020, 1, 1), None]
+    data = numpy_object(stamps)
+    assert codes_of(data, ops)[0] == [1, 0, 0, -1]
+    assert codes_of(pd.DataFrame({"c": stamps[:2]}), ops)[0] == [1, 0]
+    nanoseconds = pa.table({"c": pa.array([5, 1], pa.time64("ns"))})
+    assert codes_of(nanoseconds, ops)[1].to_numpy().dtype == "m8[ns]"
+    assert codes_of(pa.table({"c": pa.array([5000, 1000], pa.time32("ms"))}), ops)[1].to_numpy().tolist() == [
+        dt.time(0, 0, 1),
+        dt.time(0, 0, 5),
+    ]
+
+
+def test_categories_unused_repeated_null_and_ordered(ops):
+    ordered = pd.Categorical(["low", None, "high"], categories=["unused", "low", "high"], ordered=True)
+    assert codes_of(pd.DataFrame({"c": ordered}), ops)[0] == [1, -1, 0]
+    repeated = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, 2, 3, None, 4], pa.uint8()), pa.array(["b", "a", "b", None, "c", "unused"])
+    )
+    chunks = pa.chunked_array([repeated, repeated.slice(1, 2), pa.array(["z"]).dictionary_encode().cast(repeated.type)])
+    for data in (pa.table({"c": repeated}), pa.record_batch({"c": repeated})):
+        codes, vocabulary = codes_of(data, ops)
+        assert codes == [1, 0, 1, -1, -1, 2]
+        assert vocabulary.to_numpy().tolist() == ["a", "b", "c"]
+    codes, vocabulary = codes_of(pa.table({"c": chunks}), ops)
+    assert codes == [1, 0, 1, -1, -1, 2, 0, 1, 3]
+    enum = pl.Series(["b", None, "a"], dtype=pl.Enum(["z", "b", "a"]))
+    assert codes_of(pl.DataFrame({"c": enum}), ops)[0] == [1, -1, 0]
+    assert codes_of(pl.DataFrame({"c": enum.cast(pl.String).cast(pl.Categorical)}), ops)[0] == [1, -1, 0]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[3, 1, 3], [1.5, NAN, 0.5], [True, False], pd.to_datetime(["2020-01-02", "2020-01-01"]), [dt.date(2020, 1, 1)]],
+)
+def test_categories_of_other_kinds(values, ops):
+    plain = pd.DataFrame({"c": values})
+    found, reference = (read(frame).keys(0, ops) for frame in (plain.astype("category"), plain))
+    np.testing.assert_array_equal(found.codes, reference.codes)
+    assert found.vocabulary == reference.vocabulary
+
+
+def test_arrow_types(ops):
+    text = pa.array(["b", None, "a", "b"])
+    run_ends = pa.RunEndEncodedArray.from_arrays([1, 2, 4], pa.array(["b", None, "a"]))
+    for array in (
+        text,
+        text.cast(pa.large_string()),
+        text.cast(pa.string_view()),
+        text.cast(pa.binary()),
+        text.cast(pa.binary(1)),
+    ):
+        assert codes_of(pa.table({"c": array}), ops)[0] == [1, -1, 0, 1]
+    assert codes_of(pa.table({"c": run_ends}), ops)[0] == [1, -1, 0, 0]
+    uuids = pa.array([b"b" * 16, None, b"a" * 16], pa.uuid())
+    assert codes_of(pa.table({"c": uuids}), ops)[0] == [1, -1, 0]
+    assert codes_of(pa.table({"c": pa.array([True, None, False]).cast(pa.int8()).cast(pa.bool8())}), ops)[0] == [
+        1,
+        -1,
+        0,
+    ]
+    narrow = [pa.decimal32(5, 2), pa.decimal64(9, 2)] if hasattr(pa, "decimal32") else []
+    for type_ in (*narrow, pa.decimal128(20, 2), pa.decimal256(60, 2)):
+        values = pa.array([Decimal("1.5"), None, Decimal("-3")], type_)
+        assert codes_of(pa.table({"c": values}), ops)[0] == [1, -1, 0]
+    for type_ in (
+        pa.float16(),
+        pa.date32(),
+        pa.date64(),
+        pa.timestamp("s"),
+        pa.duration("ns"),
+        pa.time32("s"),
+        pa.null(),
+    ):
+        empty = pa.table({"c": pa.array([None, None], type_)})
+        codes, vocabulary = codes_of(empty, ops)
+        assert (codes, len(vocabulary)) == ([-1, -1], 0)
+        assert read(pa.table({"c": pa.chunked_array([], type_)})).keys(0, ops).codes.tolist() == []
+
+
+def test_polars_types(ops):
+    for series in (
+        pl.Series([2**100, None, 1], dtype=pl.Int128),
+        pl.Series([dt.time(2), None, dt.time(1)]),
+        pl.Series([Decimal("2.5"), None, Decimal("1")]),
+        pl.Series([b"b", None, b"a"]),
+        pl.Series(["b", None, "a"], dtype=pl.Object),
+    ):
+        assert codes_of(series.to_frame("c"), ops)[0] == [1, -1, 0]
+
+
+def test_zeros_are_one_number_and_read_only_input_is_never_written(ops):
+    zeros = np.array([[-0.0], [0.0], [1.0]])
+    zeros.setflags(write=False)
+    codes, vocabulary = codes_of(zeros, ops)
+    assert codes == [0, 0, 1]
+    assert not np.signbit(vocabulary.to_numpy()).any()
+    assert np.signbit(zeros[0, 0])
+    assert codes_of(zeros.astype(object), ops)[0] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("infinity", [np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 3])
+def test_infinity_is_refused_with_its_column_and_row(build, infinity, row, ops):
+    values = [1.0, None, 2.0, 1.0]
+    values[row] = infinity
+    frame = read(build(values))
+    name = "0" if frame.kind == "numpy" else "'c'"
+    with pytest.raises(ValueError, match=f"contains infinity: column {name}, the first in row {row}"):
+        frame.keys(0, ops)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a", 1], "column 0 mixes str and int: .* convert|Convert the column to one type"),
+        (["a", b"a"], "mixes str and bytes"),
+        ([1, dt.date(2020, 1, 1)], "mixes int and date"),
+        (
+            [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)],
+            "mixes datetime with time zone and datetime without",
+        ),
+        ([{"a": 1}, None], "holds dict values, .* argument must be uniformly strings or numbers"),
+        ([(1, 2), None], "holds tuple values"),
+        (["a", 1, ["b"]], "holds list values"),
+        ([1 + 2j], "holds complex values"),
+        ([dt.time(1, tzinfo=dt.UTC)], "holds time with time zone values"),
+    ],
+)
+def test_objects_that_cannot_be_compared(values, message, ops):
+    data = numpy_object(values)
+    with pytest.raises(TypeError, match=message):
+        read(data).keys(0, ops)
+
+
+def test_types_that_cannot_be_categories(ops):
+    with pytest.raises(TypeError, match=r"column 'c' holds list<.*> values"):
+        read(pa.table({"c": [[1], [2]]})).keys(0, ops)
+    with pytest.raises(TypeError, match="period"):
+        read(pd.DataFrame({"c": pd.period_range("2020", periods=2, freq="D")})).keys(0, ops)
+    with pytest.raises(TypeError, match="V3"):
+        read(np.zeros((2, 1), "V3")).keys(0, ops)
+    with pytest.raises(TypeError, match="timedelta64"):
+        read(np.zeros((2, 1), "m8")).keys(0, ops)
+    with pytest.raises(ValueError, match="64 bits in 's'"):
+        read(np.full((1, 1), 2**62).view("M8[D]")).keys(0, ops)
+    with pytest.raises(ValueError, match="no valid Unicode"):
+        read(np.array([["\ud800"]], object)).keys(0, ops)
+    if np.dtype(np.longdouble).itemsize > 8:
+        between = np.array([[np.longdouble(1) + np.finfo(np.longdouble).eps]])
+        for data in (between, between.astype(object)):
+            with pytest.raises(TypeError, match=r"float128|longdouble"):
+                read(data).keys(0, ops)
+
+
+def test_large_integers_with_nulls_stay_exact(ops):
+    table = pa.table({"c": [BIG, None, BIG - 1]})
+    nullable = pd.DataFrame({"c": pd.array([BIG, None, BIG - 1], dtype="Int64")})
+    for data in (table, pl.from_arrow(table), table.to_pandas(types_mapper=pd.ArrowDtype), nullable):
+        codes, vocabulary = codes_of(data, ops)
+        assert codes == [1, -1, 0]
+        assert vocabulary.to_numpy().tolist() == [BIG - 1, BIG]
+
+
+def test_fitted_on_one_kind_looked_up_in_another(ops):
+    fitted = read(pa.table({"c": pa.array([1, 2, BIG], pa.int64())})).keys(0, ops).vocabulary
+    for data, expected in (
+        (np.array([[2.0], [NAN], [2.5], [2.0**53]]), [1, -1, -2, -2]),
+        (np.array([[True], [False]]), [0, -2]),
+        (np.array([[2**63 + 5], [2]], np.uint64), [-2, 1]),
+        (pl.DataFrame({"c": [Decimal("2.00"), Decimal("2.01"), None]}), [1, -2, -1]),
+        (np.array([[BIG], [None], [1.0]], object), [2, -1, 0]),
+        (pd.DataFrame({"c": pd.Series([BIG, 7], dtype="category")}), [2, -2]),
+        (pd.DataFrame({"c": [None, None]}), [-1, -1]),
+        (pd.DataFrame({"c": pd.Series([None, None], dtype=pd.CategoricalDtype(["a", "b"]))}), [-1, -1]),
+        (np.zeros((0, 1), object), []),
+    ):
+        assert read(data).lookup(0, fitted, ops).tolist() == expected
+    with pytest.raises(ValueError, match="column 'c' was fitted on number values and now holds text values"):
+        read(pl.DataFrame({"c": ["1"]})).lookup(0, fitted, ops)
+
+
+@pytest.mark.parametrize("rows", [3, 1000])
+@pytest.mark.parametrize("dtype", ["i8", "u8", "f8", "i4", "f4"])
+def test_direct_lookup_of_many_rows_equals_the_long_way(rows, dtype, ops):
+    generator = np.random.default_rng(0)
+    fitted = generator.integers(0, 50, 30).astype(dtype).reshape(-1, 1)
+    given = generator.integers(0, 80, rows).astype(dtype).reshape(-1, 1)
+    vocabulary = read(fitted).keys(0, ops).vocabulary
+    known = vocabulary.to_numpy().tolist()
+    expected = [known.index(value) if value in known else -2 for value in given[:, 0]]
+    for data in (given, pa.table({"c": given[:, 0]}), pl.DataFrame({"c": given[:, 0]}), given.astype(object)):
+        assert read(data).lookup(0, vocabulary, ops).tolist() == expected

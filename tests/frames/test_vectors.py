@@ -1,0 +1,130 @@
+"""Targets, weights and groups from every container."""
+
+from decimal import Decimal
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+from gpu_encode.frames import read_targets, read_vector
+
+
+@pytest.mark.parametrize("values", [[1, 0, 1], [0.5, 1.5, -1.0], [True, False, True], ["a", "b", "a"]])
+def test_every_container_gives_the_same_vector(values):
+    series = pd.Series(values)
+    containers = [
+        values,
+        tuple(values),
+        np.array(values),
+        np.array(values, object),
+        np.array(values).reshape(-1, 1),
+        series,
+        pd.Index(values),
+        series.astype("category"),
+        series.convert_dtypes(),
+        series.to_frame(),
+        pl.Series(values),
+        pl.DataFrame({"y": values}),
+        pa.array(values),
+        pa.chunked_array([values[:1], values[1:]]),
+        pa.array(values).dictionary_encode(),
+        pa.table({"y": values}),
+        pa.record_batch({"y": values}),
+        nw.from_native(series, series_only=True),
+        nw.from_native(series.to_frame("y")),
+    ]
+    for data in containers:
+        vector = read_vector(data, "y", 3)
+        assert vector.tolist() == values
+        assert vector.dtype.kind == np.array(values).dtype.kind or vector.dtype == object
+        assert vector.dtype == object or isinstance(vector, np.ndarray)
+
+
+def test_read_only_vectors_are_not_copied():
+    values = np.arange(3.0)
+    values.setflags(write=False)
+    assert np.shares_memory(read_vector(values, "y"), values)
+    series = pd.Series(values)
+    assert np.shares_memory(read_vector(series, "y"), series.to_numpy())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [1.0, None, 2.0, None, None],
+        ["a", None, "b", np.nan, None],
+        np.array([1, np.nan, 2, np.nan, np.nan]),
+        pd.Series([1, None, 2, None, None], dtype="Int64"),
+        pd.Series(["a", None, "b", None, None], dtype="category"),
+        pl.Series([True, None, False, None, None]),
+        pa.array([1, None, 2, None, None]),
+        pd.Series(pd.to_datetime(["2020-01-01", None, "2020-01-01", None, None])),
+    ],
+)
+def test_missing_targets_are_counted(data):
+    with pytest.raises(ValueError, match="y has 3 missing values, the first in row 1"):
+        read_vector(data, "y")
+    assert len(read_vector(data, "groups")) == 5
+
+
+def test_nulls_elsewhere_are_nan_or_none():
+    assert np.isnan(read_vector(pa.array([1, None]), "sample_weight")[1])
+    assert np.isnan(read_vector([1, None], "sample_weight")[1])
+    assert read_vector(["a", None], "groups").tolist() == ["a", None]
+    with pytest.raises(ValueError, match="y has 1 missing value, in row 1"):
+        read_vector([1, None], "y")
+
+
+def test_numbers_too_large_stay_objects():
+    assert read_vector([2**70, 1], "groups").tolist() == [2**70, 1]
+
+
+def test_decimals_are_numbers():
+    for data in (pa.array([Decimal("0.5"), Decimal(2)]), [Decimal("0.5"), 2]):
+        assert read_vector(data, "y").tolist() == [0.5, 2.0]
+        assert read_vector(data, "y").dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ([1, 2, 3, 4], ValueError, r"Found input variables with inconsistent numbers of samples: \[3, 4\]"),
+        (np.zeros((3, 2)), ValueError, r"sample_weight should be a 1d array, got an array of shape \(3, 2\)"),
+        (np.zeros((3, 2, 2)), ValueError, "should be a 1d array"),
+        (1.0, ValueError, r"should be a 1d array, got an array of shape \(\)"),
+        (np.zeros(3, complex), ValueError, "Complex data not supported"),
+        (scipy.sparse.csr_matrix((3, 1)), TypeError, "sample_weight is sparse"),
+        (None, TypeError, "sample_weight of type NoneType is not understood"),
+        ([[1], [1, 2], [3]], ValueError, "different lengths"),
+    ],
+)
+def test_what_is_refused(data, error, message):
+    with pytest.raises(error, match=message):
+        read_vector(data, "sample_weight", 3)
+
+
+def test_moments_are_integers_but_no_targets():
+    days = np.array(["2020-01-02", "2020-01-01"], "M8[D]")
+    for data in (days, pd.Series(days), pl.Series(days), pa.array(days)):
+        assert read_vector(data, "groups").tolist()[0] > read_vector(data, "groups").tolist()[1]
+        with pytest.raises(TypeError, match="y holds dates or times"):
+            read_vector(data, "y")
+
+
+def test_targets():
+    (name, values), (other, strings) = read_targets(pd.DataFrame({"price": [1, 2], "sold": ["no", "yes"]}), 2)
+    assert (name, values.tolist(), other, strings.tolist()) == ("price", [1, 2], "sold", ["no", "yes"])
+    assert [name for name, _ in read_targets(np.zeros((3, 2)))] == [None, None]
+    assert [(name, values.tolist()) for name, values in read_targets([[1, 2], [3, 4]])] == [
+        (None, [1, 3]),
+        (None, [2, 4]),
+    ]
+    assert [(name, values.tolist()) for name, values in read_targets([[1], [3]])] == [(None, [1, 3])]
+    assert read_targets(pl.Series("y", [1, 2]))[0][0] == "y"
+    assert read_targets(pa.table({"y": [1], "z": [2]}))[1][0] == "z"
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[3, 2\]"):
+        read_targets(np.zeros((2, 2)), 3)
