@@ -1,0 +1,278 @@
+"""The one sequence that every encoder runs: read, check, key, measure, encode, assemble."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
+
+from gpu_encode import frames, ops, schemes, training
+from gpu_encode.encoders.options import Options
+from gpu_encode.encoders.work import Work
+from gpu_encode.frames import Frame
+from gpu_encode.model import Model
+from gpu_encode.ops import Array
+from gpu_encode.selection import Located, Selection
+from gpu_encode.statistics import Statistics
+
+
+class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Fit and transform in one fixed order; subclasses say what the parameters mean.
+
+    scikit-learn's wrapper for `set_output` is left out: `_assemble` gives the container asked for, and the wrapper would
+    rename the columns of a frame that rightly lacks a scheme's column.
+    """
+
+    _model: Model
+
+    def _options(self) -> Options:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn the codes of new rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            NumPy array, pandas, polars or Arrow table.
+        y : array or table of shape (n_rows,) or (n_rows, n_targets)
+        sample_weight : array of shape (n_rows,), optional
+            Weights of at least zero; whole weights equal repeated rows.
+        groups : array of shape (n_rows,), optional
+            Groups for a scheme that wants them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad input; the encoder is then as it was.
+        """
+        work = Work(type(self).__name__, self._options(), X, y, sample_weight, groups)
+        # Folds matter to new rows only where these see some of them.
+        scheme = work.options.scheme
+        needs_folds = isinstance(scheme, schemes.Holdout) or (isinstance(scheme, schemes.KFold) and scheme.blow_up)
+        plan = work.plan(X, y, groups) if needs_folds else schemes.Greedy().plan(work.request(X, y, groups))
+        self._keep(work, [[training.lasting(job, plan) for job in jobs] for jobs in work.jobs])
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Learn the codes of new rows, and give the training codes of these rows by the scheme.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`.
+
+        Returns
+        -------
+        table of shape (n_rows, n_outputs)
+            Of X's kind: encoded columns, indicators, columns that pass through.
+
+        Notes
+        -----
+        ``fit(X, y).transform(X)`` gives other numbers, in which each row has seen its own target.
+        """
+        work = Work(type(self).__name__, self._options(), X, y, sample_weight, groups)
+        plan = work.plan(X, y, groups)
+        arrays, statistics = work.train(plan)
+        self._keep(work, statistics)
+        return self._assemble(work.frame, arrays, work.place)
+
+    def transform(self, X: Any) -> Any:
+        """Give the codes of new rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Of any kind, whatever kind the encoder was fitted on.
+
+        Returns
+        -------
+        table of shape (n_rows, n_outputs)
+            Of X's kind.
+        """
+        check_is_fitted(self, "_model")
+        frame = frames.read(X)
+        self._check_names(X, frame, self._model.selection, reset=False)
+        arrays, place = self._model.encode(frame, ops.resolve(frame.n_rows))
+        return self._assemble(frame, arrays, place)
+
+    def partial_fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+        """Add rows to what `transform` knows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.  Class labels are the union of those of all calls; `cv` plays no part.
+
+        Returns
+        -------
+        self
+        """
+        options = self._options()
+        if isinstance(options.scheme, schemes.KFold) and options.scheme.blow_up:
+            raise ValueError("partial_fit has no folds, which blow-up columns need. Call fit or fit_transform.")
+        known = self._model if hasattr(self, "_model") else None
+        work = Work(type(self).__name__, options, X, y, sample_weight, None, known)
+        if known is not None:
+            self._check_names(X, work.frame, known.selection, reset=False)
+        plan = schemes.Greedy().plan(work.request(X, y, None))
+        statistics = [[training.lasting(job, plan) for job in jobs] for jobs in work.jobs]
+        self._keep(work, statistics, known)
+        return self
+
+    def merge(self, *others: "Encoder") -> Self:
+        """Add what other encoders of the same parameters have learned, in place.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If parameters, columns or targets differ; nothing is then changed.
+        """
+        check_is_fitted(self, "_model")
+        model = self._model
+        for other in others:
+            if type(other) is not type(self):
+                raise TypeError(
+                    f"Cannot merge {type(other).__name__} into {type(self).__name__}. Give fitted encoders."
+                )
+            check_is_fitted(other, "_model")
+            check_mergeable(self, other)
+            model = model.merged(other._model)
+        self._publish(model)
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the output columns.
+
+        Parameters
+        ----------
+        input_features : array of str, optional
+            Names of the columns of X, where it had none.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self, "_model")
+        names = _check_feature_names_in(self, input_features)
+        selection = self._model.selection
+        return np.array([*self._encoded_names(names), *(names[i] for i in selection.passed)], dtype=object)
+
+    def _encoded_names(self, names: Any) -> list[str]:
+        raise NotImplementedError
+
+    def _check_names(self, X: Any, frame: Frame, selection: Selection, *, reset: bool) -> None:
+        """Remember the columns' names, or compare them as scikit-learn does."""
+        if reset:
+            _check_feature_names(self, frame_for_names(X, frame), reset=True)
+            self.n_features_in_ = frame.n_columns
+        elif selection.everything and not lacks_training_only(frame, self._model):
+            _check_feature_names(self, frame_for_names(X, frame), reset=False)
+
+    def _keep(self, work: "Work", statistics: list[list[Statistics]], known: Model | None = None) -> None:
+        """Store the result of a fit, whole."""
+        model = work.model(statistics)
+        model = model if known is None else known.merged(model)
+        check_unique(self._names_of(model, work.frame))
+        if known is None:
+            self._check_names(work.source, work.frame, work.selection, reset=True)
+        self._publish(model)
+
+    def _names_of(self, model: Model, frame: Frame) -> list[str]:
+        raise NotImplementedError
+
+    def _publish(self, model: Model) -> None:
+        raise NotImplementedError
+
+    def _assemble(self, frame: Frame, arrays: list[Array], place: Located) -> Any:
+        """Put columns together in the container that the user wants."""
+        selection = self._model.selection
+        wanted = _get_output_config("transform", self)["dense"]
+        kind = {"pandas": "pandas", "polars": "polars"}.get(wanted)
+        model = self._model
+        fitted = model.feature_names or [f"x{i}" for i in range(model.n_features)]
+        # Fitted without names, a frame's own serve; it then has all columns, in the order of the fit.
+        by_frame = model.feature_names is None and frame.names is not None and frame.n_columns == model.n_features
+        names = self._encoded_names(frame.names if by_frame else fitted)
+        passed = [place.places[position] for position in selection.passed if position in place.places]
+        if frame.labels is None and frame.n_columns == model.n_features:
+            frame = replace(frame, labels=fitted)
+        return frame.assemble(names, arrays, passed, kind)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def lacks_training_only(frame: Frame, model: Model) -> bool:
+    """Whether a frame has all fitted columns, in order, but for those that a scheme read."""
+    names, absent = model.feature_names, model.selection.training_only
+    if not absent or names is None or frame.names is None:
+        return bool(absent) and frame.n_columns == model.n_features - len(absent)
+    return frame.names == [name for position, name in enumerate(names) if position not in absent]
+
+
+def frame_for_names(X: Any, frame: Frame) -> Any:
+    """Something that scikit-learn can read column names off."""
+    return X if frame.kind == "numpy" else frame.native
+
+
+def check_unique(names: list[str]) -> None:
+    """Raise ValueError if two outputs have one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"Two output columns would be called {name!r}. Rename the input column that clashes.")
+        seen.add(name)
+
+
+def check_mergeable(one: Encoder, other: Encoder) -> None:
+    """Raise ValueError unless two encoders may be merged."""
+    mine, theirs = one.get_params(deep=True), other.get_params(deep=True)
+    for name in sorted({*mine, *theirs}):
+        if not equal(mine.get(name), theirs.get(name)):
+            raise ValueError(
+                f"Cannot merge encoders of different parameters: {name} is {mine.get(name)!r} and {theirs.get(name)!r}."
+            )
+    a, b = one._model, other._model
+    if a.feature_names != b.feature_names or a.n_features != b.n_features:
+        raise ValueError(
+            f"Cannot merge encoders of different columns: {a.feature_names or a.n_features} and {b.feature_names or b.n_features}. "
+            "Fit all on the same columns, in the same order."
+        )
+    if len(a.targets) != len(b.targets) or any(x.name != y.name for x, y in zip(a.targets, b.targets, strict=True)):
+        raise ValueError("Cannot merge encoders of different targets.")
+    if a.statistics[0][0].cells.shape[1] > 1:
+        raise ValueError("Blow-up encoders cannot be merged: each fold's encoder belongs to its own rows.")
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Compare parameters; objects with parameters of their own compare by those."""
+    if isinstance(a, BaseEstimator) and isinstance(b, BaseEstimator):
+        return type(a) is type(b) and repr(a.get_params()) == repr(b.get_params())
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    try:
+        return bool(a == b) or repr(a) == repr(b)
+    except (TypeError, ValueError):
+        return repr(a) == repr(b)

@@ -1,0 +1,170 @@
+"""The parameters of a target encoder, read and checked once per call, at fit."""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from gpu_encode import errors
+from gpu_encode.exact import Floats
+from gpu_encode.formula import Formula
+from gpu_encode.frames import Frame
+from gpu_encode.ops import Array
+from gpu_encode.plans import FoldPlan, OrderedPlan, Plan
+from gpu_encode.schemes import Scheme
+from gpu_encode.selection import Selection, locate
+from gpu_encode.smoothing import Smoothing
+from gpu_encode.targets import Target
+
+CUDA_INSTALL = "pip install 'gpu-encode[cu12]' (or [cu13], for CUDA 13)"
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """Checked parameters."""
+
+    categories: Any
+    target_type: Any
+    smoothing: Smoothing
+    scheme: Scheme
+    integer_folds: int | None
+    columns: Any
+    prior: Any
+    handle_unknown: Any
+    handle_missing: str
+    min_count: float
+    hierarchy: Any
+    indicators: bool
+    drop: str | None
+    dtype: str
+
+    def check(self) -> None:
+        """Raise ValueError for unknown options and numbers out of range."""
+        owner = "TargetEncoder"
+        if not isinstance(self.handle_unknown, Real) or isinstance(self.handle_unknown, bool):
+            if self.handle_unknown not in ("prior", "nan", "error"):
+                raise errors.bad_option(
+                    owner, "handle_unknown", self.handle_unknown, ("'prior'", "'nan'", "'error'", "a number")
+                )
+        elif np.isinf(float(self.handle_unknown)):
+            raise ValueError(f"The 'handle_unknown' parameter of {owner} must not be infinite.")
+        errors.check_option(owner, "handle_missing", self.handle_missing, ("category", "prior", "nan", "error"))
+        errors.check_number(owner, "min_count", self.min_count, low=0.0)
+        errors.check_option(owner, "indicators", self.indicators, (True, False))
+        errors.check_option(owner, "drop", self.drop, (None, "first"))
+        errors.check_option(owner, "dtype", self.dtype, ("float64", "float32"))
+        if isinstance(self.prior, str):
+            errors.check_option(owner, "prior", self.prior, ("mean", "category_mean"))
+        elif not isinstance(self.prior, (Real, dict)) or isinstance(self.prior, bool):
+            raise errors.bad_option(
+                owner, "prior", self.prior, ("'mean'", "'category_mean'", "a number", "a dict of one number per column")
+            )
+        elif isinstance(self.prior, dict):
+            for column, value in self.prior.items():
+                errors.check_number(owner, f"prior[{column!r}]", value, low=-np.inf)
+        else:
+            errors.check_number(owner, "prior", self.prior, low=-np.inf)
+        if not (isinstance(self.categories, list) or (isinstance(self.categories, str) and self.categories == "auto")):
+            raise errors.bad_option(
+                owner, "categories", self.categories, ("'auto'", "a list of one list of categories per column")
+            )
+
+    def formulas(self, selection: Selection, frame: Frame) -> list[Formula]:
+        """Formula of every entry."""
+        priors = self._priors(selection, frame)
+        unknown = (
+            {"prior": None, "nan": float("nan"), "error": None}.get(self.handle_unknown)
+            if isinstance(self.handle_unknown, str)
+            else float(self.handle_unknown)
+        )
+        return [
+            Formula(self.smoothing, prior, unknown, unknown, self.handle_missing, float(self.min_count))
+            for prior in priors
+        ]
+
+    def _priors(self, selection: Selection, frame: Frame) -> list[Any]:
+        """Prior of every entry: one for all, or one a column, the others by the mean."""
+        if not isinstance(self.prior, dict):
+            return [self.prior] * len(selection.entries)
+        given = {}
+        for column, value in self.prior.items():
+            members = column if isinstance(column, tuple) else (column,)
+            given[tuple(locate(frame, member, "prior:") for member in members)] = value
+        entries = [entry.members for entry in selection.entries]
+        if stray := [members for members in given if members not in entries]:
+            raise ValueError(
+                f"prior names {frame.label(stray[0][0])!r}, which is not among the columns to encode. Add it to columns, or leave it out."
+            )
+        return [given.get(members, "mean") for members in entries]
+
+    def given_categories(self, selection: Selection) -> list[Any]:
+        """Categories that the user gave for each entry, or None."""
+        if isinstance(self.categories, str):
+            return [None] * len(selection.entries)
+        if len(self.categories) != len(selection.entries):
+            raise ValueError(
+                f"Shape mismatch: categories has {len(self.categories)} lists for {len(selection.entries)} columns. Give one per column."
+            )
+        found = []
+        for given, entry in zip(self.categories, selection.entries, strict=True):
+            given = None if isinstance(given, str) and given == "auto" else given
+            if isinstance(given, (str, bytes)) or not (given is None or hasattr(given, "__len__")):
+                raise ValueError(
+                    f"categories of {entry.name!r} must be a list of values or 'auto'. Got {given!r} instead."
+                )
+            if given is not None and (len(entry.columns) > 1 or entry.rule is not None):
+                raise ValueError(
+                    f"categories of {entry.name!r} cannot be given: it is a joint key or has a hierarchy. Put 'auto' in its place."
+                )
+            found.append(given)
+        return found
+
+    def refuse_unknown(self, codes: Array, name: str) -> None:
+        """Raise ValueError for training rows outside of given categories where the policy is "error"."""
+        if self.handle_unknown == "error" and (codes == -2).any():
+            rows = np.flatnonzero(codes == -2)
+            raise ValueError(
+                f"Found unknown categories in column {name!r} during fit: {len(rows)} rows, the first in row {rows[0]}. "
+                'Add them to categories, or choose handle_unknown="prior", "nan" or a number.'
+            )
+
+    def warn_of_rare_classes(self, targets: list[Target]) -> None:
+        """Warn, as scikit-learn does, of a class with fewer rows than folds; only for an integer `cv`."""
+        if self.integer_folds is None:
+            return
+        for target in targets:
+            if target.is_classification:
+                least = int(np.bincount(target.values).min())
+                if least < self.integer_folds:
+                    warnings.warn(
+                        f"The least populated class in y has only {least} members, which is less than n_splits={self.integer_folds}.",
+                        UserWarning,
+                        stacklevel=5,
+                    )
+
+    def warn_of_nothing_seen(self, codes: Floats, plan: Plan) -> None:
+        """Warn once of rows that see no rows at all."""
+        if isinstance(plan, OrderedPlan) and plan.burn_in:
+            return
+        if isinstance(self.prior, str) and self.handle_unknown != "nan" and self.handle_missing != "nan":
+            empty = np.isnan(codes).any(axis=1)
+            if empty.any():
+                why = (
+                    "their earlier folds or times hold no rows"
+                    if isinstance(plan, (FoldPlan, OrderedPlan))
+                    else "there are no other rows"
+                )
+                warnings.warn(
+                    f"{int(empty.sum())} rows see no rows at all and get NaN: {why}.", UserWarning, stacklevel=5
+                )
+
+
+def check_device(device: Any) -> None:
+    """Raise for an unknown device, or one that is not there."""
+    errors.check_option("TargetEncoder", "device", device, ("auto", "cpu", "cuda"))
+    if device == "cuda":
+        raise RuntimeError(
+            f"device='cuda' needs a CUDA GPU and the CUDA extra: {CUDA_INSTALL}. This release computes on the CPU; choose device='cpu' or 'auto'."
+        )

@@ -1,0 +1,100 @@
+"""One entry and one target of the rows at hand: what every scheme works on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_encode.formula import Formula, Mask
+from gpu_encode.keys import Codes, Key
+from gpu_encode.ops import Folds, Ops, Rows
+from gpu_encode.statistics import Measured, Statistics
+from gpu_encode.vocabulary import MISSING, UNKNOWN
+
+# Rows of which the schemes that work row by row hold intermediate results, so that these stay in cache.
+TILE = 1 << 15
+
+
+@dataclass(frozen=True)
+class Job:
+    """One entry and one target of the rows at hand.
+
+    Parameters
+    ----------
+    ops : Ops
+    rows : Rows
+    key : Key
+    n_classes : int
+        Classes that a cell counts; 1 for a continuous target.
+    measured : Measured
+    formula : Formula
+    """
+
+    ops: Ops
+    rows: Rows
+    key: Key
+    n_classes: int
+    measured: Measured
+    formula: Formula
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of codes."""
+        return self.n_classes - self.measured.first_output
+
+    def measure(self, folds: Folds, n_folds: int) -> Statistics:
+        """Sum the rows per (category, fold, class)."""
+        return Statistics.measure(
+            self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.measured
+        )
+
+    def keyings(self) -> "list[Keying]":
+        """Give the levels above the categories from the top, and the categories themselves last."""
+        n = self.key.n_categories
+        levels = [Keying(with_policies(level.of_leaf), level.n, False) for level in self.key.levels]
+        return [*levels, Keying(with_policies(np.arange(n, dtype=np.int32)), n, True)]
+
+
+@dataclass(frozen=True)
+class Keying:
+    """One level that rows are keyed by.
+
+    Parameters
+    ----------
+    of_row : int32 array
+        Code at this level for each row of a table by category (categories, unknown, missing).
+    n : int
+        Categories of this level.
+    is_leaf : bool
+        Whether these are the categories themselves.
+    """
+
+    of_row: Codes
+    n: int
+    is_leaf: bool
+
+    def codes(self, rows: Rows) -> Codes:
+        """Code of each row at this level."""
+        return self.of_row[rows.codes]
+
+    def has(self, codes: Codes, formula: Formula) -> Mask:
+        """Say which rows have a category at this level; the missing one is a category by policy."""
+        present: Mask = codes >= 0
+        return present | (codes == MISSING) if self.is_leaf and formula.missing == "category" else present
+
+
+def with_policies(of_leaf: NDArray[np.int32]) -> Codes:
+    """Append the codes of unknown and missing, which stay what they are."""
+    return np.append(of_leaf, [UNKNOWN, MISSING]).astype(np.int32)
+
+
+def tiles(n_rows: int) -> Iterator[tuple[int, int]]:
+    """Split rows into tiles."""
+    for start in range(0, n_rows, TILE):
+        yield start, min(start + TILE, n_rows)
+
+
+def without_key(rows: Rows) -> Rows:
+    """Give the same rows under one single category."""
+    return rows.with_codes(np.zeros(len(rows), np.int32))

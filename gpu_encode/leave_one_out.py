@@ -1,0 +1,111 @@
+"""Leave-one-out: every row's code from all other rows, priors included."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_encode.exact import Floats, Integers, Limbs
+from gpu_encode.formula import Formula, Mask, Seen, row_codes
+from gpu_encode.jobs import Job, Keying, tiles, without_key
+from gpu_encode.keys import Codes
+from gpu_encode.ops import Rows
+from gpu_encode.smoothing import Context
+from gpu_encode.statistics import CategoryMoments, Moments, Statistics
+
+
+def leave_one_out(job: Job, statistics: Statistics) -> tuple[Floats, Mask]:
+    """Code of each row from all other rows.
+
+    Parameters
+    ----------
+    job : Job
+    statistics : Statistics
+        Sums of all rows, one view.
+
+    Returns
+    -------
+    codes : float64 array (rows, outputs)
+    unseen : bool array (rows,)
+    """
+    evaluate, rows = Evaluation(job, statistics), job.rows
+    if job.measured.classification and rows.weight is None and rows.classes is not None:
+        return by_own_class(job, statistics, evaluate)
+    out, unseen = np.empty((len(rows), job.n_outputs)), np.empty(len(rows), bool)
+    for start, stop in tiles(len(rows)):
+        out[start:stop], unseen[start:stop] = evaluate(rows.block(start, stop))
+    return out, unseen
+
+
+def by_own_class(job: Job, statistics: Statistics, evaluate: "Evaluation") -> tuple[Floats, Mask]:
+    """Without weights a row's code depends on its category and class alone: a table of both, then one look-up a row."""
+    n = job.key.n_categories
+    category, label = np.nonzero(statistics.cells[:, 0, :, 0])
+    codes = np.where(category >= n, category - n - 2, category).astype(np.int32)
+    table = np.full((n + 2, job.n_classes, job.n_outputs + 1), np.nan)
+    for start, stop in tiles(len(codes)):
+        part = slice(start, stop)
+        values, unseen = evaluate(Rows(codes[part], label[part].astype(np.int32)))
+        table[category[part], label[part]] = np.column_stack([values, unseen])
+    out = np.empty((len(job.rows), job.n_outputs + 1))
+    job.ops.gather(table, job.rows.codes, job.rows.classes, out)
+    return out[:, :-1], out[:, -1] != 0
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Sums over all rows at one level, from which each row is taken out."""
+
+    keying: Keying
+    cells: Integers
+    moments: Moments
+    categories: CategoryMoments | None
+
+
+class Evaluation:
+    """Codes of tiles of rows, each row left out of what it sees."""
+
+    def __init__(self, job: Job, statistics: Statistics) -> None:
+        self.job = job
+        self.totals = statistics.totals().cells[:, 0]
+        self.levels = [self._whole(keying, statistics) for keying in job.keyings()]
+
+    def _whole(self, keying: Keying, statistics: Statistics) -> Whole:
+        job = self.job
+        at_level = statistics if keying.is_leaf else statistics.grouped(keying.of_row[:-2], keying.n)
+        moments = Moments.of(at_level.cells[:, 0], job.measured)
+        counted = job.formula.leaf_counts(moments)
+        if not keying.is_leaf:
+            counted[-1] = False
+        return Whole(keying, at_level.cells[:, 0], moments, job.formula.categories_of(moments, counted))
+
+    def __call__(self, rows: Rows) -> tuple[Floats, Mask]:
+        """Codes of a tile, and which rows' categories are unseen."""
+        job = self.job
+        total = Moments.of(job.ops.leave_one_out(self.totals, without_key(rows), job.measured.layout), job.measured)
+        seen = [self._seen(level, rows, total) for level in self.levels]
+        return row_codes(seen, rows.codes, job.formula.root(total, seen[-1].context.categories), job.formula)
+
+    def _seen(self, level: Whole, rows: Rows, total: Moments) -> Seen:
+        job, codes = self.job, level.keying.codes(rows)
+        cells = job.ops.leave_one_out(level.cells, rows.with_codes(codes), job.measured.layout)
+        moments = Moments.of(cells, job.measured)
+        has = level.keying.has(codes, job.formula)
+        if level.categories is None:
+            return Seen(moments, Context(total), has)
+        lost = own_category(picked(level.moments, codes), has, job.formula)
+        left = own_category(moments, has, job.formula)
+        return Seen(moments, Context(total, level.categories.changed(left, lost)), has)
+
+
+def picked(moments: Moments, codes: Codes) -> Moments:
+    """Moments of each row's category."""
+    return Moments(
+        Limbs(moments.count.digits[codes], moments.count.low),
+        Limbs(moments.total.digits[codes], moments.total.low),
+        None,
+    )
+
+
+def own_category(moments: Moments, has: Mask, formula: Formula) -> CategoryMoments:
+    """Each row's own category as sums over one category, or over none where it does not count."""
+    return CategoryMoments.of(moments.mean[None], (formula.counts(moments) & has[:, None])[None])

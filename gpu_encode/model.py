@@ -1,0 +1,189 @@
+"""What a fitted encoder holds: categories and exact sums, never rows.  Mergeable, savable, and all that `transform` needs."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from gpu_encode.exact import Floats
+from gpu_encode.formula import Codes, Formula, table
+from gpu_encode.frames import Frame
+from gpu_encode.keys import Key
+from gpu_encode.ops import Array, Ops
+from gpu_encode.selection import Located, Selection, located
+from gpu_encode.statistics import Moments, Statistics
+from gpu_encode.targets import joined_labels
+from gpu_encode.training import flat
+
+
+@dataclass(frozen=True, eq=False)
+class TargetInfo:
+    """What is known of a target after fit: its name, kind and sorted class labels."""
+
+    name: str | None
+    kind: str
+    classes: Array | None
+
+    @property
+    def first_output(self) -> int:
+        """First class that has an output, where none is dropped."""
+        return 1 if self.kind == "binary" else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Categories and sums of every entry.
+
+    Parameters
+    ----------
+    selection : Selection
+    n_features : int
+    feature_names : list of str, optional
+    targets : list of TargetInfo
+    keys : list of Key
+        One an entry.
+    statistics : list of list of Statistics
+        Sums that new rows see: statistics[entry][target].
+    formulas : list of Formula
+        One an entry.
+    unknown_is_error : bool
+        Whether a value that fit did not see is refused.
+    indicators : bool
+        Whether each entry has a column that says that no visible row has its category.
+    dtype : str
+    permutations : int
+        Columns per output that hold one and the same code: orders that are not averaged differ in training only.
+    """
+
+    selection: Selection
+    n_features: int
+    feature_names: list[str] | None
+    targets: list[TargetInfo]
+    keys: list[Key]
+    statistics: list[list[Statistics]]
+    formulas: list[Formula]
+    unknown_is_error: bool = False
+    indicators: bool = False
+    dtype: str = "float64"
+    permutations: int = 1
+
+    @cached_property
+    def tables(self) -> list[list[Codes]]:
+        """Codes of every category: tables[entry][target]."""
+        return [
+            [table(statistics, key, formula) for statistics in per_target]
+            for key, per_target, formula in zip(self.keys, self.statistics, self.formulas, strict=True)
+        ]
+
+    @cached_property
+    def lookups(self) -> list[Floats]:
+        """Per entry, the codes of all targets side by side: (rows, 1, outputs)."""
+        return [
+            np.concatenate(
+                [np.repeat(flat(codes).values, self.permutations, axis=2) for codes in per_target], axis=2
+            ).astype(self.dtype)
+            for per_target in self.tables
+        ]
+
+    def means(self) -> list[Floats]:
+        """Exact mean of each target over the rows that new rows see: (outputs,)."""
+        return [
+            Moments.of(per_target.totals().cells[0, 0], per_target.measured).mean for per_target in self.statistics[0]
+        ]
+
+    def encode(self, frame: Frame, ops: Ops) -> tuple[list[Array], Located]:
+        """Codes of every row of a new frame, a column an array, then the indicators."""
+        place = located(frame, self.selection, self.feature_names, self.n_features)
+        matrix = np.empty((frame.n_rows, sum(lookup.shape[2] for lookup in self.lookups)), self.dtype, order="F")
+        flags: list[Array] = []
+        start = 0
+        for number, (key, lookup) in enumerate(zip(self.keys, self.lookups, strict=True)):
+            missing = self.formulas[number].missing
+            codes = key.lookup(place, ops, missing == "category")
+            self._refuse(codes, key, frame, place, missing)
+            ops.gather(lookup, codes, None, matrix[:, start : start + lookup.shape[2]])
+            start += lookup.shape[2]
+            if self.indicators:
+                flags.append(self._indicator(number, codes, ops))
+        return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place
+
+    def _indicator(self, entry: int, codes: Array, ops: Ops) -> Array:
+        unseen = self.tables[entry][0].unseen.all(axis=1).astype(self.dtype)
+        out = np.empty((len(codes), 1), self.dtype)
+        ops.gather(unseen[:, None, None], codes, None, out)
+        return out[:, 0]
+
+    def _refuse(self, codes: Array, key: Key, frame: Frame, place: Located, missing: str) -> None:
+        """Raise ValueError for values that the policies refuse."""
+        columns = [frame.label(place.places[position]) for position in key.entry.members]
+        named = repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))
+        refuse_missing(codes, missing, named)
+        if self.unknown_is_error and len(codes):
+            known = (codes >= 0) & (codes < key.n_categories)
+            if missing != "category" or key.has_missing:
+                known |= codes == -1
+            if not known.all():
+                rows = np.flatnonzero(~known)
+                values = [frame.values(place.places[position])[rows[0]] for position in key.entry.members]
+                shown = values[0] if len(values) == 1 else tuple(values)
+                raise ValueError(
+                    f"Found unknown categories in column {named}: {len(rows)} rows, the first in row {rows[0]} ({shown!r}). "
+                    'Choose handle_unknown="prior", "nan" or a number to accept them.'
+                )
+
+    def merged(self, other: "Model") -> "Model":
+        """Model of the rows of both."""
+        targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
+        keys, statistics = [], []
+        for mine, theirs, own, others in zip(self.keys, other.keys, self.statistics, other.statistics, strict=True):
+            key, to_key, from_other = joined_key(mine, theirs)
+            keys.append(key)
+            statistics.append(
+                [
+                    relabeled(a, to_key, key, self.targets[i], info)
+                    + relabeled(b, from_other, key, other.targets[i], info)
+                    for i, (a, b, info) in enumerate(zip(own, others, targets, strict=True))
+                ]
+            )
+        return replace(self, targets=targets, keys=keys, statistics=statistics)
+
+
+def refuse_missing(codes: Array, missing: str, named: str) -> None:
+    """Raise ValueError for missing values where the policy is "error"."""
+    if missing == "error" and (codes == -1).any():
+        rows = np.flatnonzero(codes == -1)
+        raise ValueError(
+            f"Column {named} holds {len(rows)} missing values, the first in row {rows[0]}. "
+            'Fill them, or choose handle_missing="category", "prior" or "nan".'
+        )
+
+
+def joined_key(mine: Key, theirs: Key) -> tuple[Key, Array, Array]:
+    """Key of the categories of both, and the new code of each one's categories."""
+    if mine.given:
+        same = np.arange(mine.n_categories, dtype=np.int32)
+        return mine, same, same
+    return mine.union(theirs)
+
+
+def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
+    """Target with the class labels of both."""
+    if mine.kind != theirs.kind:
+        raise ValueError(f"Targets of different kinds: {mine.kind!r} and {theirs.kind!r}.")
+    if mine.classes is None or theirs.classes is None:
+        return mine
+    labels = joined_labels(mine.classes, theirs.classes)
+    if mine.kind == "binary" and len(labels) > 2:
+        raise ValueError(
+            f'The binary target now has {len(labels)} labels: {labels.tolist()!r}. Fit with target_type="multiclass" from the start.'
+        )
+    return replace(mine, classes=labels)
+
+
+def relabeled(statistics: Statistics, places: Array, key: Key, before: TargetInfo, after: TargetInfo) -> Statistics:
+    """Give the same sums under the codes of another key and the class numbers of a wider target."""
+    statistics = statistics.remapped(places, key.n_categories)
+    if before.classes is None or after.classes is None:
+        return statistics
+    position = np.searchsorted(after.classes, before.classes)
+    return statistics.widened_classes(position, max(len(after.classes), 2))

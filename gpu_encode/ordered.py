@@ -1,0 +1,178 @@
+"""Ordered target statistics: every row's code from the rows before it, in random orders or in time.
+
+The prior of the order so far is taken at checkpoints: a row's place with all but its top nine bits cleared.  That makes a
+table of a few thousand priors, at most 1/256 stale, instead of a scan over all rows.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_encode.exact import Floats, Integers, Limbs, stacked
+from gpu_encode.formula import Mask, Seen, row_codes
+from gpu_encode.jobs import Job, Keying, tiles, without_key
+from gpu_encode.ops import Carry, Layout, Rows, Window, digit_window
+from gpu_encode.plans import OrderedPlan, TimeOrder
+from gpu_encode.rows import Permutation
+from gpu_encode.smoothing import Context
+from gpu_encode.statistics import CategoryMoments, Moments
+
+CHECKPOINT_BITS = 9
+EXACT_PLACES = 1 << CHECKPOINT_BITS
+
+Order = Permutation | TimeOrder
+
+
+def ordered(job: Job, plan: OrderedPlan) -> tuple[Floats, Mask]:
+    """Code of each row from the rows before it.
+
+    Returns
+    -------
+    codes : float64 array (rows, outputs * columns)
+        One column per output, or per output and order where orders are not averaged; NaN in the burn-in.
+    unseen : bool array (rows,)
+        Rows whose category none of the orders had seen.
+    """
+    n = len(job.rows)
+    columns = np.empty((len(plan.orders), n, job.n_outputs))
+    unseen = np.ones(n, bool)
+    for number, order in enumerate(plan.orders):
+        for rows, values, missing in Pass(job, order, plan.burn_in):
+            columns[number, rows] = values
+            unseen[rows] &= missing
+    if not plan.average:
+        return np.moveaxis(columns, 0, 2).reshape(n, -1), unseen
+    return (columns[0] if len(columns) == 1 else average(columns)), unseen
+
+
+def average(columns: Floats) -> Floats:
+    """Mean over the orders that have a code, such that equal codes give exactly themselves."""
+    known = ~np.isnan(columns)
+    first = np.take_along_axis(columns, known.argmax(axis=0)[None], axis=0)[0]
+    shift = np.zeros(first.shape)
+    for column, valid in zip(columns, known, strict=True):
+        shift += np.where(valid, column - first, 0.0)
+    mean: Floats = first + shift / np.maximum(known.sum(axis=0), 1)
+    return mean
+
+
+def floor_places(places: Integers) -> Integers:
+    """Places with all but their top nine bits cleared."""
+    extra = np.maximum(np.frexp(places.astype(np.float64))[1].astype(np.int64) - CHECKPOINT_BITS, 0)
+    return (places >> extra) << extra
+
+
+def prior_places(order: Order, begins: Integers) -> Integers:
+    """Place up to which a row's prior is taken: at most 1/256 before what it sees, and never inside a tie."""
+    floored = floor_places(begins)
+    if not isinstance(order, TimeOrder):
+        return floored
+    back = order.starts[np.searchsorted(order.starts, floored, side="right") - 1]
+    return np.where((back == 0) & (begins > 0), begins, back)
+
+
+def checkpoint_places(order: Order, n_rows: int) -> Integers:
+    """Sorted places at which priors are taken, 0 among them."""
+    if isinstance(order, TimeOrder):
+        return np.unique(np.append(prior_places(order, order.starts), 0))
+    parts = [np.arange(min(EXACT_PLACES, max(n_rows, 1)))]
+    for bits in range(CHECKPOINT_BITS, max(n_rows, 1).bit_length()):
+        step = 1 << (bits + 1 - CHECKPOINT_BITS)
+        parts.append(np.arange(1 << bits, min(2 << bits, n_rows), step))
+    return np.concatenate(parts)
+
+
+class Pass:
+    """One order, tile by tile: yields row numbers, codes, and which rows' categories are unseen."""
+
+    def __init__(self, job: Job, order: Order, burn_in: int) -> None:
+        self.job, self.order, self.burn_in = job, order, burn_in
+        self.checkpoints = checkpoint_places(order, len(job.rows))
+        self.keyings = job.keyings()
+        self.everything, self.before = self._totals()
+        needed = job.formula.needs_categories
+        self.categories = [self._category_sums(keying) if needed else None for keying in self.keyings]
+
+    def _row_numbers(self, start: int, stop: int) -> Integers:
+        if isinstance(self.order, TimeOrder):
+            return self.order.rows[start:stop]
+        return self.job.ops.rows_at(self.order, start, stop)
+
+    def _ties(self, start: int, stop: int) -> Integers | None:
+        return self.order.ties[start:stop] if isinstance(self.order, TimeOrder) else None
+
+    def _segments(self, start: int, stop: int) -> NDArray[np.int32]:
+        """Give the number of the last checkpoint at or before each place."""
+        return (np.searchsorted(self.checkpoints, np.arange(start, stop), side="right") - 1).astype(np.int32)
+
+    def _totals(self) -> tuple[Integers, Integers]:
+        """Digits of all rows (classes, width), and of all rows before each checkpoint (checkpoints, classes, width)."""
+        job, n_segments = self.job, len(self.checkpoints)
+        layout = job.measured.layout
+        sums = np.zeros((n_segments, job.n_classes, layout.width), np.int64)
+        for start, stop in tiles(len(job.rows)):
+            rows = job.rows.pick(self._row_numbers(start, stop)).with_codes(self._segments(start, stop))
+            sums += job.ops.accumulate(rows, n_segments, None, 1, job.n_classes, layout)[:-2, 0]
+        return sums.sum(axis=0), np.cumsum(sums, axis=0) - sums
+
+    def _category_sums(self, keying: Keying) -> CategoryMoments:
+        """Sum over categories before each checkpoint, by adding each row's change of its own category's mean."""
+        job, layout = self.job, self.job.measured.layout
+        carry = Carry.empty(keying.n, job.n_classes, layout.width, ties=False)
+        nobody = np.zeros((3, job.n_classes, layout.width), np.int64)
+        sums = CategoryMoments.none((len(self.checkpoints), job.n_outputs))
+        for start, stop in tiles(len(job.rows)):
+            rows = job.rows.pick(self._row_numbers(start, stop))
+            rows = rows.with_codes(keying.codes(rows))
+            before = job.ops.ordered(rows, None, layout, carry)
+            after = before - job.ops.leave_one_out(nobody, without_key(rows), layout)
+            has, segments = keying.has(rows.codes, job.formula), self._segments(start, stop)
+            gained = self._by_segment(Moments.of(after, job.measured), has, segments)
+            sums = sums.changed(gained, self._by_segment(Moments.of(before, job.measured), has, segments))
+        return sums.running()
+
+    def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
+        """Sum number, mean and squared mean of the rows' categories that count, per segment and output."""
+        ops, n_segments = self.job.ops, len(self.checkpoints)
+        counted = np.broadcast_to(self.job.formula.counts(moments) & has[:, None], moments.mean.shape)
+        parts = []
+        for column, valid in zip(moments.mean.T, counted.T, strict=True):
+            means = np.ascontiguousarray(np.where(valid, column, 0.0))
+            codes = np.where(valid, segments, -1).astype(np.int32)
+            layout = Layout(Window(), *(digit_window(extent) for extent in ops.extents(means, None, (1, 2))))
+            cells = ops.accumulate(Rows(codes, target=means), n_segments, None, 1, 1, layout)[:-2, 0]
+            parts.append([Limbs(cells[..., columns], window.low) for window, _, columns in layout.measures()])
+        return CategoryMoments(*(stacked(column, axis=1) for column in zip(*parts, strict=True)))
+
+    def __iter__(self) -> Iterator[tuple[Integers, Floats, Mask]]:
+        job, layout = self.job, self.job.measured.layout
+        timed = isinstance(self.order, TimeOrder)
+        carries = [Carry.empty(keying.n, job.n_classes, layout.width, timed) for keying in self.keyings]
+        for start, stop in tiles(len(job.rows)):
+            numbers = self._row_numbers(start, stop)
+            rows, ties = job.rows.pick(numbers), self._ties(start, stop)
+            begins = self.order.starts[ties] if isinstance(self.order, TimeOrder) else np.arange(start, stop)
+            at = np.searchsorted(self.checkpoints, prior_places(self.order, begins))
+            total = Moments.of(self.before[at], job.measured)
+            seen = []
+            for keying, carry, categories in zip(self.keyings, carries, self.categories, strict=True):
+                codes = keying.codes(rows)
+                moments = Moments.of(job.ops.ordered(rows.with_codes(codes), ties, layout, carry), job.measured)
+                context = Context(total, None if categories is None else categories.at(at))
+                seen.append(Seen(moments, context, keying.has(codes, job.formula)))
+            root = job.formula.root(total, seen[-1].context.categories)
+            if not timed and start == 0:
+                root[0] = self._prior_of_first(rows)
+            values, unseen = row_codes(seen, rows.codes, root, job.formula)
+            values[begins < self.burn_in] = np.nan
+            yield numbers, values, unseen
+
+    def _prior_of_first(self, rows: Rows) -> Floats:
+        """Prior of the first row of a random order: the mean of all other rows, unless it is a number."""
+        job = self.job
+        if not isinstance(job.formula.prior, str):
+            return np.full(job.n_outputs, float(job.formula.prior))
+        cells = np.concatenate([self.everything[None], np.zeros((2, *self.everything.shape), np.int64)])
+        others = job.ops.leave_one_out(cells, without_key(rows.block(0, 1)), job.measured.layout)
+        return Moments.of(others, job.measured).mean[0]

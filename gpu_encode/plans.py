@@ -1,0 +1,170 @@
+"""What a scheme decides for the rows at hand: who may look at whom, in one of four shapes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_encode.ops import Array, Folds, Ops
+from gpu_encode.rows import Permutation
+from gpu_encode.targets import Target
+
+
+# The visibility matrix is square, and sums are kept per category and fold.
+MOST_FOLDS = 10_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a scheme may ask of the rows.
+
+    Parameters
+    ----------
+    n_rows : int
+    ops : Ops
+    targets : list of Target
+    codes_of : callable
+        ``codes_of(column, role)``: int32 codes in sorted order of the values of a column of X, and how many there are.
+    X, y, groups
+        As the user gave them, for scikit-learn's splitters.
+    """
+
+    n_rows: int
+    ops: Ops
+    targets: list[Target]
+    codes_of: Callable[[Any, str], tuple[Array, int]]
+    X: Any = None
+    y: Any = None
+    groups: Any = None
+    params: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """Fold numbers and a 0/1 visibility matrix.
+
+    Parameters
+    ----------
+    folds : FoldPattern or int32 array or None
+    n_folds : int
+    visibility : int64 array (n_folds, n_folds)
+        visibility[f, g] = 1 where rows of fold f see rows of fold g.
+    new_rows : int64 array (views, n_folds)
+        What new rows see: one view, or one a fold's encoder for blow-up columns.
+    blow_up : bool
+        Every row gets one column per view of `new_rows`, in training too.
+    """
+
+    folds: Folds
+    n_folds: int
+    visibility: NDArray[np.int64]
+    new_rows: NDArray[np.int64]
+    blow_up: bool = False
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """Splits whose training sets are not made of test folds; each is summed on its own.
+
+    Parameters
+    ----------
+    view : int32 array (rows,)
+        Split in whose test set each row lies.
+    training : list of int64 array
+        Rows of each split's training set.
+    """
+
+    view: Array
+    training: list[Array]
+
+
+@dataclass(frozen=True)
+class LeaveOneOutPlan:
+    """Every row sees all rows but itself."""
+
+
+@dataclass(frozen=True)
+class TimeOrder:
+    """Rows in order of time; `ties` numbers the distinct times, `starts` is the place at which each begins."""
+
+    rows: Array
+    ties: Array
+    starts: Array
+
+
+@dataclass(frozen=True)
+class OrderedPlan:
+    """Every row sees the rows before it in each of several orders.
+
+    Parameters
+    ----------
+    orders : list of Permutation or TimeOrder
+    average : bool
+        One column with the average over the orders, else one column an order.
+    burn_in : int
+        Rows at the first `burn_in` places get NaN.
+    """
+
+    orders: list[Permutation | TimeOrder]
+    average: bool
+    burn_in: int
+
+
+Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
+
+
+def all_but_own(folds: Folds, n_folds: int, blow_up: bool = False) -> FoldPlan:
+    """k-fold: every fold but the row's own."""
+    if n_folds > MOST_FOLDS:
+        raise ValueError(
+            f"{n_folds} folds are more than the {MOST_FOLDS} that are kept apart at once. Take fewer, or LeaveOneOut."
+        )
+    visibility = 1 - np.eye(n_folds, dtype=np.int64)
+    everything = np.ones((1, n_folds), np.int64)
+    return FoldPlan(folds, n_folds, visibility, visibility if blow_up else everything, blow_up)
+
+
+def by_time(codes: Array, n_distinct: int) -> TimeOrder:
+    """Order rows by the sorted codes of their times."""
+    counts = np.bincount(codes, minlength=n_distinct)
+    starts = np.cumsum(counts) - counts
+    rows = np.argsort(codes, kind="stable")
+    return TimeOrder(rows, codes[rows].astype(np.int64), starts)
+
+
+def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | SplitPlan:
+    """Plan of explicit splits: fold numbers and a matrix where the training sets are unions of test folds.
+
+    Raises
+    ------
+    ValueError
+        If a row is in no test set or in several.
+    """
+    tests = [np.asarray(test) for _, test in splits]
+    seen = np.bincount(np.concatenate([*tests, np.zeros(0, np.int64)]).astype(np.int64), minlength=n_rows)
+    if len(seen) != n_rows or not (seen == 1).all():
+        raise ValueError(
+            "Validation indices from `cv` must cover each sample index exactly once with no overlap. Pass a splitter with "
+            "non-overlapping validation folds as `cv`; for rows in time order use TimeFolds or Ordered."
+        )
+    view = np.zeros(n_rows, np.int32)
+    for number, test in enumerate(tests):
+        view[test] = number
+    training = [indices(train) for train, _ in splits]
+    visibility = np.zeros((len(splits), len(splits)), np.int64)
+    sizes = np.bincount(view, minlength=len(splits))
+    for number, train in enumerate(training):
+        times = np.bincount(train, minlength=n_rows)
+        held = np.bincount(view, times, len(splits))
+        if times.max(initial=0) > 1 or ((held != 0) & (held != sizes)).any():
+            return SplitPlan(view, training)
+        visibility[number] = (held == sizes) & (sizes > 0)
+    return FoldPlan(view, len(splits), visibility, np.ones((1, len(splits)), np.int64))
+
+
+def indices(chosen: Any) -> NDArray[np.int64]:
+    """Row numbers from row numbers or a mask."""
+    array = np.asarray(chosen)
+    return np.flatnonzero(array) if array.dtype == bool else array.astype(np.int64)

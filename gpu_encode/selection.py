@@ -1,0 +1,236 @@
+"""Which columns of X are encoded, alone or jointly, which pass through, and where they are in another frame."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from gpu_encode import errors
+from gpu_encode.frames import Frame
+from gpu_encode.hierarchy import Derived
+from gpu_encode.keys import Codes, Entry
+from gpu_encode.ops import Ops
+from gpu_encode.vocabulary import Vocabulary
+
+
+def interactions(names: Iterable[Any], order: int = 2) -> list[Any]:
+    """List all names and all their conjunctions of up to `order` columns, for the `columns` parameter.
+
+    Parameters
+    ----------
+    names : iterable of str
+    order : int, default=2
+        Largest number of columns in a joint key.
+
+    Returns
+    -------
+    list of str and tuple of str
+
+    Examples
+    --------
+    >>> from gpu_encode import interactions
+    >>> interactions(["a", "b", "c"])
+    ['a', 'b', 'c', ('a', 'b'), ('a', 'c'), ('b', 'c')]
+    """
+    if isinstance(names, str):
+        raise ValueError(f"interactions needs a list of column names. Got the text {names!r}.")
+    listed = list(names)
+    errors.check_count("interactions", "order", order, low=1)
+    return [*listed, *(group for size in range(2, order + 1) for group in combinations(listed, size))]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Columns by their position at fit.
+
+    Parameters
+    ----------
+    entries : list of Entry
+        What is encoded, in the order of the output.
+    passed : list of int
+        Columns that pass through.
+    training_only : list of int
+        Columns that a scheme reads, which later frames may lack.
+    everything : bool
+        True where `columns` was None: all columns are encoded, by position.
+    """
+
+    entries: list[Entry]
+    passed: list[int]
+    training_only: list[int] = field(default_factory=list)
+    everything: bool = True
+
+    def named(self, names: Sequence[str]) -> "Selection":
+        """Give the same selection, with the entries' output names made of the columns' names."""
+        return replace(
+            self,
+            entries=[replace(entry, name="_x_".join(str(names[i]) for i in entry.members)) for entry in self.entries],
+        )
+
+    @property
+    def needed(self) -> list[int]:
+        """Positions of all columns that are read."""
+        return sorted({position for entry in self.entries for position in entry.columns})
+
+
+def locate(frame: Frame, column: Any, role: str) -> int:
+    """Position of a column given by name or by position."""
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+        if not -frame.n_columns <= column < frame.n_columns:
+            raise ValueError(
+                f"{role} {column!r} is out of range: X has {frame.n_columns} columns, and an integer is a position."
+            )
+        return int(column) % frame.n_columns
+    if not isinstance(column, Hashable) or hasattr(column, "__array__"):
+        raise ValueError(
+            f"{role} must be the name or position of a column of X. Got a {type(column).__name__} instead."
+        )
+    labels = frame.labels if frame.labels is not None else []
+    if column not in labels:
+        raise errors.unknown_column(role, column, labels or list(range(frame.n_columns)))
+    return labels.index(column)
+
+
+def select(frame: Frame, columns: Any, hierarchy: Any, scheme_columns: Sequence[Any]) -> Selection:
+    """Read the `columns` and `hierarchy` parameters against a frame."""
+    used = [locate(frame, column, "The scheme's column") for column in scheme_columns]
+    tree = read_hierarchy(frame, hierarchy)
+    everything = columns is None
+    if everything:
+        consumed = {position for above in tree.values() if not isinstance(above, Derived) for position in above}
+        groups: list[tuple[int, ...]] = [
+            (position,) for position in range(frame.n_columns) if position not in used and position not in consumed
+        ]
+    else:
+        groups = read_columns(frame, columns)
+    if not groups:
+        why = "every column is used by the scheme or by a hierarchy" if everything else "columns is empty"
+        raise ValueError(f"No column is left to encode: {why}. Name at least one other column.")
+    for group in groups:
+        if set(group) & set(used):
+            raise ValueError(
+                f"Column {frame.label(group[0])!r} is used by the scheme (groups, time or folds) and cannot be encoded as well."
+            )
+    missing = [key for key in tree if key not in groups]
+    if missing:
+        raise ValueError(f"hierarchy names {frame.label(missing[0][0])!r}, which is not among the columns to encode.")
+    entries = [entry_of(group, tree.get(group)) for group in groups]
+    touched = {position for entry in entries for position in entry.columns}
+    passed = [] if everything else [position for position in range(frame.n_columns) if position not in touched]
+    return Selection(entries, passed, sorted({*used} - touched), everything)
+
+
+def entry_of(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None") -> Entry:
+    """Describe a group of columns and what lies above it."""
+    if isinstance(above, Derived):
+        return Entry("", group, (), above)
+    # The user lists the nearest level first; a path starts at the top.
+    return Entry("", group, tuple(reversed(above or ())))
+
+
+def read_columns(frame: Frame, columns: Any) -> list[tuple[int, ...]]:
+    """Read the list of columns and joint keys."""
+    if isinstance(columns, (str, bytes, Mapping)) or not hasattr(columns, "__len__"):
+        raise ValueError(
+            f"columns must be a list of names, or of tuples of names for joint keys. Got {columns!r} instead."
+        )
+    groups: list[tuple[int, ...]] = []
+    for column in columns:
+        members = column if isinstance(column, tuple) else (column,)
+        group = tuple(locate(frame, member, "columns:") for member in members)
+        if not group or len(set(group)) < len(group):
+            raise ValueError(f"The joint key {column!r} must name different columns, at least one.")
+        if group in groups:
+            raise ValueError(f"columns lists {column!r} twice.")
+        groups.append(group)
+    return groups
+
+
+def read_hierarchy(frame: Frame, hierarchy: Any) -> "dict[tuple[int, ...], tuple[int, ...] | Derived]":
+    """Read the hierarchies: columns from the nearest level to the top, or a rule."""
+    if hierarchy is None:
+        return {}
+    if not isinstance(hierarchy, Mapping):
+        raise ValueError(
+            f'hierarchy must map a column to its levels, such as {{"zip": ["zip4", "zip3"]}}, or to Prefixes, Parts or Bits. Got {hierarchy!r} instead.'
+        )
+    tree: dict[tuple[int, ...], tuple[int, ...] | Derived] = {}
+    for column, above in hierarchy.items():
+        members = column if isinstance(column, tuple) else (column,)
+        group = tuple(locate(frame, member, "hierarchy:") for member in members)
+        if isinstance(above, Derived):
+            above.check()
+            if len(group) > 1:
+                raise ValueError(
+                    f"hierarchy: {type(above).__name__} applies to a single column, not to the joint key {column!r}."
+                )
+            tree[group] = above
+            continue
+        if isinstance(above, str) or not isinstance(above, Iterable):
+            above = [above]
+        levels = tuple(locate(frame, level, f"hierarchy of {column!r}:") for level in above)
+        if not levels or len(set((*levels, *group))) < len(levels) + len(group):
+            raise ValueError(f"hierarchy of {column!r} must name different columns, at least one. Got {list(above)!r}.")
+        tree[group] = levels
+    return tree
+
+
+@dataclass(frozen=True)
+class Located:
+    """A frame whose columns are called by their positions at fit.
+
+    Parameters
+    ----------
+    frame : Frame
+    places : dict of int to int
+        Position at fit -> position in this frame.
+    """
+
+    frame: Frame
+    places: Mapping[int, int]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.frame.n_rows
+
+    def keys(self, column: int, ops: Ops) -> tuple[Codes, Vocabulary]:
+        """Codes and the sorted distinct values of a column."""
+        found = self.frame.keys(self.places[column], ops)
+        return found.codes, found.vocabulary
+
+    def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
+        """Codes of a column in a known vocabulary."""
+        return self.frame.lookup(self.places[column], vocabulary, ops)
+
+
+def same_frame(frame: Frame) -> Located:
+    """Give the frame of the fit itself."""
+    return Located(frame, {position: position for position in range(frame.n_columns)})
+
+
+def located(frame: Frame, selection: Selection, fitted_names: Sequence[str] | None, n_features: int) -> Located:
+    """Find the fitted columns in another frame: by name where both have names and `columns` was a list, else by position.
+
+    Raises
+    ------
+    ValueError
+        If a column that is needed is missing.
+    """
+    if selection.everything or fitted_names is None or frame.names is None:
+        kept = [position for position in range(n_features) if position not in selection.training_only]
+        if selection.everything and frame.n_columns == len(kept) < n_features:
+            return Located(frame, {position: place for place, position in enumerate(kept)})
+        if frame.n_columns != n_features:
+            raise ValueError(
+                f"X has {frame.n_columns} features, but TargetEncoder is expecting {n_features} features as input."
+            )
+        return same_frame(frame)
+    present = {name: position for position, name in enumerate(frame.names)}
+    required = {*selection.needed, *selection.passed} - set(selection.training_only)
+    missing = [fitted_names[position] for position in sorted(required) if fitted_names[position] not in present]
+    if missing:
+        raise errors.unknown_column("The fitted column", missing[0], frame.names)
+    return Located(frame, {position: present[name] for position, name in enumerate(fitted_names) if name in present})

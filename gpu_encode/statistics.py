@@ -1,0 +1,296 @@
+"""Mergeable exact sums per category, and the moments that the formulas are written in."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_encode.exact import Floats, Integers, Limbs, Scaled, deviation, quotient, widened
+from gpu_encode.ops import Folds, Layout, Ops, Rows, Window
+
+# Digits below 2**32 leave an int64 room for this many additions between carries.
+CARRY_AFTER = 1 << 30
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a statistic measures: the columns of a cell, and which of them are outputs.
+
+    Parameters
+    ----------
+    layout : Layout
+        Columns of one cell.
+    classification : bool
+        True: one count per class, of which sums of 0/1 targets are read off.  False: count, sum and sum of squares.
+    first_output : int
+        Classes before this one have no output (1 for binary targets and for ``drop="first"``).
+    """
+
+    layout: Layout
+    classification: bool
+    first_output: int = 0
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Exact sums of rows per (category, view, class).
+
+    Parameters
+    ----------
+    cells : int64 array (n_categories + 2, views, classes, measured.layout.width)
+        Digits; the last two rows are unknown and missing.
+    measured : Measured
+    added : int
+        Rows added since the last carry.
+    """
+
+    cells: Integers
+    measured: Measured
+    added: int = 0
+
+    @classmethod
+    def measure(
+        cls, ops: Ops, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, measured: Measured
+    ) -> Self:
+        """Sum rows per (category, fold, class)."""
+        return cls(ops.accumulate(rows, n_categories, folds, n_folds, n_classes, measured.layout), measured, len(rows))
+
+    @property
+    def n_categories(self) -> int:
+        """Categories, without the rows for unknown and missing."""
+        return len(self.cells) - 2
+
+    def visible(self, visibility: NDArray[np.int64]) -> "Statistics":
+        """Sums seen from each view: over the folds f with visibility[view, f] = 1.  A tiny matrix product, exact."""
+        views = np.zeros((len(self.cells), len(visibility), *self.cells.shape[2:]), np.int64)
+        total = self.cells.sum(axis=1)
+        for view, mask in enumerate(visibility.astype(bool)):
+            # The smaller half is summed: for k-fold this is total minus own fold.
+            views[:, view] = (
+                self.cells[:, mask].sum(axis=1)
+                if mask.sum() * 2 <= len(mask)
+                else total - self.cells[:, ~mask].sum(axis=1)
+            )
+        return replace(self, cells=views)
+
+    def grouped(self, parent_of: NDArray[np.int32], n_parents: int) -> "Statistics":
+        """Sums per parent category; categories without a parent (-1) are left out, unknown and missing keep their rows."""
+        cells = np.zeros((n_parents + 2, *self.cells.shape[1:]), np.int64)
+        with_parent = parent_of >= 0
+        np.add.at(cells, parent_of[with_parent], self.cells[:-2][with_parent])
+        cells[-2:] = self.cells[-2:]
+        return replace(self, cells=cells)
+
+    def totals(self) -> "Statistics":
+        """Sums over all rows whatever their category: one category."""
+        cells = np.zeros((3, *self.cells.shape[1:]), np.int64)
+        cells[0] = self.cells.sum(axis=0)
+        return replace(self, cells=cells)
+
+    def remapped(self, position: NDArray[np.int32], n_categories: int) -> "Statistics":
+        """Give the same sums under other category codes: category i becomes position[i]."""
+        cells = np.zeros((n_categories + 2, *self.cells.shape[1:]), np.int64)
+        cells[position] = self.cells[:-2]
+        cells[-2:] = self.cells[-2:]
+        return replace(self, cells=cells)
+
+    def widened_classes(self, position: NDArray[np.int64], n_classes: int) -> "Statistics":
+        """Give the same counts among more classes: class i becomes position[i]."""
+        cells = np.zeros((*self.cells.shape[:2], n_classes, self.cells.shape[3]), np.int64)
+        cells[:, :, position] = self.cells[:, :, : len(position)]
+        return replace(self, cells=cells)
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        """Sums of all rows of both; category codes, views and classes must be the same."""
+        layout = joined(self, other)
+        measured = replace(self.measured, layout=layout)
+        cells = self.in_layout(layout) + other.in_layout(layout)
+        together = Statistics(cells, measured, self.added + other.added)
+        return together.carried() if together.added >= CARRY_AFTER else together
+
+    def in_layout(self, layout: Layout) -> Integers:
+        """Cells in another, wider layout."""
+        own = self.measured.layout
+        parts = [
+            moved(self.cells[..., old_columns], old, new)
+            for (old, _, old_columns), (new, _, _) in zip(own.measures(), layout.measures(), strict=True)
+        ]
+        return np.concatenate(parts, axis=-1)
+
+    def carried(self) -> "Statistics":
+        """Give the canonical form: the same for the same sums, whatever way they were added up."""
+        parts, windows = [], []
+        for window, _, columns in self.measured.layout.measures():
+            if window.whole:
+                parts.append(self.cells[..., columns])
+                windows.append(window)
+                continue
+            canonical = Limbs(self.cells[..., columns], window.low).canonical()
+            parts.append(canonical.digits)
+            windows.append(Window(canonical.low, canonical.digits.shape[-1], False))
+        layout = Layout(*windows)
+        return Statistics(np.concatenate(parts, axis=-1), replace(self.measured, layout=layout), 0)
+
+
+def joined(left: Statistics, right: Statistics) -> Layout:
+    """Smallest layout that holds both statistics and their sum."""
+    windows = []
+    for (a, _, a_columns), (b, _, b_columns) in zip(
+        left.measured.layout.measures(), right.measured.layout.measures(), strict=True
+    ):
+        if a.whole and b.whole and fits(left.cells[..., a_columns], right.cells[..., b_columns]):
+            windows.append(Window())
+            continue
+        low = min(a.low, b.low)
+        # A whole int64 spreads over two digits, and a third leaves room for the carry.
+        top = max(a.low + (3 if a.whole else a.width), b.low + (3 if b.whole else b.width))
+        windows.append(Window(low, top - low, False))
+    return Layout(*windows)
+
+
+def fits(left: Integers, right: Integers) -> bool:
+    """Say whether sums of entries stay inside int64."""
+
+    def largest(cells: Integers) -> int:
+        return max(abs(int(cells.max())), abs(int(cells.min()))) if cells.size else 0
+
+    return largest(left) + largest(right) < 1 << 62
+
+
+def moved(digits: Integers, old: Window, new: Window) -> Integers:
+    """Digits of one window in another that holds it."""
+    if old.whole and new.whole:
+        return digits
+    if old.whole:
+        digits = np.concatenate([digits & 0xFFFFFFFF, digits >> 32], axis=-1)
+    return widened(Limbs(digits, old.low), new.low, new.width)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and variance of what is seen, per cell and output, from exact sums.
+
+    Parameters
+    ----------
+    count, total : Limbs
+        Summed weight N (..., 1) and S = sum w * y (..., outputs).
+    square : Limbs, optional
+        Q = sum w * y * y, where a formula needs it.
+    """
+
+    count: Limbs
+    total: Limbs
+    square: Limbs | None
+
+    @classmethod
+    def of(cls, cells: Integers, measured: Measured) -> Self:
+        """Read moments off cells (..., classes, width)."""
+        sums = [Limbs(cells[..., columns], window.low) for window, _, columns in measured.layout.measures()]
+        if not measured.classification:
+            return cls(*(sums if len(sums) == 3 else [*sums, None]))
+        count = sums[0]
+        own = Limbs(count.digits[..., measured.first_output :, :], count.low)
+        return cls(Limbs(count.digits.sum(axis=-2, keepdims=True), count.low), own, own)
+
+    @cached_property
+    def n(self) -> Floats:
+        """Summed weight, correctly rounded."""
+        return self.count.rounded()
+
+    @cached_property
+    def mean(self) -> Floats:
+        """S / N; NaN where N is zero."""
+        return quotient(self.total, self.count)
+
+    @cached_property
+    def deviation(self) -> Scaled:
+        """N * Q - S**2, exact and then rounded once."""
+        if self.square is None:
+            message = "this statistic was measured without squares"
+            raise RuntimeError(message)
+        return deviation(self.count, self.total, self.square)
+
+    @cached_property
+    def variance(self) -> Scaled:
+        """Population variance (N * Q - S**2) / N**2; zero where N is zero."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.deviation.over(self.n).over(self.n).where(self.n > 0)
+
+    @cached_property
+    def sample_variance(self) -> Scaled:
+        """Sample variance (N * Q - S**2) / (N * (N - 1)); zero where N is at most 1."""
+        less_one = (self.count - Limbs.of_integers(np.ones(1, np.int64))).rounded()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.deviation.over(self.n).over(less_one).where(less_one > 0)
+
+
+@dataclass(frozen=True)
+class CategoryMoments:
+    """How many categories count, and the exact sums of their means and squared means.
+
+    Parameters
+    ----------
+    number : Limbs
+        Categories K that count (..., outputs).
+    first, second : Limbs
+        Sum of the means, sum of the squared means, over those categories.
+    """
+
+    number: Limbs
+    first: Limbs
+    second: Limbs
+
+    @classmethod
+    def of(cls, means: Floats, counted: NDArray[np.bool_]) -> Self:
+        """Sum over the first axis, of the categories where `counted` holds."""
+        counted = np.broadcast_to(counted, means.shape)
+        safe = np.where(counted, means, 0.0)
+        number = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64))
+        return cls(number, Limbs.sum_of(safe, where=counted), Limbs.sum_of(safe, safe, where=counted))
+
+    @classmethod
+    def none(cls, shape: tuple[int, ...]) -> Self:
+        """Sums over no category at all."""
+        return cls(*(Limbs(np.zeros((*shape, 1), np.int64)) for _ in range(3)))
+
+    def running(self) -> "CategoryMoments":
+        """Sum what lies before each place along the first axis."""
+        parts = (self.number, self.first, self.second)
+        return CategoryMoments(*(Limbs(np.cumsum(part.digits, axis=0) - part.digits, part.low) for part in parts))
+
+    def at(self, places: Integers) -> "CategoryMoments":
+        """Pick places along the first axis."""
+        parts = (self.number, self.first, self.second)
+        return CategoryMoments(*(Limbs(part.digits[places], part.low) for part in parts))
+
+    def changed(self, added: "CategoryMoments", removed: "CategoryMoments") -> "CategoryMoments":
+        """Add some categories and remove others."""
+        return CategoryMoments(
+            self.number + added.number - removed.number,
+            self.first + added.first - removed.first,
+            self.second + added.second - removed.second,
+        )
+
+    @cached_property
+    def k(self) -> Floats:
+        """Number of categories K."""
+        return self.number.rounded()
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Mean of the category means."""
+        return quotient(self.first, self.number)
+
+    def between(self, less: float) -> Scaled:
+        """Variance of the category means with K - less in the denominator; zero where that is not positive."""
+        spread = deviation(self.number, self.first, self.second)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return spread.over(self.k).over(self.k - less).where(self.k - less > 0)
+
+    def about(self, center: Floats) -> Scaled:
+        """Sum over categories of (mean - center)**2, exact and then rounded once."""
+        exact = Limbs.of_floats(np.where(np.isfinite(center), center, 0.0))
+        cross = exact * self.first
+        return (self.second - cross - cross + exact * exact * self.number).scaled()

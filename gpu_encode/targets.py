@@ -1,0 +1,258 @@
+"""What is predicted: the kind of each target, its classes, and the numbers that are summed."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+
+from gpu_encode import errors
+from gpu_encode.ops import Array, Layout, Ops, Window, digit_window
+from gpu_encode.statistics import Measured
+
+KINDS = ("binary", "continuous", "multiclass")
+MANY_CLASSES = 100
+WHOLE_LIMIT = 1 << 62
+
+
+@dataclass(frozen=True)
+class Target:
+    """One target of the rows at hand.
+
+    Parameters
+    ----------
+    name : str or None
+        Its name, where y has named columns.
+    kind : {"binary", "continuous", "multiclass"}
+    values : array
+        float64 or int64 numbers of a continuous target; int32 class numbers otherwise.
+    classes : array or None
+        Sorted class labels.
+    """
+
+    name: str | None
+    kind: str
+    values: Array
+    classes: Array | None
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether rows are counted per class."""
+        return self.kind != "continuous"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes a cell counts; 1 for a continuous target, at least 2 for a binary one."""
+        return 1 if self.classes is None else max(len(self.classes), 2)
+
+
+def read(
+    named: Sequence[tuple[str | None, Array]], target_type: Any, classes: Sequence[Array | None] | None = None
+) -> list[Target]:
+    """Make targets of the columns of y.
+
+    Parameters
+    ----------
+    named : list of (name, 1-D array)
+    target_type : str or list of str
+        "auto" or a kind, for all targets or one each.
+    classes : list of array, optional
+        Labels known from earlier chunks, of which the result's labels are the union.
+    """
+    kinds = kinds_of(named, target_type)
+    return [
+        make(name, values, kind, None if classes is None else classes[i])
+        for i, ((name, values), kind) in enumerate(zip(named, kinds, strict=True))
+    ]
+
+
+def kinds_of(named: Sequence[tuple[str | None, Array]], target_type: Any) -> list[str]:
+    """Kind asked for or inferred, one per target."""
+    if isinstance(target_type, (list, tuple)):
+        if len(target_type) != len(named):
+            raise ValueError(f"target_type lists {len(target_type)} kinds for {len(named)} targets.")
+        for kind in target_type:
+            errors.check_option("TargetEncoder", "target_type", kind, ("auto", *KINDS))
+        return [
+            inferred(values) if kind == "auto" else kind for kind, (_, values) in zip(target_type, named, strict=True)
+        ]
+    errors.check_option("TargetEncoder", "target_type", target_type, ("auto", *KINDS))
+    if len(named) > 1 and target_type != "continuous":
+        found = (
+            f"target_type={target_type!r} is for one"
+            if target_type != "auto"
+            else f"Target type was inferred to be {inferred_many(named)!r}"
+        )
+        raise ValueError(
+            f"Unknown label type: y holds {len(named)} targets, and {found}. Only {KINDS} are supported. For several targets "
+            'pass target_type="continuous" or a list of one kind per target.'
+        )
+    return [inferred(values) if target_type == "auto" else target_type for _, values in named]
+
+
+def inferred_many(named: Sequence[tuple[str | None, Array]]) -> str:
+    """Name scikit-learn gives to a table of targets."""
+    return str(type_of_target(np.column_stack([values for _, values in named]), input_name="y"))
+
+
+def inferred(values: Array) -> str:
+    """Kind that scikit-learn infers; warns of a regression target that looks like classes."""
+    if values.dtype.kind in "mM":
+        return "continuous"
+    check_numbers(values)
+    kind = str(type_of_target(values, input_name="y"))
+    if kind not in KINDS:
+        raise ValueError(
+            f"Unknown label type: Target type was inferred to be {kind!r}. Only {KINDS} are supported. "
+            "Convert y to numbers, or to labels of one type."
+        )
+    if kind == "multiclass" and values.dtype.kind == "f" and (found := len(np.unique(values))) > MANY_CLASSES:
+        warnings.warn(
+            f"y holds whole numbers and was inferred to be multiclass with {found} classes. "
+            'Pass target_type="continuous" if it is a quantity.',
+            UserWarning,
+            stacklevel=2,
+        )
+    return kind
+
+
+def check_numbers(values: Array) -> None:
+    """Raise ValueError for NaN or infinity, saying how many and where the first is."""
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported\ny holds complex numbers.")
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return
+    bad = np.isnan(values)
+    word = "NaN" if bad.any() else "infinity or a value too large for dtype('float64')"
+    places = np.flatnonzero(bad if bad.any() else np.isinf(values))
+    raise ValueError(
+        f"Input y contains {word}: {len(places)} of {len(values)} rows, the first in row {places[0]}. Drop or fill these rows."
+    )
+
+
+def make(name: str | None, values: Array, kind: str, known: Array | None) -> Target:
+    """Check one target against its kind and number its classes."""
+    check_numbers(values)
+    if kind == "continuous":
+        return Target(name, kind, as_numbers(values), None)
+    labels, codes = distinct(values)
+    if known is not None:
+        labels = joined_labels(known, labels)
+        codes = np.searchsorted(labels, distinct(values)[0])[codes]
+    if kind == "binary" and len(labels) > 2:
+        raise ValueError(
+            f'target_type="binary" needs at most 2 distinct labels in y. Got {len(labels)}: {shown(labels)}. '
+            'Pass target_type="multiclass" for labels, "continuous" for a quantity.'
+        )
+    return Target(name, kind, codes.astype(np.int32), labels)
+
+
+def joined_labels(one: Array, other: Array) -> Array:
+    """Sorted labels of both."""
+    words = [labels.dtype.kind in "OUST" for labels in (one, other)]
+    if words[0] != words[1]:
+        # NumPy would turn the numbers into text without a word.
+        raise ValueError(f"y held the labels {shown(one)} and now holds {shown(other)}. Convert them to one type.")
+    return np.unique(np.concatenate([one, other]))
+
+
+def distinct(values: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Sorted labels and the label number of each row."""
+    if values.dtype.kind == "b":
+        return np.unique(values), values.astype(np.int64) if values.any() and not values.all() else np.zeros(
+            len(values), np.int64
+        )
+    if values.dtype.kind in "iu" and len(values) and int(values.max()) - int(values.min()) < 1 << 16:
+        lowest = values.min()
+        offset = (values - lowest).astype(np.int64)
+        present = np.bincount(offset) > 0
+        return (np.flatnonzero(present) + int(lowest)).astype(values.dtype), (np.cumsum(present) - 1)[offset]
+    if values.dtype.kind == "O":
+        kinds = sorted({type(value).__name__ for value in values})
+        try:
+            labels = np.array(sorted(set(values)), dtype=object)
+        except TypeError as error:
+            raise TypeError(
+                f"y mixes labels that cannot be compared: {', '.join(kinds)}. Convert them to one type."
+            ) from error
+        number = {label: i for i, label in enumerate(labels)}
+        return labels, np.fromiter((number[value] for value in values), np.int64, len(values))
+    labels, codes = np.unique(values, return_inverse=True)
+    return labels, codes.reshape(-1)
+
+
+def as_numbers(values: Array) -> Array:
+    """float64 or int64 numbers of a continuous target."""
+    if values.dtype.kind in "mM":
+        return values.astype(np.int64)
+    if values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype != np.uint64):
+        return values.astype(np.int64, copy=False)
+    try:
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        text = next((value for value in values if isinstance(value, str)), values[0])
+        raise ValueError(
+            f'target_type="continuous" needs numbers in y, but it holds {text!r}. Convert y or pass another target_type.'
+        ) from error
+    check_numbers(numbers)
+    return numbers
+
+
+def shown(labels: Array) -> str:
+    """A few labels, for a message."""
+    return ", ".join(repr(label) for label in labels[:5].tolist()) + (", ..." if len(labels) > 5 else "")
+
+
+def checked_weight(weight: Array | None) -> Array | None:
+    """float64 weights, or int64 where all are whole (the same sums, in fewer digits)."""
+    if weight is None:
+        return None
+    if weight.dtype.kind not in "fiub":
+        found = next((value for value in weight if not isinstance(value, Real)), weight.dtype)
+        raise ValueError(f"sample_weight must hold numbers, one per row. Got {found!r} instead.")
+    bad = ~np.isfinite(weight) if weight.dtype.kind == "f" else np.zeros(len(weight), bool)
+    for wrong, word in ((bad, "NaN or infinite"), (weight < 0, "negative")):
+        if wrong.any():
+            places = np.flatnonzero(wrong)
+            raise ValueError(
+                f"sample_weight holds {len(places)} {word} weights, the first in row {places[0]} ({weight[places[0]]}). "
+                "Weights are finite and at least zero: drop these rows, or give them weight 0."
+            )
+    if not weight.any():
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number: all of them are zero. Leave sample_weight out to weigh all rows alike."
+        )
+    if weight.dtype.kind != "f":
+        return weight.astype(np.int64)
+    whole = weight.max() < WHOLE_LIMIT / max(len(weight), 1) and (np.floor(weight) == weight).all()
+    return weight.astype(np.int64) if whole else weight.astype(np.float64)
+
+
+def measured(ops: Ops, target: Target, weight: Array | None, squares: bool, drop: str | None) -> Measured:
+    """Choose the columns that hold the exact sums of this target."""
+    n_rows = len(target.values)
+    if target.is_classification:
+        layout = Layout(window(ops, None, weight, 0, n_rows))
+        first = 1 if target.kind == "binary" or drop == "first" else 0
+        return Measured(layout, True, first)
+    windows = [window(ops, target.values, weight, power, n_rows) for power in range(3 if squares else 2)]
+    return Measured(Layout(*windows), False)
+
+
+def window(ops: Ops, target: Array | None, weight: Array | None, power: int, n_rows: int) -> Window:
+    """Digit positions that the sum of weight * target**power touches, with one to spare for carries."""
+    factors = [] if weight is None else [weight]
+    factors += [] if target is None else [target] * power
+    if not factors:
+        return Window()
+    if all(factor.dtype.kind == "i" for factor in factors):
+        bound = max(n_rows, 1)
+        for factor in factors:
+            bound *= max(abs(int(factor.max())), abs(int(factor.min())))
+        if bound < WHOLE_LIMIT:
+            return Window()
+    return digit_window(ops.extents(target, weight, (power,))[0])

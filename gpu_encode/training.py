@@ -1,0 +1,102 @@
+"""Training codes of one entry and one target, by the plan of the scheme."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_encode.exact import Floats
+from gpu_encode.formula import Codes, Mask, table
+from gpu_encode.jobs import Job
+from gpu_encode.leave_one_out import leave_one_out
+from gpu_encode.ops import Array, Folds
+from gpu_encode.ordered import ordered
+from gpu_encode.plans import FoldPlan, LeaveOneOutPlan, OrderedPlan, Plan, SplitPlan
+from gpu_encode.statistics import Statistics
+
+
+def n_columns(plan: Plan) -> int:
+    """Columns of codes per output: one a fold's encoder or a permutation where these stand apart."""
+    if isinstance(plan, FoldPlan) and plan.blow_up:
+        return len(plan.new_rows)
+    return len(plan.orders) if isinstance(plan, OrderedPlan) and not plan.average else 1
+
+
+def lasting(job: Job, plan: Plan) -> Statistics:
+    """Sums that new rows see: over all rows, but for holdout and blow-up columns."""
+    if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all()):
+        return job.measure(plan.folds, plan.n_folds).visible(plan.new_rows)
+    return job.measure(None, 1)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Result of a training pass.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        What new rows see.
+    unseen : bool array (rows,) or None
+        Rows whose category nobody they see has; None unless asked for.
+    """
+
+    statistics: Statistics
+    unseen: Array | None
+
+
+def train(job: Job, plan: Plan, out: Array, want_unseen: bool) -> Trained:
+    """Write the training codes of every row to `out` (rows, outputs * columns)."""
+    if isinstance(plan, FoldPlan):
+        return by_folds(job, plan, out, want_unseen)
+    if isinstance(plan, SplitPlan):
+        return by_splits(job, plan, out, want_unseen)
+    statistics = job.measure(None, 1)
+    if isinstance(plan, LeaveOneOutPlan):
+        codes, unseen = leave_one_out(job, statistics)
+    else:
+        codes, unseen = ordered(job, plan)
+    out[:] = codes
+    return Trained(statistics, unseen)
+
+
+def by_folds(job: Job, plan: FoldPlan, out: Array, want_unseen: bool) -> Trained:
+    """One scatter-add, one tiny matrix product, one gather."""
+    sums = job.measure(plan.folds, plan.n_folds)
+    new = sums.visible(plan.new_rows)
+    if plan.blow_up:
+        codes = table(new, job.key, job.formula)
+        return Trained(new, spread(job, flat(codes), None, out, want_unseen))
+    codes = table(sums.visible(plan.visibility), job.key, job.formula)
+    return Trained(new, spread(job, codes, plan.folds, out, want_unseen))
+
+
+def by_splits(job: Job, plan: SplitPlan, out: Array, want_unseen: bool) -> Trained:
+    """Sum the training rows of each split on their own."""
+    parts = [replace(job, rows=job.rows.pick(rows)).measure(None, 1).cells for rows in plan.training]
+    everything = job.measure(None, 1)
+    views = replace(everything, cells=np.concatenate(parts, axis=1))
+    return Trained(everything, spread(job, table(views, job.key, job.formula), plan.view, out, want_unseen))
+
+
+def flat(codes: Codes) -> Codes:
+    """Give a table whose views stand side by side as outputs: output-major, one view in all."""
+    values = np.moveaxis(codes.values, 1, 2).reshape(len(codes.values), 1, -1)
+    return Codes(
+        np.ascontiguousarray(values),
+        np.asarray(codes.unseen.all(axis=1))[:, None],
+        np.moveaxis(codes.prior, 0, 1).reshape(1, -1),
+    )
+
+
+def spread(job: Job, codes: Codes, folds: Folds, out: Array, want_unseen: bool) -> NDArray[np.bool_] | None:
+    """Look every row up, and its indicator where asked for."""
+    job.ops.gather(codes.values.astype(out.dtype, copy=False), job.rows.codes, folds, out)
+    return indicator(job, codes.unseen, folds) if want_unseen else None
+
+
+def indicator(job: Job, unseen: Mask, folds: Folds) -> Mask:
+    """Look up which rows' categories are unseen."""
+    found: Floats = np.empty((len(job.rows), 1))
+    job.ops.gather(unseen[..., None].astype(np.float64), job.rows.codes, folds, found)
+    return np.asarray(found[:, 0] != 0)

@@ -1,0 +1,30 @@
+"""scikit-learn's own tests of its TargetEncoder, run with ours in its place, and its checks of any estimator."""
+
+import pytest
+from sklearn.preprocessing.tests import test_target_encoder as theirs
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gpu_encode import TargetEncoder
+
+theirs.TargetEncoder = TargetEncoder
+
+EXCEPTIONS = {
+    # shuffle and random_state are not deprecated here.
+    "test_target_encoder_shuffle_random_state_deprecated",
+}
+
+globals().update(
+    {name: function for name, function in vars(theirs).items() if name.startswith("test_") and name not in EXCEPTIONS}
+)
+
+
+@pytest.fixture
+def global_random_seed() -> int:
+    """Seed that scikit-learn's tests ask for."""
+    return 42
+
+
+@parametrize_with_checks([TargetEncoder()])
+def test_estimator_checks(estimator, check) -> None:
+    """The default encoder passes scikit-learn's checks."""
+    check(estimator)
