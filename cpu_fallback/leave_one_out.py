@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def leave_one_out(cells: "Array", rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
-    """Category sums less the row itself: (rows, n_classes, layout.width) digits; `cells` is (categories + 2, n_classes, width)."""
+    """Category sums (categories + 2, n_classes, width) less the row itself: (rows, n_classes, width) digits."""
     seen = cells[rows.codes]
     own = row_digits(rows, layout)
     seen[np.arange(len(own)), 0 if rows.classes is None else rows.classes] -= own

@@ -129,21 +129,20 @@ class Limbs:
         other_sign, right = other.magnitude()
         shape = np.broadcast_shapes(left.shape[:-1], right.shape[:-1])
         columns = carried(digit_products(columns_of(left, shape), columns_of(right, shape)))
-        product = np.stack([column.view(np.int64) for column in columns], axis=-1)
-        return Limbs(product * (sign * other_sign)[..., None], self.low + other.low)
+        signs = sign * other_sign
+        product = np.stack([column.view(np.int64) * signs for column in columns])
+        return Limbs(np.moveaxis(product, 0, -1), self.low + other.low)
 
     def _small(self) -> Integers | None:
         """Plain integers, where one column at position 0 holds them."""
         return self.digits[..., 0] if self.low == 0 and self.digits.shape[-1] == 1 else None
 
     def canonical(self) -> "Limbs":
-        """Give the one form of these numbers: digits in [0, 2**32) but for a signed top, no zero columns at the ends."""
-        digits = carry_through(self.digits)
+        """Give the one form of these numbers: digits in [0, 2**32), a signed top, no zero columns at the ends."""
+        digits = folded(carry_through(self.digits))
         low = self.low
         while digits.shape[-1] > 1 and not digits[..., 0].any():
             digits, low = digits[..., 1:], low + 1
-        while digits.shape[-1] > 1 and not digits[..., -1].any():
-            digits = digits[..., :-1]
         return Limbs(digits, low if digits.any() else 0)
 
     def magnitude(self) -> tuple[Integers, Integers]:
@@ -204,29 +203,43 @@ def widened(number: Limbs, low: int, width: int) -> Integers:
 
 def carry_through(digits: Integers) -> Integers:
     """Carry, with one column more on top, which alone has a sign."""
-    out = np.empty((*digits.shape[:-1], digits.shape[-1] + 1), np.int64)
+    # Each digit is a column of its own in memory: columns are what all arithmetic here walks along.
+    out = np.empty((digits.shape[-1] + 1, *digits.shape[:-1]), np.int64)
     carry = np.zeros(digits.shape[:-1], np.int64)
     for i in range(digits.shape[-1]):
+        column = np.ascontiguousarray(digits[..., i])
         # The two halves are added apart: a whole int64 may leave no room for a carry.
-        low = (digits[..., i] & MASK) + carry
-        out[..., i] = low & MASK
-        carry = (digits[..., i] >> 32) + (low >> 32)
-    out[..., -1] = carry
-    return out
+        low = (column & MASK) + carry
+        np.bitwise_and(low, MASK, out=out[i])
+        carry = (column >> 32) + (low >> 32)
+    out[-1] = carry
+    return np.moveaxis(out, 0, -1)
+
+
+def folded(digits: Integers) -> Integers:
+    """Drop columns at the top that the signed digit below can hold."""
+    while digits.shape[-1] > 1:
+        top = digits[..., -1]
+        if peak(top) > 1:
+            return digits
+        below = digits[..., -2] + (top << 32)
+        if peak(below) > MASK:
+            return digits
+        digits = np.concatenate([digits[..., :-2], below[..., None]], axis=-1)
+    return digits
 
 
 def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, Integers]:
     """Round carried, non-negative digits to (hi, lo, exponent)."""
-    padded = np.concatenate([np.zeros((*digits.shape[:-1], 4), np.int64), digits], axis=-1)
+    columns = [digits[..., i] for i in range(digits.shape[-1])]
+    padded = np.stack([*(np.zeros_like(columns[0]) for _ in range(4)), *columns])
     top = np.zeros(digits.shape[:-1], np.int64)
     bottom = np.full(digits.shape[:-1], digits.shape[-1], np.int64)
-    for i in range(digits.shape[-1]):
-        filled = digits[..., i] != 0
+    for i, column in enumerate(columns):
+        filled = column != 0
         top = np.where(filled, i, top)
         bottom = np.where(filled & (bottom == digits.shape[-1]), i, bottom)
-    window = [
-        np.take_along_axis(padded, (top + 4 - back)[..., None], axis=-1)[..., 0].view(np.uint64) for back in range(5)
-    ]
+    window = [np.take_along_axis(padded, (top + 4 - back)[None], axis=0)[0].view(np.uint64) for back in range(5)]
     length = bit_length(window[0]).astype(np.uint64)
     head = (window[0] << (np.uint64(64) - length)) | (window[1] << (np.uint64(32) - length)) | (window[2] >> length)
     # A zero number has length 0, where the first shift by 64 means nothing; its window is zero all the same.

@@ -1,7 +1,7 @@
 """From sums to codes: the one place where statistics, smoothing, prior and policies meet.
 
-Two shapes share every step: tables per (category, view), and tiles of rows (leave-one-out and ordered), in which each row has
-sums of its own.
+Two shapes share every step: tables per (category, view), and tiles of rows (leave-one-out and ordered), in which each
+row has sums of its own.
 """
 
 from collections.abc import Sequence
@@ -138,7 +138,7 @@ def policies(values: Floats, mu: Floats, formula: Formula, missing_counts: bool)
 
 @dataclass(frozen=True)
 class Seen:
-    """What each row of a tile sees at one level: its sums there, the level's context, and whether it has that level at all."""
+    """What each row of a tile sees at one level: its sums there, the context, and whether it has that level at all."""
 
     moments: Moments
     context: Context
@@ -146,7 +146,7 @@ class Seen:
 
 
 def row_codes(levels: Sequence[Seen], codes: NDArray[np.int32], root: Floats, formula: Formula) -> tuple[Floats, Mask]:
-    """Code of each row of a tile, and whether its category is unseen; `levels` are from the top, the category itself last."""
+    """Code of each row of a tile, and whether its category is unseen; `levels` come from the top, the category last."""
     mu = root
     for level in levels[:-1]:
         use = formula.counts(level.moments) & level.has[:, None]

@@ -5,6 +5,7 @@ A level's key is its whole path from the top, so equal parts below different par
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,7 +22,7 @@ class Derived(BaseEstimator):
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
 
-    def paths(self, values: Array, column: str) -> list[list[object]]:
+    def paths(self, values: Array, column: str) -> list[list[Any]]:
         """Ancestors of each value, level by level, the top level first; None where a value has none at that level."""
         raise NotImplementedError
 
@@ -68,7 +69,7 @@ class Prefixes(Derived):
         """Raise ValueError unless the lengths fall strictly and are at least 1."""
         check_falling("Prefixes", self.lengths, 1)
 
-    def paths(self, values: Array, column: str) -> list[list[object]]:  # noqa: ARG002
+    def paths(self, values: Array, column: str) -> list[list[Any]]:  # noqa: ARG002
         """Prefix of each length, None for values that are not longer."""
         return [
             [value[:length] if len(value) > length else None for value in values] for length in reversed(self.lengths)
@@ -105,7 +106,7 @@ class Parts(Derived):
                 f"The 'separator' parameter of Parts must be a text that is not empty. Got {self.separator!r} instead."
             )
 
-    def paths(self, values: Array, column: str) -> list[list[object]]:  # noqa: ARG002
+    def paths(self, values: Array, column: str) -> list[list[Any]]:  # noqa: ARG002
         """Top 1, 2, ... parts of each value, None for values that have no more parts than that."""
         split = [value.split(self.separator) for value in values]
         depth = max((len(parts) for parts in split), default=1)
@@ -155,7 +156,7 @@ class Bits(Derived):
         if self.lengths[0] >= self.width or self.width > 63:
             raise ValueError(f"Bits{self.lengths} must lie below width={self.width}, which is at most 63.")
 
-    def paths(self, values: Array, column: str) -> list[list[object]]:
+    def paths(self, values: Array, column: str) -> list[list[Any]]:
         """Keep the leading bits of each value."""
         if np.asarray(values).dtype.kind not in "iub" or (
             len(values) and not (int(values.min()) >= 0 and int(values.max()) < 1 << self.width)

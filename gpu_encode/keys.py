@@ -297,12 +297,12 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
     return found
 
 
-def positions_of_labels(level: Level, paths: Sequence[object], column: str) -> Codes:
+def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Codes:
     """Place of each path among a level's categories, -1 where it has none there."""
     places = np.full(len(paths), -1, np.int32)
     rows = np.array([i for i, path in enumerate(paths) if path is not None], dtype=np.int64)
     if len(rows) and level.labels is not None and level.n:
-        distinct = sorted({paths[i] for i in rows})  # type: ignore[type-var]
+        distinct = sorted({paths[i] for i in rows})
         words, _ = Vocabulary.from_values(
             np.array(distinct, dtype=object if isinstance(distinct[0], str) else np.int64), column
         )

@@ -12,7 +12,7 @@ from gpu_encode.keys import Key
 from gpu_encode.ops import Array, Ops
 from gpu_encode.selection import Located, Selection, located
 from gpu_encode.statistics import Moments, Statistics
-from gpu_encode.targets import joined_labels
+from gpu_encode.targets import counted_classes, joined_labels
 from gpu_encode.training import flat
 
 
@@ -140,8 +140,10 @@ class Model:
             keys.append(key)
             statistics.append(
                 [
-                    relabeled(a, to_key, key, self.targets[i], info)
-                    + relabeled(b, from_other, key, other.targets[i], info)
+                    (
+                        relabeled(a, to_key, key, self.targets[i], info)
+                        + relabeled(b, from_other, key, other.targets[i], info)
+                    ).carried()
                     for i, (a, b, info) in enumerate(zip(own, others, targets, strict=True))
                 ]
             )
@@ -186,4 +188,4 @@ def relabeled(statistics: Statistics, places: Array, key: Key, before: TargetInf
     if before.classes is None or after.classes is None:
         return statistics
     position = np.searchsorted(after.classes, before.classes)
-    return statistics.widened_classes(position, max(len(after.classes), 2))
+    return statistics.widened_classes(position, counted_classes(after.kind, after.classes))

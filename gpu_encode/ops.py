@@ -143,7 +143,7 @@ class Ops(Protocol):
         """Row at each place in [start, stop) of the order."""
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-        """Binary places [low, high) that weight * target**power touches in any row, for each power; (0, 0) if all are zero."""
+        """Binary places [low, high) that weight * target**power touches in any row, for each power; (0, 0) if none."""
 
     def accumulate(
         self, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, layout: Layout, /
@@ -151,7 +151,7 @@ class Ops(Protocol):
         """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
 
     def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
-        """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs), which may have any strides."""
+        """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs) of any strides."""
 
     def leave_one_out(self, cells: Array, rows: Rows, layout: Layout, /) -> Array:
         """Digits of each row's category less the row: (rows, n_classes, layout.width)."""

@@ -1,7 +1,7 @@
 """Ordered target statistics: every row's code from the rows before it, in random orders or in time.
 
-The prior of the order so far is taken at checkpoints: a row's place with all but its top nine bits cleared.  That makes a
-table of a few thousand priors, at most 1/256 stale, instead of a scan over all rows.
+The prior of the order so far is taken at checkpoints: a row's place with all but its top nine bits cleared.  That makes
+a table of a few thousand priors, at most 1/256 stale, instead of a scan over all rows.
 """
 
 from collections.abc import Iterator
@@ -175,4 +175,5 @@ class Pass:
             return np.full(job.n_outputs, float(job.formula.prior))
         cells = np.concatenate([self.everything[None], np.zeros((2, *self.everything.shape), np.int64)])
         others = job.ops.leave_one_out(cells, without_key(rows.block(0, 1)), job.measured.layout)
-        return Moments.of(others, job.measured).mean[0]
+        mean: Floats = Moments.of(others, job.measured).mean[0]
+        return mean

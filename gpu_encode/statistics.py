@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_encode.exact import Floats, Integers, Limbs, Scaled, deviation, quotient, widened
+from gpu_encode.exact import Floats, Integers, Limbs, Scaled, deviation, peak, quotient, widened
 from gpu_encode.ops import Folds, Layout, Ops, Rows, Window
 
 # Digits below 2**32 leave an int64 room for this many additions between carries.
@@ -76,7 +76,7 @@ class Statistics:
         return replace(self, cells=views)
 
     def grouped(self, parent_of: NDArray[np.int32], n_parents: int) -> "Statistics":
-        """Sums per parent category; categories without a parent (-1) are left out, unknown and missing keep their rows."""
+        """Sums per parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
         cells = np.zeros((n_parents + 2, *self.cells.shape[1:]), np.int64)
         with_parent = parent_of >= 0
         np.add.at(cells, parent_of[with_parent], self.cells[:-2][with_parent])
@@ -128,8 +128,9 @@ class Statistics:
                 windows.append(window)
                 continue
             canonical = Limbs(self.cells[..., columns], window.low).canonical()
-            parts.append(canonical.digits)
-            windows.append(Window(canonical.low, canonical.digits.shape[-1], False))
+            whole = as_integers(canonical)
+            parts.append(canonical.digits if whole is None else whole)
+            windows.append(Window(canonical.low, canonical.digits.shape[-1], False) if whole is None else Window())
         layout = Layout(*windows)
         return Statistics(np.concatenate(parts, axis=-1), replace(self.measured, layout=layout), 0)
 
@@ -152,11 +153,16 @@ def joined(left: Statistics, right: Statistics) -> Layout:
 
 def fits(left: Integers, right: Integers) -> bool:
     """Say whether sums of entries stay inside int64."""
+    return peak(left) + peak(right) < 1 << 62
 
-    def largest(cells: Integers) -> int:
-        return max(abs(int(cells.max())), abs(int(cells.min()))) if cells.size else 0
 
-    return largest(left) + largest(right) < 1 << 62
+def as_integers(number: Limbs) -> Integers | None:
+    """One int64 column, where all numbers are integers that fit one with room to spare."""
+    top = number.low + number.digits.shape[-1]
+    if number.low < 0 or top > 2 or (top == 2 and peak(number.digits[..., -1]) >= 1 << 29):
+        return None
+    whole = sum((number.digits[..., i] << (32 * (number.low + i)) for i in range(number.digits.shape[-1])), np.int64(0))
+    return np.asarray(whole)[..., None]
 
 
 def moved(digits: Integers, old: Window, new: Window) -> Integers:

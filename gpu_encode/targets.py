@@ -47,7 +47,14 @@ class Target:
     @property
     def n_classes(self) -> int:
         """Number of classes a cell counts; 1 for a continuous target, at least 2 for a binary one."""
-        return 1 if self.classes is None else max(len(self.classes), 2)
+        return counted_classes(self.kind, self.classes)
+
+
+def counted_classes(kind: str, classes: Array | None) -> int:
+    """Number of classes a cell counts: 1 for a continuous target, 2 for a binary one even if a label is missing."""
+    if classes is None:
+        return 1
+    return 2 if kind == "binary" else len(classes)
 
 
 def read(
@@ -104,6 +111,9 @@ def inferred(values: Array) -> str:
     if values.dtype.kind in "mM":
         return "continuous"
     check_numbers(values)
+    # scikit-learn comes to the same, after a cast to integers that warns of large numbers.
+    if values.dtype.kind == "f" and ((values != np.floor(values)).any() or np.abs(values).max() >= 2.0**63):
+        return "continuous"
     kind = str(type_of_target(values, input_name="y"))
     if kind not in KINDS:
         raise ValueError(
@@ -167,10 +177,13 @@ def distinct(values: Array) -> tuple[Array, NDArray[np.int64]]:
             len(values), np.int64
         )
     if values.dtype.kind in "iu" and len(values) and int(values.max()) - int(values.min()) < 1 << 16:
-        lowest = values.min()
-        offset = (values - lowest).astype(np.int64)
+        # In 64 bits, where the range of a narrow type cannot overflow.
+        wide = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64)
+        lowest = wide.min()
+        offset = (wide - lowest).astype(np.int64)
         present = np.bincount(offset) > 0
-        return (np.flatnonzero(present) + int(lowest)).astype(values.dtype), (np.cumsum(present) - 1)[offset]
+        labels = np.flatnonzero(present).astype(wide.dtype) + lowest
+        return labels.astype(values.dtype), (np.cumsum(present) - 1)[offset]
     if values.dtype.kind == "O":
         kinds = sorted({type(value).__name__ for value in values})
         try:

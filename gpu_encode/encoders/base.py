@@ -234,6 +234,8 @@ def lacks_training_only(frame: Frame, model: Model) -> bool:
 
 def frame_for_names(X: Any, frame: Frame) -> Any:
     """Something that scikit-learn can read column names off."""
+    if frame.kind == "pyarrow_batch":
+        return frame.native.schema.empty_table()
     return X if frame.kind == "numpy" else frame.native
 
 

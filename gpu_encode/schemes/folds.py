@@ -1,68 +1,17 @@
-"""Which rows a row may look at.
+"""Schemes of folds: every row has a fold number, and sees some of the folds."""
 
-Every class is a small parameter object; `plan` turns it into fold numbers and a visibility matrix, or an order.  For every
-scheme but `Greedy`, changing a row's target never changes that row's own training code.
-"""
-
-from collections.abc import Iterable
 from fractions import Fraction
-from numbers import Integral, Number, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from gpu_encode import errors, frames
+from gpu_encode import errors
 from gpu_encode.ops import Array
-from gpu_encode.plans import FoldPlan, LeaveOneOutPlan, OrderedPlan, Plan, Request, all_but_own, by_time, from_splits
-from gpu_encode.rows import FoldPattern, Permutation, fold_numbers, key_of
+from gpu_encode.plans import FoldPlan, Request, all_but_own, by_time
+from gpu_encode.rows import FoldPattern, fold_numbers, key_of
+from gpu_encode.schemes.base import Scheme, check_random_state, check_splits, seed_of
 
 FINEST_FRACTION = 100
-PURPOSES = {"KFold": 1, "Stratified": 2, "GroupKFold": 3, "Holdout": 4, "Ordered": 16}
-
-
-def seed_of(random_state: Any, purpose: str, number: int = 0) -> int:
-    """64-bit key of a user's `random_state`: an int, None (fresh entropy), or a NumPy generator (one draw)."""
-    check_random_state(random_state)
-    if random_state is None:
-        random_state = int(np.random.default_rng().integers(1 << 62))
-    elif isinstance(random_state, np.random.RandomState):
-        random_state = int(random_state.randint(0, 2**31 - 1))
-    elif isinstance(random_state, np.random.Generator):
-        random_state = int(random_state.integers(1 << 62))
-    return key_of(int(random_state), PURPOSES[purpose] + number)
-
-
-def check_random_state(random_state: Any) -> None:
-    """Raise ValueError unless `random_state` is an int, None or a NumPy generator."""
-    allowed = (Integral, np.random.RandomState, np.random.Generator)
-    if random_state is not None and not isinstance(random_state, allowed):
-        raise ValueError(f"random_state must be an integer, None or a NumPy generator. Got {random_state!r} instead.")
-
-
-def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") -> None:
-    """Raise ValueError unless there are at least two splits and as many rows."""
-    errors.check_count(owner, "n_splits", n_splits, low=2)
-    if n_splits > n_rows:
-        raise ValueError(
-            f"Cannot have number of splits n_splits={n_splits} greater than the number of {noun}: n_{noun}={n_rows}. "
-            f"Take at most {n_rows} splits in {owner}, or LeaveOneOut."
-        )
-
-
-class Scheme(BaseEstimator):
-    """Base of all schemes."""
-
-    def check(self) -> None:
-        """Raise ValueError for parameters out of range."""
-
-    def used_columns(self) -> list[Any]:
-        """Columns of X that the scheme reads, which are never encoded."""
-        return []
-
-    def plan(self, request: Request) -> Plan:
-        """Decide who looks at whom."""
-        raise NotImplementedError
 
 
 class Greedy(Scheme):
@@ -71,6 +20,13 @@ class Greedy(Scheme):
     References
     ----------
     Micci-Barreca (2001), eq. 2.
+
+    Examples
+    --------
+    >>> from gpu_encode import Greedy, TargetEncoder
+    >>> encoder = TargetEncoder(cv=Greedy(), smooth=None).fit([["a"], ["a"], ["b"]], [1.0, 2.5, 6.0])
+    >>> encoder.transform([["a"], ["b"]]).tolist()
+    [[1.75], [6.0]]
     """
 
     def plan(self, request: Request) -> FoldPlan:  # noqa: ARG002
@@ -163,6 +119,13 @@ class GroupKFold(Scheme):
     groups : str or int, optional
         Column of X that holds the groups; else they are given to `fit_transform`.
     random_state : int, RandomState, Generator or None, default=0
+
+    Examples
+    --------
+    >>> from gpu_encode import GroupKFold, TargetEncoder
+    >>> X, y, shops = [["a"]] * 4, [1.0, 2.5, 6.0, 4.0], ["p", "p", "q", "q"]
+    >>> TargetEncoder(cv=GroupKFold(2), smooth=None).fit_transform(X, y, groups=shops).ravel().tolist()
+    [5.0, 5.0, 1.75, 1.75]
     """
 
     def __init__(self, n_splits: int = 5, *, groups: Any = None, random_state: Any = 0) -> None:
@@ -210,6 +173,13 @@ class TimeFolds(Scheme):
         Column of X that holds the time.
     gap : int, default=0
         Folds between a row's own and the last one that it sees.
+
+    Examples
+    --------
+    >>> from gpu_encode import TargetEncoder, TimeFolds
+    >>> X, y = [[0, 2021], [0, 2022], [0, 2023], [0, 2024]], [1.0, 2.5, 6.0, 4.5]
+    >>> TargetEncoder(cv=TimeFolds(4, time=1), smooth=None, prior=0.0).fit_transform(X, y).ravel().tolist()
+    [0.0, 1.0, 1.75, 3.1666666666666665]
     """
 
     def __init__(self, n_splits: int = 5, *, time: Any, gap: int = 0) -> None:
@@ -253,6 +223,16 @@ class Holdout(Scheme):
     References
     ----------
     Zumel and Mount (2016); Prokhorenkova et al. (2018), section 3.2.
+
+    Examples
+    --------
+    >>> from gpu_encode import Holdout, TargetEncoder
+    >>> X, y = [["a"]] * 4, [1.0, 2.5, 6.0, 5.5]
+    >>> encoder = TargetEncoder(cv=Holdout(0.5), smooth=None)
+    >>> encoder.fit_transform(X, y).ravel().tolist()
+    []
+    >>> encoder.transform([["a"]]).tolist()
+    []
     """
 
     def __init__(self, fraction: float = 0.3, *, random_state: Any = 0) -> None:
@@ -281,148 +261,3 @@ class Holdout(Scheme):
                 f"Holdout(fraction={self.fraction}) leaves one part of {request.n_rows} rows empty. Take more rows or another fraction."
             )
         return FoldPlan(folds, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]))
-
-
-class LeaveOneOut(Scheme):
-    """Every row sees all rows but itself.
-
-    It keeps the promise that a row's own target never changes its code, and still misleads a learner: within a category the code
-    falls where the own target rises, so on a constant feature one threshold separates the classes.  Prefer `KFold` or `Ordered`.
-    """
-
-    def plan(self, request: Request) -> LeaveOneOutPlan:  # noqa: ARG002
-        """Nothing to decide."""
-        return LeaveOneOutPlan()
-
-
-class Ordered(Scheme):
-    """Every row sees the rows before it, in a random order or in time (CatBoost's ordered target statistics).
-
-    The prior is the mean of the order so far, taken at the row's place with all but its top nine bits cleared (at most 1/256
-    stale); the first row of a random order gets the mean of all other rows.
-
-    Parameters
-    ----------
-    n_permutations : int, default=1
-    time : str or int, optional
-        Column of X to order by, instead of random permutations.  Rows of equal time do not see each other; the first get NaN.
-    average : bool, default=True
-        Average over the permutations, else one column each.
-    burn_in : int or float, default=0
-        The first rows of each order (a count, or a share below 1) get NaN.
-    random_state : int, RandomState, Generator or None, default=0
-
-    References
-    ----------
-    Prokhorenkova et al. (2018), section 3.2.
-    """
-
-    def __init__(
-        self,
-        n_permutations: int = 1,
-        *,
-        time: Any = None,
-        average: bool = True,
-        burn_in: float = 0,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_permutations = n_permutations
-        self.time = time
-        self.average = average
-        self.burn_in = burn_in
-        self.random_state = random_state
-
-    def check(self) -> None:
-        """Raise ValueError for parameters out of range."""
-        errors.check_count("Ordered", "n_permutations", self.n_permutations, low=1)
-        errors.check_option("Ordered", "average", self.average, (True, False))
-        check_random_state(self.random_state)
-        errors.check_number("Ordered", "burn_in", self.burn_in, low=0.0)
-        if (not isinstance(self.burn_in, Integral) and self.burn_in >= 1) or not isinstance(self.burn_in, Real):
-            raise ValueError(
-                f"The 'burn_in' parameter of Ordered must be an integer or a share below 1. Got {self.burn_in!r} instead."
-            )
-        if self.time is not None and self.n_permutations != 1:
-            raise ValueError("Ordered(time=...) has one order: leave n_permutations at 1.")
-
-    def used_columns(self) -> list[Any]:
-        """Give the time column, if there is one."""
-        return [] if self.time is None else [self.time]
-
-    def plan(self, request: Request) -> OrderedPlan:
-        """Orders, and the place from which rows get codes."""
-        n = request.n_rows
-        burn_in = int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n)
-        if self.time is not None:
-            return OrderedPlan([by_time(*request.codes_of(self.time, "time"))], True, burn_in)
-        seeds = [seed_of(self.random_state, "Ordered", number) for number in range(self.n_permutations)]
-        return OrderedPlan([Permutation(n, seed) for seed in seeds], self.average, burn_in)
-
-
-class FoldNumbers(Scheme):
-    """Fold numbers that the user brings: a column of X or an array."""
-
-    def __init__(self, folds: Any) -> None:
-        self.folds = folds
-
-    def used_columns(self) -> list[Any]:
-        """Give the fold column, if it is one of X."""
-        return [] if isinstance(self.folds, np.ndarray) else [self.folds]
-
-    def plan(self, request: Request) -> FoldPlan:
-        """Give the numbers as they are, counted from zero."""
-        codes, n_folds = request.codes_of(self.folds, "fold numbers")
-        if n_folds < 2:
-            raise ValueError(
-                "The fold numbers hold a single fold, whose rows would see nothing. Give at least two folds."
-            )
-        return all_but_own(codes, n_folds)
-
-
-class Splits(Scheme):
-    """A scikit-learn splitter, or an iterable of (training rows, test rows)."""
-
-    def __init__(self, cv: Any) -> None:
-        self.cv = cv
-
-    def plan(self, request: Request) -> Plan:
-        """Ask once for the splits."""
-        splits = self.cv
-        if hasattr(splits, "split"):
-            splits = splits.split(
-                request.X, request.y, **({"groups": request.groups} if request.groups is not None else {})
-            )
-        return from_splits([(train, test) for train, test in splits], request.n_rows)
-
-
-def is_vector(cv: Any) -> bool:
-    """Whether `cv` holds one value per row, rather than splits."""
-    if isinstance(cv, (list, tuple)):
-        return len(cv) > 0 and (cv[0] is None or isinstance(cv[0], (Number, np.generic, str)))
-    return hasattr(cv, "__array__") and getattr(cv, "ndim", 1) == 1
-
-
-def resolve(cv: Any, shuffle: Any, random_state: Any) -> Scheme:
-    """Turn what the user gave as `cv` into a checked scheme."""
-    if cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool)):
-        errors.check_option("TargetEncoder", "shuffle", shuffle, (True, False))
-        cv = KFold(5 if cv is None else int(cv), order="random" if shuffle else "contiguous", random_state=random_state)
-    elif isinstance(cv, str):
-        cv = FoldNumbers(cv)
-    elif is_vector(cv):
-        cv = FoldNumbers(frames.read_vector(cv, "cv"))
-    elif not isinstance(cv, Scheme):
-        if not hasattr(cv, "split") and not isinstance(cv, Iterable):
-            allowed = (
-                "an integer",
-                "None",
-                "a splitter",
-                "an iterable of splits",
-                "fold numbers",
-                "Greedy KFold GroupKFold TimeFolds Holdout LeaveOneOut Ordered",
-            )
-            raise errors.bad_option("TargetEncoder", "cv", cv, allowed)
-        cv = Splits(cv)
-    scheme: Scheme = cv
-    scheme.check()
-    return scheme

@@ -1,0 +1,120 @@
+"""The command ``gpu-encode``.
+
+This module and what it imports stay light: a command's own module, and with it everything heavy, is
+imported only when that command runs.
+"""
+
+import argparse
+import contextlib
+import errno
+import importlib
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+
+from gpu_encode.cli.arguments import parse
+from gpu_encode.cli.messages import UsageError, one_line, say
+
+__all__ = ["main"]
+
+SUCCESS, FAILURE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+
+# What the library and the system raise when what they were given is wrong.
+MISTAKES = (UsageError, ValueError, TypeError, KeyError, ImportError, FileNotFoundError, IsADirectoryError)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The words after ``gpu-encode``; those of this process unless given.
+
+    Returns
+    -------
+    int
+        0 when done, 2 for a mistake in what was asked, 1 for any other failure, 130 when interrupted.
+
+    Examples
+    --------
+    >>> main(["transform"])
+    2
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    try:
+        options = parse(words)
+        with spoken_warnings(everything=debug), terminations_raise():
+            status = run(options)
+            sys.stdout.flush()
+            return status
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else SUCCESS
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output left (`| head`): no more words, as in rich. Python flushes stdout again at exit.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+    except Exception as error:  # whatever it is, the person gets one line unless they ask for more
+        if debug:
+            traceback.print_exc()
+        say(f"error: {explain(error, debug=debug)}")
+        return MISTAKE if isinstance(error, MISTAKES) else FAILURE
+
+
+def run(options: argparse.Namespace) -> int:
+    """Import the module of the command that was asked for, and run it."""
+    command = importlib.import_module(f"gpu_encode.cli.{options.module}")
+    status: int = command.run(options)
+    return status
+
+
+def explain(error: Exception, *, debug: bool) -> str:
+    """Return the one line that tells what went wrong and what to do."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "the disk is full (no space left on device): nothing was written; free some space or write elsewhere"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, MISTAKES):
+        return one_line(error)
+    hint = "" if debug else " (add --debug for the traceback)"
+    return f"{type(error).__name__}: {one_line(error)}{hint}"
+
+
+@contextlib.contextmanager
+def spoken_warnings(*, everything: bool) -> Iterator[None]:
+    """Show the library's own warnings as lines of the command, and other people's only when debugging."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        say(f"warning: {' '.join(str(message).split())}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default" if everything else "ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+@contextlib.contextmanager
+def terminations_raise() -> Iterator[None]:
+    """Let SIGTERM unwind the stack as Ctrl-C does, so that temporary files go away with it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers
+        return
+
+    def stop(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    former = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)

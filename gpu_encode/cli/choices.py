@@ -1,0 +1,289 @@
+"""From the words of ``fit-transform`` to the choices of an encoder, checked before any file is opened."""
+
+import argparse
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_encode.cli.messages import UsageError, close_match
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A public class of gpu_encode by name, and its arguments: made only once the library is wanted.
+
+    Examples
+    --------
+    >>> str(Choice("Sigmoid", {"k": 20.0}))
+    'Sigmoid(k=20.0)'
+    """
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    positional: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        words = [repr(value) for value in self.positional] + [f"{k}={v!r}" for k, v in self.parameters.items()]
+        return f"{self.name}({', '.join(words)})"
+
+    def make(self, library: Any) -> Any:
+        """Return the object, made from the public names of `library`."""
+        return getattr(library, self.name)(*self.positional, **self.parameters)
+
+
+SMOOTHINGS: dict[str, tuple[str, dict[str, str]]] = {
+    "m": ("MEstimate", {"m": "m"}),
+    "sigmoid": ("Sigmoid", {"k": "k", "f": "f"}),
+    "eb": ("EmpiricalBayes", {}),
+    "james-stein": ("JamesStein", {}),
+    "partial-pooling": ("PartialPooling", {}),
+}
+SMOOTHING_FORMS = [
+    "auto",
+    "none",
+    "m=10",
+    "sigmoid:k=20,f=10",
+    "eb:total",
+    "eb:between",
+    "james-stein",
+    "partial-pooling",
+]
+
+# scheme -> class, and option -> parameter for the options that it takes
+SCHEMES: dict[str, tuple[str, dict[str, str]]] = {
+    "greedy": ("Greedy", {}),
+    "kfold": (
+        "KFold",
+        {"folds": "n_splits", "order": "order", "stratify": "stratify", "blow_up": "blow_up", "seed": "random_state"},
+    ),
+    "holdout": ("Holdout", {"fraction": "fraction", "seed": "random_state"}),
+    "loo": ("LeaveOneOut", {}),
+    "ordered": (
+        "Ordered",
+        {
+            "permutations": "n_permutations",
+            "time": "time",
+            "average": "average",
+            "burn_in": "burn_in",
+            "seed": "random_state",
+        },
+    ),
+    "time": ("TimeFolds", {"folds": "n_splits", "time": "time", "gap": "gap"}),
+    "group": ("GroupKFold", {"folds": "n_splits", "groups": "groups", "seed": "random_state"}),
+}
+
+
+def number(text: str, what: str) -> float:
+    """Read a number, or say which option wanted one.
+
+    Examples
+    --------
+    >>> number("0.5", "--prior")
+    0.5
+    """
+    try:
+        return float(text)
+    except ValueError:
+        message = f"{what} wants a number, not {text!r}"
+        raise UsageError(message) from None
+
+
+def smooth_choice(text: str) -> Choice | float | str | None:
+    """Read ``--smooth``.
+
+    Examples
+    --------
+    >>> print(smooth_choice("sigmoid:k=20,f=10"))
+    Sigmoid(k=20.0, f=10.0)
+    >>> print(smooth_choice("none"), smooth_choice("10"))
+    None 10.0
+    """
+    if text in ("auto", "none"):
+        return "auto" if text == "auto" else None
+    if re.match(r"[-+.\d]", text):
+        return number(text, "--smooth")
+    if re.match(r"m=", text):
+        return Choice("MEstimate", {"m": number(text[2:], "--smooth m")})
+    name, _, rest = text.partition(":")
+    if name not in SMOOTHINGS:
+        hint = close_match(name, [form.partition(":")[0] for form in SMOOTHING_FORMS])
+        message = f"--smooth {text!r} is unknown{hint} (choose from a number, {', '.join(SMOOTHING_FORMS)})"
+        raise UsageError(message)
+    if name == "eb":
+        tau = rest.removeprefix("tau=") or "total"
+        if tau not in ("total", "between"):
+            message = f"--smooth eb wants total or between, not {tau!r}"
+            raise UsageError(message)
+        return Choice("EmpiricalBayes", {"tau": tau})
+    class_name, allowed = SMOOTHINGS[name]
+    return Choice(class_name, dict(parameter(piece, name, allowed) for piece in rest.split(",") if piece))
+
+
+def parameter(piece: str, name: str, allowed: Mapping[str, str]) -> tuple[str, float]:
+    """Read one ``k=20`` of a smoothing."""
+    key, equals, value = piece.partition("=")
+    if key not in allowed or not equals:
+        takes = f"takes {', '.join(f'{one}=NUMBER' for one in allowed)}" if allowed else "takes no parameters"
+        message = f"--smooth {name} {takes}, not {piece!r}"
+        raise UsageError(message)
+    return allowed[key], number(value, f"--smooth {name}:{key}")
+
+
+def prior_choice(words: list[str] | None) -> str | float | dict[str, float]:
+    """Read ``--prior``: one for all, or one per column.
+
+    Examples
+    --------
+    >>> prior_choice(["city=0.2", "zip=0.3"])
+    {'city': 0.2, 'zip': 0.3}
+    """
+    if not words:
+        return "mean"
+    per_column = [word.rpartition("=") for word in words]
+    if all(equals for _, equals, _ in per_column):
+        return {name: number(value, f"--prior {name}") for name, _, value in per_column}
+    if len(words) > 1:
+        message = "--prior is given once for all columns, or as COL=NUMBER for each of several"
+        raise UsageError(message)
+    return (
+        words[0]
+        if words[0] in ("mean", "category_mean")
+        else word_or_number(words[0], ["mean", "category_mean"], "--prior")
+    )
+
+
+def word_or_number(text: str, words: list[str], option: str) -> str | float:
+    """Read one of `words`, or a number.
+
+    Examples
+    --------
+    >>> word_or_number("0.5", ["prior", "nan"], "--handle-unknown")
+    0.5
+    """
+    if text in words:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        hint = close_match(text, words)
+        message = f"{option} {text!r} is unknown{hint} (choose from {', '.join(words)} or a number)"
+        raise UsageError(message) from None
+
+
+def hierarchy_choice(words: list[str]) -> dict[str, list[str] | Choice] | None:
+    """Read every ``--hierarchy COL=LEVELS``.
+
+    Examples
+    --------
+    >>> print(hierarchy_choice(["url=parts:.,from_end"])["url"])
+    Parts('.', from_end=True)
+    """
+    levels: dict[str, list[str] | Choice] = {}
+    for word in words:
+        name, equals, rest = word.partition("=")
+        if not (name and equals and rest):
+            message = f"--hierarchy {word!r} is not of the form COL=LEVELS, such as zip=zip4,zip3 or zip=prefix:4,3"
+            raise UsageError(message)
+        if name in levels:
+            message = f"--hierarchy gives the column {name!r} twice"
+            raise UsageError(message)
+        levels[name] = hierarchy_levels(rest)
+    return levels or None
+
+
+def hierarchy_levels(text: str) -> list[str] | Choice:
+    """Read what stands behind ``COL=``: columns, or the rule that makes the levels."""
+    rule, colon, rest = text.partition(":")
+    if colon and rule in ("prefix", "bits"):
+        try:
+            lengths = tuple(int(piece) for piece in rest.split(","))
+        except ValueError:
+            message = f"--hierarchy {rule}: wants whole numbers such as {rule}:16,8, not {rest!r}"
+            raise UsageError(message) from None
+        return Choice({"prefix": "Prefixes", "bits": "Bits"}[rule], positional=lengths)
+    if colon and rule == "parts":
+        separator = rest.removesuffix(",from_end")
+        if not separator:
+            message = "--hierarchy parts: wants a separator, such as parts:. or parts:.,from_end"
+            raise UsageError(message)
+        return Choice("Parts", {"from_end": True} if separator != rest else {}, (separator,))
+    return text.split(",")
+
+
+def scheme_choice(options: argparse.Namespace) -> Choice | str:
+    """Read the scheme and its options, and refuse those that it does not take; a str is a column of fold numbers."""
+    given = {
+        "folds": options.folds, "order": options.order, "stratify": options.stratify, "blow_up": options.blow_up,
+        "fraction": options.fraction, "groups": options.groups, "time": options.time, "gap": options.gap,
+        "permutations": options.permutations, "average": False if options.no_average else None,
+        "burn_in": None if options.burn_in is None else rows_or_share(options.burn_in),
+    }  # fmt: skip
+    given = {option: value for option, value in given.items() if value is not None}
+    if options.fold_column is not None:
+        if options.scheme or given:
+            other = "scheme" if options.scheme else option_name(next(iter(given)))
+            message = f"--fold-column brings the folds: leave out --{other}"
+            raise UsageError(message)
+        return str(options.fold_column)
+    scheme = options.scheme or ("group" if "groups" in given else "kfold")
+    class_name, takes = SCHEMES[scheme]
+    for option in given:
+        if option not in takes:
+            schemes = " or ".join(name for name, (_, allowed) in SCHEMES.items() if option in allowed)
+            message = f"--{option_name(option)} is for --scheme {schemes}, not {scheme}"
+            raise UsageError(message)
+    for option in {"time": ["time"], "group": ["groups"]}.get(scheme, []):
+        if option not in given:
+            message = f"--scheme {scheme} needs --{option} COL"
+            raise UsageError(message)
+    given["seed"] = options.seed
+    return Choice(class_name, {takes[option]: value for option, value in given.items() if option in takes})
+
+
+def option_name(key: str) -> str:
+    """Return the option that a key of the scheme's options is given by."""
+    return "no-average" if key == "average" else key.replace("_", "-")
+
+
+def rows_or_share(text: str) -> float:
+    """Read a number of rows (12) or a share of them (0.1)."""
+    return int(text) if text.isdecimal() else number(text, "--burn-in")
+
+
+def encoder_choices(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the encoder's parameters but for its columns, with a `Choice` wherever a class is to be made."""
+    types = options.target_type.split(",")
+    for kind in types:
+        if kind not in (allowed := ["auto", "binary", "continuous", "multiclass"]):
+            message = (
+                f"--target-type {kind!r} is unknown{close_match(kind, allowed)} (choose from {', '.join(allowed)})"
+            )
+            raise UsageError(message)
+    return {
+        "target_type": types[0] if len(types) == 1 else types,
+        "smooth": smooth_choice(options.smooth),
+        "cv": scheme_choice(options),
+        "random_state": options.seed,
+        "prior": prior_choice(options.prior),
+        "handle_unknown": word_or_number(options.handle_unknown, ["prior", "nan", "error"], "--handle-unknown"),
+        "handle_missing": options.handle_missing,
+        "min_count": options.min_count,
+        "hierarchy": hierarchy_choice(options.hierarchy),
+        "indicators": options.indicators,
+        "drop": options.drop,
+        "device": options.device,
+        "dtype": options.dtype,
+    }
+
+
+def made(value: Any, library: Any) -> Any:
+    """Return `value` with every `Choice` in it made.
+
+    Examples
+    --------
+    >>> made({"zip": ["zip4"]}, None)
+    {'zip': ['zip4']}
+    """
+    make: Callable[[Any], Any] = lambda one: one.make(library) if isinstance(one, Choice) else one  # noqa: E731
+    return {name: make(one) for name, one in value.items()} if isinstance(value, dict) else make(value)

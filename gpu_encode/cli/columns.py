@@ -1,0 +1,173 @@
+"""Which columns of a table a command is about."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_encode.cli.arguments import split_names
+from gpu_encode.cli.choices import Choice
+from gpu_encode.cli.messages import UsageError, close_match
+
+Key = str | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What each column of the input is for.
+
+    Parameters
+    ----------
+    targets : list of str
+        Columns to learn from.
+    weight : str or None
+        Column of row weights.
+    keys : list of str or tuple of str
+        Columns to encode; a tuple is a joint key.
+    chosen : bool
+        Whether the keys were chosen for the user, who named none.
+    """
+
+    targets: list[str]
+    weight: str | None
+    keys: list[Key]
+    chosen: bool
+
+    @property
+    def aside(self) -> list[str]:
+        """The columns that the encoder must not see among its features."""
+        return [*self.targets, *([self.weight] if self.weight is not None else [])]
+
+
+def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, Any]) -> Roles:
+    """Find every column that `options` name in `schema`; a name that is not there is a `UsageError`."""
+    targets = names([options.target], schema, "--target")
+    weight = found(options.weight, schema, "--weight") if options.weight is not None else None
+    for option in ("groups", "time", "fold_column"):
+        if (name := getattr(options, option)) is not None:
+            found(name, schema, f"--{option.replace('_', '-')}")
+    names(options.text, schema, "--text", at_least=0)
+    hierarchy = parameters["hierarchy"] or {}
+    levels = [one for group in hierarchy.values() if isinstance(group, list) for one in group]
+    for name in (*hierarchy, *levels):
+        found(name, schema, "--hierarchy")
+    given = joint_keys(options, schema)
+    taken = [*targets, weight, options.groups, options.time, options.fold_column]
+    used = {part for key in given or () for part in ((key,) if isinstance(key, str) else key)}
+    for name in targets + ([weight] if weight else []):
+        if name in used:
+            message = f"column {name!r} is the target or weight: it cannot be encoded too"
+            raise UsageError(message)
+    keys = default_columns(schema, [*taken, *levels]) if given is None else given
+    if not keys:
+        message = "there is no text or boolean column to encode: name the columns with --columns"
+        raise UsageError(message)
+    if isinstance(parameters["prior"], dict):
+        for name in parameters["prior"]:
+            known([*map(key_name, keys)], name, "--prior")
+    return Roles(targets, weight, keys, given is None)
+
+
+def joint_keys(options: argparse.Namespace, schema: pa.Schema) -> list[Key] | None:
+    """Return what ``--columns`` and ``--interactions`` name, or None where neither is given."""
+    if options.interaction_order is not None and options.interactions is None:
+        message = "--interaction-order is for --interactions"
+        raise UsageError(message)
+    if options.columns is None and options.interactions is None:
+        return None
+    keys: list[Key] = []
+    for word in names_or_words(options.columns or [], schema):
+        # A column may have a plus in its own name; then that column is meant.
+        parts = [word] if word in schema.names else word.split("+")
+        for part in parts:
+            found(part, schema, "--columns")
+        keys.append(parts[0] if len(parts) == 1 else tuple(parts))
+    if options.interactions is not None:
+        from gpu_encode import interactions  # a mistake in the words above needs no library
+
+        keys += interactions(
+            names([options.interactions], schema, "--interactions"), order=options.interaction_order or 3
+        )
+    return list(dict.fromkeys(keys))
+
+
+def names_or_words(words: Sequence[str], schema: pa.Schema) -> list[str]:
+    """Split at commas what is not the name of a column as it stands."""
+    return [piece for word in words for piece in ([word] if word in schema.names else split_names([word]))]
+
+
+def names(words: Sequence[str], schema: pa.Schema, option: str, *, at_least: int = 1) -> list[str]:
+    """Return the columns that a list names, each of them in `schema` and none of them twice."""
+    result = [found(name, schema, option) for name in names_or_words(words, schema)]
+    if len(result) < at_least:
+        message = f"{option} names no column"
+        raise UsageError(message)
+    for place, name in enumerate(result):
+        if name in result[:place]:
+            message = f"{option} names the column {name!r} twice"
+            raise UsageError(message)
+    return result
+
+
+def found(name: str, schema: pa.Schema, option: str) -> str:
+    """Return `name` if it is a column of `schema`.
+
+    Examples
+    --------
+    >>> found("city", pa.schema({"city": pa.string()}), "--columns")
+    'city'
+    """
+    return known(schema.names, name, option)
+
+
+def known(columns: Sequence[str], name: str, option: str) -> str:
+    """Return `name` if it is among `columns`."""
+    if name in columns:
+        return name
+    hint = close_match(name, columns) or f" (there are {', '.join(columns[:10])}{', ...' if len(columns) > 10 else ''})"
+    message = f"{option}: there is no column {name!r}{hint}"
+    raise UsageError(message)
+
+
+def default_columns(schema: pa.Schema, taken: Sequence[str | None]) -> list[Key]:
+    """Return the text, dictionary and boolean columns that have no other role.
+
+    Examples
+    --------
+    >>> default_columns(pa.schema({"city": pa.string(), "price": pa.float64()}), [])
+    ['city']
+    """
+    return [field.name for field in schema if field.name not in taken and (is_text(field.type) or is_label(field.type))]
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether values of this type are strings."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_label(kind: pa.DataType) -> bool:
+    """Tell whether this type, other than text, is made for categories."""
+    return bool(pa.types.is_dictionary(kind) or pa.types.is_boolean(kind))
+
+
+def key_name(key: Key) -> str:
+    """Return the name that a column or joint key has in the output.
+
+    Examples
+    --------
+    >>> key_name(("city", "device"))
+    'city_x_device'
+    """
+    return key if isinstance(key, str) else "_x_".join(key)
+
+
+def text_columns(options: argparse.Namespace, parameters: dict[str, Any]) -> list[str]:
+    """Return the columns of a CSV file that must not be read as numbers."""
+    cut = [
+        name
+        for name, levels in (parameters["hierarchy"] or {}).items()
+        if isinstance(levels, Choice) and levels.name in ("Prefixes", "Parts")
+    ]
+    return [*split_names(options.text), *cut]

@@ -1,0 +1,253 @@
+"""``gpu-encode doctor``: what was found on this machine, what works, and what to install for more."""
+
+import argparse
+import ctypes
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_encode.cli.messages import one_line
+
+# What is told apart by its use -> the distributions that bring it.
+PACKAGES = {
+    "numpy": ["numpy"],
+    "numba": ["numba"],
+    "narwhals": ["narwhals"],
+    "pyarrow": ["pyarrow"],
+    "scikit-learn": ["scikit-learn"],
+    "pandas": ["pandas"],
+    "polars": ["polars"],
+    "dask": ["dask"],
+    "cupy": ["cupy-cuda13x", "cupy-cuda12x", "cupy"],
+    "numba-cuda": ["numba-cuda"],
+    "cudf": ["cudf-cu13", "cudf-cu12", "cudf"],
+}
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two packages that do not work together.
+
+    Parameters
+    ----------
+    first, second : str
+        The packages.
+    clash : callable
+        Whether two versions of them clash.
+    says : str
+        What goes wrong.
+    cure : str
+        The command that helps.
+    """
+
+    first: str
+    second: str
+    clash: Callable[[Version, Version], bool]
+    says: str
+    cure: str
+
+
+CONFLICTS = [
+    Conflict(
+        "numpy",
+        "numba-cuda",
+        lambda numpy, cuda: numpy >= (2, 5) and cuda < (0, 31),
+        "numba-cuda up to 0.30 fails on NumPy 2.5",
+        "pip install 'numpy<2.5'",
+    ),
+    Conflict(
+        "numpy",
+        "cudf",
+        lambda numpy, cudf: numpy >= (2, 5) and cudf < (26, 11),
+        "cuDF up to 26.10 fails on NumPy 2.5",
+        "pip install 'numpy<2.5'",
+    ),
+    Conflict(
+        "numba",
+        "cudf",
+        lambda numba, _: numba >= (0, 65),
+        "cuDF refuses numba 0.65 and later",
+        "pip install 'numba<0.65'",
+    ),
+]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; the status is 1 where not even the CPU works."""
+    report = examine()
+    if options.json:
+        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    else:
+        show(report)
+    return 0 if report["works"]["numpy on the CPU"] == "yes" else 1
+
+
+def examine() -> dict[str, Any]:
+    """Return everything that was found.
+
+    Examples
+    --------
+    >>> sorted(examine())
+    ['devices', 'packages', 'problems', 'python', 'version', 'works', 'worth_installing']
+    """
+    versions = {name: installed(distributions) for name, distributions in PACKAGES.items()}
+    devices, driver = cuda_devices()
+    cpu = f"CPU: {platform.machine()}, {os.cpu_count() or 1} cores"
+    return {
+        "version": installed(["gpu-encode"]),
+        "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",
+        "packages": versions,
+        "devices": [cpu, *devices],
+        "works": {
+            "numpy on the CPU": encodes("numpy"),
+            "numba on the CPU": encodes("compiled"),
+            "CUDA": cuda_state(versions, devices),
+        },
+        "problems": problems(versions),
+        "worth_installing": worth_installing(versions, devices, driver),
+    }
+
+
+def installed(distributions: list[str]) -> str | None:
+    """Return the version of the first of these distributions that is installed.
+
+    Examples
+    --------
+    >>> installed(["no-such-distribution"]) is None
+    True
+    """
+    for name in distributions:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def problems(versions: Mapping[str, str | None]) -> list[str]:
+    """Return the known bad combinations among `versions`, each with its cure.
+
+    Examples
+    --------
+    >>> problems({"numpy": "2.5.0", "numba-cuda": "0.30.1"})
+    ["numba-cuda up to 0.30 fails on NumPy 2.5 (numpy 2.5.0, numba-cuda 0.30.1): pip install 'numpy<2.5'"]
+    """
+    found = []
+    for conflict in CONFLICTS:
+        first, second = versions.get(conflict.first), versions.get(conflict.second)
+        if first and second and conflict.clash(numbers(first), numbers(second)):
+            pair = f"{conflict.first} {first}, {conflict.second} {second}"
+            found.append(f"{conflict.says} ({pair}): {conflict.cure}")
+    return found
+
+
+def numbers(version: str) -> Version:
+    """Return the leading numbers of a version.
+
+    Examples
+    --------
+    >>> numbers("26.10.1rc2")
+    (26, 10, 1)
+    """
+    leading = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in leading.group().split(".")) if leading else ()
+
+
+def cuda_devices() -> tuple[list[str], int | None]:
+    """Return the NVIDIA devices and the CUDA version of the driver (13020 for 13.2), asking the driver alone."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        count, version = ctypes.c_int(), ctypes.c_int()
+        if driver.cuInit(0) or driver.cuDriverGetVersion(ctypes.byref(version)):
+            return [], None
+        if driver.cuDeviceGetCount(ctypes.byref(count)):
+            return [], version.value
+        return [cuda_device(driver, place) for place in range(count.value)], version.value
+    except (OSError, AttributeError):
+        return [], None
+
+
+def cuda_device(driver: Any, place: int) -> str:
+    """Return the name and memory of one device."""
+    device, name, memory = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_size_t()
+    driver.cuDeviceGet(ctypes.byref(device), place)
+    driver.cuDeviceGetName(name, 256, device)
+    driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+    return f"GPU {place}: {name.value.decode(errors='replace')}, {memory.value / 2**30:.0f} GiB"
+
+
+def encodes(backend: str) -> str:
+    """Encode a few rows on one CPU backend; return "yes", or what went wrong."""
+    try:
+        import numpy as np
+
+        from gpu_encode import TargetEncoder
+        from gpu_encode.ops import use_backend
+
+        rows = np.array([["a"], ["b"]] * 8, dtype=object)
+        with use_backend(backend):
+            codes = TargetEncoder(smooth=None, cv=2, device="cpu").fit_transform(rows, np.array([0.0, 1.0] * 8))
+    except Exception as error:  # whatever is broken here is what was asked for
+        return f"no: {type(error).__name__}: {one_line(error)}"
+    return "yes" if set(np.unique(codes)) == {0.0, 1.0} else f"no: wrong codes {np.unique(codes)}"
+
+
+def cuda_state(versions: Mapping[str, str | None], devices: list[str]) -> str:
+    """Return whether work can run on a GPU, and if not, the first reason why."""
+    if importlib.util.find_spec("gpu_encode.cuda") is None:
+        return "no: this version of gpu-encode computes on the CPU only"
+    if not devices:
+        return "no: no NVIDIA device and driver found"
+    missing = [name for name in ("cupy", "numba-cuda") if versions[name] is None]
+    return f"no: {' and '.join(missing)} not installed" if missing else "yes"
+
+
+def worth_installing(versions: Mapping[str, str | None], devices: list[str], driver: int | None) -> list[str]:
+    """Return what would add something on this machine, and how to install it."""
+    advice = []
+    extra = "cu13" if (driver or 0) >= 13000 else "cu12"
+    if devices and importlib.util.find_spec("gpu_encode.cuda") is not None:
+        if versions["cupy"] is None or versions["numba-cuda"] is None:
+            advice.append(f"to compute on the GPU: pip install 'gpu-encode[{extra}]'")
+        if versions["cudf"] is None:
+            advice.append("for cuDF frames: pip install 'gpu-encode[rapids]' --extra-index-url https://pypi.nvidia.com")
+    if versions["pandas"] is None and versions["polars"] is None:
+        advice.append("for data frames: pip install pandas, or pip install polars")
+    return advice
+
+
+def show(report: Mapping[str, Any]) -> None:
+    """Write the report for people."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(title=f"gpu-encode {report['version'] or '(not installed)'}", title_justify="left", show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("Python", report["python"], end_section=True)
+    for device in report["devices"]:
+        table.add_row(*device.split(": ", 1))
+    table.add_section()
+    for name, version in report["packages"].items():
+        table.add_row(name, version or "[dim]not installed[/dim]")
+    table.add_section()
+    for name, state in report["works"].items():
+        table.add_row(name, f"[green]{state}[/green]" if state == "yes" else escape(state))
+    console.print(table)
+    for problem in report["problems"]:
+        console.print(f"[red]problem:[/red] {escape(problem)}", soft_wrap=True)
+    for advice in report["worth_installing"]:
+        console.print(f"[yellow]worth installing:[/yellow] {escape(advice)}", soft_wrap=True)
+    if not report["problems"] and not report["worth_installing"]:
+        console.print("Nothing is missing.")

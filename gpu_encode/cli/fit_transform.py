@@ -1,0 +1,100 @@
+"""``gpu-encode fit-transform``: learn codes from a file of rows, and write the rows encoded."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import gpu_encode
+from gpu_encode.cli.choices import encoder_choices, made
+from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
+from gpu_encode.cli.messages import UsageError, say
+from gpu_encode.cli.progress import Progress
+from gpu_encode.cli.tables import PIECE_ROWS, Writer, distinct_files, opened, suffix_of
+from gpu_encode.cli.whole_files import whole_files
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; the output and the model appear both or not at all."""
+    parameters = encoder_choices(options)
+    source, destinations = Path(options.input), {"OUTPUT": Path(options.output)}
+    if options.model is not None:
+        destinations["--model"] = Path(options.model)
+    suffix_of(destinations["OUTPUT"])
+    distinct_files(INPUT=source, **destinations)
+    with opened(source, missing_text=options.missing_text, text=text_columns(options, parameters)) as rows:
+        plan = roles(rows.schema, options, parameters)
+        if plan.chosen:
+            say(f"encoding {', '.join(map(key_name, plan.keys))}")
+        with whole_files(*destinations.values()) as temporaries, Progress() as progress:
+            progress.stage("reading", rows.n_rows)
+            table = rows.all(progress.advance)
+            complete = with_targets(table, plan.targets)
+            if not options.drop_missing_target and len(complete) < len(table):
+                message = (
+                    f"{len(table) - len(complete):,} of {len(table):,} rows have no {' or '.join(plan.targets)}: "
+                    "leave them out with --drop-missing-target"
+                )
+                raise UsageError(message)
+            progress.stage("encoding")
+            encoder = gpu_encode.TargetEncoder(
+                columns=plan.keys, **{name: made(value, gpu_encode) for name, value in parameters.items()}
+            )
+            encoded = encode(encoder, complete, plan, keep_target=options.keep_target)
+            progress.advance(encoded.num_rows)
+            write(encoded, temporaries[0], progress)
+            if options.model is not None:
+                encoder.save(temporaries[1])
+    return 0
+
+
+def with_targets(table: pa.Table, targets: list[str]) -> pa.Table:
+    """Return the rows that have every target.
+
+    Examples
+    --------
+    >>> with_targets(pa.table({"y": [1.0, None, float("nan")]}), ["y"])["y"].to_pylist()
+    [1.0]
+    """
+    for name in targets:
+        table = table.filter(pc.invert(pc.is_null(table[name], nan_is_null=True)))
+    return table
+
+
+def encode(encoder: Any, table: pa.Table, plan: Roles, *, keep_target: bool) -> pa.Table:
+    """Fit `encoder`, and return the training codes, with the target and weight columns last if they are kept."""
+    target = table[plan.targets[0]] if len(plan.targets) == 1 else table.select(plan.targets)
+    weight = None if plan.weight is None else table[plan.weight]
+    encoded = encoder.fit_transform(table.drop_columns(plan.aside), target, sample_weight=weight)
+    if not keep_target:
+        return encoded
+    # In the order of the input, as transform passes through the columns that the encoder never saw.
+    return with_columns(encoded, table.select([name for name in table.column_names if name in plan.aside]))
+
+
+def with_columns(encoded: pa.Table, others: pa.Table) -> pa.Table:
+    """Return `encoded` with the columns of `others` after its own.
+
+    Examples
+    --------
+    >>> with_columns(pa.table({"city": [0.5]}), pa.table({"y": [1]})).column_names
+    ['city', 'y']
+    """
+    for name, column in zip(others.column_names, others.columns, strict=True):
+        if name in encoded.column_names:
+            message = f"the output would have two columns named {name!r}: rename it in the input"
+            raise UsageError(message)
+        encoded = encoded.append_column(name, column)
+    return encoded
+
+
+def write(table: pa.Table, path: Path, progress: Progress) -> None:
+    """Write a table piece by piece."""
+    progress.stage("writing", table.num_rows)
+    with Writer(path) as writer:
+        for start in range(0, max(table.num_rows, 1), PIECE_ROWS):
+            piece = table.slice(start, PIECE_ROWS)
+            writer.write(piece)
+            progress.advance(piece.num_rows)

@@ -1,0 +1,48 @@
+"""What the command line says when a person made a mistake."""
+
+import difflib
+import sys
+from collections.abc import Iterable
+
+
+class UsageError(Exception):
+    """A mistake of the person at the keyboard: shown as one line, without a traceback.
+
+    Examples
+    --------
+    >>> str(UsageError("there is no column 'sity'"))
+    "there is no column 'sity'"
+    """
+
+
+def close_match(word: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the known word nearest to `word`, or nothing.
+
+    Examples
+    --------
+    >>> close_match("sity", ["city", "zip"])
+    "; did you mean 'city'?"
+    >>> close_match("sity", ["hour"])
+    ''
+    """
+    by_folded = {name.casefold(): name for name in known}
+    nearest = difflib.get_close_matches(word.casefold(), by_folded, n=1)
+    return f"; did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
+
+
+def one_line(error: BaseException) -> str:
+    r"""Return the message of `error` on one line.
+
+    Examples
+    --------
+    >>> one_line(ValueError("first\n  second"))
+    'first second'
+    """
+    # str() of a KeyError quotes its message a second time.
+    message = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return " ".join(str(message).split()) or type(error).__name__
+
+
+def say(message: str) -> None:
+    """Write one line to stderr, under the name of the command."""
+    sys.stderr.write(f"gpu-encode: {message}\n")

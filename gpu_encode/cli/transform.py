@@ -1,0 +1,79 @@
+"""``gpu-encode transform``: encode new rows with a saved model, piece by piece."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import gpu_encode
+from gpu_encode.cli.columns import known
+from gpu_encode.cli.fit_transform import with_columns
+from gpu_encode.cli.messages import UsageError
+from gpu_encode.cli.progress import Progress
+from gpu_encode.cli.tables import Rows, Writer, distinct_files, opened, suffix_of
+from gpu_encode.cli.whole_files import whole_files
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; no more rows are in memory than those of one piece, from Parquet to Parquet or CSV."""
+    source, output, model = Path(options.input), Path(options.output), Path(options.model)
+    suffix_of(output)
+    distinct_files(INPUT=source, OUTPUT=output, **{"--model": model})
+    encoder = load(model)
+    with (
+        opened(source, missing_text=options.missing_text, text=fitted_text(encoder)) as rows,
+        whole_files(output) as [temporary],
+        Progress() as progress,
+    ):
+        require_columns(encoder, rows.schema.names)
+        progress.stage("encoding", rows.n_rows)
+        with Writer(temporary) as writer:
+            for piece in encoded_pieces(encoder, rows):
+                writer.write(piece)
+                progress.advance(piece.num_rows)
+    return 0
+
+
+def load(path: Path) -> Any:
+    """Load a saved encoder."""
+    if not path.exists():
+        message = f"there is no model {str(path)!r}: gpu-encode fit-transform --model {path} makes one"
+        raise UsageError(message)
+    return gpu_encode.load(path)
+
+
+def require_columns(encoder: Any, names: list[str]) -> None:
+    """Refuse rows that lack a column that the model reads or passes through."""
+    fitted = encoder._model
+    if fitted.feature_names is None:
+        message = "the model was fitted on an array without column names: encode with gpu_encode.load(...).transform"
+        raise UsageError(message)
+    for position in sorted({*fitted.selection.needed, *fitted.selection.passed} - {*fitted.selection.training_only}):
+        known(names, fitted.feature_names[position], "INPUT")
+
+
+def encoded_pieces(encoder: Any, rows: Rows) -> Iterator[pa.Table]:
+    """Encode each piece; columns that the encoder never saw, such as the target, come last as in training."""
+    fitted = set(encoder.feature_names_in_)
+    seen = [name for name in rows.schema.names if name in fitted]
+    others = [name for name in rows.schema.names if name not in fitted]
+    empty = True
+    for piece in rows.pieces:
+        empty = False
+        yield with_columns(encoder.transform(piece.select(seen)), piece.select(others))
+    if empty:
+        nothing = rows.schema.empty_table()
+        yield with_columns(encoder.transform(nothing.select(seen)), nothing.select(others))
+
+
+def fitted_text(encoder: Any) -> list[str]:
+    """Return the columns that were text in training: a CSV file does not tell 02138 from 2138."""
+    model = encoder._model
+    return [
+        model.feature_names[position]
+        for key in model.keys
+        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True)
+        if vocabulary.kind == "text"
+    ]

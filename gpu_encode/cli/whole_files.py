@@ -1,0 +1,136 @@
+"""Files that appear whole or not at all, several of them together."""
+
+import contextlib
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpu_encode.cli.messages import UsageError
+
+
+@contextlib.contextmanager
+def whole_files(*destinations: Path) -> Iterator[list[Path]]:
+    """Give out one temporary file per destination, and put all in place at the end, or none of them.
+
+    The temporary files lie beside their destinations, so that the last step is a rename, and they are made at once,
+    so that a folder one may not write to is found before the work and not after it.
+
+    Parameters
+    ----------
+    *destinations : Path
+        Where the files shall appear. A file that is there already is replaced, at the end.
+
+    Yields
+    ------
+    list of Path
+        The files to write to.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole_files(Path(folder, "codes.csv")) as [temporary]:
+    ...         _ = temporary.write_text("city")
+    ...     Path(folder, "codes.csv").read_text()
+    'city'
+    """
+    places = [Path(os.path.realpath(destination)) for destination in destinations]
+    mark = secrets.token_hex(4)
+    # The suffix stays: libraries look at it.
+    temporaries = [place.with_name(f".partial-{mark}-{place.name[-80:]}") for place in places]
+    try:
+        for place, temporary in zip(places, temporaries, strict=True):
+            reserve(place, temporary)
+        yield temporaries
+        for place, temporary in zip(places, temporaries, strict=True):
+            finish(place, temporary)
+        put_in_place(temporaries, places)
+    finally:
+        for temporary in temporaries:
+            temporary.unlink(missing_ok=True)
+
+
+def reserve(place: Path, temporary: Path) -> None:
+    """Make the empty temporary file, or say why none can be made here."""
+    if not place.parent.is_dir():
+        message = f"there is no folder {str(place.parent)!r} to write {place.name!r} to"
+        raise UsageError(message)
+    if place.exists() and not place.is_file():
+        message = f"{str(place)!r} is there already and is not a file"
+        raise UsageError(message)
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except PermissionError:
+        message = f"no permission to write to the folder {str(place.parent)!r}"
+        raise UsageError(message) from None
+
+
+def finish(place: Path, temporary: Path) -> None:
+    """Give the temporary file its final mode and see it onto the disk."""
+    if place.exists():
+        temporary.chmod(place.stat().st_mode & 0o777)
+    descriptor = os.open(temporary, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def put_in_place(temporaries: list[Path], places: list[Path]) -> None:
+    """Rename every file to its place; where one fails, everything is again as it was before."""
+    formers = [temporary.with_name(f"{temporary.name}.former") for temporary in temporaries]
+    renamed: list[tuple[Path, Path]] = []
+    with interrupts_ignored():
+        try:
+            for temporary, place, former in zip(temporaries, places, formers, strict=True):
+                if place.exists():
+                    keep(place, former)
+                renamed.append((place, former))
+                temporary.replace(place)
+        except BaseException:
+            for place, former in reversed(renamed):
+                if former.exists():
+                    former.replace(place)
+                else:
+                    place.unlink(missing_ok=True)
+            raise
+        finally:
+            for former in formers:
+                former.unlink(missing_ok=True)
+    for folder in {place.parent for place in places}:
+        sync_folder(folder)
+
+
+def keep(place: Path, former: Path) -> None:
+    """Keep what is at `place` under a second name, until its replacement is sure."""
+    try:
+        former.hardlink_to(place)
+    except OSError:  # a file system without hard links
+        place.replace(former)
+
+
+def sync_folder(folder: Path) -> None:
+    """See the new names onto the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C and SIGTERM for the few renames after which there is nothing left to interrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals arrive in the main thread only
+        return
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

@@ -1,0 +1,57 @@
+"""What all schemes share: the class, seeds, checks."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from gpu_encode import errors
+from gpu_encode.plans import Plan, Request
+from gpu_encode.rows import key_of
+
+PURPOSES = {"KFold": 1, "Stratified": 2, "GroupKFold": 3, "Holdout": 4, "Ordered": 16}
+
+
+def seed_of(random_state: Any, purpose: str, number: int = 0) -> int:
+    """64-bit key of a user's `random_state`: an int, None (fresh entropy), or a NumPy generator (one draw)."""
+    check_random_state(random_state)
+    if random_state is None:
+        random_state = int(np.random.default_rng().integers(1 << 62))
+    elif isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(0, 2**31 - 1))
+    elif isinstance(random_state, np.random.Generator):
+        random_state = int(random_state.integers(1 << 62))
+    return key_of(int(random_state), PURPOSES[purpose] + number)
+
+
+def check_random_state(random_state: Any) -> None:
+    """Raise ValueError unless `random_state` is an int, None or a NumPy generator."""
+    allowed = (Integral, np.random.RandomState, np.random.Generator)
+    if random_state is not None and not isinstance(random_state, allowed):
+        raise ValueError(f"random_state must be an integer, None or a NumPy generator. Got {random_state!r} instead.")
+
+
+def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") -> None:
+    """Raise ValueError unless there are at least two splits and as many rows."""
+    errors.check_count(owner, "n_splits", n_splits, low=2)
+    if n_splits > n_rows:
+        raise ValueError(
+            f"Cannot have number of splits n_splits={n_splits} greater than the number of {noun}: n_{noun}={n_rows}. "
+            f"Take at most {n_rows} splits in {owner}, or LeaveOneOut."
+        )
+
+
+class Scheme(BaseEstimator):
+    """Base of all schemes."""
+
+    def check(self) -> None:
+        """Raise ValueError for parameters out of range."""
+
+    def used_columns(self) -> list[Any]:
+        """Columns of X that the scheme reads, which are never encoded."""
+        return []
+
+    def plan(self, request: Request) -> Plan:
+        """Decide who looks at whom."""
+        raise NotImplementedError

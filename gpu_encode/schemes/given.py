@@ -1,0 +1,81 @@
+"""What the user brings as `cv`: a number, fold numbers, splits, a scheme."""
+
+from collections.abc import Iterable
+from numbers import Integral, Number
+from typing import Any
+
+import numpy as np
+
+from gpu_encode import errors, frames
+from gpu_encode.plans import FoldPlan, Plan, Request, all_but_own, from_splits
+from gpu_encode.schemes.base import Scheme
+from gpu_encode.schemes.folds import KFold
+
+
+class FoldNumbers(Scheme):
+    """Fold numbers that the user brings: a column of X or an array."""
+
+    def __init__(self, folds: Any) -> None:
+        self.folds = folds
+
+    def used_columns(self) -> list[Any]:
+        """Give the fold column, if it is one of X."""
+        return [] if isinstance(self.folds, np.ndarray) else [self.folds]
+
+    def plan(self, request: Request) -> FoldPlan:
+        """Give the numbers as they are, counted from zero."""
+        codes, n_folds = request.codes_of(self.folds, "fold numbers")
+        if n_folds < 2:
+            raise ValueError(
+                "The fold numbers hold a single fold, whose rows would see nothing. Give at least two folds."
+            )
+        return all_but_own(codes, n_folds)
+
+
+class Splits(Scheme):
+    """A scikit-learn splitter, or an iterable of (training rows, test rows)."""
+
+    def __init__(self, cv: Any) -> None:
+        self.cv = cv
+
+    def plan(self, request: Request) -> Plan:
+        """Ask once for the splits."""
+        splits = self.cv
+        if hasattr(splits, "split"):
+            splits = splits.split(
+                request.X, request.y, **({"groups": request.groups} if request.groups is not None else {})
+            )
+        return from_splits([(train, test) for train, test in splits], request.n_rows)
+
+
+def is_vector(cv: Any) -> bool:
+    """Whether `cv` holds one value per row, rather than splits."""
+    if isinstance(cv, (list, tuple)):
+        return len(cv) > 0 and (cv[0] is None or isinstance(cv[0], (Number, np.generic, str)))
+    return hasattr(cv, "__array__") and getattr(cv, "ndim", 1) == 1
+
+
+def resolve(cv: Any, shuffle: Any, random_state: Any) -> Scheme:
+    """Turn what the user gave as `cv` into a checked scheme."""
+    if cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool)):
+        errors.check_option("TargetEncoder", "shuffle", shuffle, (True, False))
+        cv = KFold(5 if cv is None else int(cv), order="random" if shuffle else "contiguous", random_state=random_state)
+    elif isinstance(cv, str):
+        cv = FoldNumbers(cv)
+    elif is_vector(cv):
+        cv = FoldNumbers(frames.read_vector(cv, "cv"))
+    elif not isinstance(cv, Scheme):
+        if not hasattr(cv, "split") and not isinstance(cv, Iterable):
+            allowed = (
+                "an integer",
+                "None",
+                "a splitter",
+                "an iterable of splits",
+                "fold numbers",
+                "Greedy KFold GroupKFold TimeFolds Holdout LeaveOneOut Ordered",
+            )
+            raise errors.bad_option("TargetEncoder", "cv", cv, allowed)
+        cv = Splits(cv)
+    scheme: Scheme = cv
+    scheme.check()
+    return scheme

@@ -1,0 +1,98 @@
+"""Schemes in which every row sees rows of its own: all others, or those before it."""
+
+from numbers import Integral, Real
+from typing import Any
+
+from gpu_encode import errors
+from gpu_encode.plans import LeaveOneOutPlan, OrderedPlan, Request, by_time
+from gpu_encode.rows import Permutation
+from gpu_encode.schemes.base import Scheme, check_random_state, seed_of
+
+
+class LeaveOneOut(Scheme):
+    """Every row sees all rows but itself.
+
+    It keeps the promise that a row's own target never changes its code, and still misleads a learner: within a category the code
+    falls where the own target rises, so on a constant feature one threshold separates the classes.  Prefer `KFold` or `Ordered`.
+
+    Examples
+    --------
+    >>> from gpu_encode import LeaveOneOut, TargetEncoder
+    >>> TargetEncoder(cv=LeaveOneOut(), smooth=None).fit_transform([["a"]] * 3, [1.0, 2.5, 6.0]).ravel().tolist()
+    [4.25, 3.5, 1.75]
+    """
+
+    def plan(self, request: Request) -> LeaveOneOutPlan:  # noqa: ARG002
+        """Nothing to decide."""
+        return LeaveOneOutPlan()
+
+
+class Ordered(Scheme):
+    """Every row sees the rows before it, in a random order or in time (CatBoost's ordered target statistics).
+
+    The prior is the mean of the order so far, taken at the row's place with all but its top nine bits cleared (at most 1/256
+    stale); the first row of a random order gets the mean of all other rows.
+
+    Parameters
+    ----------
+    n_permutations : int, default=1
+    time : str or int, optional
+        Column of X to order by, instead of random permutations.  Rows of equal time do not see each other; the first get NaN.
+    average : bool, default=True
+        Average over the permutations, else one column each.
+    burn_in : int or float, default=0
+        The first rows of each order (a count, or a share below 1) get NaN.
+    random_state : int, RandomState, Generator or None, default=0
+
+    References
+    ----------
+    Prokhorenkova et al. (2018), section 3.2.
+
+    Examples
+    --------
+    >>> from gpu_encode import Ordered, TargetEncoder
+    >>> X, y = [[0, 2021], [0, 2022], [0, 2023], [0, 2024]], [1.0, 2.5, 6.0, 4.5]
+    >>> TargetEncoder(cv=Ordered(time=1, burn_in=1), smooth=None).fit_transform(X, y).ravel().tolist()
+    [nan, 1.0, 1.75, 3.1666666666666665]
+    """
+
+    def __init__(
+        self,
+        n_permutations: int = 1,
+        *,
+        time: Any = None,
+        average: bool = True,
+        burn_in: float = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_permutations = n_permutations
+        self.time = time
+        self.average = average
+        self.burn_in = burn_in
+        self.random_state = random_state
+
+    def check(self) -> None:
+        """Raise ValueError for parameters out of range."""
+        errors.check_count("Ordered", "n_permutations", self.n_permutations, low=1)
+        errors.check_option("Ordered", "average", self.average, (True, False))
+        check_random_state(self.random_state)
+        errors.check_number("Ordered", "burn_in", self.burn_in, low=0.0)
+        if (not isinstance(self.burn_in, Integral) and self.burn_in >= 1) or not isinstance(self.burn_in, Real):
+            raise ValueError(
+                f"The 'burn_in' parameter of Ordered must be an integer or a share below 1. Got {self.burn_in!r} instead."
+            )
+        if self.time is not None and self.n_permutations != 1:
+            raise ValueError("Ordered(time=...) has one order: leave n_permutations at 1.")
+
+    def used_columns(self) -> list[Any]:
+        """Give the time column, if there is one."""
+        return [] if self.time is None else [self.time]
+
+    def plan(self, request: Request) -> OrderedPlan:
+        """Orders, and the place from which rows get codes."""
+        n = request.n_rows
+        burn_in = int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n)
+        if self.time is not None:
+            return OrderedPlan([by_time(*request.codes_of(self.time, "time"))], True, burn_in)
+        seeds = [seed_of(self.random_state, "Ordered", number) for number in range(self.n_permutations)]
+        return OrderedPlan([Permutation(n, seed) for seed in seeds], self.average, burn_in)

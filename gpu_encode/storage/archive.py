@@ -1,0 +1,183 @@
+"""The file: an uncompressed ZIP of one JSON document and one Arrow IPC stream per array.
+
+Nothing is compressed, so the bytes are a function of the content alone, and no file can unfold to more than its size.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Self
+
+import pyarrow as pa
+
+FORMAT = "gpu-encode"
+VERSION = 1
+DOCUMENT = "model.json"
+_COLUMN = "values"
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
+_FIRST_BYTES = b"PK\x03\x04"
+
+
+class UnreadableError(Exception):
+    """A file that is no model, or one that this release cannot read; the text follows the file's name."""
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write, which appears at `path` at the end, or not at all."""
+    place = Path(os.path.realpath(path))
+    if place.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file in it.")
+    if not place.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to.")
+    temporary = place.with_name(f".partial-{secrets.token_hex(4)}-{place.name[-80:]}")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if place.exists():
+            temporary.chmod(place.stat().st_mode & 0o777)
+        temporary.replace(place)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(place.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """See a new name onto the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class Writer:
+    """An archive that is being written: arrays as they come, each content once, and the document last."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+        self._names: dict[bytes, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def add(self, array: Any) -> str:
+        """Write an Arrow array without null, and give its name in the archive."""
+        sink = pa.BufferOutputStream()
+        batch = pa.record_batch([array], names=[_COLUMN])
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        content = sink.getvalue()
+        mark = hashlib.sha256(content).digest()
+        if mark not in self._names:
+            self._names[mark] = f"arrays/{len(self._names)}.arrow"
+            self._write(self._names[mark], content)
+        return self._names[mark]
+
+    def finish(self, document: dict[str, Any]) -> None:
+        """Write the document."""
+        headed = {"format": FORMAT, "version": VERSION, **document}
+        self._write(DOCUMENT, json.dumps(headed, allow_nan=False, separators=(",", ":")).encode("ascii"))
+
+    def _write(self, name: str, content: Any) -> None:
+        entry = zipfile.ZipInfo(name, _NO_TIME)
+        entry.create_system = 3
+        entry.external_attr = 0o644 << 16
+        with self._zip.open(entry, "w", force_zip64=len(content) >= zipfile.ZIP64_LIMIT) as member:
+            member.write(content)
+
+
+class Reader:
+    """An archive whose frame has been checked: its kind, its version, the sizes of its members.
+
+    Raises
+    ------
+    UnreadableError
+        If it is no model, or of a newer format.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        size = os.fstat(file.fileno()).st_size
+        first = file.read(len(_FIRST_BYTES))
+        try:
+            self._zip = zipfile.ZipFile(file)
+        except zipfile.BadZipFile:
+            if first == _FIRST_BYTES:
+                raise ValueError("it is truncated, or its list of members is altered") from None
+            raise foreign("it is no ZIP archive") from None
+        self._sizes = checked_sizes(self._zip.infolist(), size)
+        if DOCUMENT not in self._sizes:
+            raise foreign(f"it has no {DOCUMENT}")
+        self._used = {DOCUMENT}
+        self.document: dict[str, Any] = json.loads(self._zip.read(DOCUMENT), parse_constant=refuse_constant)
+        if not isinstance(self.document, dict) or self.document.get("format") != FORMAT:
+            raise foreign(f"its {DOCUMENT} is of something else")
+        version = self.document.get("version")
+        if type(version) is not int or version < 1:
+            raise ValueError(f"its format version is {version!r}")
+        if version > VERSION:
+            raise UnreadableError(
+                f"was written by a newer gpu-encode (format {version}); this one reads up to {VERSION}: upgrade."
+            )
+
+    def array(self, name: Any, *allowed: Any) -> Any:
+        """Read an Arrow array of one of the allowed types, whole and without null."""
+        if not isinstance(name, str) or name not in self._sizes:
+            raise ValueError(f"the array {name!r} is missing")
+        self._used.add(name)
+        with pa.ipc.open_stream(pa.py_buffer(self._zip.read(name))) as stream:
+            if stream.schema.names != [_COLUMN] or stream.schema.field(0).type not in allowed:
+                raise ValueError(f"{name} holds {stream.schema.to_string()!r}, not {' or '.join(map(str, allowed))}")
+            batches = list(stream)
+        if len(batches) != 1:
+            raise ValueError(f"{name} is in {len(batches)} pieces")
+        array = batches[0].column(0)
+        # Arrow has compressions and encodings of its own.
+        if array.nbytes > self._sizes[name]:
+            raise ValueError(f"{name} unfolds to more than it takes in the file")
+        array.validate(full=True)
+        if array.null_count:
+            raise ValueError(f"{name} holds nulls")
+        return array
+
+    def check_all_used(self) -> None:
+        """Raise ValueError for members that no part of the document names."""
+        if stray := sorted(set(self._sizes) - self._used):
+            raise ValueError(f"it holds {stray[0]!r}, which nothing refers to")
+
+
+def foreign(reason: str) -> UnreadableError:
+    """Error for a file that is something else."""
+    return UnreadableError(f"is not a gpu-encode model: {reason}. Give a file that encoder.save wrote.")
+
+
+def checked_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
+    """Size of each member, if together they fit the file and none is compressed or there twice."""
+    sizes = {member.filename: member.file_size for member in members}
+    plain = all(
+        member.compress_type == zipfile.ZIP_STORED and member.compress_size == member.file_size for member in members
+    )
+    if DOCUMENT in sizes and (not plain or len(sizes) < len(members) or sum(sizes.values()) > size):
+        raise ValueError("its members are compressed, repeated or larger than the file")
+    return sizes
+
+
+def refuse_constant(name: str) -> None:
+    """Raise ValueError for the words NaN and Infinity, which JSON has not."""
+    raise ValueError(f"{DOCUMENT} holds {name}")
+
+
+def one_line(error: BaseException) -> str:
+    """Give the message of an error without line breaks and full stop."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -1,0 +1,64 @@
+"""A fitted encoder as JSON and arrays: its parameters, what scikit-learn keeps of it, and its model."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import gpu_encode
+from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.storage import models
+from gpu_encode.storage.archive import Reader, Writer
+from gpu_encode.storage.fields import field, option
+from gpu_encode.storage.parameters import describe as describe_parameters
+from gpu_encode.storage.parameters import parameters_of, shown
+
+ENCODERS = {"TargetEncoder": TargetEncoder}
+CONTAINERS = (None, "default", "pandas", "polars")
+
+
+def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
+    """Give a fitted encoder as JSON; warns of parameters that are left out."""
+    name = type(encoder).__name__
+    if ENCODERS.get(name) is not type(encoder):
+        raise TypeError(f"{name} cannot be saved, only {' and '.join(ENCODERS)}, and no subclass. Pickle it instead.")
+    check_is_fitted(encoder, "_model")
+    described, left_out = describe_parameters(encoder.get_params(deep=False), writer)
+    defaults = type(encoder)().get_params(deep=False) | {"cv__random_state": 0}
+    for parameter, value in left_out.items():
+        warnings.warn(
+            f"{parameter}={shown(value)} is not saved: it only matters for training. "
+            f"The loaded encoder has {parameter}={defaults[parameter]!r}.",
+            UserWarning,
+            stacklevel=4,
+        )
+    names = getattr(encoder, "feature_names_in_", None)
+    return {
+        "library": gpu_encode.__version__,
+        "estimator": name,
+        "parameters": described,
+        "output": getattr(encoder, "_sklearn_output_config", {}).get("transform"),
+        "feature_names_in": None if names is None else [str(each) for each in names],
+        "model": models.describe(encoder._model, writer),
+    }
+
+
+def rebuilt(reader: Reader) -> Any:
+    """Give the encoder that `describe` described."""
+    document = reader.document
+    name = field(document, "estimator", str)
+    if name not in ENCODERS:
+        raise ValueError(f"it names the encoder {name!r}, which is none of {', '.join(ENCODERS)}")
+    known = ENCODERS[name]
+    encoder = known(**parameters_of(known, field(document, "parameters", dict), reader))
+    encoder.set_output(transform=option(document, "output", CONTAINERS))
+    model = models.rebuilt(field(document, "model", dict), reader)
+    encoder.n_features_in_ = model.n_features
+    names = models.read_names(document, "feature_names_in", model.n_features)
+    if names is not None:
+        encoder.feature_names_in_ = np.array(names, dtype=object)
+    encoder._publish(model)
+    # All codes are computed here, so that whatever does not fit together is found now and not at the first transform.
+    _ = model.tables
+    return encoder

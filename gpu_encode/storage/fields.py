@@ -1,0 +1,66 @@
+"""Fields of a JSON document that is not trusted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def field(document: Any, name: str, *types: Any) -> Any:
+    """Give a field of a JSON object whose value is of one of the types; a bool is no int here.
+
+    Raises
+    ------
+    ValueError
+        If there is no such field, or it is of another type.
+
+    Examples
+    --------
+    >>> from gpu_encode.storage.fields import field
+    >>> field({"rows": 3}, "rows", int, None)
+    3
+    """
+    if not isinstance(document, dict) or name not in document:
+        raise ValueError(f"the field {name!r} is missing")
+    value = document[name]
+    if not any(value is None if kind is None else type(value) is kind for kind in types):
+        raise ValueError(f"the field {name!r} holds {str(value)[:40]!r}")
+    return value
+
+
+def listed(document: Any, name: str, *types: Any) -> list[Any]:
+    """Give a field that is a list whose values are of one of the types."""
+    values: list[Any] = field(document, name, list)
+    for value in values:
+        field({name: value}, name, *types)
+    return values
+
+
+def count(document: Any, name: str, low: int, high: int) -> int:
+    """Give a field that is an integer in [low, high]."""
+    return within(field(document, name, int), name, low, high)
+
+
+def counts(document: Any, name: str, low: int, high: int) -> list[int]:
+    """Give a field that is a list of integers in [low, high]."""
+    return [within(value, name, low, high) for value in listed(document, name, int)]
+
+
+def within(value: int, name: str, low: int, high: int) -> int:
+    """Give an integer of at least `low` and at most `high`."""
+    if not low <= value <= high:
+        raise ValueError(f"the field {name!r} holds {value}, which is not in [{low}, {high}]")
+    return value
+
+
+def option(document: Any, name: str, allowed: tuple[Any, ...]) -> Any:
+    """Give a field that is one of the allowed texts, or null where that is among them."""
+    value = field(document, name, str, None)
+    if value not in allowed:
+        raise ValueError(f"the field {name!r} holds {value!r}")
+    return value
+
+
+def paired(known: Sequence[Any], described: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Pair what is known with what a document says of each."""
+    if len(known) != len(described):
+        raise ValueError(f"it describes {len(described)} of {len(known)} parts")
+    return list(zip(known, described, strict=True))

@@ -1,0 +1,95 @@
+"""Entries and their categories as JSON and arrays, and back."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_encode.hierarchy import Derived
+from gpu_encode.keys import Entry, Key, present
+from gpu_encode.ops import Array
+from gpu_encode.storage.archive import Reader, Writer
+from gpu_encode.storage.fields import counts, field, listed, paired
+from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
+from gpu_encode.vocabulary import Vocabulary
+
+STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), pa.large_binary())
+
+
+def describe_entry(entry: Entry, writer: Writer) -> dict[str, Any]:
+    """Give one thing to encode as JSON."""
+    return {
+        "name": entry.name,
+        "members": list(entry.members),
+        "above": list(entry.above),
+        "rule": encode(entry.rule, writer),
+    }
+
+
+def describe_key(key: Key, writer: Writer) -> dict[str, Any]:
+    """Give the categories of an entry as JSON."""
+    return {
+        "vocabularies": [{"array": writer.add(each.to_arrow()), **each.metadata()} for each in key.vocabularies],
+        "members": None if key.members is None else encode_array(key.members, writer),
+        "has_missing": key.has_missing,
+        "given": key.given,
+    }
+
+
+def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> Entry:
+    """Read one thing to encode."""
+    members, above = (tuple(counts(document, name, 0, n_features - 1)) for name in ("members", "above"))
+    rule = decode(field(document, "rule", dict, None), reader)
+    entry = Entry(field(document, "name", str), members, above, rule)
+    if not members or len(set(entry.columns)) < len(entry.columns):
+        raise ValueError(f"{entry.name!r} is made of the columns {entry.columns}")
+    if rule is not None:
+        if not isinstance(rule, Derived) or len(entry.columns) > 1:
+            raise ValueError(f"{entry.name!r} has a hierarchy that does not fit it")
+        rule.check()
+    return entry
+
+
+def read_key(document: dict[str, Any], entry: Entry, reader: Reader) -> Key:
+    """Read the categories of an entry."""
+    per_column = paired(entry.columns, listed(document, "vocabularies", dict))
+    vocabularies = [read_vocabulary(each, reader) for _, each in per_column]
+    described = field(document, "members", dict, None)
+    has_missing, given = (field(document, name, bool) for name in ("has_missing", "given"))
+    if len(vocabularies) == 1:
+        if described is not None:
+            raise ValueError(f"{entry.name!r} is a single column with joint categories")
+        return Key(entry, vocabularies, None, has_missing, given)
+    if has_missing or given:
+        raise ValueError(f"{entry.name!r} is a joint key with categories of a single column")
+    return Key(entry, vocabularies, read_members(described, [len(each) for each in vocabularies], reader))
+
+
+def read_vocabulary(document: dict[str, Any], reader: Reader) -> Vocabulary:
+    """Read the distinct values of a column."""
+    found = Vocabulary.from_arrow(reader.array(document.get("array"), *STORED), document).values
+    if isinstance(found.array, np.ndarray):
+        kind = found.array.dtype.kind
+        if found.kind == "number" and kind != "O" and np.dtype(found.dtype).kind not in "biuf":
+            raise ValueError(f"numbers are shown as {found.dtype!r}")
+        if kind == "f" and not np.isfinite(found.array).all():
+            raise ValueError("a number among the categories is not finite")
+        # An array of Arrow's is read-only and keeps the bytes around it in memory.
+        found = replace(found, array=found.array.copy())
+    return Vocabulary(found)
+
+
+def read_members(document: Any, sizes: list[int], reader: Reader) -> Array:
+    """Read the value numbers of joint categories: in range, sorted, and each combination once."""
+    members = decode_array(document, reader)
+    if members.dtype != np.int32 or members.shape != (len(members), len(sizes)):
+        raise ValueError(f"categories of {len(sizes)} columns are stored as {members.dtype} of shape {members.shape}")
+    if (members < -1).any() or (members >= np.array(sizes)).any():
+        raise ValueError("a joint category has a value that its column has not")
+    filled = np.column_stack([present(members[:, i], size) for i, size in enumerate(sizes)]).astype(np.int64)
+    step = np.diff(filled, axis=0)
+    first = np.take_along_axis(step, (step != 0).argmax(axis=1)[:, None], axis=1)
+    if (first <= 0).any():
+        raise ValueError("joint categories are not sorted, or one is there twice")
+    return members

@@ -1,0 +1,260 @@
+"""Parameters as JSON: plain values as they are, every other one as an object of one tag and its content."""
+
+import datetime
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_encode import hierarchy, python_values, schemes, smoothing
+from gpu_encode.ops import Array
+from gpu_encode.storage.archive import Reader, Writer
+from gpu_encode.storage.fields import counts, field
+
+# What a file may name; nothing else is ever made of it.
+CLASSES: dict[str, Any] = {
+    known.__name__: known
+    for known in (
+        *(schemes.Greedy, schemes.KFold, schemes.GroupKFold, schemes.TimeFolds, schemes.Holdout, schemes.LeaveOneOut),
+        *(schemes.Ordered, schemes.FoldNumbers),
+        *(smoothing.NoSmoothing, smoothing.MEstimate, smoothing.Sigmoid, smoothing.EmpiricalBayes),
+        *(smoothing.JamesStein, smoothing.PartialPooling),
+        *(hierarchy.Prefixes, hierarchy.Parts, hierarchy.Bits),
+    )
+}
+SCALAR_TYPES: dict[str, type] = {"float32": np.float32, "float64": np.float64}
+# Parameters that play no part in `transform`.
+TRAINING_ONLY = ("cv", "random_state")
+LARGEST_TEXT_ARRAY = 1 << 28
+_DTYPE = re.compile(r"[<>|](?:b1|[iuf][1248]|[mM]8(?:\[\d{0,9}[a-zA-Z]+\])?|[SU]\d{1,9}|O)")
+_MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+class UnwritableError(Exception):
+    """A value that no file can hold; the text says what it is."""
+
+
+def describe(given: dict[str, Any], writer: Writer, owner: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the parameters of an encoder or of its scheme as JSON.
+
+    Parameters
+    ----------
+    given : dict of str to object
+    writer : Writer
+        Where arrays go.
+    owner : str, default=""
+        Prefix of the names in messages.
+
+    Returns
+    -------
+    described : dict
+    left_out : dict of str to object
+        Those that only matter for training and cannot be written.
+    """
+    described: dict[str, Any] = {}
+    left_out: dict[str, Any] = {}
+    for name, value in given.items():
+        try:
+            if name == "cv" and isinstance(value, schemes.Scheme):
+                described[name], inner = describe_scheme(value, writer)
+                left_out |= inner
+            else:
+                described[name] = describe_folds(value, writer) if name == "cv" else encode(value, writer)
+        except UnwritableError as reason:
+            if name not in TRAINING_ONLY:
+                raise TypeError(f"{owner}{name} cannot be saved: it holds {reason}.") from None
+            described[name] = {"unwritten": shown(value)}
+            left_out[owner + name] = value
+    return described, left_out
+
+
+def describe_scheme(scheme: Any, writer: Writer) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give a scheme as JSON, unless it holds something row by row, with which the file would grow."""
+    given = scheme.get_params(deep=False)
+    lasting = [value for name, value in given.items() if name != "random_state"]
+    plain = all(isinstance(value, bool | int | float | str | np.generic | None) for value in lasting)
+    if type(scheme) is not CLASSES.get(type(scheme).__name__) or not plain:
+        raise UnwritableError(shown(scheme))
+    described, left_out = describe(given, writer, "cv__")
+    return {"class": type(scheme).__name__, "parameters": described}, left_out
+
+
+def describe_folds(cv: Any, writer: Writer) -> Any:
+    """Give a number of folds, or the name of a column of fold numbers, as JSON."""
+    if isinstance(cv, int | str | np.integer | None):
+        return encode(cv, writer)
+    raise UnwritableError(shown(cv))
+
+
+def shown(value: Any) -> str:
+    """Represent a value in one line, without the address that would differ every time."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(repr(value).split()))[:200]
+
+
+def encode(value: Any, writer: Writer) -> Any:
+    """Give a value as JSON.
+
+    Raises
+    ------
+    UnwritableError
+        If JSON and Arrow cannot hold it, or no file may name its class.
+    """
+    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+        return value
+    if type(value) is list:
+        return [encode(each, writer) for each in value]
+    if type(value) is CLASSES.get(type(value).__name__):
+        parameters = value.get_params(deep=False).items()
+        return {
+            "class": type(value).__name__,
+            "parameters": {name: encode(each, writer) for name, each in parameters},
+        }
+    for known, tag, content in _WRITTEN:
+        if type(value) is known or (known in _WITH_SUBCLASSES and isinstance(value, known)):
+            return {tag: content(value, writer)}
+    return encode(simpler(value), writer)
+
+
+def simpler(value: Any) -> Any:
+    """Give a value of a foreign type or of a subclass in a type that can be written."""
+    if python_values.is_null(value):
+        return None
+    if hasattr(value, "asm8") and getattr(value, "tzinfo", None) is None:
+        return value.asm8  # pandas keeps nanoseconds, for which Python has no place
+    for plain in (int, float, str):
+        if isinstance(value, plain):
+            return plain(value)
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(value, method):  # an index, a series, an array of another library
+            return getattr(value, method)()
+    raise UnwritableError(f"{shown(value)} of type {type(value).__name__}")
+
+
+def encode_type(value: type, _: Writer) -> str:
+    """Give a NumPy scalar type by its name."""
+    if SCALAR_TYPES.get(value.__name__) is not value:
+        raise UnwritableError(f"the type {value.__name__}")
+    return value.__name__
+
+
+def encode_scalar(value: Any, writer: Writer) -> list[Any]:
+    """Give a NumPy scalar as its dtype and its value."""
+    if not _DTYPE.fullmatch(value.dtype.str):
+        raise UnwritableError(f"a NumPy scalar of {value.dtype}")
+    return [value.dtype.str, int(value.view(np.int64)) if value.dtype.kind in "mM" else encode(value.item(), writer)]
+
+
+def encode_array(array: Array, writer: Writer) -> dict[str, Any]:
+    """Give a NumPy array as its dtype, its shape and its values: numbers in an Arrow array, others in place."""
+    if not _DTYPE.fullmatch(array.dtype.str):
+        raise UnwritableError(f"an array of {array.dtype}")
+    document: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+    flat = array.reshape(-1)
+    if array.dtype.kind in "OSU":
+        return {**document, "values": encode(flat.tolist(), writer)}
+    flat = np.ascontiguousarray(flat, flat.dtype.newbyteorder("="))
+    return {**document, "array": writer.add(pa.array(flat.view(np.int64) if array.dtype.kind in "mM" else flat))}
+
+
+def decode(document: Any, reader: Reader) -> Any:
+    """Give the value that `encode` wrote."""
+    if isinstance(document, list):
+        return [decode(each, reader) for each in document]
+    if not isinstance(document, dict):
+        return document
+    if "class" in document:
+        return decode_object(document, reader)
+    [(tag, content)] = document.items()
+    if tag not in _READ:
+        raise ValueError(f"a value has the unknown tag {tag!r}")
+    return _READ[tag](content, reader)
+
+
+def decode_object(document: dict[str, Any], reader: Reader) -> Any:
+    """Make a scheme, smoothing or hierarchy of its name and parameters."""
+    name = field(document, "class", str)
+    if name not in CLASSES:
+        raise ValueError(f"it names the class {name!r}, which no model holds")
+    known = CLASSES[name]
+    given = parameters_of(known, field(document, "parameters", dict), reader)
+    return known(*given.pop("lengths", ()), **given)
+
+
+def parameters_of(known: Any, described: dict[str, Any], reader: Reader) -> dict[str, Any]:
+    """Give the parameters of a class by their names, without those that could not be written."""
+    if sorted(described) != sorted(known._get_param_names()):
+        raise ValueError(f"the parameters of {known.__name__} are {sorted(described)}")
+    return {
+        name: decode(value, reader)
+        for name, value in described.items()
+        if name not in TRAINING_ONLY or not isinstance(value, dict) or "unwritten" not in value
+    }
+
+
+def dtype_of(text: Any, _: Reader | None = None) -> np.dtype[Any]:
+    """Give a dtype that parameters and labels may have."""
+    if not isinstance(text, str) or not _DTYPE.fullmatch(text):
+        raise ValueError(f"{text!r} is no type of values")
+    return np.dtype(text)
+
+
+def decode_scalar(content: Any, reader: Reader) -> Any:
+    """Give a NumPy scalar that `encode_scalar` described."""
+    dtype, value = dtype_of(content[0]), decode(content[1], reader)
+    return np.array(value, np.int64).view(dtype)[()] if dtype.kind in "mM" else np.array(value, dtype)[()]
+
+
+def decode_array(document: Any, reader: Reader) -> Array:
+    """Give a NumPy array that `encode_array` described."""
+    dtype = dtype_of(field(document, "dtype", str))
+    shape = counts(document, "shape", 0, 1 << 62)
+    if dtype.kind not in "OSU":
+        native = dtype.newbyteorder("=")
+        stored = np.dtype(np.int64) if dtype.kind in "mM" else native
+        numbers: Array = reader.array(document.get("array"), pa.from_numpy_dtype(stored)).to_numpy(zero_copy_only=False)
+        return numbers.view(native).astype(dtype).reshape(shape)
+    values = decode(field(document, "values", list), reader)
+    if dtype.itemsize * len(values) > LARGEST_TEXT_ARRAY:
+        raise ValueError(f"{len(values)} texts of {dtype} are too many")
+    array = np.empty(len(values), dtype)
+    array[:] = values
+    if dtype.kind != "O" and array.tolist() != values:
+        raise ValueError(f"the values of an array are not of {dtype}")
+    return array.reshape(shape)
+
+
+_WITH_SUBCLASSES = (tuple, dict, np.ndarray, np.dtype, np.generic, type)
+_WRITTEN: list[tuple[type, str, Callable[[Any, Writer], Any]]] = [
+    (float, "float", lambda value, _: repr(value)),
+    (bytes, "bytes", lambda value, _: value.hex()),
+    (Decimal, "decimal", lambda value, _: str(value)),
+    (datetime.datetime, "datetime", lambda value, _: value.isoformat()),
+    (datetime.date, "date", lambda value, _: value.isoformat()),
+    (datetime.time, "time", lambda value, _: value.isoformat()),
+    (datetime.timedelta, "timedelta", lambda value, _: value // _MICROSECOND),
+    (tuple, "tuple", lambda value, writer: encode(list(value), writer)),
+    (dict, "dict", lambda value, writer: encode([list(pair) for pair in value.items()], writer)),
+    (np.ndarray, "ndarray", encode_array),
+    (np.dtype, "dtype", lambda value, _: value.str),
+    (np.generic, "scalar", encode_scalar),
+    (type, "type", encode_type),
+]
+_READ: dict[str, Callable[[Any, Reader], Any]] = {
+    "float": lambda content, _: float(content),
+    "bytes": lambda content, _: bytes.fromhex(content),
+    "decimal": lambda content, _: Decimal(content),
+    "datetime": lambda content, _: datetime.datetime.fromisoformat(content),
+    "date": lambda content, _: datetime.date.fromisoformat(content),
+    "time": lambda content, _: datetime.time.fromisoformat(content),
+    "timedelta": lambda content, _: content * _MICROSECOND,
+    "tuple": lambda content, reader: tuple(decode(content, reader)),
+    "dict": lambda content, reader: dict(decode(content, reader)),
+    "ndarray": decode_array,
+    "dtype": dtype_of,
+    "scalar": decode_scalar,
+    "type": lambda content, _: SCALAR_TYPES[content],
+}

@@ -1,0 +1,126 @@
+"""The words of ``fit-transform`` become the choices that they name, or one line of help."""
+
+import pytest
+
+from gpu_encode.cli.arguments import parse
+from gpu_encode.cli.choices import encoder_choices, made
+from gpu_encode.cli.messages import UsageError
+
+
+def choices(line: str) -> dict:
+    return encoder_choices(parse(["fit-transform", "in.csv", "out.csv", "--target", "y", *line.split()]))
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [
+        ("auto", "auto"),
+        ("none", "None"),
+        ("12.5", "12.5"),
+        ("m=10", "MEstimate(m=10.0)"),
+        ("sigmoid", "Sigmoid()"),
+        ("sigmoid:k=20,f=10", "Sigmoid(k=20.0, f=10.0)"),
+        ("eb", "EmpiricalBayes(tau='total')"),
+        ("eb:between", "EmpiricalBayes(tau='between')"),
+        ("james-stein", "JamesStein()"),
+        ("partial-pooling", "PartialPooling()"),
+    ],
+)
+def test_smooth(text: str, formula: str) -> None:
+    assert str(choices(f"--smooth {text}")["smooth"]) == formula
+
+
+@pytest.mark.parametrize(
+    ("line", "scheme"),
+    [
+        ("", "KFold(random_state=0)"),
+        ("--folds 7 --stratify --seed 3", "KFold(n_splits=7, stratify=True, random_state=3)"),
+        ("--order interleaved --blow-up", "KFold(order='interleaved', blow_up=True, random_state=0)"),
+        ("--scheme greedy", "Greedy()"),
+        ("--scheme loo", "LeaveOneOut()"),
+        ("--scheme holdout --fraction 0.4", "Holdout(fraction=0.4, random_state=0)"),
+        ("--scheme time --time day --gap 1", "TimeFolds(time='day', gap=1)"),
+        ("--groups shop", "GroupKFold(groups='shop', random_state=0)"),
+        (
+            "--scheme ordered --permutations 4 --no-average --burn-in 0.1",
+            "Ordered(n_permutations=4, average=False, burn_in=0.1, random_state=0)",
+        ),
+        ("--scheme ordered --time day --burn-in 12", "Ordered(time='day', burn_in=12, random_state=0)"),
+        ("--fold-column fold", "fold"),
+    ],
+)
+def test_scheme(line: str, scheme: str) -> None:
+    assert str(choices(line)["cv"]) == scheme
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("zip=zip4,zip3", "['zip4', 'zip3']"),
+        ("zip=prefix:4,3", "Prefixes(4, 3)"),
+        ("zip=parts:.,from_end", "Parts('.', from_end=True)"),
+        ("zip=parts:/", "Parts('/')"),
+        ("zip=bits:24,16,8", "Bits(24, 16, 8)"),
+    ],
+)
+def test_hierarchy(text: str, levels: str) -> None:
+    assert str(choices(f"--hierarchy {text}")["hierarchy"]["zip"]) == levels
+
+
+@pytest.mark.parametrize(
+    ("line", "prior"),
+    [
+        ("", "mean"),
+        ("--prior category_mean", "category_mean"),
+        ("--prior 0.3", 0.3),
+        ("--prior city=0.2 --prior zip=1", {"city": 0.2, "zip": 1.0}),
+    ],
+)
+def test_prior(line: str, prior: object) -> None:
+    assert choices(line)["prior"] == prior
+
+
+def test_several_target_types() -> None:
+    assert choices("--target-type binary,continuous")["target_type"] == ["binary", "continuous"]
+
+
+def test_made_makes_the_choices_inside_a_dict() -> None:
+    class Library:
+        Prefixes = staticmethod(lambda *lengths: sum(lengths))
+
+    assert made(choices("--hierarchy zip=prefix:4,3")["hierarchy"], Library) == {"zip": 7}
+    assert made("auto", Library) == "auto"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--smooth sigmod", r"--smooth 'sigmod' is unknown; did you mean 'sigmoid'\? \(choose from a number, auto"),
+        ("--smooth 1o", "--smooth wants a number, not '1o'"),
+        ("--smooth m=x", "--smooth m wants a number, not 'x'"),
+        ("--smooth sigmoid:q=1", "--smooth sigmoid takes k=NUMBER, f=NUMBER, not 'q=1'"),
+        ("--smooth james-stein:1", "--smooth james-stein takes no parameters, not '1'"),
+        ("--smooth eb:within", "--smooth eb wants total or between, not 'within'"),
+        ("--prior men", r"--prior 'men' is unknown; did you mean 'mean'\?"),
+        ("--prior mean --prior city=1", "--prior is given once for all columns"),
+        ("--prior city=x", "--prior city wants a number, not 'x'"),
+        ("--hierarchy zip", "--hierarchy 'zip' is not of the form COL=LEVELS"),
+        ("--hierarchy zip=a --hierarchy zip=b", "--hierarchy gives the column 'zip' twice"),
+        ("--hierarchy zip=prefix:x", "--hierarchy prefix: wants whole numbers such as prefix:16,8, not 'x'"),
+        ("--hierarchy zip=parts:", "--hierarchy parts: wants a separator"),
+        ("--handle-unknown erorr", r"--handle-unknown 'erorr' is unknown; did you mean 'error'\?"),
+        ("--target-type binry", r"--target-type 'binry' is unknown; did you mean 'binary'\?"),
+        ("--gap 1", "--gap is for --scheme time, not kfold"),
+        ("--scheme loo --folds 3", "--folds is for --scheme kfold or time or group, not loo"),
+        ("--scheme time", "--scheme time needs --time COL"),
+        ("--scheme group", "--scheme group needs --groups COL"),
+        ("--time day", "--time is for --scheme ordered or time, not kfold"),
+        ("--no-average", "--no-average is for --scheme ordered, not kfold"),
+        ("--fold-column fold --folds 3", "--fold-column brings the folds: leave out --folds"),
+        ("--fold-column fold --scheme loo", "--fold-column brings the folds: leave out --scheme"),
+        ("--scheme ordered --burn-in few", "--burn-in wants a number, not 'few'"),
+    ],
+)
+def test_refusals(line: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        choices(line)

@@ -1,0 +1,91 @@
+"""Names become columns; a name with a comma or plus of its own is that column."""
+
+import pyarrow as pa
+import pytest
+
+from gpu_encode.cli.arguments import parse
+from gpu_encode.cli.choices import encoder_choices
+from gpu_encode.cli.columns import Roles, roles
+from gpu_encode.cli.messages import UsageError
+
+SCHEMA = pa.schema(
+    {
+        "city": pa.large_string(),
+        "device": pa.dictionary(pa.int32(), pa.string()),
+        "member": pa.bool_(),
+        "zip": pa.string(),
+        "zip3": pa.string(),
+        "day": pa.int64(),
+        "a,b": pa.int64(),
+        "c+d": pa.int64(),
+        "y": pa.string(),
+        "w": pa.int64(),
+    }
+)
+
+
+def found(*words: str, target: str = "y") -> Roles:
+    options = parse(["fit-transform", "in.csv", "out.csv", "--target", target, *words])
+    return roles(SCHEMA, options, encoder_choices(options))
+
+
+def test_text_dictionaries_and_booleans_are_encoded_unless_columns_are_named() -> None:
+    assert found().keys == ["city", "device", "member", "zip", "zip3"]
+    assert found().chosen
+    assert not found("--columns", "day").chosen
+
+
+def test_columns_with_another_role_are_not_chosen() -> None:
+    assert found("--groups", "city", "--hierarchy", "zip=zip3").keys == ["device", "member", "zip"]
+
+
+def test_lists_and_joint_keys() -> None:
+    assert found("--columns", "city,device+zip", "--columns", "day").keys == ["city", ("device", "zip"), "day"]
+
+
+def test_a_name_as_it_stands_comes_first() -> None:
+    assert found("--columns", "a,b", "--columns", "c+d").keys == ["a,b", "c+d"]
+
+
+def test_target_and_weight_are_set_aside() -> None:
+    plan = found("--weight", "w", target="y,day")
+    assert (plan.targets, plan.weight, plan.aside) == (["y", "day"], "w", ["y", "day", "w"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--columns", "City,sity"], r"--columns: there is no column 'City'; did you mean 'city'\?"),
+        (["--columns", "city+devise"], r"--columns: there is no column 'devise'; did you mean 'device'\?"),
+        (["--columns", "qqqqqq"], r"there is no column 'qqqqqq' \(there are city, device"),
+        (["--columns", ","], "no text or boolean column to encode"),
+        (["--columns", "city,y"], "column 'y' is the target or weight: it cannot be encoded too"),
+        (["--weight", "wieght"], "--weight: there is no column 'wieght'"),
+        (["--groups", "shop"], "--groups: there is no column 'shop'"),
+        (["--fold-column", "fold"], "--fold-column: there is no column 'fold'"),
+        (["--hierarchy", "zip=zip2"], r"--hierarchy: there is no column 'zip2'; did you mean 'zip"),
+        (["--hierarchy", "zpi=prefix:3"], r"--hierarchy: there is no column 'zpi'; did you mean 'zip'\?"),
+        (["--prior", "day=1"], "--prior: there is no column 'day'"),
+        (["--text", "sip"], r"--text: there is no column 'sip'; did you mean 'zip'\?"),
+        (["--interaction-order", "2"], "--interaction-order is for --interactions"),
+    ],
+)
+def test_refusals(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        found(*words)
+
+
+def test_a_target_named_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="--target names the column 'y' twice"):
+        found(target="y,y")
+
+
+def test_no_target_at_all_is_refused() -> None:
+    with pytest.raises(UsageError, match="--target names no column"):
+        found(target=",")
+
+
+def test_no_column_to_encode_is_refused() -> None:
+    options = parse(["fit-transform", "in.csv", "out.csv", "--target", "y"])
+    with pytest.raises(UsageError, match="name the columns with --columns"):
+        roles(pa.schema({"y": pa.string(), "price": pa.float64()}), options, encoder_choices(options))

@@ -1,0 +1,146 @@
+"""The doctor tells what is there, what clashes and what to install, and never fails to."""
+
+import builtins
+import ctypes
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from gpu_encode.cli import doctor, main
+
+NOTHING = dict.fromkeys(doctor.PACKAGES)
+
+
+def test_json_holds_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["works"]["numpy on the CPU"] == "yes"
+    assert report["works"]["numba on the CPU"] == "yes"
+    assert report["packages"]["numpy"]
+    assert report["python"].startswith(".".join(map(str, sys.version_info[:3])))
+
+
+def test_people_get_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    for word in ("Python", "numpy", "scikit-learn", "CUDA"):
+        assert word in said
+
+
+@pytest.mark.parametrize(
+    ("versions", "says"),
+    [
+        ({"numpy": "2.5.0", "numba-cuda": "0.30.1"}, "numba-cuda up to 0.30 fails on NumPy 2.5"),
+        ({"numpy": "2.5.1", "cudf": "26.10.0"}, "cuDF up to 26.10 fails on NumPy 2.5"),
+        ({"numba": "0.65.0rc1", "cudf": "26.10.0"}, "cuDF refuses numba 0.65 and later"),
+    ],
+)
+def test_bad_combinations(versions: dict[str, str], says: str) -> None:
+    [found] = doctor.problems({**NOTHING, **versions})
+    assert found.startswith(says)
+    assert "pip install" in found
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        {},
+        {"numpy": "2.5.0", "numba": "0.68.1"},
+        {"numpy": "2.4.6", "numba-cuda": "0.30.1", "cudf": "26.10.0", "numba": "0.64.0"},
+        {"numpy": "2.5.0", "numba-cuda": "0.31.0"},
+    ],
+)
+def test_good_combinations(versions: dict[str, str]) -> None:
+    assert doctor.problems({**NOTHING, **versions}) == []
+
+
+def test_a_problem_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "installed", lambda names: {"numpy": "2.5.0", "cudf": "26.10"}.get(names[-1]))
+    monkeypatch.setattr(doctor, "encodes", lambda backend: "no: ImportError: numba [is] broken")
+    assert main(["doctor"]) == 1
+    said = capsys.readouterr().out
+    assert "problem: cuDF up to 26.10 fails on NumPy 2.5" in said
+    assert "numba [is] broken" in said
+    assert "worth installing: for data frames: pip install pandas" in said
+
+
+def test_a_broken_backend_is_reported_and_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = builtins.__import__
+
+    def broken(name: str, *rest: Any) -> Any:
+        if name == "gpu_encode.ops":
+            raise ImportError("numba needs NumPy 2.4 or less")
+        return original(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", broken)
+    assert doctor.encodes("compiled") == "no: ImportError: numba needs NumPy 2.4 or less"
+
+
+class Driver:
+    """A driver with one device."""
+
+    def __init__(self, error: int = 0) -> None:
+        self.error = error
+
+    def cuInit(self, flags: int) -> int:
+        return 0
+
+    def cuDriverGetVersion(self, version: Any) -> int:
+        version._obj.value = 13020
+        return 0
+
+    def cuDeviceGetCount(self, count: Any) -> int:
+        count._obj.value = 1
+        return self.error
+
+    def cuDeviceGet(self, device: Any, place: int) -> int:
+        return 0
+
+    def cuDeviceGetName(self, name: Any, size: int, device: Any) -> int:
+        name.value = b"NVIDIA H200"
+        return 0
+
+    def cuDeviceTotalMem_v2(self, memory: Any, device: Any) -> int:
+        memory._obj.value = 139 * 2**30
+        return 0
+
+
+def test_devices_are_asked_of_the_driver_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver())
+    assert doctor.cuda_devices() == (["GPU 0: NVIDIA H200, 139 GiB"], 13020)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver(error=100))
+    assert doctor.cuda_devices() == ([], 13020)
+    monkeypatch.setattr(Driver, "cuInit", lambda self, flags: 100)
+    assert doctor.cuda_devices() == ([], None)
+
+
+def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise OSError("no such library")
+
+    monkeypatch.setattr(ctypes, "CDLL", absent)
+    assert doctor.cuda_devices() == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("has_cuda", "devices", "cupy", "state"),
+    [
+        (False, ["GPU 0: x"], "14", "no: this version of gpu-encode computes on the CPU only"),
+        (True, [], "14", "no: no NVIDIA device and driver found"),
+        (True, ["GPU 0: x"], None, "no: cupy and numba-cuda not installed"),
+        (True, ["GPU 0: x"], "14", "yes"),
+    ],
+)
+def test_cuda_state(has_cuda: bool, devices: list[str], cupy: str | None, state: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if has_cuda else None)
+    assert doctor.cuda_state({**NOTHING, "cupy": cupy, "numba-cuda": cupy}, devices) == state
+
+
+def test_advice_names_the_extra_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    found = {**NOTHING, "pandas": "3.1"}
+    assert "'gpu-encode[cu13]'" in doctor.worth_installing(found, ["GPU 0: x"], 13020)[0]
+    assert "'gpu-encode[cu12]'" in doctor.worth_installing(found, ["GPU 0: x"], 12080)[0]
+    assert doctor.worth_installing(found, [], None) == []

@@ -1,0 +1,126 @@
+"""Whatever is wrong with a file is said in a ValueError that names it; what loads nevertheless is the model saved."""
+
+import json
+import random
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.storage.altered import Members, archive_of, assert_refused, changed, load_or_refuse, members_of, stream_of
+from tests.storage.fitted import NEW
+
+FLIPS = 300
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"a,b\n1,2\n", b"\x80\x04\x95pickle", b"PAR1" * 100])
+def test_foreign_files(content: bytes, path: Path) -> None:
+    assert_refused(
+        path, content, "is not a gpu-encode model: it is no ZIP archive. Give a file that encoder.save wrote"
+    )
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({}, "it has no model.json"),
+        ({"word/document.xml": b"<xml>"}, "it has no model.json"),
+        ({"model.json": b"[]"}, "its model.json is of something else"),
+        ({"model.json": b'{"format": "keras", "version": 1}'}, "its model.json is of something else"),
+    ],
+)
+def test_foreign_archives(members: Members, message: str, path: Path) -> None:
+    assert_refused(path, archive_of(members), f"is not a gpu-encode model: {message}")
+
+
+def test_a_newer_format(saved: Any, path: Path) -> None:
+    content = changed(saved[0], lambda document: document.update(version=2))
+    assert_refused(path, content, r"was written by a newer gpu-encode \(format 2\); this one reads up to 1: upgrade")
+
+
+@pytest.mark.parametrize("version", [0, -1, None, "1", 1.0, True])
+def test_a_version_that_is_none(version: Any, saved: Any, path: Path) -> None:
+    content = changed(saved[0], lambda document: document.update(version=version))
+    assert_refused(path, content, "is damaged: its format version is")
+
+
+@pytest.mark.parametrize("document", [b"", b"{", b"\xff", b'{"format": NaN}', b"[" * 100_000, b"9" * 5000])
+def test_a_document_that_is_no_json(document: bytes, saved: Any, path: Path) -> None:
+    assert_refused(path, archive_of(members_of(saved[0]) | {"model.json": document}), "is damaged: ")
+
+
+def test_truncated_files(saved: Any, path: Path) -> None:
+    content = saved[0]
+    for length in (*range(4, len(content), len(content) // 40), len(content) - 1):
+        assert_refused(path, content[:length], "is damaged: it is truncated")
+
+
+def test_missing_and_stray_members(saved: Any, path: Path) -> None:
+    members = members_of(saved[0])
+    for name in members:
+        if name != "model.json":
+            less = {other: member for other, member in members.items() if other != name}
+            assert_refused(path, archive_of(less), f"is damaged: the array '{name}' is missing")
+    assert_refused(path, archive_of(members | {"a": b""}), "is damaged: it holds 'a', which nothing refers to")
+
+
+def test_altered_members(saved: Any, path: Path) -> None:
+    for name, member in members_of(saved[0]).items():
+        place = saved[0].index(member) + len(member) // 2
+        altered = saved[0][:place] + bytes([saved[0][place] ^ 4]) + saved[0][place + 1 :]
+        assert_refused(path, altered, f"is damaged: Bad CRC-32 for file '{name}'")
+
+
+def test_archives_that_unfold(saved: Any, path: Path) -> None:
+    members = members_of(saved[0])
+    reason = "is damaged: its members are compressed, repeated or larger than the file"
+    for compression in (zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA):
+        assert_refused(path, archive_of(members | {"bomb": bytes(10_000_000)}, compression), reason)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("model.json", members["model.json"])
+    assert_refused(path, path.read_bytes(), reason)
+
+
+ARRAYS = {
+    "another name": (stream_of(pa.array([1]), "other"), "not int64"),
+    "another type": (stream_of(pa.array([1.5])), "not int64"),
+    "text": (stream_of(pa.array(["1"])), "not int64"),
+    "nulls": (stream_of(pa.array([1, None])), "holds nulls"),
+    "pieces": (stream_of(pa.array([1]), pieces=2), "is in 2 pieces"),
+    "nothing": (stream_of(pa.array([1]), pieces=0), "is in 0 pieces"),
+    "compressed": (
+        stream_of(pa.array(np.zeros(10_000_000, np.int64)), options=pa.ipc.IpcWriteOptions(compression="zstd")),
+        "unfolds to more",
+    ),
+    "short": (stream_of(pa.array([1, 2])), "cannot reshape"),
+    "no stream": (b"no stream at all", ""),
+    "empty": (b"", ""),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_that_are_not_what_they_should_be(name: str, saved: Any, path: Path) -> None:
+    content, message = ARRAYS[name]
+    members = members_of(saved[0])
+    cells = json.loads(members["model.json"])["model"]["statistics"][0][0]["cells"]["array"]
+    assert_refused(path, archive_of(members | {cells: content}), f"is damaged: .*{message}")
+
+
+def test_a_flipped_bit_is_found_or_changes_nothing(saved: Any, path: Path) -> None:
+    content, encoder = saved
+    chosen = random.Random(0)
+    expected = encoder.transform(NEW)
+    # Half of the flips hit the list of members at the end, which no checksum covers.
+    places = [chosen.randrange(len(content)) for _ in range(FLIPS // 2)]
+    places += [chosen.randrange(content.rindex(b"PK\x01\x02") - 500, len(content)) for _ in range(FLIPS // 2)]
+    for place in places:
+        flipped = content[:place] + bytes([content[place] ^ 1 << chosen.randrange(8)]) + content[place + 1 :]
+        again = load_or_refuse(path, flipped)
+        assert again is None or again.transform(NEW).equals(expected), place
+        assert again is None or repr(again.get_params()) == repr(encoder.get_params())

@@ -1,0 +1,206 @@
+"""Documents that are forged: archives that are whole, of parts that do not fit together."""
+
+import contextlib
+import json
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_encode import TargetEncoder
+from tests.storage.altered import assert_refused, changed, load_or_refuse, members_of, with_numbers
+from tests.storage.fitted import NEW
+
+CHANGES = 400
+
+
+def model(place: str, value: Any) -> Callable[[Any], None]:
+    """Give a change of one place of a model, such as ``keys/0/given``."""
+
+    def change(document: Any) -> None:
+        *steps, last = (int(step) if step.isdigit() else step for step in place.split("/"))
+        found = document["model"]
+        for step in steps:
+            found = found[step]
+        if callable(value):
+            value(found[last])
+        else:
+            found[last] = value
+
+    return change
+
+
+INCONSISTENT: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "encoder": (lambda document: document.update(estimator="os.system"), "names the encoder 'os.system'"),
+    "class": (
+        lambda document: document["parameters"].update(cv={"class": "Popen", "parameters": {}}),
+        "names the class 'Popen', which no model holds",
+    ),
+    "parameters": (lambda document: document["parameters"].pop("cv"), "the parameters of TargetEncoder are"),
+    "tag": (lambda document: document["parameters"].update(cv={"eval": "1"}), "the unknown tag 'eval'"),
+    "two tags": (lambda document: document["parameters"].update(cv={"float": "1", "x": 1}), ""),
+    "dtype": (
+        lambda document: document["parameters"].update(cv={"scalar": ["O8,(1000,)f8", 1]}),
+        "is no type of values",
+    ),
+    "texts": (
+        lambda document: document["parameters"].update(
+            cv={"ndarray": {"dtype": "<U99999999", "shape": [1], "values": ["a"]}}
+        ),
+        "are too many",
+    ),
+    "short texts": (
+        lambda document: document["parameters"].update(
+            cv={"ndarray": {"dtype": "<U1", "shape": [1], "values": ["ab"]}}
+        ),
+        "are not of <U1",
+    ),
+    "container": (lambda document: document.update(output="exec"), "'output' holds 'exec'"),
+    "names": (model("feature_names", ["a"]), "1 names for 7 columns"),
+    "fewer columns": (model("n_features", 2), r"'members' holds 2, which is not in \[0, 1\]"),
+    "no columns": (model("n_features", 0), "'n_features' holds 0"),
+    "flag": (model("indicators", 1), "'indicators' holds '1'"),
+    "type of codes": (model("dtype", "object"), "'dtype' holds 'object'"),
+    "permutations": (model("permutations", 0), "'permutations' holds 0"),
+    "no entries": (
+        lambda document: document["model"].update(entries=[], keys=[], formulas=[], statistics=[]),
+        "has no columns or no targets",
+    ),
+    "entry": (model("entries/1/members", [0, 0]), "is made of the columns"),
+    "rule": (model("entries/0/rule", {"class": "MEstimate", "parameters": {"m": 1}}), "hierarchy that does not fit"),
+    "rule's range": (
+        model("entries/2/rule", {"class": "Prefixes", "parameters": {"lengths": [1, 2]}}),
+        "must fall strictly",
+    ),
+    "rule's kind": (
+        model("entries/2/rule", {"class": "Bits", "parameters": {"lengths": [8], "width": 32}}),
+        "needs number values",
+    ),
+    "joint categories of fewer": (
+        model("keys/1/members/shape", lambda shape: shape.__setitem__(slice(None), [2 * shape[0], 1])),
+        "categories of 2 columns are stored as int32 of shape",
+    ),
+    "keys": (model("keys", []), "describes 0 of 3 parts"),
+    "columns of a key": (model("keys/1/vocabularies", lambda words: words.pop()), "describes 1 of 2 parts"),
+    "joint categories of one": (
+        model("keys/0/members", {"dtype": "<i4", "shape": [0, 1], "values": []}),
+        "single column with joint categories",
+    ),
+    "a joint key's missing": (model("keys/1/has_missing", True), "categories of a single column"),
+    "joint categories of none": (model("keys/1/members", None), "'dtype' is missing"),
+    "kind of values": (
+        model("keys/0/vocabularies/0", lambda words: words.update(kind="number")),
+        "categories are damaged",
+    ),
+    "kind of targets": (model("targets/0/kind", "ordinal"), "'kind' holds 'ordinal'"),
+    "classes of numbers": (model("targets/1/kind", "continuous"), "a continuous target has class labels"),
+    "too many classes": (model("targets/1/kind", "binary"), "a binary target has class labels"),
+    "fewer classes": (
+        model("targets/1/classes", {"dtype": "<U1", "shape": [2], "values": ["a", "b"]}),
+        "the sums of 'city' are int64 of shape",
+    ),
+    "classes in disorder": (
+        model("targets/1/classes", {"dtype": "<U1", "shape": [4], "values": list("abdc")}),
+        "labels are not sorted",
+    ),
+    "formula": (model("formulas/0/smoothing", {"class": "Greedy", "parameters": {}}), "Greedy is no smoothing"),
+    "squares": (
+        model("formulas/0/smoothing", {"class": "PartialPooling", "parameters": {}}),
+        "do not fit a continuous target and PartialPooling",
+    ),
+    "smoothing's range": (
+        model("formulas/0/smoothing", {"class": "MEstimate", "parameters": {"m": -1}}),
+        "must be a finite number",
+    ),
+    "prior": (model("formulas/0/prior", "median"), "the prior is 'median'"),
+    "least count": (model("formulas/0/min_count", None), "is no number"),
+    "code of unknown": (model("formulas/0/unknown", [1]), "is no number"),
+    "windows": (model("statistics/0/0/windows/0", None), "do not fit a continuous target"),
+    "far window": (model("statistics/0/0/windows/1/0", 10**9), "'low' holds 1000000000"),
+    "whole window": (model("statistics/0/0/windows/1/2", True), "whole number is kept at the digits"),
+    "outputs": (model("statistics/0/1/first_output", 1), "differ in their outputs"),
+    "output of numbers": (model("statistics/0/0/first_output", 1), "'first_output' holds 1"),
+    "shape": (model("statistics/0/0/cells/shape", lambda shape: shape.reverse()), "the sums of 'city' are int64"),
+    "rows": (model("statistics/0/0/added", -1), "'added' holds -1"),
+}
+
+
+@pytest.mark.parametrize("name", INCONSISTENT)
+def test_documents_that_do_not_fit_together(name: str, saved: Any, path: Path) -> None:
+    change, message = INCONSISTENT[name]
+    assert_refused(
+        path, changed(saved[0], change), f"is damaged: .*{re.escape(message) if '[' not in message else message}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda numbers: numbers + 100, "has a value that its column has not"),
+        (lambda numbers: numbers - 2, "has a value that its column has not"),
+        (lambda numbers: numbers.reshape(-1, 2)[::-1].ravel(), "are not sorted"),
+        (lambda numbers: numbers * 0, "are not sorted, or one is there twice"),
+    ],
+)
+def test_joint_categories_that_are_none(change: Any, message: str, saved: Any, path: Path) -> None:
+    content = with_numbers(saved[0], lambda document: document["keys"][1]["members"]["array"], change)
+    assert_refused(path, content, f"is damaged: .*{message}")
+
+
+@pytest.mark.parametrize("target", [0, 1])
+def test_negative_counts(target: int, saved: Any, path: Path) -> None:
+    content = with_numbers(saved[0], lambda document: document["statistics"][0][target]["cells"]["array"], np.negative)
+    assert_refused(path, content, "is damaged: a category of 'city' has a negative count")
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_numbers_that_no_category_can_be(number: float, path: Path) -> None:
+    TargetEncoder().fit(np.array([[1.5], [2.5]]), [0, 1]).save(path)
+
+    def change(numbers: Any) -> Any:
+        return np.append(numbers[:-1], number)
+
+    content = with_numbers(path.read_bytes(), lambda document: document["keys"][0]["vocabularies"][0]["array"], change)
+    assert_refused(path, content, "is damaged: a number among the categories is not finite")
+
+
+def test_a_number_is_not_shown_as_something_else(path: Path) -> None:
+    TargetEncoder().fit(np.array([[1.5], [2.5]]), [0, 1]).save(path)
+    content = changed(path.read_bytes(), model("keys/0/vocabularies/0/dtype", "S1000"))
+    assert_refused(path, content, "is damaged: numbers are shown as 'S1000'")
+
+
+JUNK = [None, True, -1, 0, 1, 2**70, 0.5, "", "x", [], [0], {}, {"float": "nan"}, {"class": "Greedy", "parameters": {}}]
+
+
+def places_of(document: Any) -> list[tuple[Any, Any]]:
+    """Every (container, index) of a JSON document."""
+    if not isinstance(document, dict | list):
+        return []
+    keys = list(document) if isinstance(document, dict) else range(len(document))
+    return [place for key in keys for place in [(document, key), *places_of(document[key])]]
+
+
+def test_a_forged_document_gives_a_value_error_or_an_encoder_that_works(saved: Any, path: Path) -> None:
+    chosen = random.Random(1)
+    n_places = len(places_of(json.loads(members_of(saved[0])["model.json"])))
+
+    for _ in range(CHANGES):
+        number, junk = chosen.randrange(n_places), chosen.choice(JUNK)
+
+        def change(document: Any, number: int = number, junk: Any = junk) -> None:
+            container, key = places_of(document)[number]
+            if chosen.random() < 0.2:
+                container.pop(key)
+            else:
+                container[key] = junk
+
+        again = load_or_refuse(path, changed(saved[0], change))
+        if again is not None:
+            # Other columns than those of the new rows are an error of these.
+            with contextlib.suppress(ValueError):
+                again.transform(NEW)

@@ -1,0 +1,118 @@
+"""A loaded encoder is the one that was saved: the same bits, parameters and attributes, now and after more rows."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+
+from gpu_encode import GroupKFold, KFold, Ordered, TargetEncoder, load
+from gpu_encode.ops import use_backend
+from tests.storage.fitted import CASES, NEW, TABLE, TARGETS, Case
+
+
+def as_table(encoded: Any) -> pa.Table:
+    if isinstance(encoded, np.ndarray):
+        return pa.table({str(i): pa.array(encoded[:, i]) for i in range(encoded.shape[1])})
+    if isinstance(encoded, pd.DataFrame):
+        return pa.Table.from_pandas(encoded)
+    return encoded.to_arrow() if isinstance(encoded, pl.DataFrame) else encoded
+
+
+def bits(encoded: Any) -> list[tuple[str, bytes]]:
+    """Names and bits of all columns; nulls of columns that pass through included."""
+    table = as_table(encoded)
+    return [
+        (name, column.to_numpy().tobytes() if pa.types.is_floating(column.type) else repr(column.to_pylist()).encode())
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
+
+
+def assert_same(one: Any, other: Any, case: Case) -> None:
+    assert bits(one.transform(case.new)) == bits(other.transform(case.new))
+    assert repr(one.get_params()) == repr(other.get_params())
+    assert sorted(vars(one)) == sorted(vars(other))
+    for name in ("target_type_", "classes_", "target_mean_", "n_features_in_", "categories_", "encodings_"):
+        np.testing.assert_equal(getattr(one, name), getattr(other, name), strict=True)
+    assert one.get_feature_names_out().tolist() == other.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_loaded_encoder_is_the_one_saved(name: str, path: Path) -> None:
+    case = CASES[name]()
+    encoder = case.encoder()
+    encoder.save(path)
+    again = load(path)
+    assert_same(encoder, again, case)
+    before = path.read_bytes()
+    again.save(path)
+    assert path.read_bytes() == before
+
+
+# NumPy's own pickles of big-endian arrays come back little-endian.
+@pytest.mark.parametrize("name", [name for name in CASES if name != "labels big endian"])
+def test_a_pickled_encoder_is_the_one_pickled(name: str, reloaded: Any) -> None:
+    case = CASES[name]()
+    encoder = case.encoder()
+    assert_same(encoder, pickle.loads(pickle.dumps(encoder)), case)
+    assert_same(encoder, pickle.loads(pickle.dumps(reloaded(encoder))), case)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "blow_up" not in name])
+def test_more_rows_after_loading_are_as_without(name: str, reloaded: Any) -> None:
+    case = CASES[name]()
+    encoder = case.encoder()
+    again = reloaded(encoder)
+    assert_same(reloaded(encoder.merge(case.encoder())), again.merge(case.encoder()), case)
+    encoder.partial_fit(case.X, case.y)
+    assert_same(encoder, again.partial_fit(case.X, case.y), case)
+    assert_same(encoder, reloaded(again), case)
+
+
+@pytest.mark.parametrize("name", ["smoothing 'auto', continuous", "option joint", "option prefixes", "values text"])
+def test_a_loaded_encoder_runs_on_every_backend(name: str, reloaded: Any) -> None:
+    case = CASES[name]()
+    encoder = case.encoder()
+    with use_backend("compiled"):
+        assert bits(reloaded(encoder).transform(case.new)) == bits(encoder.transform(case.new))
+
+
+def test_a_loaded_encoder_trains_as_the_one_saved(reloaded: Any) -> None:
+    encoder = TargetEncoder(columns=["city"], cv=Ordered(2, random_state=7)).fit(TABLE, TARGETS["binary"])
+    again = clone(reloaded(encoder))
+    assert bits(again.fit_transform(TABLE, TARGETS["binary"])) == bits(encoder.fit_transform(TABLE, TARGETS["binary"]))
+
+
+def test_columns_only_for_training_may_be_missing_after_loading(reloaded: Any) -> None:
+    encoder = TargetEncoder(columns=["city"], cv=GroupKFold(3, groups="day")).fit(TABLE, TARGETS["binary"])
+    new = NEW.drop_columns(["day"])
+    assert bits(reloaded(encoder).transform(new)) == bits(encoder.transform(new))
+
+
+@pytest.mark.parametrize("container", [None, "default", "pandas", "polars"])
+def test_the_container_that_the_user_wants_is_kept(container: str | None, reloaded: Any) -> None:
+    encoder = TargetEncoder(columns=["city"]).fit(TABLE, TARGETS["binary"]).set_output(transform=container)
+    assert type(reloaded(encoder).transform(NEW)) is type(encoder.transform(NEW))
+
+
+def test_the_same_encoder_gives_the_same_bytes(path: Path) -> None:
+    contents = set()
+    for backend in ("numpy", "compiled"):
+        with use_backend(backend):
+            TargetEncoder(columns=["city", ("city", "zip")]).fit(TABLE, TARGETS["binary"]).save(path)
+        contents.add(path.read_bytes())
+    assert len(contents) == 1
+
+
+def test_the_size_grows_with_categories_and_not_with_rows(path: Path) -> None:
+    sizes = []
+    for times in (1, 50):
+        X, y = pa.concat_tables([TABLE] * times), np.tile(TARGETS["binary"], times)
+        TargetEncoder(columns=["city", ("city", "zip")], cv=KFold(3)).fit(X, y).save(path)
+        sizes.append(path.stat().st_size)
+    assert abs(sizes[1] - sizes[0]) < 16

@@ -1,0 +1,56 @@
+"""Every block of the README is executed: Python as it stands, commands on files that the test makes."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from gpu_encode.cli import main
+
+README = Path(__file__).parent.parent / "README.md"
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("code", [code for language, code in BLOCKS if language == "python"])
+def test_python_blocks_run(code, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+    for shown in re.findall(r"# (\[.*\])", code):
+        assert shown in capsys.readouterr().out
+
+
+def commands() -> list[str]:
+    text = "".join(code for language, code in BLOCKS if language == "bash")
+    return [line.split("#")[0].strip() for line in text.splitlines() if line.strip()]
+
+
+def test_command_lines_run(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = {"shop": rng.integers(0, 40, 500).astype(str), "city": rng.choice(["Oslo", "Pune"], 500)}
+    pq.write_table(pa.table(rows | {"returned": rng.integers(0, 2, 500)}), "orders.parquet")
+    pyarrow.csv.write_csv(pa.table(rows), "new_orders.csv")
+    called = [shlex.split(command)[1:] for command in commands() if command.startswith("gpu-encode")]
+    assert len(called) == 4
+    for arguments in called:
+        assert main(arguments) == 0
+    assert pq.read_table("encoded.parquet").column_names == ["shop", "shop_x_city", "returned"]
+    assert Path("new_encoded.csv").exists()
+
+
+def test_make_targets_exist() -> None:
+    makefile = (README.parent / "Makefile").read_text()
+    targets = [command.split()[1] for command in commands() if command.startswith("make ")]
+    assert targets == ["demo", "test"]
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+def test_files_it_links_to_exist() -> None:
+    for link in re.findall(r"\]\((\w+\.md)\)", README.read_text()):
+        assert (README.parent / link).exists()
