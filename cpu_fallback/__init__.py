@@ -4,6 +4,7 @@ from cpu_fallback.categories import combine, factorize, lookup
 from cpu_fallback.folds import fold_numbers, places_of, rows_at
 from cpu_fallback.gather import gather
 from cpu_fallback.leave_one_out import leave_one_out
+from cpu_fallback.moments import moments
 from cpu_fallback.ordered import ordered
 from cpu_fallback.sums import accumulate, extents
 
@@ -16,6 +17,7 @@ __all__ = [
     "gather",
     "leave_one_out",
     "lookup",
+    "moments",
     "ordered",
     "places_of",
     "rows_at",

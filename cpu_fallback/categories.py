@@ -21,7 +21,9 @@ def factorize(values: "Array", /) -> "tuple[NDArray[np.int32], Array]":
         offset = values.astype(np.int64) - lowest.astype(np.int64)
         present = np.zeros(int(offset.max()) + 1, bool)
         present[offset] = True
-        return (np.cumsum(present, dtype=np.int32) - 1)[offset], (np.flatnonzero(present) + lowest.astype(np.int64)).astype(values.dtype)
+        return (np.cumsum(present, dtype=np.int32) - 1)[offset], (
+            np.flatnonzero(present) + lowest.astype(np.int64)
+        ).astype(values.dtype)
     categories, codes = np.unique(values, return_inverse=True)
     return codes.astype(np.int32), categories
 

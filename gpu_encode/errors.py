@@ -152,7 +152,8 @@ def mixed_name_types(types: list[str]) -> TypeError:
 def inconsistent_lengths(role: str, lengths: list[int]) -> ValueError:
     """Error for rows that do not match, in scikit-learn's words."""
     return ValueError(
-        f"Found input variables with inconsistent numbers of samples: {lengths}. X has {lengths[0]} rows and {role} {lengths[1]}; "
+        f"Found input variables with inconsistent numbers of samples: {lengths}. X has {lengths[0]} rows and "
+        f"{role} {lengths[1]}; "
         "rows match by position, so give one value per row."
     )
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_encode.exact import Floats
+from cpu_fallback.exact import Floats, Integers
 from gpu_encode.keys import Key
+from gpu_encode.ops import Ops
 from gpu_encode.smoothing import Context, Smoothing
-from gpu_encode.statistics import CategoryMoments, Moments, Statistics
+from gpu_encode.statistics import CategoryMoments, Measured, Moments, Statistics
 
 Mask = NDArray[np.bool_]
 
@@ -42,6 +43,10 @@ class Formula:
     unknown: float | None = None
     missing: str = "category"
     min_count: float = 0.0
+
+    def moments(self, ops: Ops, cells: Integers, measured: Measured) -> Moments:
+        """Moments of cells, with what the smoothing asks for."""
+        return Moments.of(ops, cells, measured, variances=self.smoothing.needs_squares)
 
     @property
     def needs_categories(self) -> bool:
@@ -96,18 +101,18 @@ class Codes:
     prior: Floats
 
 
-def table(statistics: Statistics, key: Key, formula: Formula) -> Codes:
+def table(statistics: Statistics, key: Key, formula: Formula, ops: Ops) -> Codes:
     """Code of every category, view and output."""
     measured = statistics.measured
-    total = Moments.of(statistics.totals().cells[0], measured)
-    leaf = Moments.of(statistics.cells, measured)
+    total = formula.moments(ops, statistics.totals().cells[0], measured)
+    leaf = formula.moments(ops, statistics.cells, measured)
     counted = formula.leaf_counts(leaf)
     categories = formula.categories_of(leaf, counted)
     root = formula.root(total, categories)
     mu = np.broadcast_to(root, leaf.mean.shape)
     blocks: list[Floats] = []
     for level in key.levels:
-        above = Moments.of(statistics.grouped(level.of_leaf, level.n).cells[:-2], measured)
+        above = formula.moments(ops, statistics.grouped(level.of_leaf, level.n).cells[:-2], measured)
         level_counted = formula.counts(above)
         start = blocks[-1][level.parent] if blocks else np.broadcast_to(root, above.mean.shape)
         context = Context(total, formula.categories_of(above, level_counted))

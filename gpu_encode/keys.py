@@ -165,12 +165,12 @@ class Key:
 
     @cached_property
     def starts(self) -> list[int]:
-        """First row of each level in the table of codes: categories, then the levels from the top; the last is the end."""
+        """First row of each level in the table of codes: categories, then levels from the top; the last is the end."""
         sizes = [self.n_categories, *(level.n for level in self.levels)]
         return [int(start) for start in np.cumsum([0, *sizes])]
 
     def lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
-        """Row of the table of codes for each row of another frame: its category, else its nearest known ancestor, else unknown."""
+        """Row of the table of codes for each row of another frame: its category, else its nearest known ancestor."""
         if len(self.entry.columns) > 1:
             return self._joint_lookup(frame, ops, missing_is_category)
         column = self.entry.members[0]
@@ -281,7 +281,8 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
     """Levels that a rule derives from the values."""
     if len(vocabulary) and vocabulary.kind != rule.kind:
         raise ValueError(
-            f"hierarchy of column {column!r}: {type(rule).__name__} needs {rule.kind} values, but the column holds {vocabulary.kind} values."
+            f"hierarchy of column {column!r}: {type(rule).__name__} needs {rule.kind} values, but the column "
+            f"holds {vocabulary.kind} values."
         )
     found: list[Level] = []
     for paths in rule.paths(vocabulary.to_numpy(), column):

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_encode.exact import Floats, Integers, Limbs
+from cpu_fallback.exact import Floats, Integers
 from gpu_encode.formula import Formula, Mask, Seen, row_codes
 from gpu_encode.jobs import Job, Keying, tiles, without_key
-from gpu_encode.keys import Codes
 from gpu_encode.ops import Rows
 from gpu_encode.smoothing import Context
 from gpu_encode.statistics import CategoryMoments, Moments, Statistics
@@ -72,7 +71,7 @@ class Evaluation:
     def _whole(self, keying: Keying, statistics: Statistics) -> Whole:
         job = self.job
         at_level = statistics if keying.is_leaf else statistics.grouped(keying.of_row[:-2], keying.n)
-        moments = Moments.of(at_level.cells[:, 0], job.measured)
+        moments = job.formula.moments(job.ops, at_level.cells[:, 0], job.measured)
         counted = job.formula.leaf_counts(moments)
         if not keying.is_leaf:
             counted[-1] = False
@@ -81,29 +80,21 @@ class Evaluation:
     def __call__(self, rows: Rows) -> tuple[Floats, Mask]:
         """Codes of a tile, and which rows' categories are unseen."""
         job = self.job
-        total = Moments.of(job.ops.leave_one_out(self.totals, without_key(rows), job.measured.layout), job.measured)
+        everything = job.ops.leave_one_out(self.totals, without_key(rows), job.measured.layout)
+        total = job.formula.moments(job.ops, everything, job.measured)
         seen = [self._seen(level, rows, total) for level in self.levels]
         return row_codes(seen, rows.codes, job.formula.root(total, seen[-1].context.categories), job.formula)
 
     def _seen(self, level: Whole, rows: Rows, total: Moments) -> Seen:
         job, codes = self.job, level.keying.codes(rows)
         cells = job.ops.leave_one_out(level.cells, rows.with_codes(codes), job.measured.layout)
-        moments = Moments.of(cells, job.measured)
+        moments = job.formula.moments(job.ops, cells, job.measured)
         has = level.keying.has(codes, job.formula)
         if level.categories is None:
             return Seen(moments, Context(total), has)
-        lost = own_category(picked(level.moments, codes), has, job.formula)
+        lost = own_category(level.moments.at(codes), has, job.formula)
         left = own_category(moments, has, job.formula)
         return Seen(moments, Context(total, level.categories.changed(left, lost)), has)
-
-
-def picked(moments: Moments, codes: Codes) -> Moments:
-    """Moments of each row's category."""
-    return Moments(
-        Limbs(moments.count.digits[codes], moments.count.low),
-        Limbs(moments.total.digits[codes], moments.total.low),
-        None,
-    )
 
 
 def own_category(moments: Moments, has: Mask, formula: Formula) -> CategoryMoments:

@@ -1,15 +1,15 @@
-"""What a fitted encoder holds: categories and exact sums, never rows.  Mergeable, savable, and all that `transform` needs."""
+"""What a fitted encoder holds: categories and exact sums, never rows.  All that `transform` needs."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from gpu_encode.exact import Floats
+from cpu_fallback.exact import Floats
 from gpu_encode.formula import Codes, Formula, table
 from gpu_encode.frames import Frame
 from gpu_encode.keys import Key
-from gpu_encode.ops import Array, Ops
+from gpu_encode.ops import Array, Ops, resolve
 from gpu_encode.selection import Located, Selection, located
 from gpu_encode.statistics import Moments, Statistics
 from gpu_encode.targets import counted_classes, joined_labels
@@ -71,7 +71,7 @@ class Model:
     def tables(self) -> list[list[Codes]]:
         """Codes of every category: tables[entry][target]."""
         return [
-            [table(statistics, key, formula) for statistics in per_target]
+            [table(statistics, key, formula, resolve(statistics.cells.size)) for statistics in per_target]
             for key, per_target, formula in zip(self.keys, self.statistics, self.formulas, strict=True)
         ]
 
@@ -88,7 +88,8 @@ class Model:
     def means(self) -> list[Floats]:
         """Exact mean of each target over the rows that new rows see: (outputs,)."""
         return [
-            Moments.of(per_target.totals().cells[0, 0], per_target.measured).mean for per_target in self.statistics[0]
+            Moments.of(resolve(0), per_target.totals().cells[0, 0], per_target.measured, variances=False).mean
+            for per_target in self.statistics[0]
         ]
 
     def encode(self, frame: Frame, ops: Ops) -> tuple[list[Array], Located]:
@@ -127,7 +128,8 @@ class Model:
                 values = [frame.values(place.places[position])[rows[0]] for position in key.entry.members]
                 shown = values[0] if len(values) == 1 else tuple(values)
                 raise ValueError(
-                    f"Found unknown categories in column {named}: {len(rows)} rows, the first in row {rows[0]} ({shown!r}). "
+                    f"Found unknown categories in column {named}: {len(rows)} rows, the first in row {rows[0]} "
+                    f"({shown!r}). "
                     'Choose handle_unknown="prior", "nan" or a number to accept them.'
                 )
 
@@ -177,7 +179,8 @@ def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
     labels = joined_labels(mine.classes, theirs.classes)
     if mine.kind == "binary" and len(labels) > 2:
         raise ValueError(
-            f'The binary target now has {len(labels)} labels: {labels.tolist()!r}. Fit with target_type="multiclass" from the start.'
+            f"The binary target now has {len(labels)} labels: {labels.tolist()!r}. Fit with "
+            'target_type="multiclass" from the start.'
         )
     return replace(mine, classes=labels)
 

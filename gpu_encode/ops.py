@@ -153,6 +153,13 @@ class Ops(Protocol):
     def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
         """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs) of any strides."""
 
+    def moments(self, cells: Array, layout: Layout, first_output: int, deviations: bool, /) -> Any:
+        """Give N, S / N and, where asked for, N - 1 and N * Q - S**2 of cells, each exact and then rounded once.
+
+        A `cpu_fallback.moments.MomentArrays`; cells are (..., n_classes, layout.width), outputs the classes from
+        `first_output` on.
+        """
+
     def leave_one_out(self, cells: Array, rows: Rows, layout: Layout, /) -> Array:
         """Digits of each row's category less the row: (rows, n_classes, layout.width)."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_encode.exact import Floats, Integers, Limbs, stacked
+from cpu_fallback.exact import Floats, Integers, Limbs, stacked
 from gpu_encode.formula import Mask, Seen, row_codes
 from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.ops import Carry, Layout, Rows, Window, digit_window
@@ -128,8 +128,10 @@ class Pass:
             before = job.ops.ordered(rows, None, layout, carry)
             after = before - job.ops.leave_one_out(nobody, without_key(rows), layout)
             has, segments = keying.has(rows.codes, job.formula), self._segments(start, stop)
-            gained = self._by_segment(Moments.of(after, job.measured), has, segments)
-            sums = sums.changed(gained, self._by_segment(Moments.of(before, job.measured), has, segments))
+            gained = self._by_segment(job.formula.moments(job.ops, after, job.measured), has, segments)
+            sums = sums.changed(
+                gained, self._by_segment(job.formula.moments(job.ops, before, job.measured), has, segments)
+            )
         return sums.running()
 
     def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
@@ -154,11 +156,12 @@ class Pass:
             rows, ties = job.rows.pick(numbers), self._ties(start, stop)
             begins = self.order.starts[ties] if isinstance(self.order, TimeOrder) else np.arange(start, stop)
             at = np.searchsorted(self.checkpoints, prior_places(self.order, begins))
-            total = Moments.of(self.before[at], job.measured)
+            total = job.formula.moments(job.ops, self.before[at], job.measured)
             seen = []
             for keying, carry, categories in zip(self.keyings, carries, self.categories, strict=True):
                 codes = keying.codes(rows)
-                moments = Moments.of(job.ops.ordered(rows.with_codes(codes), ties, layout, carry), job.measured)
+                cells = job.ops.ordered(rows.with_codes(codes), ties, layout, carry)
+                moments = job.formula.moments(job.ops, cells, job.measured)
                 context = Context(total, None if categories is None else categories.at(at))
                 seen.append(Seen(moments, context, keying.has(codes, job.formula)))
             root = job.formula.root(total, seen[-1].context.categories)
@@ -175,5 +178,5 @@ class Pass:
             return np.full(job.n_outputs, float(job.formula.prior))
         cells = np.concatenate([self.everything[None], np.zeros((2, *self.everything.shape), np.int64)])
         others = job.ops.leave_one_out(cells, without_key(rows.block(0, 1)), job.measured.layout)
-        mean: Floats = Moments.of(others, job.measured).mean[0]
+        mean: Floats = job.formula.moments(job.ops, others, job.measured).mean[0]
         return mean

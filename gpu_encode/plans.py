@@ -11,7 +11,6 @@ from gpu_encode.ops import Array, Folds, Ops
 from gpu_encode.rows import Permutation
 from gpu_encode.targets import Target
 
-
 # The visibility matrix is square, and sums are kept per category and fold.
 MOST_FOLDS = 10_000
 
@@ -146,7 +145,8 @@ def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | Sp
     seen = np.bincount(np.concatenate([*tests, np.zeros(0, np.int64)]).astype(np.int64), minlength=n_rows)
     if len(seen) != n_rows or not (seen == 1).all():
         raise ValueError(
-            "Validation indices from `cv` must cover each sample index exactly once with no overlap. Pass a splitter with "
+            "Validation indices from `cv` must cover each sample index exactly once with no overlap. Pass a "
+            "splitter with "
             "non-overlapping validation folds as `cv`; for rows in time order use TimeFolds or Ordered."
         )
     view = np.zeros(n_rows, np.int32)

@@ -111,7 +111,8 @@ def select(frame: Frame, columns: Any, hierarchy: Any, scheme_columns: Sequence[
     for group in groups:
         if set(group) & set(used):
             raise ValueError(
-                f"Column {frame.label(group[0])!r} is used by the scheme (groups, time or folds) and cannot be encoded as well."
+                f"Column {frame.label(group[0])!r} is used by the scheme (groups, time or folds) and cannot be "
+                "encoded as well."
             )
     missing = [key for key in tree if key not in groups]
     if missing:
@@ -154,7 +155,8 @@ def read_hierarchy(frame: Frame, hierarchy: Any) -> "dict[tuple[int, ...], tuple
         return {}
     if not isinstance(hierarchy, Mapping):
         raise ValueError(
-            f'hierarchy must map a column to its levels, such as {{"zip": ["zip4", "zip3"]}}, or to Prefixes, Parts or Bits. Got {hierarchy!r} instead.'
+            f'hierarchy must map a column to its levels, such as {{"zip": ["zip4", "zip3"]}}, or to Prefixes, '
+            f"Parts or Bits. Got {hierarchy!r} instead."
         )
     tree: dict[tuple[int, ...], tuple[int, ...] | Derived] = {}
     for column, above in hierarchy.items():
@@ -168,11 +170,10 @@ def read_hierarchy(frame: Frame, hierarchy: Any) -> "dict[tuple[int, ...], tuple
                 )
             tree[group] = above
             continue
-        if isinstance(above, str) or not isinstance(above, Iterable):
-            above = [above]
-        levels = tuple(locate(frame, level, f"hierarchy of {column!r}:") for level in above)
-        if not levels or len(set((*levels, *group))) < len(levels) + len(group):
-            raise ValueError(f"hierarchy of {column!r} must name different columns, at least one. Got {list(above)!r}.")
+        named = [above] if isinstance(above, str) or not isinstance(above, Iterable) else list(above)
+        levels = tuple(locate(frame, level, f"hierarchy of {column!r}:") for level in named)
+        if not levels or len({*levels, *group}) < len(levels) + len(group):
+            raise ValueError(f"hierarchy of {column!r} must name different columns, at least one. Got {named!r}.")
         tree[group] = levels
     return tree
 
@@ -212,7 +213,9 @@ def same_frame(frame: Frame) -> Located:
 
 
 def located(frame: Frame, selection: Selection, fitted_names: Sequence[str] | None, n_features: int) -> Located:
-    """Find the fitted columns in another frame: by name where both have names and `columns` was a list, else by position.
+    """Find the fitted columns in another frame: by name where both have names and `columns` was a list.
+
+    Else they are found by position.
 
     Raises
     ------

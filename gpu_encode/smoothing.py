@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from cpu_fallback.exact import Floats, Scaled
 from gpu_encode import errors
 from gpu_encode.elementary import exp
-from gpu_encode.exact import Floats, Scaled
 from gpu_encode.statistics import CategoryMoments, Moments
 
 

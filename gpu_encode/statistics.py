@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_encode.exact import Floats, Integers, Limbs, Scaled, deviation, peak, quotient, widened
+from cpu_fallback.exact import Floats, Integers, Limbs, Scaled, deviation, peak, quotient, widened
 from gpu_encode.ops import Folds, Layout, Ops, Rows, Window
 
 # Digits below 2**32 leave an int64 room for this many additions between carries.
@@ -180,43 +180,26 @@ class Moments:
 
     Parameters
     ----------
-    count, total : Limbs
-        Summed weight N (..., 1) and S = sum w * y (..., outputs).
-    square : Limbs, optional
-        Q = sum w * y * y, where a formula needs it.
+    n : float64 array (..., 1)
+        Summed weight N, correctly rounded.
+    mean : float64 array (..., outputs)
+        S / N; NaN where N is zero.
+    less_one : float64 array (..., 1)
+        N - 1, correctly rounded; empty where variances are not asked for, as are the deviations.
+    deviation : Scaled (..., outputs)
+        N * Q - S**2, exact and then rounded once.
     """
 
-    count: Limbs
-    total: Limbs
-    square: Limbs | None
+    n: Floats
+    mean: Floats
+    less_one: Floats
+    deviation: Scaled
 
     @classmethod
-    def of(cls, cells: Integers, measured: Measured) -> Self:
+    def of(cls, ops: Ops, cells: Integers, measured: Measured, *, variances: bool) -> Self:
         """Read moments off cells (..., classes, width)."""
-        sums = [Limbs(cells[..., columns], window.low) for window, _, columns in measured.layout.measures()]
-        if not measured.classification:
-            return cls(*(sums if len(sums) == 3 else [*sums, None]))
-        count = sums[0]
-        own = Limbs(count.digits[..., measured.first_output :, :], count.low)
-        return cls(Limbs(count.digits.sum(axis=-2, keepdims=True), count.low), own, own)
-
-    @cached_property
-    def n(self) -> Floats:
-        """Summed weight, correctly rounded."""
-        return self.count.rounded()
-
-    @cached_property
-    def mean(self) -> Floats:
-        """S / N; NaN where N is zero."""
-        return quotient(self.total, self.count)
-
-    @cached_property
-    def deviation(self) -> Scaled:
-        """N * Q - S**2, exact and then rounded once."""
-        if self.square is None:
-            message = "this statistic was measured without squares"
-            raise RuntimeError(message)
-        return deviation(self.count, self.total, self.square)
+        found = ops.moments(cells, measured.layout, measured.first_output, variances)
+        return cls(found.n, found.mean, found.less_one, Scaled(found.fraction, found.exponent))
 
     @cached_property
     def variance(self) -> Scaled:
@@ -227,9 +210,13 @@ class Moments:
     @cached_property
     def sample_variance(self) -> Scaled:
         """Sample variance (N * Q - S**2) / (N * (N - 1)); zero where N is at most 1."""
-        less_one = (self.count - Limbs.of_integers(np.ones(1, np.int64))).rounded()
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self.deviation.over(self.n).over(less_one).where(less_one > 0)
+            return self.deviation.over(self.n).over(self.less_one).where(self.less_one > 0)
+
+    def at(self, places: Integers) -> "Moments":
+        """Count and mean at places along the first axis, without variances."""
+        nothing = Scaled(self.deviation.fraction[:0], self.deviation.exponent[:0])
+        return Moments(self.n[places], self.mean[places], self.less_one[:0], nothing)
 
 
 @dataclass(frozen=True)

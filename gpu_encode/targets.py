@@ -95,7 +95,8 @@ def kinds_of(named: Sequence[tuple[str | None, Array]], target_type: Any) -> lis
             else f"Target type was inferred to be {inferred_many(named)!r}"
         )
         raise ValueError(
-            f"Unknown label type: y holds {len(named)} targets, and {found}. Only {KINDS} are supported. For several targets "
+            f"Unknown label type: y holds {len(named)} targets, and {found}. Only {KINDS} are supported. For "
+            "several targets "
             'pass target_type="continuous" or a list of one kind per target.'
         )
     return [inferred(values) if target_type == "auto" else target_type for _, values in named]
@@ -140,7 +141,8 @@ def check_numbers(values: Array) -> None:
     word = "NaN" if bad.any() else "infinity or a value too large for dtype('float64')"
     places = np.flatnonzero(bad if bad.any() else np.isinf(values))
     raise ValueError(
-        f"Input y contains {word}: {len(places)} of {len(values)} rows, the first in row {places[0]}. Drop or fill these rows."
+        f"Input y contains {word}: {len(places)} of {len(values)} rows, the first in row {places[0]}. Drop or "
+        "fill these rows."
     )
 
 
@@ -209,7 +211,8 @@ def as_numbers(values: Array) -> Array:
     except (TypeError, ValueError) as error:
         text = next((value for value in values if isinstance(value, str)), values[0])
         raise ValueError(
-            f'target_type="continuous" needs numbers in y, but it holds {text!r}. Convert y or pass another target_type.'
+            f'target_type="continuous" needs numbers in y, but it holds {text!r}. Convert y or pass another '
+            "target_type."
         ) from error
     check_numbers(numbers)
     return numbers
@@ -232,12 +235,14 @@ def checked_weight(weight: Array | None) -> Array | None:
         if wrong.any():
             places = np.flatnonzero(wrong)
             raise ValueError(
-                f"sample_weight holds {len(places)} {word} weights, the first in row {places[0]} ({weight[places[0]]}). "
+                f"sample_weight holds {len(places)} {word} weights, the first in row {places[0]} "
+                f"({weight[places[0]]}). "
                 "Weights are finite and at least zero: drop these rows, or give them weight 0."
             )
     if not weight.any():
         raise ValueError(
-            "Sample weights must contain at least one non-zero number: all of them are zero. Leave sample_weight out to weigh all rows alike."
+            "Sample weights must contain at least one non-zero number: all of them are zero. Leave "
+            "sample_weight out to weigh all rows alike."
         )
     if weight.dtype.kind != "f":
         return weight.astype(np.int64)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_encode.exact import Floats
+from cpu_fallback.exact import Floats
 from gpu_encode.formula import Codes, Mask, table
 from gpu_encode.jobs import Job
 from gpu_encode.leave_one_out import leave_one_out
@@ -65,9 +65,9 @@ def by_folds(job: Job, plan: FoldPlan, out: Array, want_unseen: bool) -> Trained
     sums = job.measure(plan.folds, plan.n_folds)
     new = sums.visible(plan.new_rows)
     if plan.blow_up:
-        codes = table(new, job.key, job.formula)
+        codes = table(new, job.key, job.formula, job.ops)
         return Trained(new, spread(job, flat(codes), None, out, want_unseen))
-    codes = table(sums.visible(plan.visibility), job.key, job.formula)
+    codes = table(sums.visible(plan.visibility), job.key, job.formula, job.ops)
     return Trained(new, spread(job, codes, plan.folds, out, want_unseen))
 
 
@@ -76,7 +76,7 @@ def by_splits(job: Job, plan: SplitPlan, out: Array, want_unseen: bool) -> Train
     parts = [replace(job, rows=job.rows.pick(rows)).measure(None, 1).cells for rows in plan.training]
     everything = job.measure(None, 1)
     views = replace(everything, cells=np.concatenate(parts, axis=1))
-    return Trained(everything, spread(job, table(views, job.key, job.formula), plan.view, out, want_unseen))
+    return Trained(everything, spread(job, table(views, job.key, job.formula, job.ops), plan.view, out, want_unseen))
 
 
 def flat(codes: Codes) -> Codes:

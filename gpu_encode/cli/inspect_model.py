@@ -15,6 +15,7 @@ from rich.table import Table
 from gpu_encode.cli.columns import key_name, known
 from gpu_encode.cli.transform import load
 from gpu_encode.encoders.target import target_parts
+from gpu_encode.ops import resolve
 from gpu_encode.statistics import Moments
 
 
@@ -86,7 +87,7 @@ def weights(encoder: Any, place: int) -> Any:
     key, statistics = encoder._model.keys[place], encoder._model.statistics[place][0]
     # A blow-up column shows each row to all folds' encoders but one.
     n_views = max(statistics.cells.shape[1] - 1, 1)
-    weight = Moments.of(statistics.cells, statistics.measured).n.sum(axis=(1, 2)) / n_views
+    weight = Moments.of(resolve(0), statistics.cells, statistics.measured, variances=False).n.sum(axis=(1, 2)) / n_views
     return np.append(weight[: key.n_categories], weight[-1:] if key.has_missing else [])
 
 

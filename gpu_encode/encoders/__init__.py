@@ -1,0 +1,1 @@
+"""What users touch: one encoder, one file."""

@@ -22,8 +22,8 @@ from gpu_encode.statistics import Statistics
 class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Fit and transform in one fixed order; subclasses say what the parameters mean.
 
-    scikit-learn's wrapper for `set_output` is left out: `_assemble` gives the container asked for, and the wrapper would
-    rename the columns of a frame that rightly lacks a scheme's column.
+    scikit-learn's wrapper for `set_output` is left out: `_assemble` gives the container asked for, and the wrapper
+    would rename the columns of a frame that rightly lacks a scheme's column.
     """
 
     _model: Model
@@ -259,7 +259,8 @@ def check_mergeable(one: Encoder, other: Encoder) -> None:
     a, b = one._model, other._model
     if a.feature_names != b.feature_names or a.n_features != b.n_features:
         raise ValueError(
-            f"Cannot merge encoders of different columns: {a.feature_names or a.n_features} and {b.feature_names or b.n_features}. "
+            f"Cannot merge encoders of different columns: {a.feature_names or a.n_features} and "
+            f"{b.feature_names or b.n_features}. "
             "Fit all on the same columns, in the same order."
         )
     if len(a.targets) != len(b.targets) or any(x.name != y.name for x, y in zip(a.targets, b.targets, strict=True)):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from cpu_fallback.exact import Floats
 from gpu_encode import errors
-from gpu_encode.exact import Floats
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame
 from gpu_encode.ops import Array
@@ -95,7 +95,8 @@ class Options:
         entries = [entry.members for entry in selection.entries]
         if stray := [members for members in given if members not in entries]:
             raise ValueError(
-                f"prior names {frame.label(stray[0][0])!r}, which is not among the columns to encode. Add it to columns, or leave it out."
+                f"prior names {frame.label(stray[0][0])!r}, which is not among the columns to encode. Add it to "
+                "columns, or leave it out."
             )
         return [given.get(members, "mean") for members in entries]
 
@@ -105,18 +106,22 @@ class Options:
             return [None] * len(selection.entries)
         if len(self.categories) != len(selection.entries):
             raise ValueError(
-                f"Shape mismatch: categories has {len(self.categories)} lists for {len(selection.entries)} columns. Give one per column."
+                f"Shape mismatch: categories has {len(self.categories)} lists for {len(selection.entries)} "
+                "columns. Give one per column."
             )
-        found = []
+        found: list[Any] = []
         for given, entry in zip(self.categories, selection.entries, strict=True):
-            given = None if isinstance(given, str) and given == "auto" else given
-            if isinstance(given, (str, bytes)) or not (given is None or hasattr(given, "__len__")):
+            if given is None or (isinstance(given, str) and given == "auto"):
+                found.append(None)
+                continue
+            if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
                 raise ValueError(
                     f"categories of {entry.name!r} must be a list of values or 'auto'. Got {given!r} instead."
                 )
-            if given is not None and (len(entry.columns) > 1 or entry.rule is not None):
+            if len(entry.columns) > 1 or entry.rule is not None:
                 raise ValueError(
-                    f"categories of {entry.name!r} cannot be given: it is a joint key or has a hierarchy. Put 'auto' in its place."
+                    f"categories of {entry.name!r} cannot be given: it is a joint key or has a hierarchy. Put "
+                    "'auto' in its place."
                 )
             found.append(given)
         return found
@@ -126,7 +131,8 @@ class Options:
         if self.handle_unknown == "error" and (codes == -2).any():
             rows = np.flatnonzero(codes == -2)
             raise ValueError(
-                f"Found unknown categories in column {name!r} during fit: {len(rows)} rows, the first in row {rows[0]}. "
+                f"Found unknown categories in column {name!r} during fit: {len(rows)} rows, the first in row "
+                f"{rows[0]}. "
                 'Add them to categories, or choose handle_unknown="prior", "nan" or a number.'
             )
 
@@ -139,7 +145,8 @@ class Options:
                 least = int(np.bincount(target.values).min())
                 if least < self.integer_folds:
                     warnings.warn(
-                        f"The least populated class in y has only {least} members, which is less than n_splits={self.integer_folds}.",
+                        f"The least populated class in y has only {least} members, which is less than "
+                        f"n_splits={self.integer_folds}.",
                         UserWarning,
                         stacklevel=5,
                     )
@@ -166,5 +173,6 @@ def check_device(device: Any) -> None:
     errors.check_option("TargetEncoder", "device", device, ("auto", "cpu", "cuda"))
     if device == "cuda":
         raise RuntimeError(
-            f"device='cuda' needs a CUDA GPU and the CUDA extra: {CUDA_INSTALL}. This release computes on the CPU; choose device='cpu' or 'auto'."
+            f"device='cuda' needs a CUDA GPU and the CUDA extra: {CUDA_INSTALL}. This release computes on the "
+            "CPU; choose device='cpu' or 'auto'."
         )

@@ -17,27 +17,30 @@ class TargetEncoder(Encoder):
     """Encode categories by a shrunk mean of the target, with training codes that do not see their own row.
 
     A category with summed weight n and mean m gets ``mu + lam * (m - mu)``; `smooth` chooses lam, `prior` chooses mu.
-    `fit_transform` gives training codes by the scheme `cv`; `transform` gives codes of new rows.  The same data, parameters and seed
-    give the same bits on every backend, chunking and number of threads.
+    `fit_transform` gives training codes by the scheme `cv`; `transform` gives codes of new rows.  The same data,
+    parameters and seed give the same bits on every backend, chunking and number of threads.
 
     Parameters
     ----------
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column, in the order of `encodings_`; rows with
-        other values are unknown, in training too.
+        "auto": the values of the training rows.  A list: one list of values per encoded column, in the order of
+        `encodings_`; rows with other values are unknown, in training too.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         "auto" infers as scikit-learn does.  A list gives one kind per target.
     smooth : "auto", float, None or smoothing, default="auto"
-        "auto" is `EmpiricalBayes`; a float m is `MEstimate(m)`; None is the plain mean; or `Sigmoid`, `JamesStein`, `PartialPooling`.
+        "auto" is `EmpiricalBayes`; a float m is `MEstimate(m)`; None is the plain mean; or
+        `Sigmoid`, `JamesStein`, `PartialPooling`.
     cv : int, None, scheme, splitter, iterable, str or array, default=5
-        Who may look at whom in training.  An int (None: 5) is `KFold` of that many stateless folds; or `Greedy`, `GroupKFold`, `TimeFolds`,
-        `Holdout`, `LeaveOneOut`, `Ordered`; a scikit-learn splitter or iterable of splits; the name of a column, or an array, of fold numbers.
+        Who may look at whom in training.  An int (None: 5) is `KFold` of that many stateless folds; or `Greedy`,
+        `GroupKFold`, `TimeFolds`, `Holdout`, `LeaveOneOut`, `Ordered`; a scikit-learn splitter or iterable of splits;
+        the name of a column, or an array, of fold numbers.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the folds of an integer `cv`.
     columns : list, optional
-        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every column.
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
+        column.
     prior : "mean", "category_mean", float or dict, default="mean"
         mu: the mean of the visible rows, the mean of the category means, a number, or one number per column.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
@@ -47,8 +50,8 @@ class TargetEncoder(Encoder):
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     hierarchy : dict, optional
-        Levels above a column: other columns, nearest first, or `Prefixes`, `Parts`, `Bits`.  The blended code of a level is the prior of
-        the one below.
+        Levels above a column: other columns, nearest first, or `Prefixes`, `Parts`, `Bits`.  The blended code of a
+        level is the prior of the one below.
     indicators : bool, default=False
         Add a 0/1 column per encoded column: no visible row has this category.
     drop : {None, "first"}, default=None
@@ -76,8 +79,8 @@ class TargetEncoder(Encoder):
 
     References
     ----------
-    Micci-Barreca, "A preprocessing scheme for high-cardinality categorical attributes in classification and prediction problems",
-    SIGKDD Explorations 3(1), 2001.
+    Micci-Barreca, "A preprocessing scheme for high-cardinality categorical attributes in classification and prediction
+    problems", SIGKDD Explorations 3(1), 2001.
 
     Examples
     --------

@@ -70,7 +70,8 @@ class Work:
                 self.options.target_type, (list, tuple)
             ):
                 raise ValueError(
-                    f"Earlier calls had target_type {info.kind!r}, this one asks for {self.options.target_type!r}. Call fit to start anew."
+                    f"Earlier calls had target_type {info.kind!r}, this one asks for "
+                    f"{self.options.target_type!r}. Call fit to start anew."
                 )
             if (
                 self.options.target_type == "auto"
@@ -79,7 +80,8 @@ class Work:
                 and (values != np.floor(values)).any()
             ):
                 raise ValueError(
-                    f"Earlier calls had target_type {info.kind!r}, but y now holds fractions. Fit with target_type='continuous' from the start."
+                    f"Earlier calls had target_type {info.kind!r}, but y now holds fractions. Fit with "
+                    "target_type='continuous' from the start."
                 )
             found.append(targets.make(name, values, info.kind, info.classes))
         return found
@@ -177,7 +179,8 @@ def check_same(known: Model, frame: Frame, selection: Selection) -> None:
         )
     if frame.names != known.feature_names:
         raise ValueError(
-            f"partial_fit was called with other columns than before: {frame.names} after {known.feature_names}. Give the same, in that order."
+            f"partial_fit was called with other columns than before: {frame.names} after {known.feature_names}. "
+            "Give the same, in that order."
         )
     before = [entry.columns for entry in known.selection.entries]
     if before != [entry.columns for entry in selection.entries]:
@@ -192,7 +195,8 @@ def check_same_parameters(known: Model, formulas: list[Formula], options: Option
     now = (formulas, options.handle_unknown == "error", options.indicators, options.dtype)
     if repr(before) != repr(now):
         raise ValueError(
-            "partial_fit was called with other parameters than before (smooth, prior, min_count, handle_unknown, handle_missing, "
+            "partial_fit was called with other parameters than before (smooth, prior, min_count, "
+            "handle_unknown, handle_missing, "
             "indicators or dtype). Set them back, or call fit to start anew."
         )
 
@@ -219,7 +223,8 @@ def check_fold_numbers(values: Array, nulls: Array, named: str) -> None:
     """Raise ValueError unless the values are integers of at least zero."""
     if nulls.any():
         raise ValueError(
-            f"{named} holds {int(nulls.sum())} missing values, the first in row {int(nulls.argmax())}. Fill or drop them."
+            f"{named} holds {int(nulls.sum())} missing values, the first in row {int(nulls.argmax())}. Fill or "
+            "drop them."
         )
     wrong = np.zeros(len(values), bool) if values.dtype.kind in "iub" else np.ones(len(values), bool)
     if values.dtype.kind == "f":

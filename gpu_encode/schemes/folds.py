@@ -44,8 +44,8 @@ class KFold(Scheme):
     order : {"random", "contiguous", "interleaved"}, default="random"
         Random folds are a function of `random_state` and the row number: the same in every chunking.
     stratify : bool, default=False
-        Spread each class evenly over the folds.  A row's fold then depends on y, so changing a row's label can change other
-        rows' folds and, through them, its own code.
+        Spread each class evenly over the folds.  A row's fold then depends on y, so changing a row's label can change
+        other rows' folds and, through them, its own code.
     blow_up : bool, default=False
         One column per fold's encoder, for training and new rows alike.  A row is seen by all of these encoders but one.
     random_state : int, RandomState, Generator or None, default=0
@@ -101,7 +101,8 @@ class KFold(Scheme):
         folds = np.empty(request.n_rows, np.int32)
         starts = np.cumsum(counts) - counts
         for label, (start, count) in enumerate(zip(starts, counts, strict=True)):
-            # A label's pattern begins where the one before stopped, so that small classes do not all fill the first fold.
+            # A label's pattern begins where the one before stopped, so that small classes do not all fill the first
+            # fold.
             first = int(start) if self.order == "interleaved" else 0
             pattern = FoldPattern(self.order, self.n_splits, key_of(seed, label + 1), int(count), first)
             folds[order[start : start + count]] = fold_numbers(pattern, 0, int(count))
@@ -146,7 +147,8 @@ class GroupKFold(Scheme):
         """Fold numbers by group."""
         if self.groups is None and request.groups is None:
             raise ValueError(
-                "GroupKFold needs groups: name their column, GroupKFold(groups='...'), or pass fit_transform(X, y, groups=...)."
+                "GroupKFold needs groups: name their column, GroupKFold(groups='...'), or pass fit_transform(X, "
+                "y, groups=...)."
             )
         codes, n_groups = (
             request.codes_of(self.groups, "groups")
@@ -193,7 +195,8 @@ class TimeFolds(Scheme):
         errors.check_count("TimeFolds", "gap", self.gap, low=0)
         if self.gap > self.n_splits - 2:
             raise ValueError(
-                f"The 'gap' parameter of TimeFolds must be at most n_splits - 2 = {self.n_splits - 2}, or no row sees any other. "
+                f"The 'gap' parameter of TimeFolds must be at most n_splits - 2 = {self.n_splits - 2}, or no "
+                "row sees any other. "
                 f"Got {self.gap!r} instead."
             )
 
@@ -230,9 +233,9 @@ class Holdout(Scheme):
     >>> X, y = [["a"]] * 4, [1.0, 2.5, 6.0, 5.5]
     >>> encoder = TargetEncoder(cv=Holdout(0.5), smooth=None)
     >>> encoder.fit_transform(X, y).ravel().tolist()
-    []
+    [4.0, 3.5, 4.0, 3.5]
     >>> encoder.transform([["a"]]).tolist()
-    []
+    [[4.0]]
     """
 
     def __init__(self, fraction: float = 0.3, *, random_state: Any = 0) -> None:
@@ -258,6 +261,7 @@ class Holdout(Scheme):
         folds = (request.ops.fold_numbers(pattern, 0, request.n_rows) >= share.numerator).astype(np.int32)
         if request.n_rows and not 0 < folds.sum() < request.n_rows:
             raise ValueError(
-                f"Holdout(fraction={self.fraction}) leaves one part of {request.n_rows} rows empty. Take more rows or another fraction."
+                f"Holdout(fraction={self.fraction}) leaves one part of {request.n_rows} rows empty. Take more "
+                "rows or another fraction."
             )
         return FoldPlan(folds, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]))

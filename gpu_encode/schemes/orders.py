@@ -12,8 +12,9 @@ from gpu_encode.schemes.base import Scheme, check_random_state, seed_of
 class LeaveOneOut(Scheme):
     """Every row sees all rows but itself.
 
-    It keeps the promise that a row's own target never changes its code, and still misleads a learner: within a category the code
-    falls where the own target rises, so on a constant feature one threshold separates the classes.  Prefer `KFold` or `Ordered`.
+    It keeps the promise that a row's own target never changes its code, and still misleads a learner: within a category
+    the code falls where the own target rises, so on a constant feature one threshold separates the classes.  Prefer
+    `KFold` or `Ordered`.
 
     Examples
     --------
@@ -30,14 +31,15 @@ class LeaveOneOut(Scheme):
 class Ordered(Scheme):
     """Every row sees the rows before it, in a random order or in time (CatBoost's ordered target statistics).
 
-    The prior is the mean of the order so far, taken at the row's place with all but its top nine bits cleared (at most 1/256
-    stale); the first row of a random order gets the mean of all other rows.
+    The prior is the mean of the order so far, taken at the row's place with all but its top nine bits cleared (at most
+    1/256 stale); the first row of a random order gets the mean of all other rows.
 
     Parameters
     ----------
     n_permutations : int, default=1
     time : str or int, optional
-        Column of X to order by, instead of random permutations.  Rows of equal time do not see each other; the first get NaN.
+        Column of X to order by, instead of random permutations.  Rows of equal time do not see each other; the first
+        get NaN.
     average : bool, default=True
         Average over the permutations, else one column each.
     burn_in : int or float, default=0
@@ -79,7 +81,8 @@ class Ordered(Scheme):
         errors.check_number("Ordered", "burn_in", self.burn_in, low=0.0)
         if (not isinstance(self.burn_in, Integral) and self.burn_in >= 1) or not isinstance(self.burn_in, Real):
             raise ValueError(
-                f"The 'burn_in' parameter of Ordered must be an integer or a share below 1. Got {self.burn_in!r} instead."
+                "The 'burn_in' parameter of Ordered must be an integer or a share below 1. Got "
+                f"{self.burn_in!r} instead."
             )
         if self.time is not None and self.n_permutations != 1:
             raise ValueError("Ordered(time=...) has one order: leave n_permutations at 1.")

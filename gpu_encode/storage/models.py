@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode.exact import Limbs
+from cpu_fallback.exact import Limbs
 from gpu_encode.formula import Formula
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo

@@ -1,0 +1,25 @@
+"""The operations on a CPU compiled by numba and spread over threads: the same bits as `cpu_fallback`, for many rows."""
+
+from cpu_fallback.compiled.categories import combine, factorize, lookup
+from cpu_fallback.compiled.extents import extents
+from cpu_fallback.compiled.folds import fold_numbers, places_of, rows_at
+from cpu_fallback.compiled.gather import gather
+from cpu_fallback.compiled.leave_one_out import leave_one_out
+from cpu_fallback.compiled.moments import moments
+from cpu_fallback.compiled.ordered import ordered
+from cpu_fallback.compiled.sums import accumulate
+
+__all__ = [
+    "accumulate",
+    "combine",
+    "extents",
+    "factorize",
+    "fold_numbers",
+    "gather",
+    "leave_one_out",
+    "lookup",
+    "moments",
+    "ordered",
+    "places_of",
+    "rows_at",
+]

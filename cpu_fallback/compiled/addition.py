@@ -1,0 +1,100 @@
+"""Adding the rows of a block to their cells, or taking them away."""
+
+import numpy as np
+
+from cpu_fallback.compiled.border import REAL, Array, Numbers, kernel
+from cpu_fallback.compiled.digits import (
+    FIELD,
+    FIELD_MASK,
+    FRACTION,
+    HIDDEN,
+    ONE,
+    SIGN,
+    Room,
+    cut,
+    factor_of,
+)
+
+
+@kernel
+def add_digits(digit: Array, n_digits: int, place: Array, slots: Array, first: int, cells: Array) -> None:
+    """Add the digits of each row to its cell, from column `first` + place on."""
+    if n_digits == 3:
+        for i in range(len(slots)):
+            cell = np.uint64(slots[i] + place[i] + first)
+            cells[cell] += digit[0, i]
+            cells[cell + ONE] += digit[1, i]
+            cells[cell + np.uint64(2)] += digit[2, i]
+    elif n_digits == 5:
+        for i in range(len(slots)):
+            cell = np.uint64(slots[i] + place[i] + first)
+            cells[cell] += digit[0, i]
+            cells[cell + ONE] += digit[1, i]
+            cells[cell + np.uint64(2)] += digit[2, i]
+            cells[cell + np.uint64(3)] += digit[3, i]
+            cells[cell + np.uint64(4)] += digit[4, i]
+    else:
+        for i in range(len(slots)):
+            cell = np.uint64(slots[i] + place[i] + first)
+            for k in range(n_digits):
+                cells[cell + np.uint64(k)] += digit[k, i]
+
+
+@kernel
+def times_whole(bits: Array, kind: int, column: Array) -> None:
+    """Multiply by numbers that are whole and fit int64."""
+    for i in range(len(column)):
+        if kind == REAL:
+            field = (bits[i] >> FIELD) & FIELD_MASK
+            shift = np.int64(field) - 1075
+            mantissa = (bits[i] & FRACTION) | HIDDEN
+            left = mantissa << np.uint64(shift) if 0 <= shift < 64 else np.uint64(0)
+            right = mantissa >> np.uint64(-shift) if -64 < shift < 0 else np.uint64(0)
+            column[i] *= (1 - 2 * np.int64(bits[i] >> SIGN)) * np.int64(left | right)
+        else:
+            column[i] *= np.int64(bits[i])
+
+
+@kernel
+def add_whole(
+    numbers: Numbers,
+    n_factors: int,
+    start: int,
+    stop: int,
+    flip: int,
+    value: Array,
+    slots: Array,
+    first: int,
+    cells: Array,
+) -> None:
+    """Add products that are whole and fit int64; without any factor, count."""
+    if not n_factors:
+        one = 1 - 2 * (flip & 1)
+        for i in range(len(slots)):
+            cells[np.uint64(slots[i] + first)] += one
+        return
+    value[:] = 1 - 2 * (flip & 1)
+    for index in range(n_factors):
+        bits, kind = factor_of(numbers, index, start, stop)
+        times_whole(bits, kind, value)
+    for i in range(len(slots)):
+        cells[np.uint64(slots[i] + first)] += value[i]
+
+
+@kernel
+def add_rows(
+    numbers: Numbers, measures: Array, start: int, stop: int, flip: int, room: Room, slots: Array, cells: Array
+) -> None:
+    """Add what each row in [start, stop) weighs to the cell that begins at its slot; with `flip` -1, take it away."""
+    first = 0
+    for power in range(3):
+        if not measures[power, 0]:
+            continue
+        n_factors = power + (1 if numbers.weight_kind else 0)
+        low, width = measures[power, 2], measures[power, 3]
+        if measures[power, 1]:
+            add_whole(numbers, n_factors, start, stop, flip, room.exponent[: stop - start], slots, first, cells)
+        elif n_factors:
+            n_digits = cut(numbers, n_factors, start, stop, flip, low, width, room)
+            add_digits(room.digit, n_digits, room.place, slots, first, cells)
+        first += width

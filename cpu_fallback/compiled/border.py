@@ -1,0 +1,95 @@
+"""The border between Python and the kernels: few types cross it, so that every kernel is compiled once.
+
+Arrays cross read-only, in one piece, as int32, int64 or raw 64-bit words; a number's kind crosses as a flag.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Folds, Layout, Rows
+
+Array = NDArray[Any]
+
+# No fastmath: its reordering would change bits.
+kernel = njit(
+    cache=True, nogil=True, error_model="numpy"
+)  # For loops that the compiler is to make again for every constant kind of number that they are called with.
+inlined = njit(inline="always", error_model="numpy")
+
+# Rows worked on at once: their scratch space stays in the fast caches.
+BLOCK = 2048
+
+ABSENT, WHOLE, REAL = 0, 1, 2
+NO_FOLDS, GIVEN, INTERLEAVED, CONTIGUOUS, RANDOM = 0, 1, 2, 3, 4
+ORDERS = {"interleaved": INTERLEAVED, "contiguous": CONTIGUOUS, "random": RANDOM}
+
+
+class Numbers(NamedTuple):
+    """Target and weight as raw 64-bit words, each with its kind: absent, whole (int64) or real (float64)."""
+
+    target: Array
+    target_kind: int
+    weight: Array
+    weight_kind: int
+
+
+class FoldSource(NamedTuple):
+    """Where the fold number of a row comes from: an array, or a pattern of row numbers."""
+
+    kind: int
+    numbers: Array
+    n_splits: int
+    seed: np.uint64
+    n_rows: int
+    first_row: int
+    units: Array
+
+
+def frozen(array: Array, dtype: Any) -> Array:
+    """Give a read-only view of the array in one piece, or of a copy where it is not of the type asked for."""
+    view = np.require(array, dtype, ["C", "A"]).view()
+    view.flags.writeable = False
+    return view
+
+
+def words(array: Array | None) -> tuple[Array, int]:
+    """Raw 64-bit words of int64 or float64 numbers, and their kind."""
+    if array is None:
+        return frozen(np.zeros(0, np.uint64), np.uint64), ABSENT
+    real = array.dtype.kind not in "ib"
+    return frozen(array, np.float64 if real else np.int64).view(np.uint64), REAL if real else WHOLE
+
+
+def numbers_of(rows: "Rows") -> Numbers:
+    """Target and weight of the rows."""
+    return Numbers(*words(rows.target), *words(rows.weight))
+
+
+def codes_of(codes: Array | None) -> Array:
+    """Category codes, classes or fold numbers; none at all is an empty array."""
+    return frozen(np.zeros(0, np.int32) if codes is None else codes, np.int32)
+
+
+def fold_source(folds: "Folds") -> FoldSource:
+    """Describe folds to the kernels."""
+    units = frozen(np.ones(1, np.int64), np.int64)
+    if folds is None or isinstance(folds, np.ndarray):
+        kind = NO_FOLDS if folds is None else GIVEN
+        return FoldSource(kind, codes_of(folds), 1, np.uint64(0), 0, 0, units)
+    units = frozen(folds.units, np.int64)
+    return FoldSource(
+        ORDERS[folds.order], codes_of(None), folds.n_splits, np.uint64(folds.seed), folds.n_rows, folds.first_row, units
+    )
+
+
+def measures_of(layout: "Layout") -> Array:
+    """One line (kept, whole, low, width) for the sums of weight, weight * target and weight * target**2."""
+    lines = np.zeros((3, 4), np.int64)
+    for power, window in enumerate((layout.count, layout.total, layout.square)):
+        if window is not None:
+            lines[power] = 1, window.whole, window.low, window.width
+    return frozen(lines, np.int64)

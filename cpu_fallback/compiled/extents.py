@@ -1,0 +1,100 @@
+"""Which binary places a sum touches."""
+
+import numpy as np
+
+from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, kernel, words
+from cpu_fallback.compiled.digits import FIELD, FIELD_MASK, FRACTION, HIDDEN, ONE, SIGN, scratch, unpack
+from cpu_fallback.compiled.threads import run, shares
+
+# Beyond the places of any product.
+NOWHERE = 1 << 40
+N_FIELDS = 2048
+
+
+@kernel
+def bit_length(word: np.uint64) -> int:
+    """Bits needed to write a word; 0 for zero."""
+    length = np.int64(0)
+    for step in (32, 16, 8, 4, 2, 1):
+        more = word >> np.uint64(step) != 0
+        length += step if more else 0
+        word = word >> np.uint64(step) if more else word
+    return int(length + np.int64(word))
+
+
+@kernel
+def places_of_words(united: Array) -> tuple[int, int]:
+    """Lowest and one more than the highest place of the mantissas of each exponent field, which were or-ed together."""
+    lowest, highest = NOWHERE, -NOWHERE
+    for field in range(len(united)):
+        if united[field]:
+            exponent = max(field, 1) - 1075 if len(united) > 1 else 0
+            lowest = min(lowest, exponent + bit_length(united[field] & (~united[field] + ONE)) - 1)
+            highest = max(highest, exponent + bit_length(united[field]))
+    return lowest, highest
+
+
+@kernel
+def extent_of_one(bits: Array, kind: int, start: int, stop: int) -> tuple[int, int]:
+    """Places of numbers: one bit of each place that any mantissa of an exponent has tells it all."""
+    united = np.zeros(N_FIELDS if kind == REAL else 1, np.uint64)
+    if kind == REAL:
+        for i in range(start, stop):
+            field = (bits[i] >> FIELD) & FIELD_MASK
+            fraction = bits[i] & FRACTION
+            united[field] |= fraction if field == 0 else fraction | HIDDEN
+    else:
+        for i in range(start, stop):
+            united[0] |= ~bits[i] + ONE if bits[i] >> SIGN else bits[i]
+    return places_of_words(united)
+
+
+@kernel
+def extent_of_product(numbers: Numbers, power: int, start: int, stop: int) -> tuple[int, int]:
+    """Places of weight * target**power, row by row."""
+    room = scratch()
+    word, low, high = room.word, room.exponent, room.place
+    lowest, highest = NOWHERE, -NOWHERE
+    for begin in range(start, stop, BLOCK):
+        n = min(BLOCK, stop - begin)
+        word[1, :n] = ONE
+        low[:n] = 0
+        high[:n] = 0
+        for factor in range(2):
+            times = power if factor else 1
+            bits, kind = (numbers.target, numbers.target_kind) if factor else (numbers.weight, numbers.weight_kind)
+            unpack(bits[begin : begin + n], kind, word[0, :n], room.sign[:n], room.other[1, :n])
+            for i in range(n):
+                mantissa = word[0, i]
+                word[1, i] = np.uint64(0) if mantissa == 0 else word[1, i]
+                low[i] += times * (room.other[1, i] + bit_length(mantissa & (~mantissa + ONE)) - 1)
+                high[i] += times * (room.other[1, i] + bit_length(mantissa))
+        for i in range(n):
+            lowest = min(lowest, low[i]) if word[1, i] else lowest
+            highest = max(highest, high[i]) if word[1, i] else highest
+    return lowest, highest
+
+
+def extent(numbers: Numbers, power: int) -> tuple[int, int]:
+    """Places of weight * target**power in all rows."""
+    single = not power or not numbers.weight_kind
+    bits, kind = (numbers.target, numbers.target_kind) if power else (numbers.weight, numbers.weight_kind)
+    parts = shares(len(bits))
+    found = [(0, 0)] * len(parts)
+
+    def measure(share: int) -> None:
+        start, stop = parts[share]
+        found[share] = (
+            extent_of_one(bits, kind, start, stop) if single else extent_of_product(numbers, power, start, stop)
+        )
+
+    run(measure, len(parts))
+    low, high = min(low for low, _ in found), max(high for _, high in found)
+    factor = max(power, 1) if single else 1
+    return (int(low) * factor, int(high) * factor) if low <= high else (0, 0)
+
+
+def extents(target: Array | None, weight: Array | None, powers: tuple[int, ...], /) -> list[tuple[int, int]]:
+    """Binary places that weight * target**power touches in any row, for each power; ordered by power."""
+    numbers = Numbers(*words(target), *words(weight))
+    return [extent(numbers, power) for power in powers]

@@ -1,0 +1,217 @@
+"""Fold numbers, filled block by block inside other kernels; and the keyed bijection."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cpu_fallback.compiled.border import (
+    BLOCK,
+    CONTIGUOUS,
+    GIVEN,
+    INTERLEAVED,
+    NO_FOLDS,
+    Array,
+    FoldSource,
+    fold_source,
+    frozen,
+    kernel,
+)
+from cpu_fallback.compiled.threads import run, shares
+from cpu_fallback.folds import BLOCK_KEY, LONGEST_STRIDE_LOG2, ROUNDS, STRIDE_KEY
+
+if TYPE_CHECKING:
+    from gpu_encode.rows import FoldPattern, Permutation
+
+LONGEST_STRIDE = 1 << LONGEST_STRIDE_LOG2
+FIRST_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_MULTIPLIER = np.uint64(0x94D049BB133111EB)
+MASK = np.uint64(0xFFFFFFFF)
+
+
+@kernel
+def mixed(word: np.uint64) -> np.uint64:
+    """Scramble a 64-bit word (the finaliser of SplitMix64)."""
+    word = (word ^ (word >> np.uint64(30))) * FIRST_MULTIPLIER
+    word = (word ^ (word >> np.uint64(27))) * SECOND_MULTIPLIER
+    return word ^ (word >> np.uint64(31))
+
+
+@kernel
+def remainder(value: np.uint64, divisor: int, inverse: float) -> np.int64:
+    """Value modulo divisor, for values below 2**32: a product and two corrections cost less than a division."""
+    number = np.int64(value)
+    rest = number - np.int64(np.float64(number) * inverse) * divisor
+    rest = rest + divisor if rest < 0 else rest
+    return rest - divisor if rest >= divisor else rest
+
+
+@kernel
+def fold_room() -> tuple[Array, Array, Array]:
+    """State of a pass over random folds: fold at hand and step of each stride; block and next row."""
+    return np.zeros(LONGEST_STRIDE, np.int64), np.zeros(LONGEST_STRIDE, np.int64), np.full(2, -1, np.int64)
+
+
+@kernel
+def block_of(unit: int) -> tuple[int, int, int]:
+    """Block that a unit of n_splits rows lies in: its number, the log2 of its stride, and its first unit."""
+    full = LONGEST_STRIDE - 1
+    if unit >= full:
+        beyond = (unit - full) >> LONGEST_STRIDE_LOG2
+        return LONGEST_STRIDE_LOG2 + beyond, LONGEST_STRIDE_LOG2, full + (beyond << LONGEST_STRIDE_LOG2)
+    growing = 0
+    while (2 << growing) - 1 <= unit:
+        growing += 1
+    return growing, growing, (1 << growing) - 1
+
+
+@kernel
+def enter_block(source: FoldSource, block: int, log2_stride: int, place: int, room: tuple[Array, Array, Array]) -> None:
+    """Set the state to a place inside a block: strides before it have had one turn more than those after."""
+    current, step, _ = room
+    n_splits, n_units = source.n_splits, len(source.units)
+    inverse, inverse_units = 1.0 / n_splits, 1.0 / n_units
+    turn, stride = place >> log2_stride, place & ((1 << log2_stride) - 1)
+    block_key = mixed(source.seed + np.uint64(block) * BLOCK_KEY)
+    for s in range(1 << log2_stride):
+        key = mixed(block_key + np.uint64(s) * STRIDE_KEY)
+        step[s] = source.units[remainder(key >> np.uint64(32), n_units, inverse_units)]
+        current[s] = remainder(key & MASK, n_splits, inverse)
+    # A block entered at its beginning, the usual case, needs no division.
+    for s in range(1 << log2_stride if place else 0):
+        current[s] = (step[s] * (turn + (1 if s < stride else 0)) + current[s]) % n_splits
+
+
+@kernel
+def take_turn(current: Array, step: Array, n_splits: int, out: Array) -> None:
+    """Give each stride's fold at hand and go on to its next."""
+    for i in range(len(out)):
+        fold = current[i]
+        out[i] = fold
+        fold += step[i]
+        current[i] = fold - n_splits if fold >= n_splits else fold
+
+
+@kernel
+def fill_random(source: FoldSource, first: int, out: Array, room: tuple[Array, Array, Array]) -> None:
+    """Fold numbers of rows from `first` on, in random order."""
+    current, step, state = room
+    n_splits, done = source.n_splits, 0
+    while done < len(out):
+        row = first + done
+        block, log2_stride, first_unit = block_of(row // n_splits)
+        place = row - first_unit * n_splits
+        if state[0] != block or state[1] != row:
+            enter_block(source, block, log2_stride, place, room)
+        stride = place & ((1 << log2_stride) - 1)
+        count = min((1 << log2_stride) - stride, len(out) - done)
+        take_turn(current[stride : stride + count], step[stride : stride + count], n_splits, out[done : done + count])
+        done += count
+        state[0], state[1] = block, row + count
+
+
+@kernel
+def fill_contiguous(source: FoldSource, first: int, out: Array) -> None:
+    """Fold numbers of rows from `first` on, in blocks of neighbouring rows."""
+    size, longer = source.n_rows // source.n_splits, source.n_rows % source.n_splits
+    edge, shorter = longer * (size + 1), max(size, 1)
+    done = 0
+    while done < len(out):
+        row = first + done
+        fold = row // (size + 1) if row < edge else longer + (row - edge) // shorter
+        end = (fold + 1) * (size + 1) if row < edge else edge + (fold - longer + 1) * shorter
+        count = min(end - row, len(out) - done)
+        out[done : done + count] = fold
+        done += count
+
+
+@kernel
+def fill_folds(source: FoldSource, start: int, out: Array, room: tuple[Array, Array, Array]) -> None:
+    """Fold numbers of rows from `start` of the chunk on."""
+    first = source.first_row + start
+    if source.kind == NO_FOLDS:
+        out[:] = 0
+    elif source.kind == GIVEN:
+        out[:] = source.numbers[start : start + len(out)]
+    elif source.kind == INTERLEAVED:
+        fold = first % source.n_splits
+        for i in range(len(out)):
+            out[i] = fold
+            fold = fold + 1 if fold + 1 < source.n_splits else 0
+    elif source.kind == CONTIGUOUS:
+        fill_contiguous(source, first, out)
+    else:
+        fill_random(source, first, out, room)
+
+
+@kernel
+def fold_range(source: FoldSource, first: int, start: int, stop: int, out: Array) -> None:
+    """Write the fold numbers of rows first + [start, stop)."""
+    room = fold_room()
+    for begin in range(start, stop, BLOCK):
+        end = min(begin + BLOCK, stop)
+        fill_folds(source, first + begin, out[begin:end], room)
+
+
+def fold_numbers(pattern: "FoldPattern", start: int, stop: int, /) -> Array:
+    """Fold number of each row in [start, stop); see `gpu_encode.rows.FoldPattern`."""
+    source, out = fold_source(pattern), np.empty(max(stop - start, 0), np.int32)
+    parts = shares(len(out))
+    run(lambda share: fold_range(source, start, *parts[share], out), len(parts))
+    return out
+
+
+@kernel
+def scramble(numbers: Array, half: np.uint64, keys: Array, forward: bool) -> None:
+    """One pass of the Feistel network over 2 * half bits, or of its inverse, over a whole block."""
+    mask = (np.uint64(1) << half) - np.uint64(1)
+    for turn in range(ROUNDS):
+        key = keys[turn if forward else ROUNDS - 1 - turn]
+        for i in range(len(numbers)):
+            left, right = numbers[i] >> half, numbers[i] & mask
+            if forward:
+                numbers[i] = (right << half) | (left ^ (mixed(right + key) & mask))
+            else:
+                numbers[i] = ((right ^ (mixed(left + key) & mask)) << half) | left
+
+
+@kernel
+def walk_range(
+    n_rows: np.uint64, half: np.uint64, keys: Array, forward: bool, first: int, start: int, stop: int, out: Array
+) -> None:
+    """Scramble the numbers first + [start, stop) until every one is below n_rows (cycle walking)."""
+    numbers, index = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
+    for begin in range(start, stop, BLOCK):
+        count = min(BLOCK, stop - begin)
+        for i in range(count):
+            numbers[i] = np.uint64(first + begin + i)
+            index[i] = begin + i
+        while count:
+            scramble(numbers[:count], half, keys, forward)
+            outside = 0
+            for i in range(count):
+                # Those outside move to the front; what the others write there is not read.
+                word, place = numbers[i], index[i]
+                out[place] = np.int64(word)
+                numbers[outside], index[outside] = word, place
+                outside += 1 if word >= n_rows else 0
+            count = outside
+
+
+def walked(permutation: "Permutation", start: int, stop: int, forward: bool, /) -> Array:
+    """Scramble the numbers [start, stop)."""
+    out = np.empty(max(stop - start, 0), np.int64)
+    keys = frozen(permutation.keys, np.uint64)
+    fixed = np.uint64(permutation.n_rows), np.uint64(permutation.half_bits), keys, forward
+    parts = shares(len(out))
+    run(lambda share: walk_range(*fixed, start, *parts[share], out), len(parts))
+    return out
+
+
+def places_of(permutation: "Permutation", start: int, stop: int, /) -> Array:
+    """Place in the order of each row in [start, stop)."""
+    return walked(permutation, start, stop, True)
+
+
+def rows_at(permutation: "Permutation", start: int, stop: int, /) -> Array:
+    """Row at each place in [start, stop): the inverse of `places_of`."""
+    return walked(permutation, start, stop, False)

@@ -1,0 +1,79 @@
+"""The code of each row: a look-up by category and fold, written wherever the output lies."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from cpu_fallback.compiled.border import BLOCK, NO_FOLDS, Array, FoldSource, codes_of, fold_source, frozen, kernel
+from cpu_fallback.compiled.folds import fill_folds, fold_room
+from cpu_fallback.compiled.threads import run, shares
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Folds
+
+RAW: dict[int, Any] = {4: np.uint32, 8: np.uint64}
+
+
+@kernel
+def gather_range(
+    table: Array,
+    codes: Array,
+    source: FoldSource,
+    steps: tuple[int, int, int, int],
+    n_lines: int,
+    start: int,
+    stop: int,
+    out: Array,
+) -> None:
+    """Write the rows [start, stop); `steps`: folds and outputs of a line, distance of two rows and of two outputs."""
+    n_folds, n_outputs, by_row, by_output = steps
+    by_code = n_folds * n_outputs
+    room, folds, cells = fold_room(), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
+    for begin in range(start, stop, BLOCK):
+        n = min(BLOCK, stop - begin)
+        for i in range(n):
+            code = np.int64(codes[begin + i])
+            cells[i] = (code + n_lines if code < 0 else code) * by_code
+        if source.kind != NO_FOLDS:
+            fill_folds(source, begin, folds[:n], room)
+            for i in range(n):
+                cells[i] += folds[i] * n_outputs
+        if n_outputs == 1:
+            for i in range(n):
+                out[np.uint64((begin + i) * by_row)] = table[np.uint64(cells[i])]
+        else:
+            for i in range(n):
+                for k in range(n_outputs):
+                    out[np.uint64((begin + i) * by_row + k * by_output)] = table[np.uint64(cells[i] + k)]
+
+
+def flat(out: Array) -> tuple[Array, int, int] | None:
+    """Give the memory under a two-dimensional array as one raw piece, and its steps; None if it has no such form."""
+    size = out.itemsize
+    if (
+        size not in RAW
+        or not out.flags.aligned
+        or not out.dtype.isnative
+        or any(step % size or step < 0 for step in out.strides)
+    ):
+        return None
+    by_row, by_output = (step // size for step in out.strides)
+    span = (out.shape[0] - 1) * by_row + (out.shape[1] - 1) * by_output + 1
+    return as_strided(out, (span,), (size,)).view(RAW[size]), by_row, by_output
+
+
+def gather(table: Array, codes: Array, folds: "Folds", out: Array, /) -> None:
+    """Write table[code, fold] of each row to `out` (rows, outputs); negative codes count from the end of the table."""
+    if not out.size:
+        return
+    memory = flat(out)
+    target = np.empty(out.shape, out.dtype.newbyteorder("=")) if memory is None else out
+    piece, by_row, by_output = memory or flat(target) or (target, 0, 0)
+    n_lines, n_folds, n_outputs = table.shape
+    lines = frozen(table, target.dtype).reshape(-1).view(piece.dtype)
+    fixed = (lines, codes_of(codes), fold_source(folds), (n_folds, n_outputs, by_row, by_output), n_lines)
+    parts = shares(len(out))
+    run(lambda share: gather_range(*fixed, *parts[share], piece), len(parts))
+    if memory is None:
+        out[...] = target

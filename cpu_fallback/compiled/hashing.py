@@ -1,0 +1,104 @@
+"""Open-addressing tables of 64-bit words: key and number side by side, so that a look-up costs one cache line."""
+
+import numpy as np
+
+from cpu_fallback.compiled.border import Array, kernel
+
+FEWEST_PLACES = 1 << 10
+# 2**64 divided by the golden ratio (Knuth's multiplicative hashing).
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@kernel
+def place_of(word: np.uint64, shift: np.uint64) -> np.uint64:
+    """First place to look for a word: the upper bits of a scrambled product."""
+    word = (word ^ (word >> np.uint64(32))) * GOLDEN
+    return (word ^ (word >> np.uint64(29))) * GOLDEN >> shift
+
+
+@kernel
+def blank(n_places: int) -> tuple[Array, np.uint64]:
+    """Give an empty table (number 0 means free), and the shift that takes a hash to a place."""
+    shift = np.uint64(64)
+    size = n_places
+    while size > 1:
+        size >>= 1
+        shift -= np.uint64(1)
+    return np.zeros((n_places, 2), np.uint64), shift
+
+
+@kernel
+def fill(table: Array, shift: np.uint64, words: Array) -> None:
+    """Give each of some distinct words its index plus one."""
+    last = np.uint64(len(table) - 1)
+    for i in range(len(words)):
+        place = place_of(words[i], shift)
+        while table[place, 1] != 0:
+            place = (place + np.uint64(1)) & last
+        table[place, 0] = words[i]
+        table[place, 1] = np.uint64(i + 1)
+
+
+@kernel
+def number_words(
+    words: Array, start: int, stop: int, codes: Array, table: Array, shift: np.uint64, distinct: Array, count: int
+) -> tuple[int, int]:
+    """Number words from `start` on until `distinct` is full; gives the row it stopped at and the words found so far."""
+    last = np.uint64(len(table) - 1)
+    for i in range(start, stop):
+        word = words[i]
+        place = place_of(word, shift)
+        while table[place, 1] != 0 and table[place, 0] != word:
+            place = (place + np.uint64(1)) & last
+        if table[place, 1] == 0:
+            if count == len(distinct):
+                return i, count
+            distinct[count] = word
+            count += 1
+            table[place, 0] = word
+            table[place, 1] = np.uint64(count)
+        codes[i] = np.int64(table[place, 1]) - 1
+    return stop, count
+
+
+@kernel
+def codes_by_hash(words: Array, start: int, stop: int, codes: Array) -> Array:
+    """Number the words [start, stop) in the order in which they are first seen; gives the distinct words."""
+    n_places, count = FEWEST_PLACES, 0
+    distinct = np.empty(n_places // 2, np.uint64)
+    while True:
+        table, shift = blank(n_places)
+        fill(table, shift, distinct[:count])
+        start, count = number_words(words, start, stop, codes, table, shift, distinct, count)
+        if start == stop:
+            return distinct[:count].copy()
+        n_places *= 4
+        longer = np.empty(n_places // 2, np.uint64)
+        longer[:count] = distinct
+        distinct = longer
+
+
+@kernel
+def table_of(words: Array) -> Array:
+    """Table in which the number of a word is its index plus one."""
+    n_places = FEWEST_PLACES
+    while n_places < 2 * len(words):
+        n_places *= 2
+    table, shift = blank(n_places)
+    fill(table, shift, words)
+    return table
+
+
+@kernel
+def find_codes(words: Array, table: Array, unknown: int, start: int, stop: int, codes: Array) -> None:
+    """Index of each word [start, stop) in the table, `unknown` where it is absent."""
+    shift, size = np.uint64(64), len(table)
+    while size > 1:
+        size >>= 1
+        shift -= np.uint64(1)
+    last = np.uint64(len(table) - 1)
+    for i in range(start, stop):
+        place = place_of(words[i], shift)
+        while table[place, 1] != 0 and table[place, 0] != words[i]:
+            place = (place + np.uint64(1)) & last
+        codes[i] = np.int64(table[place, 1]) - 1 if table[place, 1] != 0 else unknown

@@ -1,0 +1,62 @@
+"""Leave-one-out: what each row sees is its category without itself."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cpu_fallback.compiled.addition import add_rows
+from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, frozen, kernel, measures_of, numbers_of
+from cpu_fallback.compiled.digits import scratch
+from cpu_fallback.compiled.threads import run, shares
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Layout, Rows
+
+
+@kernel
+def copy_lines(cells: Array, codes: Array, n_lines: int, length: int, start: int, stop: int, seen: Array) -> None:
+    """Copy the line of each row's category."""
+    for row in range(start, stop):
+        code = np.int64(codes[row])
+        source = np.uint64((code + n_lines if code < 0 else code) * length)
+        target = np.uint64(row * length)
+        for k in range(length):
+            seen[target + np.uint64(k)] = cells[source + np.uint64(k)]
+
+
+@kernel
+def leave_one_out_range(
+    cells: Array,
+    shape: tuple[int, int, int],
+    codes: Array,
+    classes: Array,
+    numbers: Numbers,
+    measures: Array,
+    start: int,
+    stop: int,
+    seen: Array,
+) -> None:
+    """Write the rows [start, stop): the category's digits, less the row's own in its class."""
+    room, slots = scratch(), np.empty(BLOCK, np.int64)
+    n_lines, n_classes, width = shape
+    for begin in range(start, stop, BLOCK):
+        end = min(begin + BLOCK, stop)
+        copy_lines(cells, codes, n_lines, n_classes * width, begin, end, seen)
+        for row in range(begin, end):
+            slots[row - begin] = row * n_classes * width
+        for row in range(begin, end if len(classes) else begin):
+            slots[row - begin] += classes[row] * width
+        add_rows(numbers, measures, begin, end, -1, room, slots[: end - begin], seen)
+
+
+def leave_one_out(cells: Array, rows: "Rows", layout: "Layout", /) -> Array:
+    """Category sums less the row itself: (rows, n_classes, layout.width) digits.
+
+    `cells` is (categories + 2, n_classes, layout.width).
+    """
+    seen = np.empty(len(rows.codes) * cells.shape[1] * cells.shape[2], np.int64)
+    table = frozen(cells, np.int64).reshape(-1)
+    fixed = table, cells.shape, codes_of(rows.codes), codes_of(rows.classes), numbers_of(rows), measures_of(layout)
+    parts = shares(len(rows.codes))
+    run(lambda share: leave_one_out_range(*fixed, *parts[share], seen), len(parts))
+    return seen.reshape(len(rows.codes), *cells.shape[1:])

@@ -1,0 +1,63 @@
+"""What every module imports, read off its syntax tree."""
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("gpu_encode", "cpu_fallback")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import: the module by its full name, and whether it happens when the importing module is loaded."""
+
+    module: str
+    at_once: bool
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Give all modules of both packages by name."""
+    found = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def named(node: ast.AST) -> list[str]:
+    """Give the modules that a statement imports; a name imported from a package may be one of its modules."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        source = node.module or ""
+        inside = [f"{source}.{alias.name}" for alias in node.names]
+        return [each if each in modules() else source for each in inside]
+    return []
+
+
+@cache
+def imports_of(module: str) -> frozenset[Import]:
+    """Give what a module imports at run time, inside functions too."""
+    found = set()
+
+    def visit(node: ast.AST, at_once: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if is_type_checking(child):
+                continue
+            found.update(Import(name, at_once) for name in named(child))
+            visit(child, at_once and not isinstance(child, (ast.FunctionDef, ast.Lambda)))
+
+    visit(ast.parse(modules()[module].read_text()), True)
+    return frozenset(found)
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")

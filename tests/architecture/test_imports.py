@@ -1,0 +1,142 @@
+"""Imports go one way, and heavy libraries stay where they belong."""
+
+import json
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+
+import pytest
+
+from tests.architecture.imports import ROOT, imports_of, modules, within
+
+# Each layer may import those before it, and itself.
+LAYERS = (
+    ("errors", "elementary", "rows"),
+    ("ops",),
+    ("exact", "statistics", "smoothing"),
+    ("values", "python_values", "vocabulary", "frames"),
+    ("targets", "hierarchy", "keys", "plans"),
+    ("formula", "jobs", "selection", "schemes"),
+    ("leave_one_out", "ordered", "training"),
+    ("model",),
+    ("encoders",),
+    ("storage",),
+    ("cli",),
+)
+PLACE = {f"gpu_encode.{name}": place for place, layer in enumerate(LAYERS) for name in layer}
+OURS = sorted(modules())
+
+# Which modules may import a library, at whatever time.
+HOMES = {
+    "numba": ("cpu_fallback.compiled",),
+    "llvmlite": ("cpu_fallback.compiled",),
+    "cupy": ("gpu_encode.cuda.runtime",),
+    "pandas": ("gpu_encode.frames", "gpu_encode.cli"),
+    "polars": ("gpu_encode.frames", "gpu_encode.cli"),
+    "narwhals": ("gpu_encode.frames", "gpu_encode.cli"),
+    "cudf": ("gpu_encode.frames", "gpu_encode.cli"),
+    "dask": ("gpu_encode.distributed", "gpu_encode.cli"),
+    # Arrow arrays hold the categories, in memory and in files.
+    "pyarrow": (
+        "gpu_encode.frames",
+        "gpu_encode.cli",
+        "gpu_encode.storage",
+        "gpu_encode.values",
+        "gpu_encode.python_values",
+        "gpu_encode.vocabulary",
+    ),
+    "rich": ("gpu_encode.cli",),
+    "pickle": (),
+}
+HEAVY = ("numba", "cupy", "cudf", "dask", "distributed", "pandas", "polars", "pyarrow", "narwhals", "sklearn", "scipy")
+
+
+def unit(module):
+    """Give the module, or the package, that a module of gpu_encode belongs to."""
+    return ".".join(module.split(".")[:2])
+
+
+def test_every_module_has_a_layer():
+    missing = {unit(module) for module in OURS if within(module, "gpu_encode") and module != "gpu_encode"} - set(PLACE)
+    assert not missing, f"say in LAYERS where {sorted(missing)} belong"
+
+
+@pytest.mark.parametrize("module", [module for module in OURS if "." in module and within(module, "gpu_encode")])
+def test_imports_go_down(module):
+    # Saving is a method of the encoder, and files know encoders: that one is imported when it is called.
+    later = {"gpu_encode.storage"} if module == "gpu_encode.encoders.target" else set()
+    for each in imports_of(module):
+        if unit(each.module) in PLACE and (each.at_once or unit(each.module) not in later):
+            assert PLACE[unit(each.module)] <= PLACE[unit(module)], f"{module} imports {each.module}"
+
+
+@pytest.mark.parametrize("module", [module for module in OURS if within(module, "cpu_fallback")])
+def test_the_backend_knows_nothing_above_the_seam(module):
+    assert not [each.module for each in imports_of(module) if within(each.module, "gpu_encode")]
+
+
+def test_the_numpy_backend_does_not_know_the_compiled_one():
+    for module in OURS:
+        if within(module, "cpu_fallback") and not within(module, "cpu_fallback.compiled"):
+            assert not [each for each in imports_of(module) if within(each.module, "cpu_fallback.compiled")]
+
+
+def test_the_backend_is_reached_through_the_seam_alone():
+    # Two definitions are shared: fold numbers, and exact numbers in tables.
+    allowed = {"gpu_encode.rows": "cpu_fallback.folds"}
+    for module in OURS:
+        if within(module, "gpu_encode"):
+            reached = {each.module for each in imports_of(module) if within(each.module, "cpu_fallback")}
+            assert reached <= {allowed.get(module), "cpu_fallback.exact"}, module
+
+
+def test_no_module_imports_itself_by_a_detour():
+    graph = {
+        module: {each.module for each in imports_of(module) if each.at_once and each.module in modules()} - {module}
+        for module in OURS
+    }
+    # A package is loaded before its modules, which it imports: that is no detour.
+    for module, needed in graph.items():
+        graph[module] = {each for each in needed if not within(module, each)}
+    assert list(TopologicalSorter(graph).static_order())
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_libraries_stay_at_home(library):
+    for module in OURS:
+        if not any(within(module, home) for home in HOMES[library]):
+            assert not [each.module for each in imports_of(module) if within(each.module, library)], module
+
+
+@pytest.mark.parametrize("library", ["numba", "cupy", "cudf", "dask", "pandas", "polars"])
+def test_heavy_libraries_are_imported_where_they_are_used(library):
+    for module in OURS:
+        if not within(module, "cpu_fallback.compiled"):
+            assert not [each for each in imports_of(module) if each.at_once and within(each.module, library)], module
+
+
+def loaded_by(code):
+    """Run Python code in a fresh interpreter; give the heavy libraries that it loaded."""
+    program = f"{code}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert loaded_by("import gpu_encode; gpu_encode.__version__; dir(gpu_encode)") == set()
+
+
+def test_public_names_load_what_they_need():
+    assert not {"numba", "cupy", "cudf", "dask", "distributed"} & loaded_by("from gpu_encode import *")
+    assert not {"numba", "polars"} & loaded_by(
+        "from gpu_encode import TargetEncoder\n"
+        "TargetEncoder().fit_transform([[value % 3] for value in range(30)], [value % 2 for value in range(30)])"
+    )
+
+
+def test_the_seam_loads_the_compiled_backend_for_many_rows_alone():
+    many = "from gpu_encode import ops\nops.resolve({rows})"
+    assert "numba" not in loaded_by(many.format(rows="ops.COMPILED_ROWS - 1"))
+    assert "numba" in loaded_by(many.format(rows="ops.COMPILED_ROWS"))

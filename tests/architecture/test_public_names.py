@@ -1,0 +1,114 @@
+"""The public face: complete, documented by examples that run, and a superset of scikit-learn's."""
+
+import doctest
+import inspect
+import subprocess
+import sys
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import TargetEncoder as Theirs
+
+import gpu_encode
+from gpu_encode import TargetEncoder
+from tests.architecture.imports import ROOT
+
+CLASSES = [name for name in gpu_encode.__all__ if inspect.isclass(getattr(gpu_encode, name))]
+
+
+def test_the_list_of_names_is_complete():
+    assert gpu_encode.__all__ == sorted(gpu_encode.__all__)
+    assert set(gpu_encode._HOME) == set(gpu_encode.__all__)
+    assert set(dir(gpu_encode)) == {*gpu_encode.__all__, "__version__"}
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(AttributeError, match="module 'gpu_encode' has no attribute 'TargetEncodr'"):
+        gpu_encode.TargetEncodr  # noqa: B018
+
+
+@pytest.mark.parametrize("name", gpu_encode.__all__)
+def test_names_live_where_they_are_said_to(name):
+    found = getattr(gpu_encode, name)
+    assert found.__name__ == name
+    assert found.__module__.startswith(f"gpu_encode.{gpu_encode._HOME[name]}")
+
+
+@pytest.mark.parametrize("name", gpu_encode.__all__)
+def test_every_name_has_an_example_that_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = getattr(gpu_encode, name)
+    (test,) = doctest.DocTestFinder(recurse=False).find(found, name, globs={})
+    assert test.examples, f"{name} has no example"
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    result = doctest.DocTestRunner(optionflags=flags, verbose=False).run(test)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_public_method_is_documented(name):
+    for attribute, value in vars(getattr(gpu_encode, name)).items():
+        if not attribute.startswith("_") and callable(value):
+            assert inspect.getdoc(value), f"{name}.{attribute}"
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_parameter_is_documented(name):
+    found = getattr(gpu_encode, name)
+    assert issubclass(found, BaseEstimator)
+    for parameter in found._get_param_names():
+        assert f"\n{parameter} : " in inspect.getdoc(found) or f"\n*{parameter} : " in inspect.getdoc(found)
+
+
+def test_parameters_are_a_superset_of_scikit_learns():
+    ours = inspect.signature(TargetEncoder.__init__).parameters
+    theirs = inspect.signature(Theirs.__init__).parameters
+    assert list(ours)[: len(theirs)] == list(theirs)
+    # These two are deprecated there, and not here.
+    defaults = {name: parameter.default for name, parameter in theirs.items()} | {"shuffle": True, "random_state": 0}
+    for name, parameter in ours.items():
+        if name in theirs:
+            assert parameter.default == defaults[name]
+            assert parameter.kind is theirs[name].kind
+        else:
+            assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_further_parameters_are_those_of_the_design():
+    further = {
+        "columns": None,
+        "prior": "mean",
+        "handle_unknown": "prior",
+        "handle_missing": "category",
+        "min_count": 0,
+        "hierarchy": None,
+        "indicators": False,
+        "drop": None,
+        "device": "auto",
+        "dtype": "float64",
+    }
+    ours = inspect.signature(TargetEncoder.__init__).parameters
+    assert {name: ours[name].default for name in list(ours)[7:]} == further
+
+
+@pytest.mark.parametrize(
+    "method", ["fit", "transform", "get_feature_names_out", "set_output", "get_params", "set_params"]
+)
+def test_methods_take_what_scikit_learns_take(method):
+    theirs = inspect.signature(getattr(Theirs, method)).parameters
+    ours = inspect.signature(getattr(TargetEncoder, method)).parameters
+    assert list(ours)[: len(theirs)] == list(theirs)
+
+
+def test_fitted_attributes_are_a_superset_of_scikit_learns():
+    X, y = [["a"], ["b"]] * 5, [0, 1] * 5
+    theirs = {name for name in vars(Theirs().fit(X, y)) if name.endswith("_") and not name.startswith("_")}
+    ours = TargetEncoder().fit(X, y)
+    assert [name for name in theirs if not hasattr(ours, name)] == []
+
+
+def test_the_command_is_there():
+    done = subprocess.run(
+        [sys.executable, "-m", "gpu_encode.cli", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "fit-transform" in done.stdout

@@ -1,0 +1,155 @@
+"""What the operations mean, in plain loops over Python's integers and fractions, and rows to try them on."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from gpu_encode.ops import Layout, Rows, Window
+
+Exact = Fraction
+N_CATEGORIES = 4
+DIGIT = 1 << 32
+SMALLEST, LARGEST = 5e-324, 1e308
+REALS = (0.0, -0.0, 1.0, -1.0, 0.1, -1 / 3, SMALLEST, -SMALLEST, 2.5e-310, LARGEST, -LARGEST, 2.0**53 + 2, 1e-17)
+WHOLES = (0, 1, -1, 7, 2**31, -(2**32), 2**53 + 1, 2**63 - 1, -(2**63))
+
+
+def read_only(array: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:
+    if array is not None:
+        array.flags.writeable = False
+    return array
+
+
+def term(rows: Rows, row: int, power: int) -> Exact:
+    """weight * target**power of a row, exactly."""
+    value = Fraction(1) if rows.weight is None else Fraction(rows.weight[row].item())
+    return value * Fraction(rows.target[row].item()) ** power if power else value
+
+
+def digits(value: Exact, window: Window) -> list[int]:
+    """Signed digits of a number in a window that holds it."""
+    if window.whole:
+        assert value.denominator == 1
+        return [int(value)]
+    scaled = abs(value) / Fraction(DIGIT) ** window.low
+    assert scaled.denominator == 1
+    assert scaled < DIGIT**window.width
+    return [(-1 if value < 0 else 1) * (scaled.numerator // DIGIT**k % DIGIT) for k in range(window.width)]
+
+
+def row_digits(rows: Rows, row: int, layout: Layout) -> list[int]:
+    return [digit for window, power, _ in layout.measures() for digit in digits(term(rows, row, power), window)]
+
+
+def line(code: int, n_categories: int = N_CATEGORIES) -> int:
+    return code if code >= 0 else n_categories + 2 + code
+
+
+def label(rows: Rows, row: int) -> int:
+    return 0 if rows.classes is None else int(rows.classes[row])
+
+
+def bit_range(values: list[Exact]) -> tuple[int, int]:
+    """Binary places [low, high) that the numbers touch."""
+    touched = []
+    for value in values:
+        if value:
+            odd, low = abs(value.numerator), 1 - value.denominator.bit_length()
+            while odd % 2 == 0:
+                odd, low = odd // 2, low + 1
+            touched.append((low, low + odd.bit_length()))
+    return (min(low for low, _ in touched), max(high for _, high in touched)) if touched else (0, 0)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows, a layout that holds them, and the number of their classes."""
+
+    rows: Rows
+    layout: Layout
+    n_classes: int
+
+
+def reals() -> st.SearchStrategy[float]:
+    return st.sampled_from(REALS) | st.floats(-1e6, 1e6) | st.floats(-LARGEST, LARGEST)
+
+
+def column(size: int, entries: st.SearchStrategy[Any], dtype: Any) -> st.SearchStrategy[np.ndarray[Any, Any]]:
+    return st.lists(entries, min_size=size, max_size=size).map(lambda values: np.array(values, dtype))
+
+
+@st.composite
+def targets(draw: st.DrawFn, size: int) -> np.ndarray[Any, Any]:
+    kind = draw(st.sampled_from(["real", "whole", "small"]))
+    if kind == "real":
+        return draw(column(size, reals(), np.float64))
+    entries = st.sampled_from(WHOLES) | st.integers(-(2**63), 2**63 - 1) if kind == "whole" else st.integers(-9, 9)
+    return draw(column(size, entries, np.int64))
+
+
+@st.composite
+def weights(draw: st.DrawFn, size: int) -> np.ndarray[Any, Any] | None:
+    kind = draw(st.sampled_from(["none", "real", "whole", "whole reals"]))
+    if kind == "none":
+        return None
+    if kind == "real":
+        return draw(column(size, reals().map(abs), np.float64))
+    return draw(column(size, st.integers(0, 5), np.int64 if kind == "whole" else np.float64))
+
+
+@st.composite
+def windows(draw: st.DrawFn, rows: Rows, power: int) -> Window:
+    """Draw a window that holds every row's term; one int64 if that holds their sum."""
+    terms = [term(rows, row, power) for row in range(len(rows))]
+    if all(value.denominator == 1 for value in terms) and sum(map(abs, terms)) < 2**63 and draw(st.booleans()):
+        return Window()
+    if power == 0 and rows.weight is None:
+        return Window()
+    low, high = bit_range(terms)
+    low = low // 32 - draw(st.integers(0, 2))
+    return Window(low, max((high - 1) // 32 - low + 1, 1) + draw(st.integers(0, 2)), whole=False)
+
+
+@st.composite
+def drawn(draw: st.DrawFn, largest: int = 12) -> Drawn:
+    size = draw(st.integers(0, largest))
+    codes = draw(column(size, st.integers(-2, N_CATEGORIES - 1), np.int32))
+    weight = draw(weights(size))
+    if draw(st.booleans()):
+        n_classes = draw(st.integers(1, 3))
+        rows = Rows(codes, draw(column(size, st.integers(0, n_classes - 1), np.int32)), None, weight)
+        layout = Layout(draw(windows(rows, 0)))
+    else:
+        n_classes, rows = 1, Rows(codes, None, draw(targets(size)), weight)
+        layout = Layout(*(draw(windows(rows, power)) for power in range(draw(st.integers(2, 3)))))
+    return Drawn(frozen(rows), layout, n_classes)
+
+
+def frozen(rows: Rows) -> Rows:
+    for part in (rows.codes, rows.classes, rows.target, rows.weight):
+        read_only(part)
+    return replace(rows)
+
+
+def many(size: int, seed: int, kind: str) -> Drawn:
+    """Rows enough for several blocks of a kernel, with a layout that holds them."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(-2, N_CATEGORIES, size).astype(np.int32)
+    if kind == "classes":
+        return Drawn(frozen(Rows(codes, random.integers(0, 3, size).astype(np.int32))), Layout(), 3)
+    if kind == "whole":
+        rows = frozen(Rows(codes, None, random.integers(-1000, 1000, size), random.integers(0, 9, size)))
+        return Drawn(rows, Layout(Window(), Window(), Window()), 1)
+    target = random.standard_normal(size) * 10.0 ** random.integers(-3, 4, size)
+    rows = frozen(Rows(codes, None, target, random.random(size) if kind == "weighted" else None))
+    found = []
+    for power in range(3):
+        low, high = bit_range([term(rows, row, power) for row in range(size)])
+        found.append(Window(low // 32, (high - 1) // 32 - low // 32 + 2, whole=False))
+    return Drawn(rows, Layout(found[0] if kind == "weighted" else Window(), *found[1:]), 1)
+
+
+KINDS = ("classes", "whole", "real", "weighted")

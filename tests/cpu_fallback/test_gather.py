@@ -1,0 +1,69 @@
+"""gather against indexing, one row at a time, into outputs of any layout."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpu_encode.rows import FoldPattern, fold_numbers
+from tests.cpu_fallback.definitions import N_CATEGORIES, column, line, read_only
+
+PAGE = 5
+
+OUTPUTS = {
+    "C": lambda rows, outputs, dtype: np.zeros((rows, outputs), dtype),
+    "Fortran": lambda rows, outputs, dtype: np.zeros((rows, outputs), dtype, order="F"),
+    "columns of a page": lambda rows, outputs, dtype: np.zeros((rows, PAGE), dtype)[:, 1 : 1 + outputs],
+    "every other column": lambda rows, outputs, dtype: np.zeros((rows, 2 * PAGE), dtype)[:, : 2 * outputs : 2],
+    "backwards": lambda rows, outputs, dtype: np.zeros((rows, outputs), dtype)[::-1, ::-1],
+    "unaligned": lambda rows, outputs, dtype: np.zeros(rows, [("_", "i1"), ("codes", dtype, (outputs,))])["codes"],
+    "foreign byte order": lambda rows, outputs, dtype: np.zeros((rows, outputs), np.dtype(dtype).newbyteorder()),
+}
+
+
+def table_of(outputs, n_folds):
+    random = np.random.default_rng(outputs)
+    table = random.standard_normal((N_CATEGORIES + 2, n_folds, outputs))
+    table[0, 0, 0] = np.nan
+    return table
+
+
+def check(ops, table, codes, folds, out, fold_of_row):
+    ops.gather(read_only(table), read_only(codes), folds, out)
+    for row, code in enumerate(codes.tolist()):
+        expected = table[line(code), fold_of_row[row]].astype(out.dtype)
+        assert out[row].tobytes() == expected.tobytes()
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+@pytest.mark.parametrize("layout", OUTPUTS)
+def test_gather_writes_the_code_of_every_row(ops, layout, data):
+    size, outputs = data.draw(st.integers(0, 12)), data.draw(st.integers(1, 3))
+    codes = data.draw(column(size, st.integers(-2, N_CATEGORIES - 1), np.int32))
+    folds = data.draw(st.none() | column(size, st.integers(0, 2), np.int32))
+    out = OUTPUTS[layout](size, outputs, data.draw(st.sampled_from([np.float64, np.float32])))
+    n_folds = 1 if folds is None else 3
+    check(ops, table_of(outputs, n_folds), codes, folds, out, np.zeros(size, int) if folds is None else folds)
+
+
+@pytest.mark.parametrize("order", ["random", "interleaved", "contiguous"])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_gather_computes_folds_over_several_blocks(ops, order, outputs):
+    pattern = FoldPattern(order, 3, seed=1, n_rows=5000, first_row=2000)
+    codes = np.random.default_rng(0).integers(-2, N_CATEGORIES, 2500).astype(np.int32)
+    check(ops, table_of(outputs, 3), codes, pattern, np.zeros((2500, outputs)), fold_numbers(pattern, 0, 2500))
+
+
+def test_gather_leaves_the_neighbours_of_its_output_alone(ops):
+    page = np.full((9, PAGE), 7.0)
+    ops.gather(np.ones((3, 1, 2)), np.zeros(9, np.int32), None, page[:, 1:3])
+    assert page.tolist() == [[7, 1, 1, 7, 7]] * 9
+
+
+def test_a_float32_table_is_written_as_it_is(ops):
+    table = np.array([0.1, 0.2, 0.3], np.float32).reshape(3, 1, 1)
+    for dtype in (np.float32, np.float64):
+        out = np.zeros((3, 1), dtype)
+        ops.gather(table, np.array([0, -1, -2], np.int32), None, out)
+        assert out[:, 0].tolist() == [table[0, 0, 0], table[2, 0, 0], table[1, 0, 0]]

@@ -1,0 +1,35 @@
+"""fold_numbers, places_of and rows_at: every backend gives the definition, wherever a chunk begins."""
+
+import numpy as np
+import pytest
+
+from gpu_encode import rows
+from gpu_encode.rows import FoldPattern, Permutation
+
+STARTS = [(0, 0), (0, 1), (0, 3000), (1, 7), (1023, 1025), (5113, 8200), (10**12, 10**12 + 2000)]
+
+
+@pytest.mark.parametrize("order", ["random", "interleaved", "contiguous"])
+@pytest.mark.parametrize("n_splits", [1, 2, 5, 64, 3001])
+def test_fold_numbers(ops, order, n_splits):
+    for first_row, seed in ((0, 0), (17, 2**64 - 1), (10**15, 5)):
+        pattern = FoldPattern(order, n_splits, seed, n_rows=2 * 10**15 + 1, first_row=first_row)
+        for start, stop in STARTS:
+            found = ops.fold_numbers(pattern, start, stop)
+            assert found.dtype == np.int32
+            assert np.array_equal(found, rows.fold_numbers(pattern, start, stop))
+
+
+def test_more_folds_than_rows(ops):
+    assert ops.fold_numbers(FoldPattern("contiguous", 5, n_rows=3), 0, 3).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 9, 256, 257, 5000, 2**40])
+@pytest.mark.parametrize("seed", [0, 2**64 - 1])
+def test_permutations(ops, n_rows, seed):
+    permutation = Permutation(n_rows, seed)
+    for start, stop in [(0, min(n_rows, 5000)), (n_rows // 2, min(n_rows, n_rows // 2 + 1100)), (n_rows, n_rows)]:
+        places = ops.places_of(permutation, start, stop)
+        assert places.dtype == np.int64
+        assert np.array_equal(places, rows.places_of(permutation, start, stop))
+        assert np.array_equal(ops.rows_at(permutation, start, stop), rows.rows_at(permutation, start, stop))

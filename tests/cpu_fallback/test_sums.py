@@ -1,0 +1,135 @@
+"""accumulate and extents against sums of fractions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpu_encode.ops import Layout, Rows, Window
+from gpu_encode.rows import FoldPattern, fold_numbers
+from tests.cpu_fallback.definitions import (
+    KINDS,
+    N_CATEGORIES,
+    bit_range,
+    column,
+    drawn,
+    label,
+    line,
+    many,
+    row_digits,
+    targets,
+    term,
+    weights,
+)
+
+N_FOLDS = 3
+
+
+def summed(found, folds):
+    """Digits of all rows, added up cell by cell."""
+    rows, layout = found.rows, found.layout
+    cells = {}
+    for row in range(len(rows)):
+        cell = (line(int(rows.codes[row])), 0 if folds is None else int(folds[row]), label(rows, row))
+        cells[cell] = [
+            a + b for a, b in zip(cells.get(cell, [0] * layout.width), row_digits(rows, row, layout), strict=True)
+        ]
+    out = np.zeros((N_CATEGORIES + 2, N_FOLDS, found.n_classes, layout.width), np.int64)
+    for cell, digits in cells.items():
+        out[cell] = digits
+    return out
+
+
+def check(ops, found, folds, expected_folds):
+    cells = ops.accumulate(found.rows, N_CATEGORIES, folds, N_FOLDS, found.n_classes, found.layout)
+    assert cells.dtype == np.int64
+    assert np.array_equal(cells, summed(found, expected_folds))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_accumulate_adds_the_digits_of_every_row(ops, data):
+    found = data.draw(drawn())
+    folds = data.draw(st.none() | column(len(found.rows), st.integers(0, N_FOLDS - 1), np.int32))
+    check(ops, found, folds, folds)
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_accumulate_computes_folds_from_row_numbers(ops, data):
+    found = data.draw(drawn())
+    order, first = data.draw(st.sampled_from(["random", "interleaved", "contiguous"])), data.draw(st.integers(0, 20))
+    pattern = FoldPattern(order, N_FOLDS, seed=9, n_rows=first + len(found.rows), first_row=first)
+    check(ops, found, pattern, fold_numbers(pattern, 0, len(found.rows)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_accumulate_over_several_blocks(ops, kind):
+    found = many(2500, 1, kind)
+    pattern = FoldPattern("random", N_FOLDS, seed=4, first_row=1000)
+    check(ops, found, pattern, fold_numbers(pattern, 0, 2500))
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_tables_private_or_shared_give_the_same(ops, private, monkeypatch):
+    from cpu_fallback.compiled import sums
+
+    monkeypatch.setattr(sums, "PRIVATE_BYTES", 1 << 40 if private else 0)
+    monkeypatch.setattr(sums, "ROWS_PER_CELL", 1 << 40)
+    check(ops, many(300, 2, "real"), None, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_chunks_add_up_to_the_whole(ops, kind):
+    found = many(700, 3, kind)
+    pattern = FoldPattern("random", N_FOLDS, seed=4)
+    parts = [
+        ops.accumulate(
+            found.rows.block(start, stop), N_CATEGORIES, pattern.at(start), N_FOLDS, found.n_classes, found.layout
+        )
+        for start, stop in [(0, 1), (1, 300), (300, 300), (300, 700)]
+    ]
+    whole = ops.accumulate(found.rows, N_CATEGORIES, pattern, N_FOLDS, found.n_classes, found.layout)
+    assert np.array_equal(sum(parts), whole)
+
+
+def test_the_smallest_integer_and_a_window_without_room_to_spare(ops):
+    rows = Rows(np.zeros(2, np.int32), None, np.array([-(2**63), 2**63 - 1]), None)
+    cells = ops.accumulate(rows, 1, None, 1, 1, Layout(Window(), Window(0, 2, whole=False)))
+    assert cells[0, 0, 0].tolist() == [2, 2**32 - 1, -(2**31) + 2**31 - 1]
+
+
+def test_views_with_strides_are_read_as_they_are(ops):
+    codes, target = np.arange(12, dtype=np.int32) % 3, np.linspace(0, 1, 24)
+    layout = Layout(Window(), Window(-3, 4, whole=False))
+    strided = ops.accumulate(Rows(codes[::2], None, target[::-4]), 3, None, 1, 1, layout)
+    copied = ops.accumulate(Rows(codes[::2].copy(), None, target[::-4].copy()), 3, None, 1, 1, layout)
+    assert strided.any()
+    assert np.array_equal(strided, copied)
+
+
+def summed_ranges(factors):
+    """Places that a product may touch: those of its factors, added up."""
+    ranges = [bit_range([factor]) for factor in factors]
+    return sum(low for low, _ in ranges), sum(high for _, high in ranges)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_extents_are_the_binary_places_in_use(ops, data):
+    size = data.draw(st.integers(1, 8))
+    rows = Rows(np.zeros(size, np.int32), None, data.draw(targets(size)), data.draw(weights(size)))
+    powers = (1, 2) if rows.weight is None else (0, 1, 2)
+    found = ops.extents(rows.target, rows.weight, powers)
+    for power, (low, high) in zip(powers, found, strict=True):
+        products = [row for row in range(size) if term(rows, row, power)]
+        weight = [] if rows.weight is None else [[Fraction(one.item())] for one in rows.weight]
+        ranges = [
+            summed_ranges([*(weight[row] if weight else []), *[Fraction(rows.target[row].item())] * power])
+            for row in products
+        ]
+        assert (low, high) == ((min(a for a, _ in ranges), max(b for _, b in ranges)) if ranges else (0, 0))
+        inside = bit_range([term(rows, row, power) for row in products])
+        assert low <= inside[0] <= inside[1] <= high

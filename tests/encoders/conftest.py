@@ -1,0 +1,38 @@
+"""Rows that every file of this folder encodes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpu_encode import TargetEncoder
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """Give twelve rows: a text, a number, a time and a group."""
+    return pd.DataFrame(
+        {
+            "city": list("aabbccaabbcd"),
+            "zip": [1, 1, 2, 2, 3, 3, 1, 4, 2, 2, 3, 5],
+            "day": pd.date_range("2024-01-01", periods=12),
+            "shop": list("pqrpqrpqrpqr"),
+        }
+    )
+
+
+@pytest.fixture
+def y() -> np.ndarray:
+    """Give a quantity that is different in every row."""
+    return np.array([0.1, 2.5, 3.25, -1.0, 7.5, 0.3, 1e3, 12.0, 5.5, 8.25, 1 / 3, -4.75])
+
+
+@pytest.fixture
+def labels() -> np.ndarray:
+    """Give a binary target, six rows each."""
+    return np.array([0, 1, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0])
+
+
+@pytest.fixture
+def fitted(frame, y):
+    """Give an encoder that knows the good rows."""
+    return TargetEncoder(target_type="continuous").fit(frame, y)

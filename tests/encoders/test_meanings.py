@@ -1,0 +1,255 @@
+"""The meanings that other libraries get wrong, one test each."""
+
+import copy
+import pickle
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from gpu_encode import KFold, LeaveOneOut, MEstimate, Ordered, TargetEncoder
+
+ROWS = 12
+Y = np.array([4.0, 1.0, -2.0, 8.0, 16.0, 3.0, 0.5, 9.0, 2.0, 7.0, 1.5, 6.0])
+
+
+def quantity(**parameters):
+    return TargetEncoder(target_type="continuous", **parameters)
+
+
+def mean(values):
+    """Give the correctly rounded mean."""
+    return float(sum(map(Fraction, values)) / len(values))
+
+
+def test_1_the_prior_leaves_out_what_the_row_may_not_see():
+    # Every row is a category of its own, so its code is the prior.
+    X = pd.DataFrame({"key": np.arange(ROWS), "time": np.arange(ROWS)})
+    fold = np.arange(ROWS) % 3
+    by_fold = quantity(cv=fold).fit_transform(X[["key"]], Y)["key"]
+    assert by_fold.tolist() == [mean(Y[fold != mine]) for mine in fold]
+    by_row = quantity(cv=LeaveOneOut()).fit_transform(X[["key"]], Y)["key"]
+    assert by_row.tolist() == [mean(np.delete(Y, row)) for row in range(ROWS)]
+    in_order = quantity(cv=Ordered(time="time", burn_in=1)).fit_transform(X, Y)["key"]
+    assert in_order[1:].tolist() == [mean(Y[:row]) for row in range(1, ROWS)]
+
+
+def test_2_rows_outside_of_given_categories_are_unknown_in_training_too():
+    X = np.array([list("aabbzzaabbzz")], dtype=object).T
+    fold = np.arange(ROWS) % 2
+    codes = quantity(categories=[["a", "b"]], cv=fold, smooth=None).fit_transform(X, Y)[:, 0]
+    for row in range(ROWS):
+        seen = fold != fold[row]
+        expected = mean(Y[seen])
+        if X[row, 0] != "z":
+            expected = expected + (mean(Y[seen & (X[:, 0] == X[row, 0])]) - expected)
+        assert codes[row] == expected
+    nan = quantity(categories=[["a", "b"]], cv=fold, smooth=None, handle_unknown="nan").fit_transform(X, Y)[:, 0]
+    np.testing.assert_array_equal(np.isnan(nan), X[:, 0] == "z")
+
+
+def test_3_transform_does_not_know_the_training_frame():
+    X = pd.DataFrame({"key": list("aabbccaabbcd")})
+    encoder = quantity().fit(X, Y)
+    trained = quantity().fit_transform(X, Y)
+    assert not encoder.transform(X).equals(trained)
+    pd.testing.assert_frame_equal(encoder.transform(X), encoder.transform(X.copy()), check_exact=True)
+    alone = [encoder.transform(X[row : row + 1]).iloc[0, 0] for row in range(ROWS)]
+    assert encoder.transform(X)["key"].tolist() == alone
+
+
+def test_4_joint_keys_are_exact():
+    X = pd.DataFrame({"a": list("xyxy"), "b": list("yxxy"), "c": list("xyxy")})
+    y = np.array([1.0, 2.0, 4.0, 8.0])
+    # (x, y) is not (y, x), and equal columns do not cancel.
+    encoder = quantity(columns=[("a", "b"), ("a", "c")], smooth=None).fit(X, y)
+    assert encoder.transform(X).to_numpy().T.tolist() == [[1.0, 2.0, 4.0, 8.0], [2.5, 5.0, 2.5, 5.0]]
+
+
+@pytest.mark.parametrize("columns", [2, 4], ids=["above 2**31", "above 2**63"])
+def test_4_joint_keys_of_many_values_are_exact(columns):
+    size = 70_000
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.permutation(size) for _ in range(columns)])
+    y = random.normal(size=size)
+    encoder = quantity(columns=[tuple(range(columns))], smooth=None, prior=0.0).fit(X, y)
+    assert encoder.transform(X)[:, 0].tobytes() == y.tobytes()
+    # Each part is known, and their combination is not.
+    unknown = X.copy()
+    unknown[:, -1] = np.roll(X[:, -1], 1)
+    assert not encoder.transform(unknown).any()
+
+
+def test_5_one_number_is_one_category_and_text_is_another():
+    encoder = quantity(smooth=None)
+    for ones in ([1, 1.0, True], [1.0, True, 1], [True, 1, 1.0]):
+        X = np.array([[value] for value in [*ones, 0, False, 2]], dtype=object)
+        assert encoder.fit(X, Y[:6]).categories_[0].tolist() == [0, 1, 2]
+        codes = encoder.transform(np.array([[1], [1.0], [True], [np.float32(1)], [np.int8(1)]], dtype=object))
+        assert len(set(codes[:, 0])) == 1
+        assert encoder.transform(np.array([[1.0]]))[0, 0] == codes[0, 0]
+    text = encoder.fit(np.array([["1"], ["1.0"], ["None"], [None], ["nan"], [np.nan]], dtype=object), Y[:6])
+    assert text.categories_[0].tolist() == ["1", "1.0", "None", "nan", None]
+    with pytest.raises(ValueError, match="was fitted on text values and now holds number values"):
+        text.transform(np.array([[1]]))
+
+
+def test_6_bad_targets_and_weights_are_refused_with_their_place():
+    X = np.zeros((ROWS, 1))
+    with pytest.raises(ValueError, match="1 missing value, in row 2"):
+        quantity().fit(X, [*Y[:2], np.nan, *Y[3:]])
+    with pytest.raises(ValueError, match=r"infinity .*: 1 of 12 rows, the first in row 0"):
+        quantity().fit(X, [np.inf, *Y[1:]])
+    with pytest.raises(ValueError, match="1 negative weights, the first in row 11"):
+        quantity().fit(X, Y, sample_weight=[1.0] * 11 + [-1.0])
+    with pytest.raises(ValueError, match="X has 12 rows and y 11"):
+        quantity().fit(X, Y[1:])
+
+
+def test_7_more_rows_than_a_float32_can_count():
+    # Beyond 2**24 a float32 sum of ones stands still.
+    size = 2**24 + 3
+    y = np.ones(size, np.float32)
+    y[0] = 0.5
+    encoder = quantity(smooth=None).fit(np.zeros((size, 1), np.int8), y)
+    assert encoder.target_mean_ == mean_of(2 * size - 1, 2 * size)
+    assert encoder.encodings_[0][0] == encoder.target_mean_
+
+
+def mean_of(total, count):
+    """Give the correctly rounded quotient."""
+    return float(Fraction(total, count))
+
+
+def test_7_more_rows_than_an_int32_can_count():
+    X = np.array([["a"], ["a"], ["b"]])
+    encoder = quantity(smooth=None).fit(X, np.array([0.1, 0.2, 0.7]))
+    for _ in range(40):
+        encoder.merge(copy.deepcopy(encoder))
+    # 3 * 2**40 rows: sums of doubles are exact all the way.
+    once = quantity(smooth=None).fit(X, np.array([0.1, 0.2, 0.7]))
+    assert encoder.encodings_[0].tolist() == once.encodings_[0].tolist()
+    assert encoder.target_mean_ == mean_of(sum(map(Fraction, [0.1, 0.2, 0.7])), 3)
+    labels = TargetEncoder().fit(X, [1, 0, 1], sample_weight=[2**40, 1, 2**41])
+    assert labels.target_mean_ == mean_of(2**40 + 2**41, 2**40 + 2**41 + 1)
+
+
+@pytest.mark.parametrize("smooth", ["auto", None, MEstimate(0.3)])
+def test_8_whole_weights_equal_repeated_rows(smooth):
+    X = pd.DataFrame({"key": list("aabbccaabbcd")})
+    weight = np.arange(ROWS) % 4
+    repeated = quantity(smooth=smooth).fit(X.loc[np.repeat(X.index, weight)], np.repeat(Y / 7, weight))
+    weighted = quantity(smooth=smooth).fit(X, Y / 7, sample_weight=weight)
+    pd.testing.assert_frame_equal(weighted.transform(X), repeated.transform(X), check_exact=True)
+
+
+def test_9_parts_make_the_whole_and_size_grows_with_categories():
+    X = pd.DataFrame({"key": list("aabbccaabbcd")})
+    whole = quantity().fit(X, Y / 7)
+    parts = quantity().fit(X[9:], Y[9:] / 7).merge(quantity().fit(X[:4], Y[:4] / 7), quantity().fit(X[4:9], Y[4:9] / 7))
+    pd.testing.assert_frame_equal(parts.transform(X), whole.transform(X), check_exact=True)
+    once, hundredfold = (
+        quantity().fit(pd.concat([X] * times, ignore_index=True), np.tile(Y / 7, times)) for times in (1, 100)
+    )
+    assert abs(len(pickle.dumps(hundredfold)) - len(pickle.dumps(once))) < 100
+
+
+SCHEMES = [2, KFold(3, order="contiguous"), KFold(2, blow_up=True), LeaveOneOut(), Ordered(3)]
+
+
+@pytest.mark.parametrize("cv", SCHEMES, ids=repr)
+@pytest.mark.parametrize("smooth", ["auto", None, MEstimate(0.3)])
+@pytest.mark.parametrize("constant", [0.1, 1 / 3, 1e300, -5e-324])
+def test_10_a_constant_target_gives_that_constant_everywhere(cv, smooth, constant):
+    X = pd.DataFrame({"key": list("aabbccaabbcd"), "other": [None, "x"] * 6})
+    encoder = quantity(cv=cv, smooth=smooth)
+    assert (encoder.fit_transform(X, np.full(ROWS, constant)) == constant).all(axis=None)
+    assert (encoder.transform(X.assign(other="new")) == constant).all(axis=None)
+    assert encoder.target_mean_ == constant
+
+
+def test_10_one_class_gives_zero():
+    X = pd.DataFrame({"key": list("aabbccaabbcd")})
+    for label in (1, "yes", True):
+        encoder = TargetEncoder(cv=KFold(2))
+        assert (encoder.fit_transform(X, [label] * ROWS) == 0.0).all(axis=None)
+        assert (encoder.transform(X) == 0.0).all(axis=None)
+        assert encoder.target_type_ == "binary"
+
+
+def test_10_small_and_empty_columns():
+    nothing = pd.DataFrame({"key": [None] * ROWS})
+    for missing in ("category", "prior"):
+        encoder = quantity(handle_missing=missing, smooth=None)
+        encoder.fit_transform(nothing, Y)
+        assert set(encoder.transform(nothing)["key"]) == {mean(Y)}
+    assert quantity(handle_missing="nan").fit(nothing, Y).transform(nothing).isna().all(axis=None)
+    one_row = quantity().fit([["a"]], [0.1])
+    assert one_row.transform([["a"], ["b"]]).tolist() == [[0.1], [0.1]]
+    with pytest.warns(UserWarning, match="1 rows see no rows at all"):
+        assert np.isnan(quantity(cv=LeaveOneOut()).fit_transform([["a"]], [0.1])).all()
+    one_category = quantity(cv=LeaveOneOut(), smooth=None).fit_transform(np.zeros((3, 1)), [1.0, 2.0, 6.0])
+    assert one_category[:, 0].tolist() == [4.0, 3.5, 1.5]
+    assert quantity().fit(nothing, Y).transform(nothing[:0]).shape == (0, 1)
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        quantity().fit(nothing[:0], Y[:0])
+
+
+def kinds_of_text():
+    """Give one column of categories in every way in which libraries hold it."""
+    words = ["b", "a", "b", None, "c", "a", "b", "b", None, "c", "a", "b"]
+    index = pa.array([0, 1, 3, None, 2, 1, 0, 3, 4, 2, 1, 0])
+    return {
+        "objects": pd.DataFrame({"key": pd.Series(words, dtype=object)}),
+        "unused categories": pd.DataFrame({"key": pd.Categorical(words, categories=["z", "c", "b", "a", "y"])}),
+        "ordered categories": pd.DataFrame({"key": pd.Categorical(words, categories=list("cba"), ordered=True)}),
+        "nullable": pd.DataFrame({"key": pd.array(words, dtype="string")}),
+        "Arrow-backed": pd.DataFrame({"key": pd.array(words, dtype=pd.ArrowDtype(pa.string()))}),
+        "a dictionary with repeated, null and unused entries": pa.table(
+            {"key": pa.DictionaryArray.from_arrays(index, pa.array(["b", "a", "c", "b", None, "never"]))}
+        ),
+        "polars categories": pl.DataFrame({"key": pl.Series(words, dtype=pl.Categorical)}),
+        "polars enumeration": pl.DataFrame({"key": pl.Series(words, dtype=pl.Enum(["q", "c", "a", "b"]))}),
+    }
+
+
+@pytest.mark.parametrize("name", kinds_of_text())
+def test_11_categories_are_values_and_not_how_they_are_held(name):
+    frames = kinds_of_text()
+    expected = quantity().fit(frames["objects"], Y)
+    found = quantity().fit(frames[name], Y)
+    assert found.categories_[0].tolist() == expected.categories_[0].tolist() == ["a", "b", "c", None]
+    assert found.encodings_[0].tolist() == expected.encodings_[0].tolist()
+    codes = quantity().fit_transform(frames[name], Y)
+    assert np.asarray(codes).ravel().tolist() == quantity().fit_transform(frames["objects"], Y)["key"].tolist()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([Decimal("1.10"), Decimal("2.00"), None, Decimal("1.10")] * 3, pa.decimal128(5, 2)),
+        pa.array([date(2024, 1, 1), date(1969, 12, 31), None, date(2024, 1, 1)] * 3),
+        pa.array([1, 2, None, 1] * 3, pa.timestamp("ns", tz="Europe/Berlin")),
+        pa.array([1, 2, None, 1] * 3, pa.duration("s")),
+        pa.array([True, False, None, True] * 3),
+        pa.array([b"x", b"\xff", None, b"x"] * 3),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_11_decimals_dates_times_booleans_and_bytes(values):
+    arrow = pa.table({"key": values})
+    encoder = quantity(smooth=None).fit(arrow, Y)
+    expected = {}
+    for value, y in zip(values.to_pylist(), Y, strict=True):
+        expected.setdefault(value, []).append(y)
+    codes = encoder.transform(arrow)["key"].to_pylist()
+    prior = mean(Y)
+    assert codes == [prior + (mean(expected[value]) - prior) for value in values.to_pylist()]
+    for frame in (arrow.to_pandas(), arrow.to_pandas(types_mapper=pd.ArrowDtype), pl.from_arrow(arrow)):
+        assert np.asarray(encoder.transform(frame)).ravel().tolist() == codes
+        assert np.asarray(quantity(smooth=None).fit(frame, Y).transform(arrow)).ravel().tolist() == codes

@@ -1,0 +1,53 @@
+"""Who looks at whom, read off the codes.
+
+With one category, row i's code of row j's own target is 1 / |V(i)| if i sees j, and 0 if not.
+"""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from gpu_encode import TargetEncoder
+
+SIZE = 24
+ROW = np.arange(SIZE)
+FRAME = pd.DataFrame({"one": "x", "group": ROW * 5 % 7, "time": ROW * 7 % 10, "fold": ROW * 11 % 4})
+
+
+def encoder(cv, **parameters):
+    return TargetEncoder(cv=cv, columns=["one"], smooth=None, target_type="continuous", **parameters)
+
+
+def shares(cv, frame=FRAME, **metadata):
+    """Give the code of every row for every other row's own target: its share in what is seen."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        codes = encoder(cv).fit_transform(frame, np.eye(len(frame)), **metadata)
+    return codes.drop(columns=["group", "time", "fold"]).to_numpy()
+
+
+def visible(cv, frame=FRAME, **metadata):
+    """Give the matrix of who looks at whom, after a check that all rows seen count alike."""
+    found = shares(cv, frame, **metadata)
+    sees = found > 0
+    for mine, theirs in zip(found, sees, strict=True):
+        assert not theirs.any() or set(mine[theirs]) == {1 / theirs.sum()}
+    return sees
+
+
+def seen_by_new_rows(cv):
+    """Give the rows that the code of a new row is made of."""
+    return encoder(cv).fit(FRAME, np.eye(SIZE)).transform(FRAME[:1]).to_numpy()[0, :SIZE] > 0
+
+
+def other_folds(folds):
+    folds = np.asarray(folds)
+    return folds[:, None] != folds[None, :]
+
+
+def folds_of(sees):
+    """Give fold numbers from the rows that are not seen, which are one's own fold."""
+    _, folds = np.unique(sees, axis=0, return_inverse=True)
+    np.testing.assert_array_equal(sees, other_folds(folds.reshape(-1)))
+    return folds.reshape(-1)

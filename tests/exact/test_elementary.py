@@ -1,0 +1,90 @@
+"""exp and log: within one unit in the last place of 50 correct digits, and bits that never change."""
+
+from decimal import Decimal, localcontext
+from math import inf, nan
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from gpu_encode.elementary import exp, log
+
+law = settings(max_examples=400, deadline=None)
+
+
+def units(found, expected):
+    """Distance in units of the last place."""
+    return abs(Decimal(float(found)) - expected) / Decimal(float(np.spacing(abs(float(found)))))
+
+
+@law
+@given(st.floats(-744, 709) | st.floats(-1, 1) | st.floats(-1e-5, 1e-5) | st.floats(-745, -700))
+@example(0.34657359027997264)
+@example(-0.3465735902799727)
+@example(709.782712893384)
+def test_exp_is_within_a_unit(value):
+    with localcontext(prec=50):
+        assert units(exp(np.array([value]))[0], Decimal(value).exp()) < 1
+
+
+@law
+@given(st.floats(5e-324, 1.7e308) | st.floats(0.5, 2) | st.floats(1 - 1e-9, 1 + 1e-9))
+@example(0.7071067811865475)
+@example(0.7071067811865476)
+def test_log_is_within_a_unit(value):
+    with localcontext(prec=50):
+        found, expected = log(np.array([value]))[0], Decimal(value).ln()
+        assert found == 0 if value == 1 else units(found, expected) < 1
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0.0, 1.0), (-0.0, 1.0), (-inf, 0.0), (-746.0, 0.0), (710.0, inf), (inf, inf), (nan, nan)]
+)
+def test_exp_at_the_ends(value, expected):
+    assert np.array_equal(exp(np.array([value])), [expected], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0.0, -inf), (-0.0, -inf), (1.0, 0.0), (-1.0, nan), (inf, inf), (nan, nan), (-inf, nan)]
+)
+def test_log_at_the_ends(value, expected):
+    assert np.array_equal(log(np.array([value])), [expected], equal_nan=True)
+
+
+def test_any_shape_and_inputs_left_alone():
+    values = np.arange(1.0, 7).reshape(2, 3)
+    values.flags.writeable = False
+    assert exp(values).tolist() == [[exp(value).item() for value in row] for row in values]
+    assert log(values).shape == (2, 3)
+
+
+EXP_BITS = {
+    1.0: "0x1.5bf0a8b14576ap+1",
+    -1.0: "0x1.78b56362cef38p-2",
+    0.1: "0x1.1aec7b35a00d4p+0",
+    -0.30000000000000004: "0x1.7b4c869c37c04p-1",
+    3.141592653589793: "0x1.724046eb09339p+4",
+    -20.0: "0x1.1b48655f37267p-29",
+    700.0: "0x1.d945df4f8ec8ep+1009",
+    -740.5: "0x0.0000000000033p-1022",
+}
+LOG_BITS = {
+    2.0: "0x1.62e42fefa39efp-1",
+    10.0: "0x1.26bb1bbb55516p+1",
+    0.1: "-0x1.26bb1bbb55515p+1",
+    3.141592653589793: "0x1.250d048e7a1bdp+0",
+    1.0000001: "0x1.ad7f2847b6492p-24",
+    1e-310: "-0x1.64e69394d9508p+9",
+    1e300: "0x1.5963447f87fb5p+9",
+}
+
+
+@pytest.mark.parametrize("value", EXP_BITS)
+def test_bits_of_exp_never_change(value):
+    assert exp(np.array([value]))[0].hex() == EXP_BITS[value]
+
+
+@pytest.mark.parametrize("value", LOG_BITS)
+def test_bits_of_log_never_change(value):
+    assert log(np.array([value]))[0].hex() == LOG_BITS[value]

@@ -1,0 +1,109 @@
+"""Codes that scikit-learn, category_encoders and vtreat publish."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import KFold as ScikitKFold
+from sklearn.preprocessing import TargetEncoder as ScikitTargetEncoder
+
+import gpu_encode
+from tests.laws import encoding, published
+
+
+def codes(keys, target, asked, smooth, kind="continuous", **choices):
+    encoder = gpu_encode.TargetEncoder(smooth=smooth, target_type=kind, **choices)
+    encoder.fit(pd.DataFrame({"key": keys}), target)
+    return np.asarray(encoder.transform(pd.DataFrame({"key": asked})))[:, 0]
+
+
+@pytest.mark.parametrize("backend", encoding.BACKENDS)
+@pytest.mark.parametrize(("smooth", "expected"), published.SCIKIT_LEARN_CODES)
+def test_scikit_learn(smooth, expected, backend):
+    keys, target = published.scikit_learn_rows()
+    with gpu_encode.ops.use_backend(backend):
+        found = codes(keys, target, ["cat", "dog", "snake"], smooth)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["continuous", "binary", "multiclass"])
+@pytest.mark.parametrize("smooth", ["auto", 0.0, 12.5])
+def test_scikit_learn_training_codes_of_the_same_folds(smooth, kind):
+    generator = np.random.default_rng(8)
+    keys = generator.integers(0, 12, (400, 2))
+    target = keys.sum(axis=1) + generator.normal(size=400) * 3
+    if kind != "continuous":
+        target = (target > np.quantile(target, 0.4)).astype(int) + (kind == "multiclass") * (target > 15)
+    splitter = ScikitKFold(4, shuffle=True, random_state=2)
+    choices = {"smooth": smooth, "target_type": kind, "cv": splitter}
+    ours = gpu_encode.TargetEncoder(**choices).fit_transform(keys, target)
+    theirs = ScikitTargetEncoder(**choices).fit_transform(keys, target)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_category_encoders_target_encoder():
+    asked = list(published.TREND_CODES)
+    found = codes(published.TREND, published.TREND_TARGET, asked, gpu_encode.Sigmoid(k=2, f=10), "binary")
+    np.testing.assert_allclose(found, [published.TREND_CODES[key] for key in asked], atol=1e-4)
+
+
+def test_category_encoders_hierarchy():
+    frame = pd.DataFrame({"key": published.COMPASS})
+    frame["parent"] = frame["key"].map(published.COMPASS_PARENTS)
+    smooth = gpu_encode.Sigmoid(k=2, f=2)
+    encoder = gpu_encode.TargetEncoder(
+        smooth=smooth, target_type="binary", columns=["key"], hierarchy={"key": ["parent"]}
+    )
+    found = np.asarray(encoder.fit(frame, published.COMPASS_TARGET).transform(frame))[:, 0]
+    expected = [published.COMPASS_CODES[key] for key in published.COMPASS]
+    np.testing.assert_allclose(found.astype(float), expected, atol=1e-4)
+
+
+def test_category_encoders_leave_one_out():
+    frame = pd.DataFrame({"key": list("aaabbb")})
+    encoder = gpu_encode.TargetEncoder(smooth=None, cv=gpu_encode.LeaveOneOut(), target_type="binary")
+    found = np.asarray(encoder.fit_transform(frame, [1, 0, 0, 1, 0, 1]))[:, 0]
+    np.testing.assert_allclose(found, [0, 0.5, 0.5, 0.5, 1, 0.5])
+
+
+def test_category_encoders_ordered():
+    # Its prior is the mean of all rows.
+    frame = pd.DataFrame({"key": list("ABBCA"), "time": range(5)})
+    scheme = gpu_encode.Ordered(time="time")
+    encoder = gpu_encode.TargetEncoder(smooth=1.0, cv=scheme, target_type="binary", prior=0.6)
+    found = np.asarray(encoder.fit_transform(frame, [1, 0, 1, 0, 1]))[:, 0]
+    np.testing.assert_allclose(found, [0.6, 0.6, 0.3, 0.6, 0.8])
+    new = np.asarray(encoder.transform(pd.DataFrame({"key": ["A", "B"]})))[:, 0]
+    np.testing.assert_allclose(new, [2.6 / 3, 1.6 / 3])
+
+
+@pytest.mark.filterwarnings("ignore")  # what the peer does to pandas is its own affair
+@pytest.mark.parametrize("model", ["pooled", "independent"])
+def test_category_encoders_james_stein(model):
+    category_encoders = pytest.importorskip("category_encoders")
+    generator = np.random.default_rng(3)
+    keys = generator.integers(0, 9, 300).astype(str)
+    target = keys.astype(float) * 0.2 + generator.normal(size=300)
+    frame = pd.DataFrame({"key": keys})
+    peer = category_encoders.JamesSteinEncoder(cols=["key"], model=model).fit(frame, pd.Series(target))
+    found = codes(keys, target, keys, gpu_encode.JamesStein(model=model))
+    np.testing.assert_allclose(found, peer.transform(frame)["key"].to_numpy(), rtol=1e-9)
+
+
+def test_vtreat_pooled_estimate():
+    generator = np.random.default_rng(4)
+    keys = generator.integers(0, 9, 300).astype(str)
+    target = keys.astype(float) * 0.2 + generator.normal(size=300)
+    expected = published.vtreat_codes(keys, target)
+    found = codes(keys, target, list(expected), gpu_encode.PartialPooling())
+    np.testing.assert_allclose(found, list(expected.values()), rtol=1e-9)
+
+
+def test_joint_keys_equal_joined_texts():
+    generator = np.random.default_rng(2)
+    frame = pd.DataFrame({"a": generator.choice(["x", "y"], 90), "b": generator.choice(["x", "y", "z"], 90)})
+    target = generator.normal(size=90)
+    joined = pd.DataFrame({"key": frame["a"] + "|" + frame["b"]})
+    choices = {"target_type": "continuous", "cv": 3}
+    together = gpu_encode.TargetEncoder(columns=[("a", "b")], **choices).fit_transform(frame, target)
+    alone = gpu_encode.TargetEncoder(**choices).fit_transform(joined, target)
+    encoding.assert_same_bits(together, alone)

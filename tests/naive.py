@@ -1,0 +1,299 @@
+"""The definitions, in plain loops over exact arithmetic.
+
+Every sum is an int or a Fraction, so it has one value whatever the order. The few steps in floating point
+are part of the definition, evaluated left to right as written: the library must give the same bits. Up to
+lambda and to the mean they round to 53 digits whatever the exponent: tiny targets have squares and variances too.
+Written from the definitions alone; nothing here looks at the library but for its ``exp``.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isnan, nan
+
+Exact = int | Fraction
+Path = tuple[Hashable, ...]
+
+
+def exact(value: float) -> Exact:
+    """Return the number as an int if it is whole (ints are quick), else as a Fraction."""
+    fraction = Fraction(value)
+    return fraction.numerator if fraction.denominator == 1 else fraction
+
+
+nearest = float  # of an int or a Fraction: correctly rounded, subnormals included
+
+
+def rounded(value: Exact) -> Exact:
+    """Round to 53 binary digits, ties to even, with no bounds on the exponent."""
+    if value == 0:
+        return 0
+    numerator, denominator = abs(value).as_integer_ratio()
+    unit = Fraction(2) ** (numerator.bit_length() - denominator.bit_length() - 53)
+    while abs(value) >= 2**53 * unit:
+        unit *= 2
+    return round(value / unit) * unit
+
+
+def divided(numerator: Exact, denominator: Exact) -> Exact:
+    return rounded(Fraction(numerator) / Fraction(denominator))
+
+
+def quotient(total: Exact, count: Exact) -> float:
+    """Return the mean of an exact total over an exact count."""
+    total_high, count_high = rounded(total), rounded(count)
+    total_low, count_low = rounded(total - total_high), rounded(count - count_high)
+    first = divided(total_high, count_high)
+    low = rounded(total_low - rounded(first * count_low))
+    residual = rounded(rounded(total_high - first * count_high) + low)
+    return nearest(rounded(first + divided(residual, count_high)))
+
+
+@dataclass
+class Sums:
+    """Weight, weighted total and weighted square of some rows."""
+
+    weight: Exact = 0
+    total: Exact = 0
+    square: Exact = 0
+
+    def add(self, target: Exact, weight: Exact) -> None:
+        self.weight += weight
+        self.total += weight * target
+        self.square += weight * target * target
+
+    @property
+    def count(self) -> Exact:
+        return rounded(self.weight)
+
+    @property
+    def mean(self) -> float:
+        return quotient(self.total, self.weight) if self.weight > 0 else nan
+
+    @property
+    def population_variance(self) -> Exact:
+        return divided(self._deviation(), self.count)
+
+    @property
+    def sample_variance(self) -> Exact:
+        return divided(self._deviation(), rounded(self.weight - 1)) if self.weight > 1 else 0
+
+    def _deviation(self) -> Exact:
+        return divided(rounded(self.weight * self.square - self.total**2), self.count)
+
+
+@dataclass
+class Level:
+    """What some rows say, all of them together and each category that counts as one."""
+
+    everything: Sums
+    categories: dict[Path, Sums]
+
+    def __post_init__(self) -> None:
+        self.size = len(self.categories)
+        self.means = [exact(sums.mean) for sums in self.categories.values()]
+
+    def between(self, divisor: int) -> Exact:
+        """Variance of the category means, its last division by ``divisor``."""
+        numerator = rounded(self.size * sum(mean * mean for mean in self.means) - sum(self.means) ** 2)
+        return divided(divided(numerator, self.size), divisor)
+
+    def distance(self) -> Exact:
+        """Sum of the squared distances of the category means from the mean of all rows."""
+        center = exact(self.everything.mean)
+        return rounded(sum((mean - center) ** 2 for mean in self.means))
+
+
+Lambda = Callable[[Sums, Level], float]
+
+
+def unsmoothed(_own: Sums, _level: Level) -> float:
+    return 1.0
+
+
+def m_estimate(m: float) -> Lambda:
+    return lambda own, _level: nearest(divided(own.count, rounded(own.count + exact(m))))
+
+
+def sigmoid(k: float, f: float) -> Lambda:
+    from gpu_encode.elementary import exp
+
+    return lambda own, _level: 1 / (1 + float(exp(-((float(own.count) - k) / f))))
+
+
+def _share(noise: Exact, signal: Exact) -> float:
+    return nearest(divided(1, rounded(1 + divided(noise, signal))))
+
+
+def _bayes(own: Sums, prior_variance: Exact) -> float:
+    if own.population_variance == 0 or prior_variance == 0:
+        return float(own.population_variance == 0)
+    return _share(own.population_variance, rounded(own.count * prior_variance))
+
+
+def empirical_bayes_total(own: Sums, level: Level) -> float:
+    return _bayes(own, level.everything.population_variance)
+
+
+def empirical_bayes_between(own: Sums, level: Level) -> float:
+    return _bayes(own, level.between(level.size) if level.size else 0)
+
+
+def _clip(value: Exact) -> Exact:
+    return min(max(value, 0), 1)
+
+
+def james_stein_pooled(_own: Sums, level: Level) -> float:
+    categories, variance, distance = level.size, level.everything.sample_variance, level.distance()
+    if categories <= 3:
+        return 1.0
+    if distance == 0:
+        return 0.0 if variance > 0 else 1.0
+    noise = divided(variance, divided(level.everything.count, categories))
+    return nearest(rounded(1 - _clip(divided(rounded((categories - 3) * noise), distance))))
+
+
+def james_stein_independent(own: Sums, level: Level) -> float:
+    categories, variance, within = level.size, level.everything.sample_variance, own.sample_variance
+    if categories <= 3 or variance + within == 0:
+        return 1.0
+    share = divided(within, rounded(variance + within))
+    return nearest(_clip(rounded(1 - rounded(share * divided(categories - 3, categories - 1)))))
+
+
+def partial_pooling(own: Sums, level: Level) -> float:
+    between = level.between(level.size - 1) if level.size >= 2 else 0
+    if between <= 0:
+        return 0.0
+    noise = rounded(rounded(own.count * own.sample_variance) + level.everything.sample_variance)
+    return _share(divided(noise, rounded(own.count + 1)), rounded(own.count * between))
+
+
+@dataclass
+class Problem:
+    """Rows and the choices made about them.
+
+    ``paths`` holds the keys of a row, one per level of the hierarchy, top level first; without a hierarchy a
+    row has one. A null is None; above the last level it means no ancestor there. ``categories`` are the admitted
+    keys of the only level, None meaning all.
+    """
+
+    paths: Sequence[Path]
+    targets: Sequence[Exact]
+    weights: Sequence[Exact]
+    smoothing: Lambda = unsmoothed
+    prior: str | float = "mean"
+    min_count: float = 0
+    categories: Sequence[Hashable] | None = None
+    missing: str = "category"
+    _levels: dict[tuple[tuple[int, ...], int], Level] = field(default_factory=dict)
+
+    def admits(self, path: Path) -> bool:
+        if path[-1] is None and (self.missing != "category" or len(path) < len(self.paths[0])):
+            return False
+        return self.categories is None or path[-1] in self.categories
+
+    def voids(self, path: Path) -> bool:
+        return path[-1] is None and self.missing == "nan"
+
+    def level(self, rows: tuple[int, ...], depth: int) -> Level:
+        """Sum the given rows over their keys of one level, remembering the answer."""
+        if (rows, depth) not in self._levels:
+            self._levels[rows, depth] = self._sum(rows, depth)
+        return self._levels[rows, depth]
+
+    def _sum(self, rows: tuple[int, ...], depth: int) -> Level:
+        everything, categories = Sums(), {}
+        for row in rows:
+            everything.add(self.targets[row], self.weights[row])
+            path = self.paths[row][: depth + 1]
+            if self.admits(path):
+                categories.setdefault(path, Sums()).add(self.targets[row], self.weights[row])
+        return Level(
+            everything, {path: own for path, own in categories.items() if own.weight and own.count >= self.min_count}
+        )
+
+    def prior_code(self, rows: tuple[int, ...]) -> float:
+        level = self.level(rows, len(self.paths[0]) - 1)
+        if not isinstance(self.prior, str):
+            return float(self.prior)
+        if self.prior == "mean":
+            return level.everything.mean
+        return quotient(sum(level.means), level.size) if level.size else nan
+
+    def code(self, path: Path, visible: tuple[int, ...], checkpoint: tuple[int, ...] | None = None) -> float:
+        """Return the code of a row with these keys that may look at ``visible``.
+
+        What concerns all categories together (prior, variances, their number) is read from the rows of
+        ``checkpoint``, if it is given.
+        """
+        background = visible if checkpoint is None else checkpoint
+        code = self.prior_code(background)
+        if self.voids(path):
+            return nan
+        for depth in range(len(path)):
+            own = self.level(visible, depth).categories.get(path[: depth + 1])
+            if own is not None:
+                code = code + self.smoothing(own, self.level(background, depth)) * (own.mean - code)
+        return code
+
+    def codes(self, visible: Sequence[Sequence[int]]) -> list[float]:
+        """Return the training codes when row i may look at the rows ``visible[i]``."""
+        return [self.code(path, tuple(rows)) for path, rows in zip(self.paths, visible, strict=True)]
+
+    def unseen(self, visible: Sequence[Sequence[int]]) -> list[float]:
+        """Return 1.0 where no visible row counts for the category of a row, else 0.0."""
+        pairs = zip(self.paths, visible, strict=True)
+        return [float(path not in self.level(tuple(rows), len(path) - 1).categories) for path, rows in pairs]
+
+
+def fold_visibility(folds: Sequence[int]) -> list[tuple[int, ...]]:
+    """Let every row look at the rows of all folds but its own."""
+    return [tuple(row for row, other in enumerate(folds) if other != own) for own in folds]
+
+
+def top_nine_bits(place: int) -> int:
+    """Clear all but the nine highest binary digits."""
+    shift = max(place.bit_length() - 9, 0)
+    return place >> shift << shift
+
+
+def permuted_codes(problem: Problem, order: Sequence[int], burn_in: int = 0) -> list[float]:
+    """Return the codes when a row may look at the rows before it in ``order``."""
+    codes = [nan] * len(order)
+    for place, row in enumerate(order[burn_in:], start=burn_in):
+        path, checkpoint = problem.paths[row], tuple(order[: top_nine_bits(place)])
+        codes[row] = problem.code(path, tuple(order[:place]), checkpoint)
+        # The first row sees none before it; unless its prior is a number it gets the mean of all others.
+        if place == 0 and isinstance(problem.prior, str) and not problem.voids(path):
+            codes[row] = problem.level(tuple(order[1:]), 0).everything.mean
+    return codes
+
+
+def timed_codes(problem: Problem, times: Sequence[float], burn_in: int = 0) -> list[float]:
+    """Return the codes when a row may look at the rows of strictly earlier times."""
+    order = sorted(range(len(times)), key=lambda row: times[row])
+
+    def tie_start(place: int) -> int:
+        return next(start for start in range(place + 1) if times[order[start]] == times[order[place]])
+
+    codes = [nan] * len(order)
+    for any_place, row in enumerate(order):
+        place = tie_start(any_place)
+        if place >= burn_in:
+            checkpoint = tie_start(top_nine_bits(place)) or place
+            codes[row] = problem.code(problem.paths[row], tuple(order[:place]), tuple(order[:checkpoint]))
+    return codes
+
+
+def averaged_codes(permutations: Sequence[Sequence[float]]) -> list[float]:
+    """Average the codes of a row over the permutations that have one."""
+    averages = []
+    for codes in zip(*permutations, strict=True):
+        given = [code for code in codes if not isnan(code)]
+        # The built-in sum compensates its rounding from Python 3.12 on; the definition does not.
+        excess = 0.0
+        for code in given[1:]:
+            excess += code - given[0]
+        averages.append(given[0] + excess / len(given) if given else nan)
+    return averages
