@@ -1,6 +1,6 @@
 # Every target works in a fresh clone: the first one called makes the virtual environment.
 VENV ?= .venv
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n auto
 # The tests whose compiled kernels also run as plain Python, for `make coverage`.
 KERNEL_TESTS ?= tests/cpu_fallback
 
@@ -38,7 +38,7 @@ lint: $(INSTALLED)  ## style and format, nothing is rewritten
 types: $(INSTALLED)  ## mypy --strict on both packages
 	$(BIN)/mypy
 
-test: $(INSTALLED)  ## the whole suite; PYTEST_ARGS='-n 2 -k ordered' to narrow or spread it
+test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" narrows it
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 doctest: $(INSTALLED)  ## every example in a docstring
@@ -60,5 +60,5 @@ ci:  ## what continuous integration runs, in an environment of its own
 	.ci/run
 
 clean:  ## remove what the tools left behind, the virtual environment excepted
-	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist htmlcov cpu_fallback/compiled/__pycache__ .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find gpu_encode cpu_fallback tests -name __pycache__ -type d -prune -exec rm -rf {} +

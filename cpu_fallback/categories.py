@@ -17,13 +17,12 @@ def factorize(values: "Array", /) -> "tuple[NDArray[np.int32], Array]":
     if not len(values):
         return np.zeros(0, np.int32), values[:0]
     if values.dtype.kind in "iu" and (lowest := smallest_of_dense(values)) is not None:
-        # In 64 bits: the range of a narrow type does not fit that type, and that of any wide type wraps around to itself.
+        # In 64 bits: a narrow type cannot hold its own range, and a wide one wraps around to it.
         offset = values.astype(np.int64) - lowest.astype(np.int64)
         present = np.zeros(int(offset.max()) + 1, bool)
         present[offset] = True
-        return (np.cumsum(present, dtype=np.int32) - 1)[offset], (
-            np.flatnonzero(present) + lowest.astype(np.int64)
-        ).astype(values.dtype)
+        categories = np.flatnonzero(present) + lowest.astype(np.int64)
+        return (np.cumsum(present, dtype=np.int32) - 1)[offset], categories.astype(values.dtype)
     categories, codes = np.unique(values, return_inverse=True)
     return codes.astype(np.int32), categories
 

@@ -276,7 +276,8 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         first = high / count_high
         rest = residual(high, first, count_high) + (low - first * count_low)
-        return shifted(first + rest / count_high, exponent - count_exponent)
+        mean = shifted(first + rest / count_high, exponent - count_exponent)
+    return np.where(count_high == 0, np.nan, mean)
 
 
 def residual(high: Floats, first: Floats, divisor: Floats) -> Floats:

@@ -78,7 +78,7 @@ def log(values: Floats) -> Floats:
     2.302585092994046
     """
     values = np.asarray(values, dtype=np.float64)
-    fraction, power = np.frexp(np.where(values > 0, values, 1.0))
+    fraction, power = np.frexp(np.where((values > 0) & (values < np.inf), values, 1.0))
     small = fraction < np.sqrt(0.5)
     fraction = np.where(small, 2.0 * fraction, fraction)
     exponent = (power - small).astype(np.float64)

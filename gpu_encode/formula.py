@@ -62,7 +62,8 @@ class Formula:
         if self.prior == "mean":
             return total.mean
         if categories is not None and self.prior == "category_mean":
-            return categories.mean
+            # Where no category counts, the rows that are visible still have a mean.
+            return np.where(categories.k > 0, categories.mean, total.mean)
         return np.full(total.mean.shape, float(self.prior))
 
     def blend(self, seen: Moments, context: Context, mu: Floats) -> Floats:

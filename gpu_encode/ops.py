@@ -6,6 +6,7 @@ same bits in any order of addition.  Tables per category have two rows more than
 so that a negative code counts from the end.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,8 +22,11 @@ Array = NDArray[Any]
 Folds = FoldPattern | Array | None
 
 # From this many rows on the compiled, threaded backend is faster than NumPy even where it must first be loaded from
-# its cache on disk (about 0.3 s); below, NumPy answers without a pause.
+# its cache on disk (about 0.7 s in all); below, NumPy answers without a pause.
 COMPILED_ROWS = 100_000
+# The same, once it is loaded.
+LOADED_ROWS = 2_000
+COMPILED = "cpu_fallback.compiled"
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ class Ops(Protocol):
         """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
 
     def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
-        """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs) of any strides."""
+        """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs)."""
 
     def moments(self, cells: Array, layout: Layout, first_output: int, deviations: bool, /) -> Any:
         """Give N, S / N and, where asked for, N - 1 and N * Q - S**2 of cells, each exact and then rounded once.
@@ -172,8 +176,9 @@ _forced: list[str] = []
 
 def resolve(n_rows: int) -> Ops:
     """Give the CPU backend for a call on `n_rows` rows: NumPy for few, compiled and threaded for many."""
-    name = _forced[-1] if _forced else ("compiled" if n_rows >= COMPILED_ROWS else "numpy")
-    return cast(Ops, import_module({"numpy": "cpu_fallback", "compiled": "cpu_fallback.compiled"}[name]))
+    enough = LOADED_ROWS if COMPILED in sys.modules else COMPILED_ROWS
+    name = _forced[-1] if _forced else ("compiled" if n_rows >= enough else "numpy")
+    return cast(Ops, import_module({"numpy": "cpu_fallback", "compiled": COMPILED}[name]))
 
 
 @contextmanager

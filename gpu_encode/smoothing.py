@@ -165,15 +165,17 @@ class EmpiricalBayes(Smoothing):
 
     def weight(self, seen: Moments, context: Context) -> Floats:
         """1 / (1 + sigma2 / (n * tau2)), and 1 where sigma2 is zero."""
-        tau2 = context.total.variance if context.categories is None else context.categories.between(0.0)
+        tau2 = context.total.variance
+        if self.tau == "between" and context.categories is not None:
+            tau2 = context.categories.between(0.0)
         return shrunk(seen.variance, tau2.times(seen.n))
 
 
 class JamesStein(Smoothing):
     """James-Stein: one weight for all categories, from how far their means scatter.
 
-    ``model="pooled"``: lam = 1 - (K - 3) * (V / nbar) / D, clipped to [0, 1], with K categories, V the sample variance of
-    all visible targets, nbar the mean rows of a category, D the sum of (mean - mu)**2.  ``model="independent"``:
+    ``model="pooled"``: lam = 1 - (K - 3) * (V / nbar) / D, clipped to [0, 1], with K categories, V the sample variance
+    of all visible targets, nbar the mean rows of a category, D the sum of (mean - mu)**2.  ``model="independent"``:
     lam = 1 - v / (V + v) * (K - 3) / (K - 1), clipped, v the category's sample variance; as in category_encoders it
     does not tend to 1 for many rows.  With three categories or fewer there is no shrinkage.
 

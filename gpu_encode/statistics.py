@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers, Limbs, Scaled, deviation, peak, quotient, widened
-from gpu_encode.ops import Folds, Layout, Ops, Rows, Window
+from gpu_encode.ops import Array, Folds, Layout, Ops, Rows, Window
 
 # Digits below 2**32 leave an int64 room for this many additions between carries.
 CARRY_AFTER = 1 << 30
@@ -213,7 +213,7 @@ class Moments:
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.deviation.over(self.n).over(self.less_one).where(self.less_one > 0)
 
-    def at(self, places: Integers) -> "Moments":
+    def at(self, places: Array) -> "Moments":
         """Count and mean at places along the first axis, without variances."""
         nothing = Scaled(self.deviation.fraction[:0], self.deviation.exponent[:0])
         return Moments(self.n[places], self.mean[places], self.less_one[:0], nothing)

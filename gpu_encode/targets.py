@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from gpu_encode import errors
@@ -16,6 +15,7 @@ from gpu_encode.statistics import Measured
 
 KINDS = ("binary", "continuous", "multiclass")
 MANY_CLASSES = 100
+MANY_ROWS = 100_000
 WHOLE_LIMIT = 1 << 62
 
 
@@ -58,26 +58,27 @@ def counted_classes(kind: str, classes: Array | None) -> int:
 
 
 def read(
-    named: Sequence[tuple[str | None, Array]], target_type: Any, classes: Sequence[Array | None] | None = None
+    ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any, classes: Sequence[Array | None] | None = None
 ) -> list[Target]:
     """Make targets of the columns of y.
 
     Parameters
     ----------
+    ops : Ops
     named : list of (name, 1-D array)
     target_type : str or list of str
         "auto" or a kind, for all targets or one each.
     classes : list of array, optional
         Labels known from earlier chunks, of which the result's labels are the union.
     """
-    kinds = kinds_of(named, target_type)
+    kinds = kinds_of(ops, named, target_type)
     return [
-        make(name, values, kind, None if classes is None else classes[i])
+        make(ops, name, values, kind, None if classes is None else classes[i])
         for i, ((name, values), kind) in enumerate(zip(named, kinds, strict=True))
     ]
 
 
-def kinds_of(named: Sequence[tuple[str | None, Array]], target_type: Any) -> list[str]:
+def kinds_of(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) -> list[str]:
     """Kind asked for or inferred, one per target."""
     if isinstance(target_type, (list, tuple)):
         if len(target_type) != len(named):
@@ -85,7 +86,8 @@ def kinds_of(named: Sequence[tuple[str | None, Array]], target_type: Any) -> lis
         for kind in target_type:
             errors.check_option("TargetEncoder", "target_type", kind, ("auto", *KINDS))
         return [
-            inferred(values) if kind == "auto" else kind for kind, (_, values) in zip(target_type, named, strict=True)
+            inferred(ops, values) if kind == "auto" else kind
+            for kind, (_, values) in zip(target_type, named, strict=True)
         ]
     errors.check_option("TargetEncoder", "target_type", target_type, ("auto", *KINDS))
     if len(named) > 1 and target_type != "continuous":
@@ -99,7 +101,7 @@ def kinds_of(named: Sequence[tuple[str | None, Array]], target_type: Any) -> lis
             "several targets "
             'pass target_type="continuous" or a list of one kind per target.'
         )
-    return [inferred(values) if target_type == "auto" else target_type for _, values in named]
+    return [inferred(ops, values) if target_type == "auto" else target_type for _, values in named]
 
 
 def inferred_many(named: Sequence[tuple[str | None, Array]]) -> str:
@@ -107,7 +109,7 @@ def inferred_many(named: Sequence[tuple[str | None, Array]]) -> str:
     return str(type_of_target(np.column_stack([values for _, values in named]), input_name="y"))
 
 
-def inferred(values: Array) -> str:
+def inferred(ops: Ops, values: Array) -> str:
     """Kind that scikit-learn infers; warns of a regression target that looks like classes."""
     if values.dtype.kind in "mM":
         return "continuous"
@@ -115,6 +117,9 @@ def inferred(values: Array) -> str:
     # scikit-learn comes to the same, after a cast to integers that warns of large numbers.
     if values.dtype.kind == "f" and ((values != np.floor(values)).any() or np.abs(values).max() >= 2.0**63):
         return "continuous"
+    if values.dtype.kind in "biu" and len(values) >= MANY_ROWS:
+        # The same answer from the threads that number the labels; scikit-learn's warnings are for small data.
+        return "binary" if len(distinct(ops, values)[0]) <= 2 else "multiclass"
     kind = str(type_of_target(values, input_name="y"))
     if kind not in KINDS:
         raise ValueError(
@@ -146,21 +151,22 @@ def check_numbers(values: Array) -> None:
     )
 
 
-def make(name: str | None, values: Array, kind: str, known: Array | None) -> Target:
+def make(ops: Ops, name: str | None, values: Array, kind: str, known: Array | None) -> Target:
     """Check one target against its kind and number its classes."""
     check_numbers(values)
     if kind == "continuous":
         return Target(name, kind, as_numbers(values), None)
-    labels, codes = distinct(values)
+    found, codes = distinct(ops, values)
+    labels = found
     if known is not None:
-        labels = joined_labels(known, labels)
-        codes = np.searchsorted(labels, distinct(values)[0])[codes]
+        labels = joined_labels(known, found)
+        codes = np.searchsorted(labels, found)[codes]
     if kind == "binary" and len(labels) > 2:
         raise ValueError(
             f'target_type="binary" needs at most 2 distinct labels in y. Got {len(labels)}: {shown(labels)}. '
             'Pass target_type="multiclass" for labels, "continuous" for a quantity.'
         )
-    return Target(name, kind, codes.astype(np.int32), labels)
+    return Target(name, kind, codes.astype(np.int32, copy=False), labels)
 
 
 def joined_labels(one: Array, other: Array) -> Array:
@@ -172,20 +178,14 @@ def joined_labels(one: Array, other: Array) -> Array:
     return np.unique(np.concatenate([one, other]))
 
 
-def distinct(values: Array) -> tuple[Array, NDArray[np.int64]]:
+def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
     """Sorted labels and the label number of each row."""
-    if values.dtype.kind == "b":
-        return np.unique(values), values.astype(np.int64) if values.any() and not values.all() else np.zeros(
-            len(values), np.int64
-        )
-    if values.dtype.kind in "iu" and len(values) and int(values.max()) - int(values.min()) < 1 << 16:
-        # In 64 bits, where the range of a narrow type cannot overflow.
-        wide = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64)
-        lowest = wide.min()
-        offset = (wide - lowest).astype(np.int64)
-        present = np.bincount(offset) > 0
-        labels = np.flatnonzero(present).astype(wide.dtype) + lowest
-        return labels.astype(values.dtype), (np.cumsum(present) - 1)[offset]
+    if values.dtype.kind in "biuf":
+        wide = {"u": np.uint64, "f": np.float64}.get(values.dtype.kind, np.int64)
+        numbers = values.astype(wide, copy=False)
+        # Adding zero makes one of the two zeros that a float has.
+        codes, labels = ops.factorize(numbers + 0.0 if wide is np.float64 else numbers)
+        return labels.astype(values.dtype), codes
     if values.dtype.kind == "O":
         kinds = sorted({type(value).__name__ for value in values})
         try:

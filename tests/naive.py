@@ -219,7 +219,7 @@ class Problem:
             return float(self.prior)
         if self.prior == "mean":
             return level.everything.mean
-        return quotient(sum(level.means), level.size) if level.size else nan
+        return quotient(sum(level.means), level.size) if level.size else level.everything.mean
 
     def code(self, path: Path, visible: tuple[int, ...], checkpoint: tuple[int, ...] | None = None) -> float:
         """Return the code of a row with these keys that may look at ``visible``.

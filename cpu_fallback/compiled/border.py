@@ -17,10 +17,7 @@ Array = NDArray[Any]
 # No fastmath: its reordering would change bits.
 kernel = njit(
     cache=True, nogil=True, error_model="numpy"
-)  # For loops that the compiler is to make again for every constant kind of number that they are called with.
-inlined = njit(inline="always", error_model="numpy")
-
-# Rows worked on at once: their scratch space stays in the fast caches.
+)  # Rows worked on at once: their scratch space stays in the fast caches.
 BLOCK = 2048
 
 ABSENT, WHOLE, REAL = 0, 1, 2

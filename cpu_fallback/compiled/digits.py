@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import BLOCK, REAL, WHOLE, Array, Numbers, inlined, kernel
+from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, kernel
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -50,7 +50,7 @@ def scratch() -> Room:
     )
 
 
-@inlined
+@kernel
 def parts(bits: np.uint64, kind: int) -> tuple[np.uint64, np.int64, np.int64]:
     """Split a number into mantissa, sign (0, -1) and binary exponent."""
     sign = -np.int64(bits >> SIGN)
@@ -157,7 +157,7 @@ def signed(digit: np.uint64, sign: np.int64) -> np.int64:
     return (np.int64(digit) ^ sign) - sign
 
 
-@inlined
+@kernel
 def cut_singles(bits: Array, kind: int, flip: int, low: int, last: int, digit: Array, place: Array) -> int:
     """Unpack, aim and cut numbers into three digits in one go.
 
@@ -182,7 +182,7 @@ def cut_singles(bits: Array, kind: int, flip: int, low: int, last: int, digit: A
     return every
 
 
-@inlined
+@kernel
 def cut_products(
     left: Array,
     left_kind: int,
@@ -215,7 +215,7 @@ def cut_products(
     return every
 
 
-@inlined
+@kernel
 def cut_triples(
     left: Array,
     left_kind: int,
@@ -254,16 +254,6 @@ def cut_triples(
     return every
 
 
-@inlined
-def cut_two_or_three(
-    n_factors: int, left: Array, kind: int, right: Array, flip: int, low: int, last: int, digit: Array, place: Array
-) -> int:
-    """Choose by the number of factors."""
-    if n_factors == 2:
-        return cut_products(left, kind, right, REAL, flip, low, last, digit, place)
-    return cut_triples(left, kind, right, REAL, flip, low, last, digit, place)
-
-
 @kernel
 def cut(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, low: int, width: int, room: Room) -> int:
     """Cut the products of a block into digits from their places on; gives how many digits each has."""
@@ -275,14 +265,12 @@ def cut(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, low:
         n_digits = 6
     last = width - n_digits
     # The quick ways take numbers whose digits all lie in the window, as they do in windows made for them.
-    if last >= 0 and n_factors == 1 and left_kind == REAL:
-        every = cut_singles(left, REAL, flip, low, last, digit, place)
-    elif last >= 0 and n_factors == 1:
-        every = cut_singles(left, WHOLE, flip, low, last, digit, place)
-    elif last >= 0 and right_kind == REAL and left_kind == REAL:
-        every = cut_two_or_three(n_factors, left, REAL, right, flip, low, last, digit, place)
-    elif last >= 0 and right_kind == REAL:
-        every = cut_two_or_three(n_factors, left, WHOLE, right, flip, low, last, digit, place)
+    if last >= 0 and n_factors == 1:
+        every = cut_singles(left, left_kind, flip, low, last, digit, place)
+    elif last >= 0 and n_factors == 2:
+        every = cut_products(left, left_kind, right, right_kind, flip, low, last, digit, place)
+    elif last >= 0:
+        every = cut_triples(left, left_kind, right, right_kind, flip, low, last, digit, place)
     if 0 <= every < 32:
         return n_digits
     load(numbers, n_factors, start, stop, flip, room)

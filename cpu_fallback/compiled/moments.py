@@ -41,7 +41,7 @@ class Shape(NamedTuple):
 class Room(NamedTuple):
     """Scratch space: N in digits, magnitudes of N, S and Q, columns of a product, its magnitude."""
 
-    count: Array
+    summed: Array
     n: Array
     s: Array
     q: Array
@@ -144,6 +144,8 @@ def halved(value: float) -> float:
 @kernel
 def quotient(high: float, lower: float, n_high: float, n_lower: float) -> float:
     """Quotient of two pairs, as `cpu_fallback.exact.quotient` has it."""
+    if n_high == 0:
+        return math.nan
     first = high / n_high
     product = first * n_high
     a, b = halved(first), halved(n_high)
@@ -167,7 +169,7 @@ def add_product(left: Array, n_left: int, right: Array, n_right: int, sign: int,
 @kernel
 def deviation(cells: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tuple[float, int]:
     """N * Q - S**2, rounded once, as (fraction, exponent); N lies in the room."""
-    n_sign = magnitude(room.count, 0, shape.n_width, room.n)
+    n_sign = magnitude(room.summed, 0, shape.n_width, room.n)
     magnitude(cells, s_at, shape.s_width, room.s)
     q_sign = magnitude(cells, q_at, shape.q_width, room.q)
     n, s, q = shape.n_width + 1, shape.s_width + 1, shape.q_width + 1
@@ -186,7 +188,7 @@ def deviation(cells: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> t
 def spread(cells: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tuple[float, int]:
     """N * Q - S**2: in plain integers where these are small, else digit by digit."""
     if shape.n_width == shape.s_width == shape.q_width == 1 and shape.n_low == shape.s_low == shape.q_low == 0:
-        n, s, q = room.count[0], cells[s_at], cells[q_at]
+        n, s, q = room.summed[0], cells[s_at], cells[q_at]
         if 0 <= n < SMALL and 0 <= q < SMALL and -SMALL < s < SMALL and -SAFE < n * q - s * s < SAFE:
             return float(n * q - s * s), 0
     return deviation(cells, s_at, q_at, shape, room)
@@ -196,14 +198,14 @@ def spread(cells: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tupl
 def less_one(shape: Shape, room: Room) -> float:
     """N - 1, correctly rounded."""
     n, low = shape.n_width, shape.n_low
-    if low == 0 and n == 1 and -SAFE < room.count[0] < SAFE:
-        return float(room.count[0] - 1)
+    if low == 0 and n == 1 and -SAFE < room.summed[0] < SAFE:
+        return float(room.summed[0] - 1)
     base = min(low, 0)
     width = max(low - base + n, 1 - base)
     for i in range(width):
         room.columns[i] = 0
     for i in range(n):
-        room.columns[low - base + i] = room.count[i]
+        room.columns[low - base + i] = room.summed[i]
     room.columns[-base] -= 1
     high, _, exponent = pair(room.columns, 0, width, base, room.product)
     return plain(high, exponent)
@@ -229,10 +231,10 @@ def moments_range(
     for i in range(start, stop):
         cell = i * shape.n_classes * line
         for column in range(shape.n_width):
-            room.count[column] = 0
+            room.summed[column] = 0
             for label in range(shape.n_classes):
-                room.count[column] += cells[cell + label * line + column]
-        n_high, n_lower, n_exponent = pair(room.count, 0, shape.n_width, shape.n_low, room.n)
+                room.summed[column] += cells[cell + label * line + column]
+        n_high, n_lower, n_exponent = pair(room.summed, 0, shape.n_width, shape.n_low, room.n)
         n[i, 0] = plain(n_high, n_exponent)
         if deviations:
             fewer[i, 0] = less_one(shape, room)

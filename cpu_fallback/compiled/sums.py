@@ -24,10 +24,6 @@ from cpu_fallback.compiled.threads import run, shares, threads
 if TYPE_CHECKING:
     from gpu_encode.ops import Folds, Layout, Rows
 
-# A table of its own for every thread pays while it is this small, or smaller than the rows by the factor below.
-PRIVATE_BYTES = 4 << 20
-ROWS_PER_CELL = 4
-
 
 @kernel
 def fill_slots(
@@ -110,7 +106,5 @@ def accumulate(
 
 
 def tables(size: int, n_rows: int) -> int:
-    """How many private tables of this size pay for this many rows."""
-    if 8 * size <= PRIVATE_BYTES or size * ROWS_PER_CELL <= n_rows:
-        return threads()
-    return 1
+    """Give how many tables, one for each thread, pay: clearing and adding a cell costs about as much as half a row."""
+    return min(threads(), 1 + n_rows // size)

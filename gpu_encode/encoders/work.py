@@ -42,7 +42,7 @@ class Work:
         )
         self.groups = None if groups is None else frames.read_vector(groups, "groups", n)
         named = frames.read_targets(y, n)
-        self.targets = targets.read(named, options.target_type) if known is None else self._more(named, known)
+        self.targets = targets.read(self.ops, named, options.target_type) if known is None else self._more(named, known)
         self.selection = select(self.frame, options.columns, options.hierarchy, options.scheme.used_columns())
         names = [str(name) for name in self.frame.names or [f"x{i}" for i in range(self.frame.n_columns)]]
         self.selection = self.selection.named(names)
@@ -83,7 +83,7 @@ class Work:
                     f"Earlier calls had target_type {info.kind!r}, but y now holds fractions. Fit with "
                     "target_type='continuous' from the start."
                 )
-            found.append(targets.make(name, values, info.kind, info.classes))
+            found.append(targets.make(self.ops, name, values, info.kind, info.classes))
         return found
 
     def _keys(self) -> list[tuple[Key, Array]]:

@@ -72,12 +72,11 @@ def test_accumulate_over_several_blocks(ops, kind):
     check(ops, found, pattern, fold_numbers(pattern, 0, 2500))
 
 
-@pytest.mark.parametrize("private", [True, False])
-def test_tables_private_or_shared_give_the_same(ops, private, monkeypatch):
+@pytest.mark.parametrize("n_tables", [1, 2, 5])
+def test_any_number_of_tables_gives_the_same(ops, n_tables, monkeypatch):
     from cpu_fallback.compiled import sums
 
-    monkeypatch.setattr(sums, "PRIVATE_BYTES", 1 << 40 if private else 0)
-    monkeypatch.setattr(sums, "ROWS_PER_CELL", 1 << 40)
+    monkeypatch.setattr(sums, "tables", lambda _size, _n_rows: n_tables)
     check(ops, many(300, 2, "real"), None, None)
 
 
