@@ -90,7 +90,8 @@ class Pass:
         self.job, self.order, self.burn_in = job, order, burn_in
         self.checkpoints = checkpoint_places(order, len(job.rows))
         self.keyings = job.keyings()
-        self.everything, self.before = self._totals()
+        self.everything, before = self._totals()
+        self.total = job.formula.moments(job.ops, before, job.measured)
         needed = job.formula.needs_categories
         self.categories = [self._category_sums(keying) if needed else None for keying in self.keyings]
 
@@ -156,7 +157,7 @@ class Pass:
             rows, ties = job.rows.pick(numbers), self._ties(start, stop)
             begins = self.order.starts[ties] if isinstance(self.order, TimeOrder) else np.arange(start, stop)
             at = np.searchsorted(self.checkpoints, prior_places(self.order, begins))
-            total = job.formula.moments(job.ops, self.before[at], job.measured)
+            total = self.total.at(at)
             seen = []
             for keying, carry, categories in zip(self.keyings, carries, self.categories, strict=True):
                 codes = keying.codes(rows)

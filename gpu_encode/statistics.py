@@ -64,16 +64,14 @@ class Statistics:
 
     def visible(self, visibility: NDArray[np.int64]) -> "Statistics":
         """Sums seen from each view: over the folds f with visibility[view, f] = 1.  A tiny matrix product, exact."""
-        views = np.zeros((len(self.cells), len(visibility), *self.cells.shape[2:]), np.int64)
-        total = self.cells.sum(axis=1)
-        for view, mask in enumerate(visibility.astype(bool)):
-            # The smaller half is summed: for k-fold this is total minus own fold.
-            views[:, view] = (
-                self.cells[:, mask].sum(axis=1)
-                if mask.sum() * 2 <= len(mask)
-                else total - self.cells[:, ~mask].sum(axis=1)
-            )
-        return replace(self, cells=views)
+        total = self.cells.sum(axis=1, keepdims=True)
+        hidden = 1 - visibility
+        if not hidden.any():
+            return replace(self, cells=np.repeat(total, len(visibility), axis=1))
+        if np.array_equal(hidden, np.eye(len(hidden), dtype=np.int64)):
+            return replace(self, cells=total - self.cells)
+        views = [self.cells[:, np.flatnonzero(seen)].sum(axis=1) for seen in visibility]
+        return replace(self, cells=np.stack(views, axis=1))
 
     def grouped(self, parent_of: NDArray[np.int32], n_parents: int) -> "Statistics":
         """Sums per parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
@@ -214,9 +212,9 @@ class Moments:
             return self.deviation.over(self.n).over(self.less_one).where(self.less_one > 0)
 
     def at(self, places: Array) -> "Moments":
-        """Count and mean at places along the first axis, without variances."""
-        nothing = Scaled(self.deviation.fraction[:0], self.deviation.exponent[:0])
-        return Moments(self.n[places], self.mean[places], self.less_one[:0], nothing)
+        """Pick places along the first axis."""
+        deviation = Scaled(self.deviation.fraction[places], self.deviation.exponent[places])
+        return Moments(self.n[places], self.mean[places], self.less_one[places], deviation)
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize("method", ["fit", "fit_transform"])
-@pytest.mark.parametrize(("parameters", "match"), PARAMETERS, ids=[str(case[0]) for case in PARAMETERS])
+@pytest.mark.parametrize(("parameters", "match"), PARAMETERS, ids=range(len(PARAMETERS)))
 def test_parameters(fitted, frame, y, method, parameters, match):
     with Unchanged(fitted, frame), pytest.raises(ValueError, match=match):
         getattr(fitted.set_params(**parameters), method)(frame, y)

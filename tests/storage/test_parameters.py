@@ -68,7 +68,7 @@ def test_arrays_come_back_in_their_types(value: Any, reloaded: Any) -> None:
         ([signal.SIGINT], [2]),
         ([pd.Timestamp(1)], [np.datetime64(1, "ns")]),
     ],
-    ids=repr,
+    ids=["pandas", "polars", "arrow", "nulls", "enum", "timestamp"],
 )
 def test_values_of_other_libraries_come_back_as_plain_ones(value: Any, expected: Any, reloaded: Any) -> None:
     assert reloaded(fitted(columns=value)).columns == expected
