@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.keys import Key
-from gpu_encode.ops import Ops
+from gpu_encode.ops import MISSING, UNKNOWN, Ops
 from gpu_encode.smoothing import Context, Smoothing
 from gpu_encode.statistics import CategoryMoments, Measured, Moments, Statistics
 
@@ -30,8 +30,6 @@ class Formula:
     prior : "mean", "category_mean" or float
     unseen : float or None
         Code of a category that no visible row has; None for the prior (or the parent's code).
-    unknown : float or None
-        Code of a value that fit did not see; None likewise.
     missing : {"category", "prior", "nan", "error"}
     min_count : float
         Categories with less visible weight are as if unseen.
@@ -40,9 +38,16 @@ class Formula:
     smoothing: Smoothing
     prior: Any = "mean"
     unseen: float | None = None
-    unknown: float | None = None
     missing: str = "category"
     min_count: float = 0.0
+
+    def or_unseen(self, mu: Floats) -> Floats:
+        """Code of what no visible row has, where the prior is mu."""
+        return mu if self.unseen is None else np.full(mu.shape, self.unseen)
+
+    def missing_code(self, mu: Floats) -> Floats:
+        """Code of a missing value that is no category, where the prior is mu."""
+        return np.full(mu.shape, np.nan) if self.missing == "nan" else mu
 
     def moments(self, ops: Ops, cells: Integers, measured: Measured) -> Moments:
         """Moments of cells, with what the smoothing asks for."""
@@ -69,7 +74,7 @@ class Formula:
     def blend(self, seen: Moments, context: Context, mu: Floats) -> Floats:
         """Mu + lam * (mean - mu)."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            return mu + self.smoothing.weight(seen, context) * (seen.mean - mu)
+            return mu + self.smoothing.shrinkage(seen, context) * (seen.mean - mu)
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
         """Sums over the categories that count, if a formula asks for them."""
@@ -85,8 +90,8 @@ class Formula:
 
 
 @dataclass(frozen=True)
-class Codes:
-    """Table of codes of one target of one entry.
+class CodeTable:
+    """Codes of one target of one entry, by category.
 
     Parameters
     ----------
@@ -94,15 +99,13 @@ class Codes:
         Categories, then the levels above from the top, then unknown and missing.
     unseen : bool array (rows, views)
         Where no visible row has the category.
-    prior : float64 array (views, outputs)
     """
 
     values: Floats
     unseen: Mask
-    prior: Floats
 
 
-def table(statistics: Statistics, key: Key, formula: Formula, ops: Ops) -> Codes:
+def table(statistics: Statistics, key: Key, formula: Formula, ops: Ops) -> CodeTable:
     """Code of every category, view and output."""
     measured = statistics.measured
     total = formula.moments(ops, statistics.totals().cells[0], measured)
@@ -123,23 +126,16 @@ def table(statistics: Statistics, key: Key, formula: Formula, ops: Ops) -> Codes
         reached[has] = level.of_leaf[level.of_leaf >= 0]
         mu = np.where(has[:, None, None], blocks[-1][reached] if level.n else mu, mu)
     context = Context(total, categories)
-    values = np.where(counted, formula.blend(leaf, context, mu), mu if formula.unseen is None else formula.unseen)
-    own_rows = policies(values[-2:], mu[-2:], formula, missing_counts=formula.missing == "category")
-    levels = [block if formula.unknown is None else np.full(block.shape, formula.unknown) for block in blocks]
+    values = np.where(counted, formula.blend(leaf, context, mu), formula.or_unseen(mu))
+    unknown = formula.or_unseen(mu[-2:-1])
+    missing = values[-1:] if formula.missing == "category" else formula.missing_code(mu[-1:])
+    levels = [formula.or_unseen(block) for block in blocks]
     unseen = ~counted[..., 0]
-    above_unseen = np.ones((sum(len(block) for block in blocks), unseen.shape[1]), bool)
-    return Codes(
-        np.concatenate([values[:-2], *levels, own_rows]), np.concatenate([unseen[:-2], above_unseen, unseen[-2:]]), root
+    levels_unseen = np.ones((sum(len(block) for block in blocks), unseen.shape[1]), bool)
+    return CodeTable(
+        np.concatenate([values[:-2], *levels, unknown, missing]),
+        np.concatenate([unseen[:-2], levels_unseen, unseen[-2:]]),
     )
-
-
-def policies(values: Floats, mu: Floats, formula: Formula, missing_counts: bool) -> Floats:
-    """Codes of the two last rows of a table, unknown and missing."""
-    out = values.copy()
-    out[0] = mu[0] if formula.unknown is None else formula.unknown
-    if not missing_counts:
-        out[1] = np.nan if formula.missing == "nan" else mu[1]
-    return out
 
 
 @dataclass(frozen=True)
@@ -162,9 +158,9 @@ def row_codes(levels: Sequence[Seen], codes: NDArray[np.int32], root: Floats, fo
     values = np.where(
         counted, formula.blend(leaf.moments, leaf.context, mu), mu if formula.unseen is None else formula.unseen
     )
-    for code, own, value in ((-2, formula.unknown, root), (-1, np.nan if formula.missing == "nan" else None, root)):
-        if code == -2 or formula.missing != "category":
-            rows = codes == code
-            if rows.any():
-                values[rows] = value[rows] if own is None else own
+    rows = codes == UNKNOWN
+    values[rows] = formula.or_unseen(root[rows])
+    if formula.missing != "category":
+        rows = codes == MISSING
+        values[rows] = formula.missing_code(root[rows])
     return values, ~counted[:, 0]

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from gpu_encode.formula import Formula, Mask
 from gpu_encode.keys import Codes, Key
-from gpu_encode.ops import Folds, Ops, Rows
+from gpu_encode.ops import MISSING, UNKNOWN, Folds, Ops, Rows
 from gpu_encode.statistics import Measured, Statistics
-from gpu_encode.vocabulary import MISSING, UNKNOWN
 
 # Rows of which the schemes that work row by row hold intermediate results, so that these stay in cache.
 TILE = 1 << 15

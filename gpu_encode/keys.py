@@ -1,7 +1,7 @@
 """From columns to one code a row: single columns, joint keys of several, and hierarchies above them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_encode.hierarchy import Derived
-from gpu_encode.ops import Array, Ops
-from gpu_encode.vocabulary import MISSING, UNKNOWN, Vocabulary
+from gpu_encode.ops import MISSING, UNKNOWN, Array, Ops
+from gpu_encode.vocabulary import Vocabulary
 
 Codes = NDArray[np.int32]
 
@@ -99,7 +99,7 @@ class Key:
     vocabularies: list[Vocabulary]
     members: Codes | None = None
     has_missing: bool = False
-    given: bool = field(default=False)
+    given: bool = False
 
     @classmethod
     def fit(cls, entry: Entry, frame: Columns, ops: Ops, missing_is_category: bool) -> "tuple[Key, Codes]":

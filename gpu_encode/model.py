@@ -6,10 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from cpu_fallback.exact import Floats
-from gpu_encode.formula import Codes, Formula, table
+from gpu_encode.formula import CodeTable, Formula, table
 from gpu_encode.frames import Frame
 from gpu_encode.keys import Key
-from gpu_encode.ops import Array, Ops, resolve
+from gpu_encode.ops import MISSING, Array, Ops, resolve
 from gpu_encode.selection import Located, Selection, located
 from gpu_encode.statistics import Moments, Statistics
 from gpu_encode.targets import counted_classes, joined_labels
@@ -23,11 +23,6 @@ class TargetInfo:
     name: str | None
     kind: str
     classes: Array | None
-
-    @property
-    def first_output(self) -> int:
-        """First class that has an output, where none is dropped."""
-        return 1 if self.kind == "binary" else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +63,7 @@ class Model:
     permutations: int = 1
 
     @cached_property
-    def tables(self) -> list[list[Codes]]:
+    def tables(self) -> list[list[CodeTable]]:
         """Codes of every category: tables[entry][target]."""
         return [
             [table(statistics, key, formula, resolve(statistics.cells.size)) for statistics in per_target]
@@ -122,7 +117,7 @@ class Model:
         if self.unknown_is_error and len(codes):
             known = (codes >= 0) & (codes < key.n_categories)
             if missing != "category" or key.has_missing:
-                known |= codes == -1
+                known |= codes == MISSING
             if not known.all():
                 rows = np.flatnonzero(~known)
                 values = [frame.values(place.places[position])[rows[0]] for position in key.entry.members]
@@ -154,8 +149,8 @@ class Model:
 
 def refuse_missing(codes: Array, missing: str, named: str) -> None:
     """Raise ValueError for missing values where the policy is "error"."""
-    if missing == "error" and (codes == -1).any():
-        rows = np.flatnonzero(codes == -1)
+    if missing == "error" and (codes == MISSING).any():
+        rows = np.flatnonzero(codes == MISSING)
         raise ValueError(
             f"Column {named} holds {len(rows)} missing values, the first in row {rows[0]}. "
             'Fill them, or choose handle_missing="category", "prior" or "nan".'

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from gpu_encode.rows import FoldPattern, Permutation
 
 Array = NDArray[Any]
+
+MISSING = -1
+UNKNOWN = -2
 Folds = FoldPattern | Array | None
 
 # From this many rows on the compiled, threaded backend is faster than NumPy even where it must first be loaded from

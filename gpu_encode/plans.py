@@ -37,7 +37,6 @@ class Request:
     X: Any = None
     y: Any = None
     groups: Any = None
-    params: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,13 @@ class SplitPlan:
 
     Parameters
     ----------
-    view : int32 array (rows,)
+    folds : int32 array (rows,)
         Split in whose test set each row lies.
     training : list of int64 array
         Rows of each split's training set.
     """
 
-    view: Array
+    folds: Array
     training: list[Array]
 
 
@@ -141,7 +140,7 @@ def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | Sp
     ValueError
         If a row is in no test set or in several.
     """
-    tests = [np.asarray(test) for _, test in splits]
+    tests = [indices(test) for _, test in splits]
     seen = np.bincount(np.concatenate([*tests, np.zeros(0, np.int64)]).astype(np.int64), minlength=n_rows)
     if len(seen) != n_rows or not (seen == 1).all():
         raise ValueError(

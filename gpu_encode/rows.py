@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from cpu_fallback import folds as definition
 
-Array = NDArray[np.generic]
-
 
 def key_of(seed: int, purpose: int) -> int:
     """Make a 64-bit key from a user's seed, different for every purpose."""

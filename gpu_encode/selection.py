@@ -15,13 +15,13 @@ from gpu_encode.ops import Ops
 from gpu_encode.vocabulary import Vocabulary
 
 
-def interactions(names: Iterable[Any], order: int = 2) -> list[Any]:
+def interactions(names: Iterable[Any], order: int = 3) -> list[Any]:
     """List all names and all their conjunctions of up to `order` columns, for the `columns` parameter.
 
     Parameters
     ----------
     names : iterable of str
-    order : int, default=2
+    order : int, default=3
         Largest number of columns in a joint key.
 
     Returns
@@ -31,7 +31,7 @@ def interactions(names: Iterable[Any], order: int = 2) -> list[Any]:
     Examples
     --------
     >>> from gpu_encode import interactions
-    >>> interactions(["a", "b", "c"])
+    >>> interactions(["a", "b", "c"], order=2)
     ['a', 'b', 'c', ('a', 'b'), ('a', 'c'), ('b', 'c')]
     """
     if isinstance(names, str):

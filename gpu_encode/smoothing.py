@@ -34,19 +34,15 @@ class Smoothing(BaseEstimator):
     def check(self) -> None:
         """Raise ValueError for a parameter out of range."""
 
-    def weight(self, seen: Moments, context: Context) -> Floats:
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:
         """Weight lam of the category's own mean; cells that see nothing may hold anything."""
         raise NotImplementedError
-
-    def same_as(self, other: Any) -> bool:
-        """Say whether two formulas are the same, parameters included."""
-        return type(self) is type(other) and self.get_params() == other.get_params()
 
 
 class NoSmoothing(Smoothing):
     """The plain category mean: lam = 1."""
 
-    def weight(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
         """Give one."""
         return np.ones_like(seen.n)
 
@@ -79,7 +75,7 @@ class MEstimate(Smoothing):
         """Raise ValueError for a negative m."""
         errors.check_number("MEstimate", "m", self.m, low=0.0)
 
-    def weight(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
         """N / (n + m)."""
         with np.errstate(invalid="ignore"):
             return seen.n / (seen.n + float(self.m))
@@ -117,7 +113,7 @@ class Sigmoid(Smoothing):
         errors.check_number("Sigmoid", "k", self.k, low=0.0)
         errors.check_number("Sigmoid", "f", self.f, low=0.0, open_low=True)
 
-    def weight(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
         """1 / (1 + exp(-(n - k) / f))."""
         return 1.0 / (1.0 + exp(-((seen.n - float(self.k)) / float(self.f))))
 
@@ -163,7 +159,7 @@ class EmpiricalBayes(Smoothing):
         """Raise ValueError for an unknown tau."""
         errors.check_option("EmpiricalBayes", "tau", self.tau, ("total", "between"))
 
-    def weight(self, seen: Moments, context: Context) -> Floats:
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:
         """1 / (1 + sigma2 / (n * tau2)), and 1 where sigma2 is zero."""
         tau2 = context.total.variance
         if self.tau == "between" and context.categories is not None:
@@ -207,7 +203,7 @@ class JamesStein(Smoothing):
         """Raise ValueError for an unknown model."""
         errors.check_option("JamesStein", "model", self.model, ("pooled", "independent"))
 
-    def weight(self, seen: Moments, context: Context) -> Floats:
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:
         """Weight of the category means."""
         if context.categories is None:
             message = "James-Stein needs the category means"
@@ -249,7 +245,7 @@ class PartialPooling(Smoothing):
     needs_squares = True
     needs_categories = True
 
-    def weight(self, seen: Moments, context: Context) -> Floats:
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:
         """1 / (1 + within / (n * between)), 0 where between is zero."""
         if context.categories is None:
             message = "partial pooling needs the category means"

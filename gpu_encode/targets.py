@@ -1,6 +1,5 @@
 """What is predicted: the kind of each target, its classes, and the numbers that are summed."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -10,6 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from gpu_encode import errors
+from gpu_encode.notices import warn
 from gpu_encode.ops import Array, Layout, Ops, Window, digit_window
 from gpu_encode.statistics import Measured
 
@@ -57,9 +57,7 @@ def counted_classes(kind: str, classes: Array | None) -> int:
     return 2 if kind == "binary" else len(classes)
 
 
-def read(
-    ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any, classes: Sequence[Array | None] | None = None
-) -> list[Target]:
+def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) -> list[Target]:
     """Make targets of the columns of y.
 
     Parameters
@@ -68,14 +66,9 @@ def read(
     named : list of (name, 1-D array)
     target_type : str or list of str
         "auto" or a kind, for all targets or one each.
-    classes : list of array, optional
-        Labels known from earlier chunks, of which the result's labels are the union.
     """
     kinds = kinds_of(ops, named, target_type)
-    return [
-        make(ops, name, values, kind, None if classes is None else classes[i])
-        for i, ((name, values), kind) in enumerate(zip(named, kinds, strict=True))
-    ]
+    return [make(ops, name, values, kind, None) for (name, values), kind in zip(named, kinds, strict=True)]
 
 
 def kinds_of(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) -> list[str]:
@@ -127,11 +120,9 @@ def inferred(ops: Ops, values: Array) -> str:
             "Convert y to numbers, or to labels of one type."
         )
     if kind == "multiclass" and values.dtype.kind == "f" and (found := len(np.unique(values))) > MANY_CLASSES:
-        warnings.warn(
+        warn(
             f"y holds whole numbers and was inferred to be multiclass with {found} classes. "
-            'Pass target_type="continuous" if it is a quantity.',
-            UserWarning,
-            stacklevel=2,
+            'Pass target_type="continuous" if it is a quantity.'
         )
     return kind
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
-from gpu_encode.formula import Codes, Mask, table
+from gpu_encode.formula import CodeTable, Mask, table
 from gpu_encode.jobs import Job
 from gpu_encode.leave_one_out import leave_one_out
 from gpu_encode.ops import Array, Folds
@@ -76,20 +76,16 @@ def by_splits(job: Job, plan: SplitPlan, out: Array, want_unseen: bool) -> Train
     parts = [replace(job, rows=job.rows.pick(rows)).measure(None, 1).cells for rows in plan.training]
     everything = job.measure(None, 1)
     views = replace(everything, cells=np.concatenate(parts, axis=1))
-    return Trained(everything, spread(job, table(views, job.key, job.formula, job.ops), plan.view, out, want_unseen))
+    return Trained(everything, spread(job, table(views, job.key, job.formula, job.ops), plan.folds, out, want_unseen))
 
 
-def flat(codes: Codes) -> Codes:
+def flat(codes: CodeTable) -> CodeTable:
     """Give a table whose views stand side by side as outputs: output-major, one view in all."""
     values = np.moveaxis(codes.values, 1, 2).reshape(len(codes.values), 1, -1)
-    return Codes(
-        np.ascontiguousarray(values),
-        np.asarray(codes.unseen.all(axis=1))[:, None],
-        np.moveaxis(codes.prior, 0, 1).reshape(1, -1),
-    )
+    return CodeTable(np.ascontiguousarray(values), np.asarray(codes.unseen.all(axis=1))[:, None])
 
 
-def spread(job: Job, codes: Codes, folds: Folds, out: Array, want_unseen: bool) -> NDArray[np.bool_] | None:
+def spread(job: Job, codes: CodeTable, folds: Folds, out: Array, want_unseen: bool) -> NDArray[np.bool_] | None:
     """Look every row up, and its indicator where asked for."""
     job.ops.gather(codes.values.astype(out.dtype, copy=False), job.rows.codes, folds, out)
     return indicator(job, codes.unseen, folds) if want_unseen else None

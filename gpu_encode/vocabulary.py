@@ -10,11 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_encode import errors, python_values, values
-from gpu_encode.ops import Array
+from gpu_encode.ops import UNKNOWN, Array
 from gpu_encode.values import MOMENTS, UNITS, Values
-
-MISSING = -1
-UNKNOWN = -2
 
 # Up to this many texts are looked up by bisection, which takes a microsecond each among a million categories.
 _FEW = 64

@@ -1,6 +1,5 @@
 """The parameters of a target encoder, read and checked once per call, at fit."""
 
-import warnings
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -11,6 +10,7 @@ from cpu_fallback.exact import Floats
 from gpu_encode import errors
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame
+from gpu_encode.notices import warn
 from gpu_encode.ops import Array
 from gpu_encode.plans import FoldPlan, OrderedPlan, Plan
 from gpu_encode.schemes import Scheme
@@ -79,10 +79,7 @@ class Options:
             if isinstance(self.handle_unknown, str)
             else float(self.handle_unknown)
         )
-        return [
-            Formula(self.smoothing, prior, unknown, unknown, self.handle_missing, float(self.min_count))
-            for prior in priors
-        ]
+        return [Formula(self.smoothing, prior, unknown, self.handle_missing, float(self.min_count)) for prior in priors]
 
     def _priors(self, selection: Selection, frame: Frame) -> list[Any]:
         """Prior of every entry: one for all, or one a column, the others by the mean."""
@@ -144,11 +141,9 @@ class Options:
             if target.is_classification:
                 least = int(np.bincount(target.values).min())
                 if least < self.integer_folds:
-                    warnings.warn(
+                    warn(
                         f"The least populated class in y has only {least} members, which is less than "
-                        f"n_splits={self.integer_folds}.",
-                        UserWarning,
-                        stacklevel=5,
+                        f"n_splits={self.integer_folds}."
                     )
 
     def warn_of_nothing_seen(self, codes: Floats, plan: Plan) -> None:
@@ -163,9 +158,7 @@ class Options:
                     if isinstance(plan, (FoldPlan, OrderedPlan))
                     else "there are no other rows"
                 )
-                warnings.warn(
-                    f"{int(empty.sum())} rows see no rows at all and get NaN: {why}.", UserWarning, stacklevel=5
-                )
+                warn(f"{int(empty.sum())} rows see no rows at all and get NaN: {why}.")
 
 
 def check_device(device: Any) -> None:

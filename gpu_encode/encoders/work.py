@@ -1,6 +1,5 @@
 """Everything of one call on training rows: what was read, and the jobs to do."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from gpu_encode.frames import Frame
 from gpu_encode.jobs import Job
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo, refuse_missing
+from gpu_encode.notices import warn
 from gpu_encode.ops import Array, Rows
 from gpu_encode.plans import FoldPlan, Plan, Request
 from gpu_encode.schemes import Ordered
@@ -40,7 +40,8 @@ class Work:
         self.weight = targets.checked_weight(
             None if sample_weight is None else frames.read_vector(sample_weight, "sample_weight", n)
         )
-        self.groups = None if groups is None else frames.read_vector(groups, "groups", n)
+        if groups is not None:
+            frames.read_vector(groups, "groups", n)
         named = frames.read_targets(y, n)
         self.targets = targets.read(self.ops, named, options.target_type) if known is None else self._more(named, known)
         self.selection = select(self.frame, options.columns, options.hierarchy, options.scheme.used_columns())
@@ -144,11 +145,7 @@ class Work:
                     flags.append(done.unseen.astype(self.options.dtype))
             statistics.append(kept)
         if isinstance(plan, FoldPlan) and plan.n_folds == 1:
-            warnings.warn(
-                "Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.",
-                UserWarning,
-                stacklevel=4,
-            )
+            warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
         self.options.warn_of_nothing_seen(matrix, plan)
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], statistics
 

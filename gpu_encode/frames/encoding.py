@@ -12,9 +12,9 @@ from gpu_encode import errors, python_values
 from gpu_encode import values as typed
 from gpu_encode.frames import columns
 from gpu_encode.frames.columns import Column
-from gpu_encode.ops import Array, Ops
+from gpu_encode.ops import MISSING, Array, Ops
 from gpu_encode.values import NOT_A_TIME, Values
-from gpu_encode.vocabulary import MISSING, Vocabulary
+from gpu_encode.vocabulary import Vocabulary
 
 
 class Keys(NamedTuple):

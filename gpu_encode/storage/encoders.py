@@ -1,6 +1,5 @@
 """A fitted encoder as JSON and arrays: its parameters, what scikit-learn keeps of it, and its model."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import gpu_encode
 from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.notices import warn
 from gpu_encode.storage import models
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import field, option
@@ -27,11 +27,9 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
     described, left_out = describe_parameters(encoder.get_params(deep=False), writer)
     defaults = type(encoder)().get_params(deep=False) | {"cv__random_state": 0}
     for parameter, value in left_out.items():
-        warnings.warn(
+        warn(
             f"{parameter}={shown(value)} is not saved: it only matters for training. "
-            f"The loaded encoder has {parameter}={defaults[parameter]!r}.",
-            UserWarning,
-            stacklevel=4,
+            f"The loaded encoder has {parameter}={defaults[parameter]!r}."
         )
     names = getattr(encoder, "feature_names_in_", None)
     return {

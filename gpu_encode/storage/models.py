@@ -21,7 +21,7 @@ from gpu_encode.targets import KINDS
 LARGEST = 1 << 31
 # Products of three float64 lie between the binary places -3300 and 3100, at 32 to a digit.
 FURTHEST_DIGIT = 128
-FORMULA = ("smoothing", "prior", "unseen", "unknown", "missing", "min_count")
+FORMULA = ("smoothing", "prior", "unseen", "missing", "min_count")
 MISSING_POLICIES = ("category", "prior", "nan", "error")
 DTYPES = ("float64", "float32")
 # Classes before this one have no output: a binary target has one, and drop="first" leaves one out.
@@ -136,15 +136,15 @@ def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
 
 def read_formula(document: dict[str, Any], reader: Reader) -> Formula:
     """Read how sums become codes."""
-    smoothing, prior, unseen, unknown, _, least = (decode(document[name], reader) for name in FORMULA)
+    smoothing, prior, unseen, _, least = (decode(document[name], reader) for name in FORMULA)
     if not isinstance(smoothing, Smoothing):
         raise ValueError(f"{type(smoothing).__name__} is no smoothing")
     smoothing.check()
     if not isinstance(prior, (float, int, np.floating, np.integer)) and prior not in ("mean", "category_mean"):
         raise ValueError(f"the prior is {prior!r}")
-    if type(least) is not float or not all(value is None or type(value) is float for value in (unseen, unknown)):
+    if type(least) is not float or not (unseen is None or type(unseen) is float):
         raise ValueError("min_count, or the code of unknown values, is no number")
-    return Formula(smoothing, prior, unseen, unknown, option(document, "missing", MISSING_POLICIES), least)
+    return Formula(smoothing, prior, unseen, option(document, "missing", MISSING_POLICIES), least)
 
 
 def read_statistics(document: Any, key: Key, info: TargetInfo, formula: Formula, reader: Reader) -> Statistics:

@@ -118,7 +118,7 @@ INCONSISTENT: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "prior": (model("formulas/0/prior", "median"), "the prior is 'median'"),
     "least count": (model("formulas/0/min_count", None), "is no number"),
-    "code of unknown": (model("formulas/0/unknown", [1]), "is no number"),
+    "code of unseen": (model("formulas/0/unseen", [1]), "is no number"),
     "windows": (model("statistics/0/0/windows/0", None), "do not fit a continuous target"),
     "far window": (model("statistics/0/0/windows/1/0", 10**9), "'low' holds 1000000000"),
     "whole window": (model("statistics/0/0/windows/1/2", True), "whole number is kept at the digits"),
