@@ -8,7 +8,7 @@ PACKAGES = ("gpu_encode.", "sklearn.", "joblib.")
 
 
 def warn(message: str) -> None:
-    """Warn of something at the first caller outside of the library (and of scikit-learn, whose pipelines call it through joblib)."""
+    """Warn at the first caller outside of the library and of scikit-learn, whose pipelines call it through joblib."""
     for level in count(1):
         frame = sys._getframe(level)
         inside = str(frame.f_globals.get("__name__", "")).startswith(PACKAGES)
