@@ -42,8 +42,8 @@ class Formula:
     min_count: float = 0.0
 
     def or_unseen(self, mu: Floats) -> Floats:
-        """Code of what no visible row has, where the prior is mu."""
-        return mu if self.unseen is None else np.full(mu.shape, self.unseen)
+        """Code of what no visible row has, where the prior is mu; NaN where there is no visible row at all."""
+        return mu if self.unseen is None else np.where(np.isnan(mu), mu, self.unseen)
 
     def missing_code(self, mu: Floats) -> Floats:
         """Code of a missing value that is no category, where the prior is mu."""
@@ -155,9 +155,7 @@ def row_codes(levels: Sequence[Seen], codes: NDArray[np.int32], root: Floats, fo
         mu = np.where(use, formula.blend(level.moments, level.context, mu), mu)
     leaf = levels[-1]
     counted = formula.counts(leaf.moments) & leaf.has[:, None]
-    values = np.where(
-        counted, formula.blend(leaf.moments, leaf.context, mu), mu if formula.unseen is None else formula.unseen
-    )
+    values = np.where(counted, formula.blend(leaf.moments, leaf.context, mu), formula.or_unseen(mu))
     rows = codes == UNKNOWN
     values[rows] = formula.or_unseen(root[rows])
     if formula.missing != "category":

@@ -13,7 +13,7 @@ from gpu_encode.ops import MISSING, Array, Ops, resolve
 from gpu_encode.selection import Located, Selection, located
 from gpu_encode.statistics import Moments, Statistics
 from gpu_encode.targets import counted_classes, joined_labels
-from gpu_encode.training import flat
+from gpu_encode.training import flat, in_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +74,12 @@ class Model:
     def lookups(self) -> list[Floats]:
         """Per entry, the codes of all targets side by side: (rows, 1, outputs)."""
         return [
-            np.concatenate(
-                [np.repeat(flat(codes).values, self.permutations, axis=2) for codes in per_target], axis=2
-            ).astype(self.dtype)
+            in_type(
+                np.concatenate(
+                    [np.repeat(flat(codes).values, self.permutations, axis=2) for codes in per_target], axis=2
+                ),
+                self.dtype,
+            )
             for per_target in self.tables
         ]
 

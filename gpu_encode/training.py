@@ -9,6 +9,7 @@ from cpu_fallback.exact import Floats
 from gpu_encode.formula import CodeTable, Mask, table
 from gpu_encode.jobs import Job
 from gpu_encode.leave_one_out import leave_one_out
+from gpu_encode.notices import warn
 from gpu_encode.ops import Array, Folds
 from gpu_encode.ordered import ordered
 from gpu_encode.plans import FoldPlan, LeaveOneOutPlan, OrderedPlan, Plan, SplitPlan
@@ -56,7 +57,7 @@ def train(job: Job, plan: Plan, out: Array, want_unseen: bool) -> Trained:
         codes, unseen = leave_one_out(job, statistics)
     else:
         codes, unseen = ordered(job, plan)
-    out[:] = codes
+    out[:] = in_type(codes, out.dtype.name)
     return Trained(statistics, unseen)
 
 
@@ -79,6 +80,15 @@ def by_splits(job: Job, plan: SplitPlan, out: Array, want_unseen: bool) -> Train
     return Trained(everything, spread(job, table(views, job.key, job.formula, job.ops), plan.folds, out, want_unseen))
 
 
+def in_type(codes: Floats, dtype: str) -> Array:
+    """Codes rounded once to the output's type; warns of those that it cannot hold."""
+    with np.errstate(over="ignore"):
+        rounded = codes.astype(dtype, copy=False)
+    if dtype != "float64" and (lost := int((np.isinf(rounded) & np.isfinite(codes)).sum())):
+        warn(f"{lost} codes are beyond the range of {dtype} and become infinite. Choose dtype='float64'.")
+    return rounded
+
+
 def flat(codes: CodeTable) -> CodeTable:
     """Give a table whose views stand side by side as outputs: output-major, one view in all."""
     values = np.moveaxis(codes.values, 1, 2).reshape(len(codes.values), 1, -1)
@@ -87,7 +97,7 @@ def flat(codes: CodeTable) -> CodeTable:
 
 def spread(job: Job, codes: CodeTable, folds: Folds, out: Array, want_unseen: bool) -> NDArray[np.bool_] | None:
     """Look every row up, and its indicator where asked for."""
-    job.ops.gather(codes.values.astype(out.dtype, copy=False), job.rows.codes, folds, out)
+    job.ops.gather(in_type(codes.values, out.dtype.name), job.rows.codes, folds, out)
     return indicator(job, codes.unseen, folds) if want_unseen else None
 
 

@@ -251,7 +251,7 @@ def moments(cells: Array, layout: "Layout", first_output: int, deviations: bool,
     """Count, mean and deviations of every cell; see `gpu_encode.ops.Ops`."""
     out = empty_moments(cells.shape, first_output, deviations)
     n_cells = int(np.prod(cells.shape[:-2]))
-    lines = [part.reshape(n_cells, -1) for part in out]
+    lines = [part.reshape(n_cells, part.shape[-1]) for part in out]
     shape = shape_of(layout, cells.shape[-2])
     flat = frozen(cells, np.int64).reshape(-1)
     parts = threads.shares(n_cells, smallest=SMALLEST_SHARE)

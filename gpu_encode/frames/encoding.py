@@ -109,11 +109,19 @@ def encode(column: Column, place: Place, ops: Ops) -> Encoded:
         read = typed.from_numpy(column.data[:0], place.column)
         return _encode_moments(moments if nulls is None else moments[~nulls], nulls, read, ops)
     if kind in "US":
-        return _encode_arrow(pa.array(column.data, mask=column.nulls), place, ops)
+        return _encode_arrow(_arrow_text(column, place), place, ops)
     if kind == "O":
         return _encode_objects(column, place)
     errors.refuse_complex(place.column, column.data)
     raise errors.unsupported_type(place.column, str(column.data.dtype))
+
+
+def _arrow_text(column: Column, place: Place) -> Any:
+    """Fixed-width text of NumPy as an Arrow array."""
+    try:
+        return pa.array(column.data, mask=column.nulls)
+    except UnicodeDecodeError:
+        raise errors.broken_text(place.column) from None
 
 
 def _either(first: Array, second: Array | None) -> Array | None:

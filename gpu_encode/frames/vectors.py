@@ -67,7 +67,7 @@ def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None
         array = to_array(data, role)
         if array.ndim == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
             raise errors.not_one_column(role, array.shape)
-        matrix = array.reshape(len(array), -1) if array.ndim == 1 else array
+        matrix = array[:, None] if array.ndim == 1 else array
         parts = [(None, columns.from_numpy(matrix[:, position])) for position in range(matrix.shape[1])]
     found = [(name, _to_vector(column, role)) for name, column in parts]
     if n_rows is not None and len(found[0][1]) != n_rows:

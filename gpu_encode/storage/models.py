@@ -16,7 +16,7 @@ from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import count, counts, field, listed, option, paired
 from gpu_encode.storage.keys import describe_entry, describe_key, read_entry, read_key
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
-from gpu_encode.targets import KINDS
+from gpu_encode.targets import KINDS, counted_classes
 
 LARGEST = 1 << 31
 # Products of three float64 lie between the binary places -3300 and 3100, at 32 to a digit.
@@ -155,7 +155,7 @@ def read_statistics(document: Any, key: Key, info: TargetInfo, formula: Formula,
     if powers not in expected:
         raise ValueError(f"the sums do not fit a {info.kind} target and {type(formula.smoothing).__name__}")
     measured = Measured(layout, info.classes is not None, count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
-    n_classes = 1 if info.classes is None else max(len(info.classes), 2)
+    n_classes = counted_classes(info.kind, info.classes)
     cells = decode_array(field(document, "cells", dict), reader)
     shape = (key.n_categories + 2, *cells.shape[1:2], n_classes, layout.width)
     if cells.dtype != np.int64 or cells.shape != shape:

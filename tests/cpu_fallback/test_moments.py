@@ -88,3 +88,8 @@ def test_variances_are_left_out_unless_asked_for(ops) -> None:
     found = ops.moments(np.array([[[4, 2, 2]]], dtype=np.int64), Layout(Window(), Window(), Window()), 0, False)
     assert found.mean.tolist() == [[0.5]]
     assert found.less_one.size == found.fraction.size == found.exponent.size == 0
+
+
+def test_no_cells_have_no_moments(ops) -> None:
+    found = ops.moments(np.zeros((0, 3, 1, 3), np.int64), Layout(Window(), Window(), Window()), 0, True)
+    assert found.mean.shape == found.fraction.shape == (0, 3, 1)
