@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.digits import bit_length, carried, digit_products, signed_digits
+from cpu_fallback.digits import carried, digit_products, signed_digits
+from cpu_fallback.rounding import residual, round_subnormal, shifted, split
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
-LOWEST_EXPONENT = -1074
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,6 @@ class Scaled:
     def where(self, condition: NDArray[np.bool_]) -> "Scaled":
         """Keep the numbers where `condition` holds, zero elsewhere."""
         return Scaled(np.where(condition, self.fraction, 0.0), self.exponent)
-
-
-def shifted(values: Floats, exponent: Integers) -> Floats:
-    """Values * 2**exponent, for any exponent."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(values, np.clip(exponent, -5000, 5000).astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -229,43 +223,6 @@ def folded(digits: Integers) -> Integers:
     return digits
 
 
-def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, Integers]:
-    """Round carried, non-negative digits to (hi, lo, exponent)."""
-    columns = [digits[..., i] for i in range(digits.shape[-1])]
-    padded = np.stack([*(np.zeros_like(columns[0]) for _ in range(4)), *columns])
-    top = np.zeros(digits.shape[:-1], np.int64)
-    bottom = np.full(digits.shape[:-1], digits.shape[-1], np.int64)
-    for i, column in enumerate(columns):
-        filled = column != 0
-        top = np.where(filled, i, top)
-        bottom = np.where(filled & (bottom == digits.shape[-1]), i, bottom)
-    window = [np.take_along_axis(padded, (top + 4 - back)[None], axis=0)[0].view(np.uint64) for back in range(5)]
-    length = bit_length(window[0]).astype(np.uint64)
-    head = (window[0] << (np.uint64(64) - length)) | (window[1] << (np.uint64(32) - length)) | (window[2] >> length)
-    # A zero number has length 0, where the first shift by 64 means nothing; its window is zero all the same.
-    head = np.where(length == 0, np.uint64(0), head)
-    tail = window[2] & ((np.uint64(1) << length) - np.uint64(1))
-    sticky = (tail != 0) | (window[3] != 0) | (window[4] != 0) | (bottom < top - 4)
-    mantissa, rest = head >> np.uint64(11), (head & np.uint64(0x7FF)).astype(np.int64)
-    up = (rest > 1024) | ((rest == 1024) & (sticky | (mantissa & np.uint64(1) != 0)))
-    size = length.astype(np.int32)
-    high = np.ldexp((mantissa + up).astype(np.float64), size - 53)
-    rest = (rest - np.where(up, 2048, 0)) * (np.int64(1) << length.astype(np.int64)) + tail.astype(np.int64)
-    deep = (window[3] << np.uint64(32)) | window[4]
-    lower = np.ldexp(rest.astype(np.float64), -64) + np.ldexp(deep.astype(np.float64), -128)
-    signs = sign.astype(np.float64)
-    return signs * high, signs * lower, 32 * (top + low)
-
-
-def round_subnormal(high: Floats, low: Floats, exponent: Integers) -> Floats:
-    """Round (high + low) * 2**exponent to a multiple of 2**-1074, ties to even, with one rounding in all."""
-    units = shifted(high, exponent - LOWEST_EXPONENT)
-    whole = np.floor(units)
-    part = units - whole
-    above = (part > 0.5) | ((part == 0.5) & ((low > 0) | ((low == 0) & (np.fmod(whole, 2.0) != 0))))
-    return shifted(whole + above, np.full(whole.shape, LOWEST_EXPONENT))
-
-
 def quotient(total: Limbs, count: Limbs) -> Floats:
     """Mean total / count, such that equal addends give exactly themselves; NaN where count is zero.
 
@@ -278,23 +235,6 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
         rest = residual(high, first, count_high) + (low - first * count_low)
         mean = shifted(first + rest / count_high, exponent - count_exponent)
     return np.where(count_high == 0, np.nan, mean)
-
-
-def residual(high: Floats, first: Floats, divisor: Floats) -> Floats:
-    """High - first * divisor, exactly, without a fused multiply-add (Dekker 1971)."""
-    product = first * divisor
-    first_top, divisor_top = halved(first), halved(divisor)
-    first_rest, divisor_rest = first - first_top, divisor - divisor_top
-    error = first_rest * divisor_rest - (
-        ((product - first_top * divisor_top) - first_rest * divisor_top) - first_top * divisor_rest
-    )
-    return (high - product) - error
-
-
-def halved(values: Floats) -> Floats:
-    """Upper 26 bits of each number (Veltkamp's splitting)."""
-    wide = values * 134217729.0
-    return wide - (wide - values)
 
 
 def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:

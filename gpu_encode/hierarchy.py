@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from gpu_encode import errors
@@ -22,7 +23,11 @@ class Derived(BaseEstimator):
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
 
-    def paths(self, values: Array, column: str) -> list[list[Any]]:
+    def admits(self, values: Array) -> NDArray[np.bool_]:
+        """Say to which values the rule applies; fit refuses others, later rows with them are unknown."""
+        return np.ones(len(values), bool)
+
+    def paths(self, values: Array) -> list[list[Any]]:
         """Ancestors of each value, level by level, the top level first; None where a value has none at that level."""
         raise NotImplementedError
 
@@ -30,11 +35,11 @@ class Derived(BaseEstimator):
 def check_falling(owner: str, lengths: Sequence[int], low: int) -> None:
     """Raise ValueError unless the lengths are integers that fall strictly."""
     if not lengths:
-        raise ValueError(f"{owner} needs at least one length, for example {owner}(4, 3).")
+        raise errors.no_lengths(owner)
     for length in lengths:
         errors.check_count(owner, "lengths", length, low=low)
     if any(b >= a for a, b in pairwise(lengths)):
-        raise ValueError(f"{owner}{tuple(lengths)} must fall strictly, from the nearest level to the top.")
+        raise errors.lengths_not_falling(owner, lengths)
 
 
 class Prefixes(Derived):
@@ -49,7 +54,7 @@ class Prefixes(Derived):
     --------
     >>> import numpy as np
     >>> from gpu_encode import Prefixes
-    >>> Prefixes(4, 3).paths(np.array(["20190", "20"], dtype=object), "zip")
+    >>> Prefixes(4, 3).paths(np.array(["20190", "20"], dtype=object))
     [['201', None], ['2019', None]]
     """
 
@@ -69,7 +74,7 @@ class Prefixes(Derived):
         """Raise ValueError unless the lengths fall strictly and are at least 1."""
         check_falling("Prefixes", self.lengths, 1)
 
-    def paths(self, values: Array, column: str) -> list[list[Any]]:  # noqa: ARG002
+    def paths(self, values: Array) -> list[list[Any]]:
         """Prefix of each length, None for values that are not longer."""
         return [
             [value[:length] if len(value) > length else None for value in values] for length in reversed(self.lengths)
@@ -89,7 +94,7 @@ class Parts(Derived):
     --------
     >>> import numpy as np
     >>> from gpu_encode import Parts
-    >>> Parts(".", from_end=True).paths(np.array(["a.b.com", "com"], dtype=object), "host")
+    >>> Parts(".", from_end=True).paths(np.array(["a.b.com", "com"], dtype=object))
     [['com', None], ['b.com', None]]
     """
 
@@ -102,11 +107,9 @@ class Parts(Derived):
     def check(self) -> None:
         """Raise ValueError for an empty separator."""
         if not isinstance(self.separator, str) or not self.separator:
-            raise ValueError(
-                f"The 'separator' parameter of Parts must be a text that is not empty. Got {self.separator!r} instead."
-            )
+            raise errors.empty_separator(self.separator)
 
-    def paths(self, values: Array, column: str) -> list[list[Any]]:  # noqa: ARG002
+    def paths(self, values: Array) -> list[list[Any]]:
         """Top 1, 2, ... parts of each value, None for values that have no more parts than that."""
         split = [value.split(self.separator) for value in values]
         depth = max((len(parts) for parts in split), default=1)
@@ -132,7 +135,7 @@ class Bits(Derived):
     --------
     >>> import numpy as np
     >>> from gpu_encode import Bits
-    >>> Bits(24, 16).paths(np.array([0x0A010203]), "ip")
+    >>> Bits(24, 16).paths(np.array([0x0A010203]))
     [[2561], [655618]]
     """
 
@@ -154,14 +157,20 @@ class Bits(Derived):
         errors.check_count("Bits", "width", self.width, low=1)
         check_falling("Bits", self.lengths, 1)
         if self.lengths[0] >= self.width or self.width > 63:
-            raise ValueError(f"Bits{self.lengths} must lie below width={self.width}, which is at most 63.")
+            raise errors.lengths_beyond_width(self.lengths, self.width)
 
-    def paths(self, values: Array, column: str) -> list[list[Any]]:
-        """Keep the leading bits of each value."""
-        if np.asarray(values).dtype.kind not in "iub" or (
-            len(values) and not (int(values.min()) >= 0 and int(values.max()) < 1 << self.width)
-        ):
-            raise ValueError(
-                f"hierarchy of column {column!r}: Bits(width={self.width}) needs integers in [0, 2**{self.width})."
-            )
-        return [[int(value) >> (self.width - length) for value in values] for length in reversed(self.lengths)]
+    def admits(self, values: Array) -> NDArray[np.bool_]:
+        """Say which values are integers in [0, 2**width)."""
+        numbers = np.asarray(values)
+        inside: NDArray[np.bool_] = (numbers >= 0) & (numbers < 1 << self.width)
+        if numbers.dtype.kind not in "iub":
+            inside &= np.array([value == int(value) for value in np.where(inside, numbers, 0)], dtype=bool)
+        return inside
+
+    def paths(self, values: Array) -> list[list[Any]]:
+        """Keep the leading bits of each value, None for values that are no such integers."""
+        whole = [int(value) if good else None for value, good in zip(values, self.admits(values), strict=True)]
+        return [
+            [None if value is None else value >> (self.width - length) for value in whole]
+            for length in reversed(self.lengths)
+        ]

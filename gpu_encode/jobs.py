@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_encode.formula import Formula, Mask
-from gpu_encode.keys import Codes, Key
-from gpu_encode.ops import MISSING, UNKNOWN, Folds, Ops, Rows
+from gpu_encode.keys import Key
+from gpu_encode.ops import MISSING, UNKNOWN, Codes, Folds, Ops, Rows
 from gpu_encode.statistics import Measured, Statistics
 
 # Rows of which the schemes that work row by row hold intermediate results, so that these stay in cache.

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_encode.hierarchy import Derived
-from gpu_encode.ops import MISSING, UNKNOWN, Array, Ops
+from gpu_encode.levels import Level, levels_by_rule, link, positions_of_labels
+from gpu_encode.ops import MISSING, UNKNOWN, Array, Codes, Ops
 from gpu_encode.vocabulary import Vocabulary
-
-Codes = NDArray[np.int32]
 
 
 class Columns(Protocol):
@@ -54,28 +53,6 @@ class Entry:
     def columns(self) -> tuple[Any, ...]:
         """All columns read, the top level first."""
         return (*self.above, *self.members)
-
-
-@dataclass(frozen=True)
-class Level:
-    """One level above the categories.
-
-    Parameters
-    ----------
-    of_leaf : int32 array (n_categories,)
-        Ancestor of each category at this level, -1 where it has none.
-    parent : int32 array (n,)
-        Ancestor of each of this level's categories one level higher up; empty at the top.
-    n : int
-        Categories of this level.
-    labels : Vocabulary, optional
-        Their values, where a rule made them.
-    """
-
-    of_leaf: Codes
-    parent: Codes
-    n: int
-    labels: Vocabulary | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +158,7 @@ class Key:
         unknown = np.flatnonzero(places == UNKNOWN)
         if len(unknown):
             values = vocabulary.to_numpy()[unknown]
-            for start, level, paths in zip(
-                self.starts[1:], self.levels, self.entry.rule.paths(values, self.entry.name), strict=False
-            ):
+            for start, level, paths in zip(self.starts[1:], self.levels, self.entry.rule.paths(values), strict=False):
                 known = positions_of_labels(level, paths, self.entry.name)
                 places[unknown] = np.where(known >= 0, start + known, places[unknown])
         return np.append(places, np.int32(MISSING))[codes].astype(np.int32)
@@ -265,48 +240,3 @@ def joined(columns: list[Codes], vocabularies: list[Vocabulary], ops: Ops) -> tu
         ]
     members = [np.where(part == len(words), MISSING, part) for part, words in zip(parts, vocabularies, strict=True)]
     return codes, np.column_stack(members).astype(np.int32)
-
-
-def link(of_leaf: Codes, n: int, above: list[Level]) -> Codes:
-    """Ancestor one level higher of each category of a level, read off any leaf below both."""
-    if not above:
-        return np.zeros(0, np.int32)
-    parent = np.full(n, -1, np.int32)
-    below = of_leaf >= 0
-    parent[of_leaf[below]] = above[-1].of_leaf[below]
-    return parent
-
-
-def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[Level]:
-    """Levels that a rule derives from the values."""
-    if len(vocabulary) and vocabulary.kind != rule.kind:
-        raise ValueError(
-            f"hierarchy of column {column!r}: {type(rule).__name__} needs {rule.kind} values, but the column "
-            f"holds {vocabulary.kind} values."
-        )
-    found: list[Level] = []
-    for paths in rule.paths(vocabulary.to_numpy(), column):
-        labels, _ = Vocabulary.from_values(
-            np.array(
-                sorted({path for path in paths if path is not None}), dtype=object if rule.kind == "text" else np.int64
-            ),
-            column,
-        )
-        blank = Level(np.zeros(0, np.int32), np.zeros(0, np.int32), len(labels), labels)
-        of_leaf = positions_of_labels(blank, paths, column)
-        found.append(Level(of_leaf, link(of_leaf, len(labels), found), len(labels), labels))
-    return found
-
-
-def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Codes:
-    """Place of each path among a level's categories, -1 where it has none there."""
-    places = np.full(len(paths), -1, np.int32)
-    rows = np.array([i for i, path in enumerate(paths) if path is not None], dtype=np.int64)
-    if len(rows) and level.labels is not None and level.n:
-        distinct = sorted({paths[i] for i in rows})
-        words, _ = Vocabulary.from_values(
-            np.array(distinct, dtype=object if isinstance(distinct[0], str) else np.int64), column
-        )
-        found = dict(zip(distinct, level.labels.positions(words, column), strict=True))
-        places[rows] = [found[paths[i]] for i in rows]
-    return np.where(places < 0, -1, places).astype(np.int32)

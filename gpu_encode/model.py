@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from cpu_fallback.exact import Floats
+from gpu_encode import errors
 from gpu_encode.formula import CodeTable, Formula, table
 from gpu_encode.frames import Frame
 from gpu_encode.keys import Key
@@ -125,11 +126,7 @@ class Model:
                 rows = np.flatnonzero(~known)
                 values = [frame.values(place.places[position])[rows[0]] for position in key.entry.members]
                 shown = values[0] if len(values) == 1 else tuple(values)
-                raise ValueError(
-                    f"Found unknown categories in column {named}: {len(rows)} rows, the first in row {rows[0]} "
-                    f"({shown!r}). "
-                    'Choose handle_unknown="prior", "nan" or a number to accept them.'
-                )
+                raise errors.unknown_categories(named, rows, shown)
 
     def merged(self, other: "Model") -> "Model":
         """Model of the rows of both."""
@@ -154,10 +151,7 @@ def refuse_missing(codes: Array, missing: str, named: str) -> None:
     """Raise ValueError for missing values where the policy is "error"."""
     if missing == "error" and (codes == MISSING).any():
         rows = np.flatnonzero(codes == MISSING)
-        raise ValueError(
-            f"Column {named} holds {len(rows)} missing values, the first in row {rows[0]}. "
-            'Fill them, or choose handle_missing="category", "prior" or "nan".'
-        )
+        raise errors.missing_categories(named, rows)
 
 
 def joined_key(mine: Key, theirs: Key) -> tuple[Key, Array, Array]:
@@ -171,15 +165,12 @@ def joined_key(mine: Key, theirs: Key) -> tuple[Key, Array, Array]:
 def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
     """Target with the class labels of both."""
     if mine.kind != theirs.kind:
-        raise ValueError(f"Targets of different kinds: {mine.kind!r} and {theirs.kind!r}.")
+        raise errors.merge_of_other_target_types(mine.kind, theirs.kind)
     if mine.classes is None or theirs.classes is None:
         return mine
     labels = joined_labels(mine.classes, theirs.classes)
     if mine.kind == "binary" and len(labels) > 2:
-        raise ValueError(
-            f"The binary target now has {len(labels)} labels: {labels.tolist()!r}. Fit with "
-            'target_type="multiclass" from the start.'
-        )
+        raise errors.more_than_two_labels_now(labels)
     return replace(mine, classes=labels)
 
 

@@ -19,16 +19,17 @@ from numpy.typing import NDArray
 from gpu_encode.rows import FoldPattern, Permutation
 
 Array = NDArray[Any]
+Codes = NDArray[np.int32]
 
 MISSING = -1
 UNKNOWN = -2
 Folds = FoldPattern | Array | None
 
-# From this many rows on the compiled, threaded backend is faster than NumPy even where it must first be loaded from
-# its cache on disk (about 0.7 s in all); below, NumPy answers without a pause.
-COMPILED_ROWS = 100_000
-# The same, once it is loaded.
-LOADED_ROWS = 2_000
+# From this many rows on the first call of a process is no slower on the compiled, threaded backend than on NumPy, the
+# 0.3 s included that it takes to load the kernels from their cache on disk; and from this many once they are loaded.
+# Measured by benchmarks/backends.py.
+COMPILED_ROWS = 300_000
+LOADED_ROWS = 300
 COMPILED = "cpu_fallback.compiled"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_encode import errors
 from gpu_encode.ops import Array, Folds, Ops
 from gpu_encode.rows import Permutation
 from gpu_encode.targets import Target
@@ -116,12 +117,16 @@ Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
 def all_but_own(folds: Folds, n_folds: int, blow_up: bool = False) -> FoldPlan:
     """k-fold: every fold but the row's own."""
     if n_folds > MOST_FOLDS:
-        raise ValueError(
-            f"{n_folds} folds are more than the {MOST_FOLDS} that are kept apart at once. Take fewer, or LeaveOneOut."
-        )
+        raise errors.too_many_folds(n_folds, MOST_FOLDS)
     visibility = 1 - np.eye(n_folds, dtype=np.int64)
     everything = np.ones((1, n_folds), np.int64)
     return FoldPlan(folds, n_folds, visibility, visibility if blow_up else everything, blow_up)
+
+
+def all_rows() -> FoldPlan:
+    """Every row sees every row, itself included."""
+    one = np.ones((1, 1), np.int64)
+    return FoldPlan(None, 1, one, one)
 
 
 def by_time(codes: Array, n_distinct: int) -> TimeOrder:
@@ -140,18 +145,14 @@ def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | Sp
     ValueError
         If a row is in no test set or in several.
     """
-    tests = [indices(test) for _, test in splits]
-    seen = np.bincount(np.concatenate([*tests, np.zeros(0, np.int64)]).astype(np.int64), minlength=n_rows)
+    tests = [row_numbers(test, n_rows, "validation") for _, test in splits]
+    seen = np.bincount(np.concatenate(tests), minlength=n_rows)
     if len(seen) != n_rows or not (seen == 1).all():
-        raise ValueError(
-            "Validation indices from `cv` must cover each sample index exactly once with no overlap. Pass a "
-            "splitter with "
-            "non-overlapping validation folds as `cv`; for rows in time order use TimeFolds or Ordered."
-        )
+        raise errors.uncovered_rows()
     view = np.zeros(n_rows, np.int32)
     for number, test in enumerate(tests):
         view[test] = number
-    training = [indices(train) for train, _ in splits]
+    training = [row_numbers(train, n_rows, "training") for train, _ in splits]
     visibility = np.zeros((len(splits), len(splits)), np.int64)
     sizes = np.bincount(view, minlength=len(splits))
     for number, train in enumerate(training):
@@ -163,7 +164,18 @@ def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | Sp
     return FoldPlan(view, len(splits), visibility, np.ones((1, len(splits)), np.int64))
 
 
-def indices(chosen: Any) -> NDArray[np.int64]:
-    """Row numbers from row numbers or a mask."""
+def row_numbers(chosen: Any, n_rows: int, role: str) -> NDArray[np.int64]:
+    """Row numbers of one part of a split, given as numbers or as a mask."""
     array = np.asarray(chosen)
-    return np.flatnonzero(array) if array.dtype == bool else array.astype(np.int64)
+    if array.ndim != 1:
+        raise errors.shaped_row_numbers(role, array.shape)
+    if array.dtype == bool:
+        if len(array) != n_rows:
+            raise errors.uneven_mask(role, len(array), n_rows)
+        return np.flatnonzero(array)
+    if len(array) and array.dtype.kind not in "iu":
+        raise errors.not_row_numbers(role, str(array.dtype))
+    outside = (array < 0) | (array >= n_rows)
+    if outside.any():
+        raise errors.row_out_of_range(role, int(array[outside][0]), n_rows)
+    return array.astype(np.int64)

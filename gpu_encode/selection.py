@@ -10,8 +10,8 @@ import numpy as np
 from gpu_encode import errors
 from gpu_encode.frames import Frame
 from gpu_encode.hierarchy import Derived
-from gpu_encode.keys import Codes, Entry
-from gpu_encode.ops import Ops
+from gpu_encode.keys import Entry
+from gpu_encode.ops import Codes, Ops
 from gpu_encode.vocabulary import Vocabulary
 
 
@@ -35,7 +35,7 @@ def interactions(names: Iterable[Any], order: int = 3) -> list[Any]:
     ['a', 'b', 'c', ('a', 'b'), ('a', 'c'), ('b', 'c')]
     """
     if isinstance(names, str):
-        raise ValueError(f"interactions needs a list of column names. Got the text {names!r}.")
+        raise errors.text_for_names(names)
     listed = list(names)
     errors.check_count("interactions", "order", order, low=1)
     return [*listed, *(group for size in range(2, order + 1) for group in combinations(listed, size))]
@@ -79,14 +79,10 @@ def locate(frame: Frame, column: Any, role: str) -> int:
     """Position of a column given by name or by position."""
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
         if not -frame.n_columns <= column < frame.n_columns:
-            raise ValueError(
-                f"{role} {column!r} is out of range: X has {frame.n_columns} columns, and an integer is a position."
-            )
+            raise errors.position_out_of_range(role, column, frame.n_columns)
         return int(column) % frame.n_columns
     if not isinstance(column, Hashable) or hasattr(column, "__array__"):
-        raise ValueError(
-            f"{role} must be the name or position of a column of X. Got a {type(column).__name__} instead."
-        )
+        raise errors.not_a_column(role, type(column).__name__)
     labels = frame.labels if frame.labels is not None else []
     if column not in labels:
         raise errors.unknown_column(role, column, labels or list(range(frame.n_columns)))
@@ -107,16 +103,13 @@ def select(frame: Frame, columns: Any, hierarchy: Any, scheme_columns: Sequence[
         groups = read_columns(frame, columns)
     if not groups:
         why = "every column is used by the scheme or by a hierarchy" if everything else "columns is empty"
-        raise ValueError(f"No column is left to encode: {why}. Name at least one other column.")
+        raise errors.nothing_to_encode(why)
     for group in groups:
         if set(group) & set(used):
-            raise ValueError(
-                f"Column {frame.label(group[0])!r} is used by the scheme (groups, time or folds) and cannot be "
-                "encoded as well."
-            )
+            raise errors.column_of_scheme(frame.label(group[0]))
     missing = [key for key in tree if key not in groups]
     if missing:
-        raise ValueError(f"hierarchy names {frame.label(missing[0][0])!r}, which is not among the columns to encode.")
+        raise errors.not_encoded("hierarchy", frame.label(missing[0][0]))
     entries = [entry_of(group, tree.get(group)) for group in groups]
     touched = {position for entry in entries for position in entry.columns}
     passed = [] if everything else [position for position in range(frame.n_columns) if position not in touched]
@@ -134,17 +127,15 @@ def entry_of(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None") 
 def read_columns(frame: Frame, columns: Any) -> list[tuple[int, ...]]:
     """Read the list of columns and joint keys."""
     if isinstance(columns, (str, bytes, Mapping)) or not hasattr(columns, "__len__"):
-        raise ValueError(
-            f"columns must be a list of names, or of tuples of names for joint keys. Got {columns!r} instead."
-        )
+        raise errors.not_a_list_of_columns(columns)
     groups: list[tuple[int, ...]] = []
     for column in columns:
         members = column if isinstance(column, tuple) else (column,)
         group = tuple(locate(frame, member, "columns:") for member in members)
         if not group or len(set(group)) < len(group):
-            raise ValueError(f"The joint key {column!r} must name different columns, at least one.")
+            raise errors.repeated_in_joint_key(column)
         if group in groups:
-            raise ValueError(f"columns lists {column!r} twice.")
+            raise errors.repeated_column(column)
         groups.append(group)
     return groups
 
@@ -154,10 +145,7 @@ def read_hierarchy(frame: Frame, hierarchy: Any) -> "dict[tuple[int, ...], tuple
     if hierarchy is None:
         return {}
     if not isinstance(hierarchy, Mapping):
-        raise ValueError(
-            f'hierarchy must map a column to its levels, such as {{"zip": ["zip4", "zip3"]}}, or to Prefixes, '
-            f"Parts or Bits. Got {hierarchy!r} instead."
-        )
+        raise errors.not_a_hierarchy(hierarchy)
     tree: dict[tuple[int, ...], tuple[int, ...] | Derived] = {}
     for column, above in hierarchy.items():
         members = column if isinstance(column, tuple) else (column,)
@@ -165,15 +153,13 @@ def read_hierarchy(frame: Frame, hierarchy: Any) -> "dict[tuple[int, ...], tuple
         if isinstance(above, Derived):
             above.check()
             if len(group) > 1:
-                raise ValueError(
-                    f"hierarchy: {type(above).__name__} applies to a single column, not to the joint key {column!r}."
-                )
+                raise errors.rule_for_joint_key(type(above).__name__, column)
             tree[group] = above
             continue
         named = [above] if isinstance(above, str) or not isinstance(above, Iterable) else list(above)
         levels = tuple(locate(frame, level, f"hierarchy of {column!r}:") for level in named)
         if not levels or len({*levels, *group}) < len(levels) + len(group):
-            raise ValueError(f"hierarchy of {column!r} must name different columns, at least one. Got {named!r}.")
+            raise errors.repeated_in_hierarchy(column, named)
         tree[group] = levels
     return tree
 
@@ -227,9 +213,7 @@ def located(frame: Frame, selection: Selection, fitted_names: Sequence[str] | No
         if selection.everything and frame.n_columns == len(kept) < n_features:
             return Located(frame, {position: place for place, position in enumerate(kept)})
         if frame.n_columns != n_features:
-            raise ValueError(
-                f"X has {frame.n_columns} features, but TargetEncoder is expecting {n_features} features as input."
-            )
+            raise errors.other_width(frame.n_columns, n_features)
         return same_frame(frame)
     present = {name: position for position, name in enumerate(frame.names)}
     required = {*selection.needed, *selection.passed} - set(selection.training_only)

@@ -75,7 +75,7 @@ def kinds_of(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: A
     """Kind asked for or inferred, one per target."""
     if isinstance(target_type, (list, tuple)):
         if len(target_type) != len(named):
-            raise ValueError(f"target_type lists {len(target_type)} kinds for {len(named)} targets.")
+            raise errors.uneven_target_types(len(target_type), len(named))
         for kind in target_type:
             errors.check_option("TargetEncoder", "target_type", kind, ("auto", *KINDS))
         return [
@@ -89,11 +89,7 @@ def kinds_of(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: A
             if target_type != "auto"
             else f"Target type was inferred to be {inferred_many(named)!r}"
         )
-        raise ValueError(
-            f"Unknown label type: y holds {len(named)} targets, and {found}. Only {KINDS} are supported. For "
-            "several targets "
-            'pass target_type="continuous" or a list of one kind per target.'
-        )
+        raise errors.one_type_for_several(len(named), found, KINDS)
     return [inferred(ops, values) if target_type == "auto" else target_type for _, values in named]
 
 
@@ -113,12 +109,11 @@ def inferred(ops: Ops, values: Array) -> str:
     if values.dtype.kind in "biu" and len(values) >= MANY_ROWS:
         # The same answer from the threads that number the labels; scikit-learn's warnings are for small data.
         return "binary" if len(distinct(ops, values)[0]) <= 2 else "multiclass"
+    if values.dtype.kind == "O":
+        distinct(ops, values)  # refuses labels that cannot be compared, in words
     kind = str(type_of_target(values, input_name="y"))
     if kind not in KINDS:
-        raise ValueError(
-            f"Unknown label type: Target type was inferred to be {kind!r}. Only {KINDS} are supported. "
-            "Convert y to numbers, or to labels of one type."
-        )
+        raise errors.unknown_target_type(kind, KINDS)
     if kind == "multiclass" and values.dtype.kind == "f" and (found := len(np.unique(values))) > MANY_CLASSES:
         warn(
             f"y holds whole numbers and was inferred to be multiclass with {found} classes. "
@@ -129,17 +124,13 @@ def inferred(ops: Ops, values: Array) -> str:
 
 def check_numbers(values: Array) -> None:
     """Raise ValueError for NaN or infinity, saying how many and where the first is."""
-    if values.dtype.kind == "c":
-        raise ValueError("Complex data not supported\ny holds complex numbers.")
+    errors.check_real("y", values)
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return
     bad = np.isnan(values)
     word = "NaN" if bad.any() else "infinity or a value too large for dtype('float64')"
     places = np.flatnonzero(bad if bad.any() else np.isinf(values))
-    raise ValueError(
-        f"Input y contains {word}: {len(places)} of {len(values)} rows, the first in row {places[0]}. Drop or "
-        "fill these rows."
-    )
+    raise errors.infinite_target(word, places, len(values))
 
 
 def make(ops: Ops, name: str | None, values: Array, kind: str, known: Array | None) -> Target:
@@ -153,10 +144,7 @@ def make(ops: Ops, name: str | None, values: Array, kind: str, known: Array | No
         labels = joined_labels(known, found)
         codes = np.searchsorted(labels, found)[codes]
     if kind == "binary" and len(labels) > 2:
-        raise ValueError(
-            f'target_type="binary" needs at most 2 distinct labels in y. Got {len(labels)}: {shown(labels)}. '
-            'Pass target_type="multiclass" for labels, "continuous" for a quantity.'
-        )
+        raise errors.more_than_two_labels(labels)
     return Target(name, kind, codes.astype(np.int32, copy=False), labels)
 
 
@@ -165,7 +153,7 @@ def joined_labels(one: Array, other: Array) -> Array:
     words = [labels.dtype.kind in "OUST" for labels in (one, other)]
     if words[0] != words[1]:
         # NumPy would turn the numbers into text without a word.
-        raise ValueError(f"y held the labels {shown(one)} and now holds {shown(other)}. Convert them to one type.")
+        raise errors.labels_of_another_type(one, other)
     return np.unique(np.concatenate([one, other]))
 
 
@@ -182,9 +170,7 @@ def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
         try:
             labels = np.array(sorted(set(values)), dtype=object)
         except TypeError as error:
-            raise TypeError(
-                f"y mixes labels that cannot be compared: {', '.join(kinds)}. Convert them to one type."
-            ) from error
+            raise errors.incomparable_labels(kinds) from error
         number = {label: i for i, label in enumerate(labels)}
         return labels, np.fromiter((number[value] for value in values), np.int64, len(values))
     labels, codes = np.unique(values, return_inverse=True)
@@ -201,17 +187,9 @@ def as_numbers(values: Array) -> Array:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         text = next((value for value in values if isinstance(value, str)), values[0])
-        raise ValueError(
-            f'target_type="continuous" needs numbers in y, but it holds {text!r}. Convert y or pass another '
-            "target_type."
-        ) from error
+        raise errors.text_as_quantity(text) from error
     check_numbers(numbers)
     return numbers
-
-
-def shown(labels: Array) -> str:
-    """A few labels, for a message."""
-    return ", ".join(repr(label) for label in labels[:5].tolist()) + (", ..." if len(labels) > 5 else "")
 
 
 def checked_weight(weight: Array | None) -> Array | None:
@@ -220,21 +198,14 @@ def checked_weight(weight: Array | None) -> Array | None:
         return None
     if weight.dtype.kind not in "fiub":
         found = next((value for value in weight if not isinstance(value, Real)), weight.dtype)
-        raise ValueError(f"sample_weight must hold numbers, one per row. Got {found!r} instead.")
+        raise errors.weights_without_numbers(found)
     bad = ~np.isfinite(weight) if weight.dtype.kind == "f" else np.zeros(len(weight), bool)
     for wrong, word in ((bad, "NaN or infinite"), (weight < 0, "negative")):
         if wrong.any():
             places = np.flatnonzero(wrong)
-            raise ValueError(
-                f"sample_weight holds {len(places)} {word} weights, the first in row {places[0]} "
-                f"({weight[places[0]]}). "
-                "Weights are finite and at least zero: drop these rows, or give them weight 0."
-            )
+            raise errors.bad_weights(word, places, weight[places[0]])
     if not weight.any():
-        raise ValueError(
-            "Sample weights must contain at least one non-zero number: all of them are zero. Leave "
-            "sample_weight out to weigh all rows alike."
-        )
+        raise errors.weights_all_zero()
     if weight.dtype.kind != "f":
         return weight.astype(np.int64)
     whole = weight.max() < WHOLE_LIMIT / max(len(weight), 1) and (np.floor(weight) == weight).all()
@@ -247,6 +218,8 @@ def measured(ops: Ops, target: Target, weight: Array | None, squares: bool, drop
     if target.is_classification:
         layout = Layout(window(ops, None, weight, 0, n_rows))
         first = 1 if target.kind == "binary" or drop == "first" else 0
+        if first >= target.n_classes:
+            raise errors.single_class_dropped()
         return Measured(layout, True, first)
     windows = [window(ops, target.values, weight, power, n_rows) for power in range(3 if squares else 2)]
     return Measured(Layout(*windows), False)

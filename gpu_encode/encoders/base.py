@@ -9,7 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
 
-from gpu_encode import frames, ops, schemes, training
+from gpu_encode import errors, frames, ops, plans, schemes, training
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.work import Work
 from gpu_encode.frames import Frame
@@ -57,7 +57,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         # Folds matter to new rows only where these see some of them.
         scheme = work.options.scheme
         needs_folds = isinstance(scheme, schemes.Holdout) or (isinstance(scheme, schemes.KFold) and scheme.blow_up)
-        plan = work.plan(X, y, groups) if needs_folds else schemes.Greedy().plan(work.request(X, y, groups))
+        plan = work.plan() if needs_folds else plans.all_rows()
         self._keep(work, [[training.lasting(job, plan) for job in jobs] for jobs in work.jobs])
         return self
 
@@ -79,7 +79,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         ``fit(X, y).transform(X)`` gives other numbers, in which each row has seen its own target.
         """
         work = Work(type(self).__name__, self._options(), X, y, sample_weight, groups)
-        plan = work.plan(X, y, groups)
+        plan = work.plan()
         arrays, statistics = work.train(plan)
         self._keep(work, statistics)
         return self._assemble(work.frame, arrays, work.place)
@@ -117,12 +117,12 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         """
         options = self._options()
         if isinstance(options.scheme, schemes.KFold) and options.scheme.blow_up:
-            raise ValueError("partial_fit has no folds, which blow-up columns need. Call fit or fit_transform.")
+            raise errors.blow_up_without_folds()
         known = self._model if hasattr(self, "_model") else None
         work = Work(type(self).__name__, options, X, y, sample_weight, None, known)
         if known is not None:
             self._check_names(X, work.frame, known.selection, reset=False)
-        plan = schemes.Greedy().plan(work.request(X, y, None))
+        plan = plans.all_rows()
         statistics = [[training.lasting(job, plan) for job in jobs] for jobs in work.jobs]
         self._keep(work, statistics, known)
         return self
@@ -143,9 +143,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         model = self._model
         for other in others:
             if type(other) is not type(self):
-                raise TypeError(
-                    f"Cannot merge {type(other).__name__} into {type(self).__name__}. Give fitted encoders."
-                )
+                raise errors.merge_of_another_type(type(self).__name__, type(other).__name__)
             check_is_fitted(other, "_model")
             check_mergeable(self, other)
             model = model.merged(other._model)
@@ -180,7 +178,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         elif selection.everything and not lacks_training_only(frame, self._model):
             _check_feature_names(self, frame_for_names(X, frame), reset=False)
 
-    def _keep(self, work: "Work", statistics: list[list[Statistics]], known: Model | None = None) -> None:
+    def _keep(self, work: Work, statistics: list[list[Statistics]], known: Model | None = None) -> None:
         """Store the result of a fit, whole."""
         model = work.model(statistics)
         model = model if known is None else known.merged(model)
@@ -244,7 +242,7 @@ def check_unique(names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"Two output columns would be called {name!r}. Rename the input column that clashes.")
+            raise errors.repeated_output(name)
         seen.add(name)
 
 
@@ -253,20 +251,14 @@ def check_mergeable(one: Encoder, other: Encoder) -> None:
     mine, theirs = one.get_params(deep=True), other.get_params(deep=True)
     for name in sorted({*mine, *theirs}):
         if not equal(mine.get(name), theirs.get(name)):
-            raise ValueError(
-                f"Cannot merge encoders of different parameters: {name} is {mine.get(name)!r} and {theirs.get(name)!r}."
-            )
+            raise errors.merge_of_other_parameters(name, mine.get(name), theirs.get(name))
     a, b = one._model, other._model
     if a.feature_names != b.feature_names or a.n_features != b.n_features:
-        raise ValueError(
-            f"Cannot merge encoders of different columns: {a.feature_names or a.n_features} and "
-            f"{b.feature_names or b.n_features}. "
-            "Fit all on the same columns, in the same order."
-        )
+        raise errors.merge_of_other_columns(a.feature_names or a.n_features, b.feature_names or b.n_features)
     if len(a.targets) != len(b.targets) or any(x.name != y.name for x, y in zip(a.targets, b.targets, strict=True)):
-        raise ValueError("Cannot merge encoders of different targets.")
+        raise errors.merge_of_other_targets()
     if a.statistics[0][0].cells.shape[1] > 1:
-        raise ValueError("Blow-up encoders cannot be merged: each fold's encoder belongs to its own rows.")
+        raise errors.merge_of_blow_up()
 
 
 def equal(a: Any, b: Any) -> bool:

@@ -44,12 +44,9 @@ class Options:
         """Raise ValueError for unknown options and numbers out of range."""
         owner = "TargetEncoder"
         if not isinstance(self.handle_unknown, Real) or isinstance(self.handle_unknown, bool):
-            if self.handle_unknown not in ("prior", "nan", "error"):
-                raise errors.bad_option(
-                    owner, "handle_unknown", self.handle_unknown, ("'prior'", "'nan'", "'error'", "a number")
-                )
+            errors.check_option(owner, "handle_unknown", self.handle_unknown, ("prior", "nan", "error"), "a number")
         elif np.isinf(float(self.handle_unknown)):
-            raise ValueError(f"The 'handle_unknown' parameter of {owner} must not be infinite.")
+            raise errors.infinite_code(owner, self.handle_unknown)
         errors.check_option(owner, "handle_missing", self.handle_missing, ("category", "prior", "nan", "error"))
         errors.check_number(owner, "min_count", self.min_count, low=0.0)
         errors.check_option(owner, "indicators", self.indicators, (True, False))
@@ -91,10 +88,7 @@ class Options:
             given[tuple(locate(frame, member, "prior:") for member in members)] = value
         entries = [entry.members for entry in selection.entries]
         if stray := [members for members in given if members not in entries]:
-            raise ValueError(
-                f"prior names {frame.label(stray[0][0])!r}, which is not among the columns to encode. Add it to "
-                "columns, or leave it out."
-            )
+            raise errors.not_encoded("prior", frame.label(stray[0][0]))
         return [given.get(members, "mean") for members in entries]
 
     def given_categories(self, selection: Selection) -> list[Any]:
@@ -102,24 +96,16 @@ class Options:
         if isinstance(self.categories, str):
             return [None] * len(selection.entries)
         if len(self.categories) != len(selection.entries):
-            raise ValueError(
-                f"Shape mismatch: categories has {len(self.categories)} lists for {len(selection.entries)} "
-                "columns. Give one per column."
-            )
+            raise errors.uneven_categories(len(self.categories), len(selection.entries))
         found: list[Any] = []
         for given, entry in zip(self.categories, selection.entries, strict=True):
             if given is None or (isinstance(given, str) and given == "auto"):
                 found.append(None)
                 continue
             if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
-                raise ValueError(
-                    f"categories of {entry.name!r} must be a list of values or 'auto'. Got {given!r} instead."
-                )
+                raise errors.not_a_list_of_categories(entry.name, given)
             if len(entry.columns) > 1 or entry.rule is not None:
-                raise ValueError(
-                    f"categories of {entry.name!r} cannot be given: it is a joint key or has a hierarchy. Put "
-                    "'auto' in its place."
-                )
+                raise errors.categories_of_many(entry.name)
             found.append(given)
         return found
 
@@ -127,11 +113,7 @@ class Options:
         """Raise ValueError for training rows outside of given categories where the policy is "error"."""
         if self.handle_unknown == "error" and (codes == -2).any():
             rows = np.flatnonzero(codes == -2)
-            raise ValueError(
-                f"Found unknown categories in column {name!r} during fit: {len(rows)} rows, the first in row "
-                f"{rows[0]}. "
-                'Add them to categories, or choose handle_unknown="prior", "nan" or a number.'
-            )
+            raise errors.outside_given_categories(repr(name), rows)
 
     def warn_of_rare_classes(self, targets: list[Target]) -> None:
         """Warn, as scikit-learn does, of a class with fewer rows than folds; only for an integer `cv`."""
@@ -150,7 +132,7 @@ class Options:
         """Warn once of rows that see no rows at all."""
         if isinstance(plan, OrderedPlan) and plan.burn_in:
             return
-        if isinstance(self.prior, str) and self.handle_unknown != "nan" and self.handle_missing != "nan":
+        if "nan" not in (self.handle_unknown, self.handle_missing):
             empty = np.isnan(codes).any(axis=1)
             if empty.any():
                 why = (
@@ -165,7 +147,4 @@ def check_device(device: Any) -> None:
     """Raise for an unknown device, or one that is not there."""
     errors.check_option("TargetEncoder", "device", device, ("auto", "cpu", "cuda"))
     if device == "cuda":
-        raise RuntimeError(
-            f"device='cuda' needs a CUDA GPU and the CUDA extra: {CUDA_INSTALL}. This release computes on the "
-            "CPU; choose device='cpu' or 'auto'."
-        )
+        raise errors.no_gpu(CUDA_INSTALL)

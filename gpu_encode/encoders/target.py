@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import schemes, smoothing
+from gpu_encode import errors, schemes, smoothing
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options, check_device
 from gpu_encode.frames import Frame
@@ -188,7 +188,7 @@ class TargetEncoder(Encoder):
 
     def _fitted(self) -> Model:
         if not hasattr(self, "_model"):
-            raise AttributeError(f"This {type(self).__name__} is not fitted yet: call fit or fit_transform first.")
+            raise errors.not_fitted(type(self).__name__)
         return self._model
 
     def _names_of(self, model: Model, frame: Frame) -> list[str]:

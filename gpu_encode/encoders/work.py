@@ -1,10 +1,11 @@
 """Everything of one call on training rows: what was read, and the jobs to do."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
-from gpu_encode import frames, ops, targets, training
+from gpu_encode import errors, frames, ops, targets, training
 from gpu_encode.encoders.options import Options
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame
@@ -29,19 +30,17 @@ class Work:
         self.source = X
         self.options = options
         if y is None:
-            raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
+            raise errors.no_target(owner)
         self.frame = frames.read(X)
         if not self.frame.n_rows:
-            raise ValueError(
-                f"Found array with 0 sample(s) (shape={self.frame.shape}) while a minimum of 1 is required by {owner}."
-            )
+            raise errors.no_rows(owner, self.frame.shape)
         self.ops = ops.resolve(self.frame.n_rows)
         n = self.frame.n_rows
         self.weight = targets.checked_weight(
             None if sample_weight is None else frames.read_vector(sample_weight, "sample_weight", n)
         )
-        if groups is not None:
-            frames.read_vector(groups, "groups", n)
+        self.raw = X, y
+        self.groups = None if groups is None else frames.read_vector(groups, "groups", n)
         named = frames.read_targets(y, n)
         self.targets = targets.read(self.ops, named, options.target_type) if known is None else self._more(named, known)
         self.selection = select(self.frame, options.columns, options.hierarchy, options.scheme.used_columns())
@@ -52,38 +51,41 @@ class Work:
             check_same(known, self.frame, self.selection)
         self.keyed = self._keys()
         self.formulas = options.formulas(self.selection, self.frame)
-        if known is not None:
-            check_same_parameters(known, self.formulas, options)
         self.jobs = [
             [self._job(key, codes, formula, target) for target in self.targets]
             for (key, codes), formula in zip(self.keyed, self.formulas, strict=True)
         ]
+        if known is not None:
+            self._refuse_other_parameters(known)
+
+    def _refuse_other_parameters(self, known: Model) -> None:
+        """Raise ValueError if a parameter that shapes the codes has changed since the first call."""
+        first = [each.measured.first_output for each in known.statistics[0]]
+        before = (known.formulas, known.unknown_is_error, known.indicators, known.dtype, first, traits(known.keys))
+        options, keys = self.options, [key for key, _ in self.keyed]
+        first = [job.measured.first_output for job in self.jobs[0]]
+        unknown_is_error = options.handle_unknown == "error"
+        now = (self.formulas, unknown_is_error, options.indicators, options.dtype, first, traits(keys))
+        if repr(before) != repr(now):
+            raise errors.other_parameters()
 
     def _more(self, named: list[tuple[str | None, Array]], known: Model) -> list[Target]:
         """Read targets as those of earlier calls."""
         if len(named) != len(known.targets):
-            raise ValueError(
-                f"Earlier calls had {len(known.targets)} targets, this one has {len(named)}. Give the same."
-            )
+            raise errors.other_number_of_targets(len(known.targets), len(named))
         found = []
         for (name, values), info in zip(named, known.targets, strict=True):
             if self.options.target_type not in ("auto", info.kind) and not isinstance(
                 self.options.target_type, (list, tuple)
             ):
-                raise ValueError(
-                    f"Earlier calls had target_type {info.kind!r}, this one asks for "
-                    f"{self.options.target_type!r}. Call fit to start anew."
-                )
+                raise errors.other_target_type(info.kind, self.options.target_type)
             if (
                 self.options.target_type == "auto"
                 and info.kind != "continuous"
                 and values.dtype.kind == "f"
                 and (values != np.floor(values)).any()
             ):
-                raise ValueError(
-                    f"Earlier calls had target_type {info.kind!r}, but y now holds fractions. Fit with "
-                    "target_type='continuous' from the start."
-                )
+                raise errors.fractions_for_labels(info.kind)
             found.append(targets.make(self.ops, name, values, info.kind, info.classes))
         return found
 
@@ -113,13 +115,11 @@ class Work:
         )
         return Job(self.ops, rows, key, target.n_classes, measured, formula)
 
-    def request(self, X: Any, y: Any, groups: Any) -> Request:
-        """What the scheme may ask."""
-        return Request(self.frame.n_rows, self.ops, self.targets, self._codes_of, X, y, groups)
-
-    def plan(self, X: Any, y: Any, groups: Any) -> Plan:
+    def plan(self) -> Plan:
         """Let the scheme decide."""
-        plan = self.options.scheme.plan(self.request(X, y, groups))
+        X, y = self.raw
+        request = Request(self.frame.n_rows, self.ops, self.targets, self._codes_of, X, y, self.groups)
+        plan = self.options.scheme.plan(request)
         self.options.warn_of_rare_classes(self.targets)
         return plan
 
@@ -146,7 +146,8 @@ class Work:
             statistics.append(kept)
         if isinstance(plan, FoldPlan) and plan.n_folds == 1:
             warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
-        self.options.warn_of_nothing_seen(matrix, plan)
+        by_mean = [isinstance(formula.prior, str) for formula in self.formulas]
+        self.options.warn_of_nothing_seen(matrix[:, np.repeat(by_mean, [sum(sizes) for sizes in widths])], plan)
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], statistics
 
     def model(self, statistics: list[list[Statistics]]) -> Model:
@@ -171,36 +172,25 @@ class Work:
 def check_same(known: Model, frame: Frame, selection: Selection) -> None:
     """Raise ValueError if a later call has other columns than the first."""
     if frame.n_columns != known.n_features:
-        raise ValueError(
-            f"X has {frame.n_columns} features, but TargetEncoder is expecting {known.n_features} features as input."
-        )
+        raise errors.other_width(frame.n_columns, known.n_features)
     if frame.names != known.feature_names:
-        raise ValueError(
-            f"partial_fit was called with other columns than before: {frame.names} after {known.feature_names}. "
-            "Give the same, in that order."
-        )
-    before = [entry.columns for entry in known.selection.entries]
-    if before != [entry.columns for entry in selection.entries]:
-        raise ValueError(
-            "partial_fit was called with other columns than before. Give the same columns in the same order."
-        )
+        raise errors.other_columns(known.feature_names, frame.names)
+    before, now = (
+        [tuple(map(frame.label, entry.columns)) for entry in each.entries] for each in (known.selection, selection)
+    )
+    if before != now:
+        raise errors.other_columns(before, now)
 
 
-def check_same_parameters(known: Model, formulas: list[Formula], options: Options) -> None:
-    """Raise ValueError if a parameter that shapes the codes has changed since the first call."""
-    before = (known.formulas, known.unknown_is_error, known.indicators, known.dtype)
-    now = (formulas, options.handle_unknown == "error", options.indicators, options.dtype)
-    if repr(before) != repr(now):
-        raise ValueError(
-            "partial_fit was called with other parameters than before (smooth, prior, min_count, "
-            "handle_unknown, handle_missing, "
-            "indicators or dtype). Set them back, or call fit to start anew."
-        )
+def traits(keys: list[Key]) -> list[Any]:
+    """What must stay the same of keys between calls: rules, and categories that the user gave."""
+    return [(repr(key.entry.rule), key.vocabularies[0].to_numpy().tolist() if key.given else None) for key in keys]
 
 
 def schemes_column(frame: Frame, column: Any, role: str, backend: Any) -> tuple[Array, int]:
     """Codes of the values that a scheme reads: a column of X by name or position, or an array."""
-    if isinstance(column, (str, int)):
+    named_column = isinstance(column, np.integer) or (isinstance(column, Hashable) and not hasattr(column, "__array__"))
+    if named_column:
         source, position, named = frame, locate(frame, column, f"The {role} column"), f"The {role} column {column!r}"
     else:
         values = frames.read_vector(column, role, frame.n_rows)
@@ -209,24 +199,22 @@ def schemes_column(frame: Frame, column: Any, role: str, backend: Any) -> tuple[
         check_fold_numbers(source.values(position), source.nulls(position), named)
     keys = source.keys(position, backend)
     if role == "fold numbers" and keys.vocabulary.kind != "number":
-        raise ValueError(f"{named} must be integers of at least 0. Got {keys.vocabulary.kind} values.")
+        raise errors.fold_numbers_of_kind(named, keys.vocabulary.kind)
     if len(keys.codes) and keys.codes.min() < 0:
         rows = np.flatnonzero(keys.codes < 0)
-        raise ValueError(f"{named} holds {len(rows)} missing values, the first in row {rows[0]}. Fill or drop them.")
+        raise errors.missing_values(named, rows)
     return keys.codes, len(keys.vocabulary)
 
 
 def check_fold_numbers(values: Array, nulls: Array, named: str) -> None:
     """Raise ValueError unless the values are integers of at least zero."""
     if nulls.any():
-        raise ValueError(
-            f"{named} holds {int(nulls.sum())} missing values, the first in row {int(nulls.argmax())}. Fill or "
-            "drop them."
-        )
+        raise errors.missing_values(named, np.flatnonzero(nulls))
     wrong = np.zeros(len(values), bool) if values.dtype.kind in "iub" else np.ones(len(values), bool)
     if values.dtype.kind == "f":
         wrong = values != np.floor(values)
-    for rows, what in ((wrong, "be integers"), (() if wrong.any() else values < 0, "not be negative")):
-        if np.any(rows):
-            row = int(np.argmax(rows))
-            raise ValueError(f"{named} must {what}. Row {row} has {values[row]}.")
+    if wrong.any():
+        raise errors.fractional_fold(named, int(wrong.argmax()), values[wrong.argmax()])
+    negative = values < 0
+    if negative.any():
+        raise errors.negative_fold(named, int(negative.argmax()), values[negative.argmax()])

@@ -112,7 +112,7 @@ def encode(column: Column, place: Place, ops: Ops) -> Encoded:
         return _encode_arrow(_arrow_text(column, place), place, ops)
     if kind == "O":
         return _encode_objects(column, place)
-    errors.refuse_complex(place.column, column.data)
+    errors.check_real(place.column, column.data)
     raise errors.unsupported_type(place.column, str(column.data.dtype))
 
 

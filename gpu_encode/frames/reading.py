@@ -99,7 +99,7 @@ def _is_vector(data: Any) -> bool:
 
 def _read_array(data: Any) -> Frame:
     array = to_array(data, "X")
-    errors.refuse_complex("X", array)
+    errors.check_real("X", array)
     if array.ndim != 2:
         raise errors.not_two_dimensional(array.shape, array)
     return Frame(array, "numpy", array.shape)

@@ -82,12 +82,12 @@ def _is_matrix(data: Any) -> bool:
 def _to_vector(column: Column, role: str) -> Array:
     data = column.data
     if isinstance(data, np.ndarray) and column.codes is None and column.nulls is None and data.dtype.kind in "biuUSc":
-        errors.refuse_complex(role, data)
+        errors.check_real(role, data)
         return data
     values, nulls = encoding.plain(column)
     if role == "y":
         if nulls.any():
-            raise errors.missing_targets(role, int(nulls.sum()), int(nulls.argmax()))
+            raise errors.missing_targets(role, np.flatnonzero(nulls))
         if encoding.is_moment(column):
             raise errors.moments_as_target()
     if nulls.any() and values.dtype.kind in "biu":

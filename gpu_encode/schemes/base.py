@@ -28,18 +28,15 @@ def seed_of(random_state: Any, purpose: str, number: int = 0) -> int:
 def check_random_state(random_state: Any) -> None:
     """Raise ValueError unless `random_state` is an int, None or a NumPy generator."""
     allowed = (Integral, np.random.RandomState, np.random.Generator)
-    if random_state is not None and not isinstance(random_state, allowed):
-        raise ValueError(f"random_state must be an integer, None or a NumPy generator. Got {random_state!r} instead.")
+    if random_state is not None and (isinstance(random_state, bool) or not isinstance(random_state, allowed)):
+        raise errors.bad_random_state(random_state)
 
 
 def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") -> None:
     """Raise ValueError unless there are at least two splits and as many rows."""
     errors.check_count(owner, "n_splits", n_splits, low=2)
     if n_splits > n_rows:
-        raise ValueError(
-            f"Cannot have number of splits n_splits={n_splits} greater than the number of {noun}: n_{noun}={n_rows}. "
-            f"Take at most {n_rows} splits in {owner}, or LeaveOneOut."
-        )
+        raise errors.more_splits_than(noun, owner, n_splits, n_rows)
 
 
 class Scheme(BaseEstimator):

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpu_encode import errors
 from gpu_encode.ops import Array
-from gpu_encode.plans import FoldPlan, Request, all_but_own, by_time
+from gpu_encode.plans import FoldPlan, Request, all_but_own, all_rows, by_time
 from gpu_encode.rows import FoldPattern, fold_numbers, key_of
 from gpu_encode.schemes.base import Scheme, check_random_state, check_splits, seed_of
 
@@ -31,8 +31,7 @@ class Greedy(Scheme):
 
     def plan(self, request: Request) -> FoldPlan:  # noqa: ARG002
         """One fold that sees itself."""
-        one = np.ones((1, 1), np.int64)
-        return FoldPlan(None, 1, one, one)
+        return all_rows()
 
 
 class KFold(Scheme):
@@ -94,7 +93,7 @@ class KFold(Scheme):
     def _stratified(self, request: Request) -> Array:
         target = request.targets[0]
         if len(request.targets) > 1 or not target.is_classification:
-            raise ValueError("KFold(stratify=True) needs one classification target.")
+            raise errors.nothing_to_stratify()
         seed = seed_of(self.random_state, "Stratified")
         order = np.argsort(target.values, kind="stable")
         counts = np.bincount(target.values)
@@ -146,10 +145,7 @@ class GroupKFold(Scheme):
     def plan(self, request: Request) -> FoldPlan:
         """Fold numbers by group."""
         if self.groups is None and request.groups is None:
-            raise ValueError(
-                "GroupKFold needs groups: name their column, GroupKFold(groups='...'), or pass fit_transform(X, "
-                "y, groups=...)."
-            )
+            raise errors.no_groups()
         codes, n_groups = (
             request.codes_of(self.groups, "groups")
             if self.groups is not None
@@ -194,11 +190,7 @@ class TimeFolds(Scheme):
         errors.check_count("TimeFolds", "n_splits", self.n_splits, low=2)
         errors.check_count("TimeFolds", "gap", self.gap, low=0)
         if self.gap > self.n_splits - 2:
-            raise ValueError(
-                f"The 'gap' parameter of TimeFolds must be at most n_splits - 2 = {self.n_splits - 2}, or no "
-                "row sees any other. "
-                f"Got {self.gap!r} instead."
-            )
+            raise errors.gap_too_wide(self.gap, self.n_splits)
 
     def used_columns(self) -> list[Any]:
         """Give the time column."""
@@ -250,9 +242,7 @@ class Holdout(Scheme):
         check_random_state(self.random_state)
         errors.check_number("Holdout", "fraction", self.fraction, low=0.0, high=1.0)
         if not 0 < self._share() < 1:
-            raise ValueError(
-                f"The 'fraction' parameter of Holdout must lie between 0.005 and 0.995. Got {self.fraction!r} instead."
-            )
+            raise errors.fraction_too_near_the_ends(self.fraction)
 
     def plan(self, request: Request) -> FoldPlan:
         """Two folds: 0 calibrates, 1 is trained on."""
@@ -260,8 +250,5 @@ class Holdout(Scheme):
         pattern = FoldPattern("random", share.denominator, seed_of(self.random_state, "Holdout"), request.n_rows)
         folds = (request.ops.fold_numbers(pattern, 0, request.n_rows) >= share.numerator).astype(np.int32)
         if request.n_rows and not 0 < folds.sum() < request.n_rows:
-            raise ValueError(
-                f"Holdout(fraction={self.fraction}) leaves one part of {request.n_rows} rows empty. Take more "
-                "rows or another fraction."
-            )
+            raise errors.empty_part(self.fraction, request.n_rows)
         return FoldPlan(folds, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]))

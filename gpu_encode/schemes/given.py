@@ -26,9 +26,7 @@ class FoldNumbers(Scheme):
         """Give the numbers as they are, counted from zero."""
         codes, n_folds = request.codes_of(self.folds, "fold numbers")
         if n_folds < 2:
-            raise ValueError(
-                "The fold numbers hold a single fold, whose rows would see nothing. Give at least two folds."
-            )
+            raise errors.single_fold()
         return all_but_own(codes, n_folds)
 
 
@@ -45,14 +43,17 @@ class Splits(Scheme):
             splits = splits.split(
                 request.X, request.y, **({"groups": request.groups} if request.groups is not None else {})
             )
-        return from_splits([(train, test) for train, test in splits], request.n_rows)
+        listed = list(splits)
+        if not listed or any(not isinstance(split, (tuple, list)) or len(split) != 2 for split in listed):
+            raise errors.no_splits()
+        return from_splits([(train, test) for train, test in listed], request.n_rows)
 
 
 def is_vector(cv: Any) -> bool:
     """Whether `cv` holds one value per row, rather than splits."""
     if isinstance(cv, (list, tuple)):
         return len(cv) > 0 and (cv[0] is None or isinstance(cv[0], (Number, np.generic, str)))
-    return hasattr(cv, "__array__") and getattr(cv, "ndim", 1) == 1
+    return hasattr(cv, "__array__") and getattr(cv, "ndim", 1) in (1, 2)
 
 
 def resolve(cv: Any, shuffle: Any, random_state: Any) -> Scheme:

@@ -80,12 +80,9 @@ class Ordered(Scheme):
         check_random_state(self.random_state)
         errors.check_number("Ordered", "burn_in", self.burn_in, low=0.0)
         if (not isinstance(self.burn_in, Integral) and self.burn_in >= 1) or not isinstance(self.burn_in, Real):
-            raise ValueError(
-                "The 'burn_in' parameter of Ordered must be an integer or a share below 1. Got "
-                f"{self.burn_in!r} instead."
-            )
+            raise errors.burn_in_between(self.burn_in)
         if self.time is not None and self.n_permutations != 1:
-            raise ValueError("Ordered(time=...) has one order: leave n_permutations at 1.")
+            raise errors.permuted_time()
 
     def used_columns(self) -> list[Any]:
         """Give the time column, if there is one."""

@@ -15,7 +15,7 @@ LAYERS = (
     ("ops",),
     ("statistics", "smoothing"),
     ("values", "python_values", "vocabulary", "frames"),
-    ("targets", "hierarchy", "keys", "plans"),
+    ("targets", "hierarchy", "levels", "keys", "plans"),
     ("formula", "jobs", "selection", "schemes"),
     ("leave_one_out", "ordered", "training"),
     ("model",),

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from gpu_encode import GroupKFold, KFold, Ordered, Parts, TargetEncoder, TimeFolds, interactions
+from gpu_encode import Bits, GroupKFold, KFold, Ordered, Parts, TargetEncoder, TimeFolds, interactions
 
 
 def quantity(**parameters):
@@ -267,3 +267,13 @@ def test_a_frame_of_another_library_passes_its_own_columns(frame, y):
     codes = encoder.transform(rows)
     assert codes.columns == ["city", "zip", "day", "shop"]
     assert codes[:, 1:].equals(rows[:, 1:])
+
+
+def test_bits_of_whole_floats_and_of_values_that_do_not_fit():
+    ips = [1 << 24, 2 << 24, (1 << 24) + 1, None]
+    encoder = TargetEncoder(hierarchy={"ip": Bits(8)}).fit(pl.DataFrame({"ip": ips}), [0.0, 1.0, 0.5, 0.2])
+    new = pl.DataFrame({"ip": [(1 << 24) + 7, None, -1, 2**40]})
+    found = encoder.transform(new)["ip"].to_list()
+    assert found == encoder.transform(new.to_pandas())["ip"].tolist()
+    assert found[0] != encoder.target_mean_
+    assert found[2:] == [encoder.target_mean_] * 2

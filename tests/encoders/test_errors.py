@@ -81,7 +81,7 @@ def with_null(frame):
 
 
 SCHEMES = [
-    ("more folds than rows", {"cv": 13}, "splits n_splits=13 greater than .* n_samples=12. Take at most 12"),
+    ("more folds than rows", {"cv": 13}, "splits n_splits=13 greater than .* n_samples=12. Take fewer splits in KFold"),
     ("more folds than groups", {"cv": GroupKFold(4, groups="shop")}, "greater than the number of groups: n_groups=3"),
     ("more times than rows", {"cv": TimeFolds(13, time="day")}, "n_splits=13 greater than the number of samples"),
     ("no groups", {"cv": GroupKFold(2)}, r"needs groups: name their column, .* or pass fit_transform\(X, y, groups"),
@@ -95,7 +95,15 @@ SCHEMES = [
     ("a single fold", {"cv": np.zeros(12, int)}, "hold a single fold, .* Give at least two folds"),
     ("too few fold numbers", {"cv": [0, 1]}, "X has 12 rows and fold numbers 2"),
     ("rows in no test set", {"cv": [(np.arange(6), np.arange(6, 12))]}, "cover each sample index exactly once"),
-    ("no splits", {"cv": []}, "cover each sample index exactly once"),
+    ("no splits", {"cv": []}, "cv must give at least one split"),
+    ("half a split", {"cv": [(1, 2, 3)]}, "each a pair of training rows and validation rows"),
+    (
+        "a row that is not there",
+        {"cv": [([0, 12], np.arange(12))]},
+        r"training rows of a split must lie in 0 \.\. 11. Got 12",
+    ),
+    ("half a row", {"cv": [([0.5], np.arange(12))]}, "training rows of a split must be integers or a mask"),
+    ("a short mask", {"cv": [([0], np.ones(3, bool))]}, "validation mask of a split has 3 entries for 12 rows"),
 ]
 
 
@@ -130,10 +138,9 @@ def test_a_fold_for_every_row_is_refused_before_memory_runs_out():
 
 def test_labels_that_cannot_be_compared(fitted, frame):
     with Unchanged(fitted, frame):
-        with pytest.raises(ValueError, match=r"inferred to be 'unknown'.* Convert y to numbers, or to labels of one"):
-            fitted.set_params(target_type="auto").fit(frame, np.array([1, "a"] * 6, dtype=object))
-        with pytest.raises(TypeError, match=r"y mixes labels that cannot be compared: int, str. Convert them"):
-            fitted.set_params(target_type="binary").fit(frame, np.array([1, "a"] * 6, dtype=object))
+        for kind in ("auto", "binary"):
+            with pytest.raises(TypeError, match=r"y mixes labels that cannot be compared: int, str. Convert them"):
+                fitted.set_params(target_type=kind).fit(frame, np.array([1, "a"] * 6, dtype=object))
 
 
 def test_several_targets_need_their_kinds(fitted, frame, labels):

@@ -206,3 +206,21 @@ def test_blow_up_columns_are_the_codes_of_each_folds_encoder(frame, y, labels, k
 def clone_fit(blown, frame, target):
     """Give codes of new rows after `fit` alone."""
     return TargetEncoder(**blown.get_params(deep=False)).fit(frame, target).transform(frame)
+
+
+def test_rows_that_see_nothing_get_nan_whatever_the_code_of_unseen_values():
+    X = np.array([["a", 1], ["b", 1], ["a", 2], ["c", 2]], dtype=object)
+    encoder = TargetEncoder(cv=Ordered(time=1), handle_unknown=-5.0, target_type="continuous")
+    with pytest.warns(UserWarning, match="2 rows see no rows at all"):
+        codes = encoder.fit_transform(X, [0.0, 1.0, 1.0, 0.0])[:, 0]
+    assert np.isnan(codes[:2]).all()
+    assert codes[3] == -5.0
+
+
+def test_masks_and_numbers_of_rows_are_the_same_splits():
+    X, y = np.array([list("aabbab")]).T, np.arange(6.0)
+    halves = [np.arange(6) % 2 == 0, np.arange(6) % 2 == 1]
+    masks = [(~test, test) for test in halves]
+    numbers = [(np.flatnonzero(train), np.flatnonzero(test)) for train, test in masks]
+    one, other = (TargetEncoder(cv=cv, target_type="continuous").fit_transform(X, y) for cv in (masks, numbers))
+    assert np.array_equal(one, other)

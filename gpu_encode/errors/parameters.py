@@ -1,0 +1,98 @@
+"""Parameters of other types, out of range, or that do not go together."""
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+
+
+def check_number(
+    owner: str, name: str, value: object, *, low: float, high: float = math.inf, open_low: bool = False
+) -> None:
+    """Raise ValueError unless `value` is a finite number in the range."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    inside = low < number <= high if open_low else low <= number <= high
+    if not (inside and math.isfinite(number)):
+        bound = "" if low == -math.inf else f" above {low:g}" if open_low else f" of at least {low:g}"
+        upper = f" and at most {high:g}" if high < math.inf else ""
+        raise _bad_parameter(owner, name, value, f"must be a finite number{bound}{upper}")
+
+
+def check_count(owner: str, name: str, value: object, *, low: int) -> None:
+    """Raise ValueError unless `value` is an integer of at least `low`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
+        raise _bad_parameter(owner, name, value, f"must be an integer of at least {low}")
+
+
+def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:
+    """Raise ValueError unless `value` is one of the allowed ones; `others` names what was checked for before."""
+    if not any(type(value) is type(option) and value == option for option in allowed):
+        raise bad_option(owner, name, value, (*(repr(option) for option in allowed), *others))
+
+
+def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> ValueError:
+    """Error for an option that does not exist; names those that do."""
+    return _bad_parameter(owner, name, value, f"must be one of {', '.join(allowed)}")
+
+
+def _bad_parameter(owner: str, name: str, value: object, law: str) -> ValueError:
+    return ValueError(f"The {name!r} parameter of {owner} {law}. Got {value!r} instead.")
+
+
+def infinite_code(owner: str, value: object) -> ValueError:
+    """Error for a code of unknown values that is infinite."""
+    return _bad_parameter(owner, "handle_unknown", value, "must not be infinite")
+
+
+def gap_too_wide(gap: object, n_splits: int) -> ValueError:
+    """Error for a gap that leaves no fold to see."""
+    return _bad_parameter(
+        "TimeFolds", "gap", gap, f"must be at most n_splits - 2 = {n_splits - 2}, or no row sees any other"
+    )
+
+
+def fraction_too_near_the_ends(fraction: object) -> ValueError:
+    """Error for a share of rows that rounds to none or all."""
+    return _bad_parameter("Holdout", "fraction", fraction, "must lie between 0.005 and 0.995")
+
+
+def burn_in_between(burn_in: object) -> ValueError:
+    """Error for a burn-in that is neither a count nor a share."""
+    return _bad_parameter("Ordered", "burn_in", burn_in, "must be an integer or a share below 1")
+
+
+def permuted_time() -> ValueError:
+    """Error for permutations of an order that time gives."""
+    return ValueError("Ordered(time=...) has one order: leave n_permutations at 1.")
+
+
+def bad_random_state(random_state: object) -> ValueError:
+    """Error for something that gives no seed."""
+    return ValueError(f"random_state must be an integer, None or a NumPy generator. Got {random_state!r} instead.")
+
+
+def empty_separator(separator: object) -> ValueError:
+    """Error for a separator that separates nothing."""
+    return _bad_parameter("Parts", "separator", separator, "must be a text that is not empty")
+
+
+def no_lengths(owner: str) -> ValueError:
+    """Error for a rule of a hierarchy without levels."""
+    return ValueError(f"{owner} needs at least one length, for example {owner}(4, 3).")
+
+
+def lengths_not_falling(owner: str, lengths: Sequence[int]) -> ValueError:
+    """Error for levels in another order than from the nearest to the top."""
+    return ValueError(f"{owner}{tuple(lengths)} must fall strictly, from the nearest level to the top.")
+
+
+def lengths_beyond_width(lengths: Sequence[int], width: int) -> ValueError:
+    """Error for more leading bits than there are."""
+    return ValueError(f"Bits{tuple(lengths)} must lie below width={width}, which is at most 63.")
+
+
+def no_gpu(install: str) -> RuntimeError:
+    """Error for a device that is not there; `install` is what brings it."""
+    return RuntimeError(
+        f"device='cuda' needs a CUDA GPU and the CUDA extra: {install}. "
+        "This release computes on the CPU; choose device='cpu' or 'auto'."
+    )

@@ -1,0 +1,117 @@
+"""Targets and weights that cannot be summed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gpu_encode.errors.rows import first_of
+
+
+def no_target(owner: str) -> ValueError:
+    """Error for a call without y, in scikit-learn's words."""
+    return ValueError(f"{owner} requires y to be passed, but the target y is None.")
+
+
+def missing_targets(role: str, rows: NDArray[Any]) -> ValueError:
+    """Error for nulls where every row needs a value."""
+    which = f"1 missing value, in row {rows[0]}" if len(rows) == 1 else first_of(rows, "missing values")
+    return ValueError(f"{role} has {which}. Drop or fill these rows first.")
+
+
+def moments_as_target() -> TypeError:
+    """Error for dates or times given as a target."""
+    return TypeError("y holds dates or times, which have no mean. Convert them to numbers, such as days since a date.")
+
+
+def infinite_target(word: str, rows: NDArray[Any], n_rows: int) -> ValueError:
+    """Error for targets that are not finite, which `word` names as scikit-learn does."""
+    return ValueError(f"Input y contains {word}: {first_of(rows, f'of {n_rows} rows')}. Drop or fill these rows.")
+
+
+def text_as_quantity(text: object) -> ValueError:
+    """Error for a continuous target that holds something else than numbers."""
+    return ValueError(
+        f'target_type="continuous" needs numbers in y, but it holds {text!r}. Convert y or pass another target_type.'
+    )
+
+
+def uneven_target_types(n_kinds: int, n_targets: int) -> ValueError:
+    """Error for a list of kinds that is not one per target."""
+    return ValueError(f"target_type lists {n_kinds} kinds for {n_targets} targets. Give one per target.")
+
+
+def one_type_for_several(n_targets: int, found: str, kinds: Sequence[str]) -> ValueError:
+    """Error for several targets of which not every one has its kind said."""
+    return _unknown_label_type(
+        f"y holds {n_targets} targets, and {found}",
+        kinds,
+        'For several targets pass target_type="continuous" or a list of one kind per target.',
+    )
+
+
+def unknown_target_type(found: str, kinds: Sequence[str]) -> ValueError:
+    """Error for a target of no kind that can be encoded."""
+    return _unknown_label_type(
+        f"Target type was inferred to be {found!r}", kinds, "Convert y to numbers, or to labels of one type."
+    )
+
+
+def _unknown_label_type(found: str, kinds: Sequence[str], advice: str) -> ValueError:
+    return ValueError(f"Unknown label type: {found}. Only {tuple(kinds)} are supported. {advice}")
+
+
+def more_than_two_labels(labels: NDArray[Any]) -> ValueError:
+    """Error for a binary target of three labels or more."""
+    return ValueError(
+        f'target_type="binary" needs at most 2 distinct labels in y. Got {len(labels)}: {_shown(labels)}. '
+        'Pass target_type="multiclass" for labels, "continuous" for a quantity.'
+    )
+
+
+def more_than_two_labels_now(labels: NDArray[Any]) -> ValueError:
+    """Error for a binary target that further rows give a third label."""
+    return ValueError(
+        f"The binary target now has {len(labels)} labels: {_shown(labels)}. "
+        'Fit with target_type="multiclass" from the start.'
+    )
+
+
+def single_class_dropped() -> ValueError:
+    """Error for a target whose only class is left out."""
+    return ValueError('drop="first" leaves no column: y holds one class only. Choose drop=None.')
+
+
+def labels_of_another_type(before: NDArray[Any], now: NDArray[Any]) -> ValueError:
+    """Error for numbers after text, or text after numbers."""
+    return ValueError(f"y held the labels {_shown(before)} and now holds {_shown(now)}. Convert them to one type.")
+
+
+def incomparable_labels(types: Sequence[str]) -> TypeError:
+    """Error for labels that cannot be sorted."""
+    return TypeError(f"y mixes labels that cannot be compared: {', '.join(types)}. Convert them to one type.")
+
+
+def _shown(labels: NDArray[Any]) -> str:
+    return ", ".join(repr(label) for label in labels[:5].tolist()) + (", ..." if len(labels) > 5 else "")
+
+
+def weights_without_numbers(found: object) -> ValueError:
+    """Error for weights that are no numbers."""
+    return ValueError(f"sample_weight must hold numbers, one per row. Got {found!r} instead.")
+
+
+def bad_weights(word: str, rows: NDArray[Any], first: object) -> ValueError:
+    """Error for weights that are not finite, or negative."""
+    return ValueError(
+        f"sample_weight holds {first_of(rows, f'{word} weights')} ({first}). "
+        "Weights are finite and at least zero: drop these rows, or give them weight 0."
+    )
+
+
+def weights_all_zero() -> ValueError:
+    """Error for weights that leave no row, in scikit-learn's words."""
+    return ValueError(
+        "Sample weights must contain at least one non-zero number: all of them are zero. "
+        "Leave sample_weight out to weigh all rows alike."
+    )

@@ -1,0 +1,124 @@
+"""Values that cannot be categories, or that an encoder was told to refuse."""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gpu_encode.errors.rows import first_of
+
+
+def _column(column: object) -> str:
+    return f"column {column!r}" if column is not None else "a column"
+
+
+def unsupported_type(column: object, type_name: str) -> TypeError:
+    """Error for values that are no categories; worded so that scikit-learn's checks know it."""
+    return TypeError(
+        f"{_column(column)} holds {type_name} values, which cannot be categories: the argument must be uniformly "
+        "strings or numbers, bytes, dates, times or booleans. Convert the column, for example to str."
+    )
+
+
+def mixed_types(column: object, first: str, second: str) -> TypeError:
+    """Error for a column of values that cannot be compared with one another."""
+    return TypeError(
+        f"{_column(column)} mixes {first} and {second}: the argument must be uniformly strings or numbers. "
+        "Convert the column to one type, for example with astype(str)."
+    )
+
+
+def out_of_range(column: object, unit: str) -> ValueError:
+    """Error for moments that an int64 in their unit cannot hold."""
+    return ValueError(f"{_column(column)} holds moments that 64 bits in {unit!r} cannot hold. Use a coarser unit.")
+
+
+def infinite_value(column: object, row: int) -> ValueError:
+    """Error for infinity among the categories."""
+    return ValueError(
+        f"Input X contains infinity: {_column(column)}, the first in row {row}. "
+        "Replace infinite values, by NaN for missing ones."
+    )
+
+
+def broken_text(column: object) -> ValueError:
+    """Error for strings with lone surrogates."""
+    return ValueError(f"{_column(column)} holds text that is no valid Unicode (a lone surrogate). Repair its decoding.")
+
+
+def different_kinds(column: object, fitted: str, given: str) -> ValueError:
+    """Error for values of another kind than those fitted."""
+    return ValueError(
+        f"{_column(column)} was fitted on {fitted} values and now holds {given} values. "
+        f"Convert it to the kind it was fitted on."
+    )
+
+
+def repeated_categories(column: object, shown: str) -> ValueError:
+    """Error for a list of categories that names one twice."""
+    return ValueError(f"categories of {_column(column)} contain {shown} more than once.")
+
+
+def null_not_last(column: object) -> ValueError:
+    """Error for a missing value anywhere but at the end of a list of categories."""
+    return ValueError(f"categories of {_column(column)}: a missing value (None, NaN) must be the last element, once.")
+
+
+def infinite_category(column: object) -> ValueError:
+    """Error for infinity in a list of categories."""
+    return ValueError(f"categories of {_column(column)} contain infinity. Leave it out.")
+
+
+def damaged_vocabulary(reason: str) -> ValueError:
+    """Error for stored categories that do not fit their description."""
+    return ValueError(f"the stored categories are damaged: {reason}.")
+
+
+def unknown_categories(column: str, rows: NDArray[Any], value: object) -> ValueError:
+    """Error for new rows of categories that the fit did not see."""
+    return _unknown(
+        column,
+        f"{first_of(rows, 'rows')} ({value!r})",
+        'Choose handle_unknown="prior", "nan" or a number to accept them.',
+    )
+
+
+def outside_given_categories(column: str, rows: NDArray[Any]) -> ValueError:
+    """Error for training rows of categories that are not among those that the user gave."""
+    return _unknown(
+        f"{column} during fit",
+        first_of(rows, "rows"),
+        'Add them to categories, or choose handle_unknown="prior", "nan" or a number.',
+    )
+
+
+def _unknown(where: str, which: str, advice: str) -> ValueError:
+    return ValueError(f"Found unknown categories in column {where}: {which}. {advice}")
+
+
+def missing_values(named: str, rows: NDArray[Any]) -> ValueError:
+    """Error for missing values where a scheme needs one in every row."""
+    return _missing(named, rows, "Fill or drop them.")
+
+
+def missing_categories(column: str, rows: NDArray[Any]) -> ValueError:
+    """Error for missing values that the user wants to have refused."""
+    return _missing(f"Column {column}", rows, 'Fill them, or choose handle_missing="category", "prior" or "nan".')
+
+
+def _missing(named: str, rows: NDArray[Any], advice: str) -> ValueError:
+    return ValueError(f"{named} holds {first_of(rows, 'missing values')}. {advice}")
+
+
+def values_without_levels(column: str, rule: str, needed: str, found: str) -> ValueError:
+    """Error for a rule of a hierarchy on values of a kind that it cannot take apart."""
+    return ValueError(
+        f"hierarchy of column {column!r}: {rule} needs {needed} values, but the column holds {found} values."
+    )
+
+
+def values_outside_rule(column: str, rule: object, count: int, first: object) -> ValueError:
+    """Error for values that a rule of a hierarchy cannot take apart."""
+    return ValueError(
+        f"hierarchy of column {column!r}: {rule!r} does not apply to {count} of its values, the first {first!r}. "
+        "Clean the column, or choose another rule."
+    )
