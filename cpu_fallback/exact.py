@@ -145,10 +145,6 @@ class Limbs:
         sign = np.where(digits[..., -1] < 0, np.int64(-1), np.int64(1))
         return sign, carry_through(digits * sign[..., None]) if (sign < 0).any() else digits
 
-    def is_zero(self) -> NDArray[np.bool_]:
-        """Say which numbers are exactly zero."""
-        return np.logical_not(carry_through(self.digits).any(axis=-1))
-
     def pair(self) -> tuple[Floats, Floats, Integers]:
         """Give (hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded, lo the rest."""
         small = self._small()

@@ -13,11 +13,16 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.keys import Key
+from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.ops import MISSING, UNKNOWN, Ops
 from gpu_encode.smoothing import Context, Smoothing
-from gpu_encode.statistics import CategoryMoments, Measured, Moments, Statistics
+from gpu_encode.statistics import Measured, Statistics
 
 Mask = NDArray[np.bool_]
+Visibility = NDArray[np.int64] | None
+
+# Categories whose sums, as several views see them, exist at a time: they stay in cache.
+CHUNK = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,12 @@ class Formula:
     def moments(self, ops: Ops, cells: Integers, measured: Measured) -> Moments:
         """Moments of cells, with what the smoothing asks for."""
         return Moments.of(ops, cells, measured, variances=self.smoothing.needs_squares)
+
+    def moments_of_views(self, ops: Ops, statistics: Statistics, visibility: Visibility) -> Moments:
+        """Moments of every category and view; the views' own sums exist for a chunk of categories at a time."""
+        chunks = range(0, len(statistics.cells), CHUNK)
+        parts = (statistics.part(start, start + CHUNK).visible(visibility) for start in chunks or [0])
+        return Moments.joined([self.moments(ops, part.cells, part.measured) for part in parts])
 
     @property
     def needs_categories(self) -> bool:
@@ -105,18 +116,18 @@ class CodeTable:
     unseen: Mask
 
 
-def table(statistics: Statistics, key: Key, formula: Formula, ops: Ops) -> CodeTable:
-    """Code of every category, view and output."""
-    measured = statistics.measured
-    total = formula.moments(ops, statistics.totals().cells[0], measured)
-    leaf = formula.moments(ops, statistics.cells, measured)
+def table(statistics: Statistics, visibility: Visibility, key: Key, formula: Formula, ops: Ops) -> CodeTable:
+    """Code of every category, view and output; without a visibility matrix each fold is a view of its own."""
+    total = formula.moments_of_views(ops, statistics.totals(), visibility).at(0)
+    leaf = formula.moments_of_views(ops, statistics, visibility)
     counted = formula.leaf_counts(leaf)
     categories = formula.categories_of(leaf, counted)
     root = formula.root(total, categories)
     mu = np.broadcast_to(root, leaf.mean.shape)
     blocks: list[Floats] = []
     for level in key.levels:
-        above = formula.moments(ops, statistics.grouped(level.of_leaf, level.n).cells[:-2], measured)
+        grouped = statistics.grouped(level.of_leaf, level.n)
+        above = formula.moments_of_views(ops, grouped.part(0, level.n), visibility)
         level_counted = formula.counts(above)
         start = blocks[-1][level.parent] if blocks else np.broadcast_to(root, above.mean.shape)
         context = Context(total, formula.categories_of(above, level_counted))

@@ -7,9 +7,10 @@ import numpy as np
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.formula import Formula, Mask, Seen, row_codes
 from gpu_encode.jobs import Job, Keying, tiles, without_key
+from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.ops import Rows
 from gpu_encode.smoothing import Context
-from gpu_encode.statistics import CategoryMoments, Moments, Statistics
+from gpu_encode.statistics import Statistics
 
 
 def leave_one_out(job: Job, statistics: Statistics) -> tuple[Floats, Mask]:

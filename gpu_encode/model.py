@@ -10,9 +10,10 @@ from gpu_encode import errors
 from gpu_encode.formula import CodeTable, Formula, table
 from gpu_encode.frames import Frame
 from gpu_encode.keys import Key
+from gpu_encode.moments import Moments
 from gpu_encode.ops import MISSING, Array, Ops, resolve
 from gpu_encode.selection import Located, Selection, located
-from gpu_encode.statistics import Moments, Statistics
+from gpu_encode.statistics import Statistics
 from gpu_encode.targets import counted_classes, joined_labels
 from gpu_encode.training import flat, in_type
 
@@ -67,7 +68,7 @@ class Model:
     def tables(self) -> list[list[CodeTable]]:
         """Codes of every category: tables[entry][target]."""
         return [
-            [table(statistics, key, formula, resolve(statistics.cells.size)) for statistics in per_target]
+            [table(statistics, None, key, formula, resolve(statistics.cells.size)) for statistics in per_target]
             for key, per_target, formula in zip(self.keys, self.statistics, self.formulas, strict=True)
         ]
 

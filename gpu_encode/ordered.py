@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats, Integers, Limbs, stacked
 from gpu_encode.formula import Mask, Seen, row_codes
 from gpu_encode.jobs import Job, Keying, tiles, without_key
+from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.ops import Carry, Layout, Rows, Window, digit_window
 from gpu_encode.plans import OrderedPlan, TimeOrder
 from gpu_encode.rows import Permutation
 from gpu_encode.smoothing import Context
-from gpu_encode.statistics import CategoryMoments, Moments
 
 CHECKPOINT_BITS = 9
 EXACT_PLACES = 1 << CHECKPOINT_BITS

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode import errors
 from gpu_encode.elementary import exp
-from gpu_encode.statistics import CategoryMoments, Moments
+from gpu_encode.moments import CategoryMoments, Moments
 
 
 @dataclass(frozen=True)

@@ -66,9 +66,9 @@ def by_folds(job: Job, plan: FoldPlan, out: Array, want_unseen: bool) -> Trained
     sums = job.measure(plan.folds, plan.n_folds)
     new = sums.visible(plan.new_rows)
     if plan.blow_up:
-        codes = table(new, job.key, job.formula, job.ops)
+        codes = table(new, None, job.key, job.formula, job.ops)
         return Trained(new, spread(job, flat(codes), None, out, want_unseen))
-    codes = table(sums.visible(plan.visibility), job.key, job.formula, job.ops)
+    codes = table(sums, plan.visibility, job.key, job.formula, job.ops)
     return Trained(new, spread(job, codes, plan.folds, out, want_unseen))
 
 
@@ -77,7 +77,9 @@ def by_splits(job: Job, plan: SplitPlan, out: Array, want_unseen: bool) -> Train
     parts = [replace(job, rows=job.rows.pick(rows)).measure(None, 1).cells for rows in plan.training]
     everything = job.measure(None, 1)
     views = replace(everything, cells=np.concatenate(parts, axis=1))
-    return Trained(everything, spread(job, table(views, job.key, job.formula, job.ops), plan.folds, out, want_unseen))
+    return Trained(
+        everything, spread(job, table(views, None, job.key, job.formula, job.ops), plan.folds, out, want_unseen)
+    )
 
 
 def in_type(codes: Floats, dtype: str) -> Array:

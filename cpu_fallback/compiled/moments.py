@@ -167,12 +167,22 @@ def add_product(left: Array, n_left: int, right: Array, n_right: int, sign: int,
 
 
 @kernel
+def trimmed(digits: Array, n: int) -> int:
+    """Count digits up to the highest that is not zero."""
+    while n > 0 and digits[n - 1] == 0:
+        n -= 1
+    return n
+
+
+@kernel
 def deviation(cells: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tuple[float, int]:
     """N * Q - S**2, rounded once, as (fraction, exponent); N lies in the room."""
     n_sign = magnitude(room.summed, 0, shape.n_width, room.n)
     magnitude(cells, s_at, shape.s_width, room.s)
     q_sign = magnitude(cells, q_at, shape.q_width, room.q)
-    n, s, q = shape.n_width + 1, shape.s_width + 1, shape.q_width + 1
+    n = trimmed(room.n, shape.n_width + 1)
+    s = trimmed(room.s, shape.s_width + 1)
+    q = trimmed(room.q, shape.q_width + 1)
     left, right = shape.n_low + shape.q_low, 2 * shape.s_low
     low = min(left, right)
     width = max(left + n + q, right + 2 * s) - low

@@ -15,8 +15,8 @@ from rich.table import Table
 from gpu_encode.cli.columns import key_name, known
 from gpu_encode.cli.transform import load
 from gpu_encode.encoders.target import target_parts
+from gpu_encode.moments import Moments
 from gpu_encode.ops import resolve
-from gpu_encode.statistics import Moments
 
 
 def run(options: argparse.Namespace) -> int:
@@ -76,7 +76,7 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
 def code_names(encoder: Any) -> list[str]:
     """Return what each code of a category is for: its target, class and fold, as they apply."""
     model = encoder._model
-    n_views = model.statistics[0][0].cells.shape[1]
+    n_views = model.statistics[0][0].n_views
     parts = [part for number, info in enumerate(model.targets) for part in target_parts(model, number, info)]
     folds = [f"_fold{fold}" for fold in range(n_views)] if n_views > 1 else [""]
     return [f"code{part}{fold}" for part in parts for fold in folds]
@@ -86,7 +86,7 @@ def weights(encoder: Any, place: int) -> Any:
     """Return the summed weight (the number of rows, unless weighted) behind each category of one column."""
     key, statistics = encoder._model.keys[place], encoder._model.statistics[place][0]
     # A blow-up column shows each row to all folds' encoders but one.
-    n_views = max(statistics.cells.shape[1] - 1, 1)
+    n_views = max(statistics.n_views - 1, 1)
     weight = Moments.of(resolve(0), statistics.cells, statistics.measured, variances=False).n.sum(axis=(1, 2)) / n_views
     return np.append(weight[: key.n_categories], weight[-1:] if key.has_missing else [])
 

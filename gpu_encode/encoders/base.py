@@ -10,6 +10,8 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
 
 from gpu_encode import errors, frames, ops, plans, schemes, training
+from gpu_encode.encoders.merging import check_same_columns, check_same_parameters
+from gpu_encode.encoders.names import check_unique, frame_for_names, lacks_training_only
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.work import Work
 from gpu_encode.frames import Frame
@@ -52,6 +54,13 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         ------
         ValueError, TypeError
             For bad input; the encoder is then as it was.
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder
+        >>> encoder = TargetEncoder(smooth=0.0).fit([["a"], ["a"], ["b"]], [0, 1, 1], sample_weight=[1, 3, 1])
+        >>> encoder.encodings_
+        [array([0.75, 1.  ])]
         """
         work = Work(type(self).__name__, self._options(), X, y, sample_weight, groups)
         # Folds matter to new rows only where these see some of them.
@@ -74,9 +83,27 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         table of shape (n_rows, n_outputs)
             Of X's kind: encoded columns, indicators, columns that pass through.
 
+        Raises
+        ------
+        ValueError, TypeError
+            For bad input; the encoder is then as it was.
+
+        Warns
+        -----
+        UserWarning
+            If the codes leak (`Greedy`), if rows see no rows at all, or if a class has fewer rows than folds.
+
         Notes
         -----
-        ``fit(X, y).transform(X)`` gives other numbers, in which each row has seen its own target.
+        ``fit(X, y).transform(X)`` gives other numbers: there each row has seen its own target, and a model trained on
+        them trusts the codes of small categories more than new rows bear out.
+
+        Examples
+        --------
+        >>> from gpu_encode import LeaveOneOut, TargetEncoder
+        >>> encoder = TargetEncoder(smooth=None, cv=LeaveOneOut(), target_type="continuous")
+        >>> encoder.fit_transform([["a"], ["a"], ["a"], ["b"]], [1.0, 2.0, 4.5, 3.0]).ravel().tolist()
+        [3.25, 2.75, 1.5, 2.5]
         """
         work = Work(type(self).__name__, self._options(), X, y, sample_weight, groups)
         plan = work.plan()
@@ -96,6 +123,18 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         -------
         table of shape (n_rows, n_outputs)
             Of X's kind.
+
+        Raises
+        ------
+        ValueError
+            If a fitted column is missing or holds another kind of values, and for the policies "error".
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder
+        >>> encoder = TargetEncoder(smooth=0.0).fit([["a"], ["a"], ["b"], ["b"]], [0, 1, 1, 1])
+        >>> encoder.transform([["b"], ["never seen"]]).tolist()
+        [[1.0], [0.75]]
         """
         check_is_fitted(self, "_model")
         frame = frames.read(X)
@@ -114,6 +153,18 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If columns, target or parameters differ from those of earlier calls; nothing is then changed.
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder
+        >>> encoder = TargetEncoder(smooth=0.0)
+        >>> encoder.partial_fit([["a"], ["b"]], [0, 1]).partial_fit([["a"], ["c"]], [1, 1]).encodings_
+        [array([0.5, 1. , 1. ])]
         """
         options = self._options()
         if isinstance(options.scheme, schemes.KFold) and options.scheme.blow_up:
@@ -138,6 +189,14 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         ------
         ValueError
             If parameters, columns or targets differ; nothing is then changed.
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder
+        >>> monday = TargetEncoder(smooth=0.0).fit([["a"], ["b"]], [0, 1])
+        >>> tuesday = TargetEncoder(smooth=0.0).fit([["a"], ["c"]], [1, 1])
+        >>> monday.merge(tuesday).encodings_
+        [array([0.5, 1. , 1. ])]
         """
         check_is_fitted(self, "_model")
         model = self._model
@@ -145,7 +204,8 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
             if type(other) is not type(self):
                 raise errors.merge_of_another_type(type(self).__name__, type(other).__name__)
             check_is_fitted(other, "_model")
-            check_mergeable(self, other)
+            check_same_parameters(self, other)
+            check_same_columns(self._model, other._model)
             model = model.merged(other._model)
         self._publish(model)
         return self
@@ -161,6 +221,13 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         Returns
         -------
         ndarray of str objects
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder
+        >>> encoder = TargetEncoder(indicators=True).fit([["a"], ["b"]], [0, 1])
+        >>> encoder.get_feature_names_out(["shop"]).tolist()
+        ['shop', 'shop_unseen']
         """
         check_is_fitted(self, "_model")
         names = _check_feature_names_in(self, input_features)
@@ -220,54 +287,3 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         tags.target_tags.multi_output = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def lacks_training_only(frame: Frame, model: Model) -> bool:
-    """Whether a frame has all fitted columns, in order, but for those that a scheme read."""
-    names, absent = model.feature_names, model.selection.training_only
-    if not absent or names is None or frame.names is None:
-        return bool(absent) and frame.n_columns == model.n_features - len(absent)
-    return frame.names == [name for position, name in enumerate(names) if position not in absent]
-
-
-def frame_for_names(X: Any, frame: Frame) -> Any:
-    """Something that scikit-learn can read column names off."""
-    if frame.kind == "pyarrow_batch":
-        return frame.native.schema.empty_table()
-    return X if frame.kind == "numpy" else frame.native
-
-
-def check_unique(names: list[str]) -> None:
-    """Raise ValueError if two outputs have one name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise errors.repeated_output(name)
-        seen.add(name)
-
-
-def check_mergeable(one: Encoder, other: Encoder) -> None:
-    """Raise ValueError unless two encoders may be merged."""
-    mine, theirs = one.get_params(deep=True), other.get_params(deep=True)
-    for name in sorted({*mine, *theirs}):
-        if not equal(mine.get(name), theirs.get(name)):
-            raise errors.merge_of_other_parameters(name, mine.get(name), theirs.get(name))
-    a, b = one._model, other._model
-    if a.feature_names != b.feature_names or a.n_features != b.n_features:
-        raise errors.merge_of_other_columns(a.feature_names or a.n_features, b.feature_names or b.n_features)
-    if len(a.targets) != len(b.targets) or any(x.name != y.name for x, y in zip(a.targets, b.targets, strict=True)):
-        raise errors.merge_of_other_targets()
-    if a.statistics[0][0].cells.shape[1] > 1:
-        raise errors.merge_of_blow_up()
-
-
-def equal(a: Any, b: Any) -> bool:
-    """Compare parameters; objects with parameters of their own compare by those."""
-    if isinstance(a, BaseEstimator) and isinstance(b, BaseEstimator):
-        return type(a) is type(b) and repr(a.get_params()) == repr(b.get_params())
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.array_equal(a, b)
-    try:
-        return bool(a == b) or repr(a) == repr(b)
-    except (TypeError, ValueError):
-        return repr(a) == repr(b)

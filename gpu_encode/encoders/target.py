@@ -57,18 +57,22 @@ class TargetEncoder(Encoder):
     drop : {None, "first"}, default=None
         "first" leaves out the first class of a multiclass target.
     device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute.  This release computes on the CPU; "cuda" raises RuntimeError and says what to install.
     dtype : {"float64", "float32"}, default="float64"
         Codes are computed in float64 and rounded once.
 
     Attributes
     ----------
-    categories_ : list of ndarray
-        Values of each encoded column, a missing value last; tuples for joint keys.
-    encodings_ : list of ndarray
-        Code of each of them, per column and class (and target).
-    target_mean_ : float or ndarray, or list of them
+    categories_ : list of ndarray of shape (n_categories,)
+        Values of each encoded column in the type first read, a missing value last; tuples for joint keys.
+    encodings_ : list of float64 ndarray of shape (n_categories,)
+        Code of each category, float64: by column, then target, then class, then fold of blow-up columns.
+    target_mean_ : float, or float64 ndarray of shape (n_classes,), or a list of them
+        Exact mean of the target, by class for a multiclass target.
     target_type_ : str or list of str
-    classes_ : ndarray or None, or list of them
+        "binary", "continuous" or "multiclass", of each target.
+    classes_ : ndarray of shape (n_classes,) or None, or a list of them
+        Sorted labels; None for a continuous target.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where X had string column names.
@@ -200,7 +204,7 @@ class TargetEncoder(Encoder):
 
     def _wide(self, model: Model) -> list[str]:
         """Suffixes of the columns per output."""
-        views = model.statistics[0][0].cells.shape[1]
+        views = model.statistics[0][0].n_views
         if views > 1:
             return [f"_fold{i}" for i in range(views)]
         return [f"_perm{i}" for i in range(model.permutations)] if model.permutations > 1 else [""]
@@ -211,7 +215,22 @@ class TargetEncoder(Encoder):
         Parameters
         ----------
         path : path
-            The file; `gpu_encode.load` reads it back on any machine, with a GPU or without.
+            The file; `gpu_encode.load` reads it back on any machine.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; an older file of that name is then as it was.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from gpu_encode import TargetEncoder, load
+        >>> encoder = TargetEncoder(smooth=0.0).fit([["a"], ["b"]], [0, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     encoder.save(f"{folder}/encoder")
+        ...     load(f"{folder}/encoder").transform([["b"]]).tolist()
+        [[1.0]]
         """
         from gpu_encode import storage
 

@@ -40,10 +40,10 @@ def ragged_rows() -> ValueError:
     return ValueError("X is a list whose rows have different lengths. Give every row one value per column.")
 
 
-def rows_as_dicts() -> TypeError:
+def rows_as_dicts(name: str) -> TypeError:
     """Error for a list of dicts, or a dict of columns."""
     return TypeError(
-        "X holds dicts, not a table. Build one first: pandas.DataFrame(rows) or pyarrow.Table.from_pylist(rows)."
+        f"{name} holds dicts, not a table. Build one first: pandas.DataFrame(rows) or pyarrow.Table.from_pylist(rows)."
     )
 
 

@@ -110,7 +110,7 @@ def to_array(data: Any, name: str) -> Any:
     if isinstance(data, np.ndarray):
         return data
     if isinstance(data, dict) or (isinstance(data, (list, tuple)) and any(isinstance(row, dict) for row in data)):
-        raise errors.rows_as_dicts()
+        raise errors.rows_as_dicts(name)
     if data is None or not (isinstance(data, (list, tuple, str, float, int)) or hasattr(data, "__array__")):
         raise errors.unknown_container(name, type(data).__name__)
     try:

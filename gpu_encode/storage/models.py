@@ -107,7 +107,7 @@ def read_names(document: Any, name: str, n_features: int) -> list[str] | None:
 
 def check_alike(statistics: list[list[Statistics]]) -> None:
     """Raise ValueError unless all entries have the same outputs."""
-    outputs = {tuple((each.cells.shape[1], each.measured.first_output) for each in entry) for entry in statistics}
+    outputs = {tuple((each.n_views, each.measured.first_output) for each in entry) for entry in statistics}
     views = {view for entry in outputs for view, _ in entry}
     if len(outputs) != 1 or len(views) != 1 or 0 in views:
         raise ValueError("it has no columns or no targets, or its columns differ in their outputs")

@@ -13,7 +13,8 @@ from tests.architecture.imports import ROOT, imports_of, modules, within
 LAYERS = (
     ("errors", "notices", "elementary", "rows"),
     ("ops",),
-    ("statistics", "smoothing"),
+    ("statistics",),
+    ("moments", "smoothing"),
     ("values", "python_values", "vocabulary", "frames"),
     ("targets", "hierarchy", "levels", "keys", "plans"),
     ("formula", "jobs", "selection", "schemes"),

@@ -1,6 +1,8 @@
 """Threads: how many, how rows are shared out, and what becomes of failures."""
 
 import os
+import signal
+import warnings
 from itertools import pairwise
 
 import pytest
@@ -72,7 +74,15 @@ def test_a_failure_on_any_thread_is_raised_after_all_have_ended(failing):
 
 
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="only where processes fork")
-def test_a_fork_forgets_the_pool():
-    first = threads.pool(2)
-    threads.pool.cache_clear()
-    assert threads.pool(2) is not first
+def test_threads_work_in_a_forked_child():
+    threads.run(lambda _: None, 3)
+    with warnings.catch_warnings():
+        # Python warns of forking with threads alive, which is the point here.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        # Without a new pool the child would wait for threads that only its parent has.
+        signal.alarm(20)
+        threads.run(lambda _: None, 3)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,142 @@
+"""The numbers that formulas are written in: count, mean and variance of cells, and sums over categories."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.exact import Floats, Integers, Limbs, Scaled, deviation, quotient
+from gpu_encode.ops import Array, Ops
+from gpu_encode.statistics import Measured
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and variance of what is seen, per cell and output, from exact sums.
+
+    Parameters
+    ----------
+    n : float64 array (..., 1)
+        Summed weight N, correctly rounded.
+    mean : float64 array (..., outputs)
+        S / N; NaN where N is zero.
+    less_one : float64 array (..., 1)
+        N - 1, correctly rounded; empty where variances are not asked for, as are the deviations.
+    deviation : Scaled (..., outputs)
+        N * Q - S**2, exact and then rounded once.
+    """
+
+    n: Floats
+    mean: Floats
+    less_one: Floats
+    deviation: Scaled
+
+    @classmethod
+    def of(cls, ops: Ops, cells: Integers, measured: Measured, *, variances: bool) -> Self:
+        """Read moments off cells (..., classes, width)."""
+        found = ops.moments(cells, measured.layout, measured.first_output, variances)
+        return cls(found.n, found.mean, found.less_one, Scaled(found.fraction, found.exponent))
+
+    @cached_property
+    def variance(self) -> Scaled:
+        """Population variance (N * Q - S**2) / N**2; zero where N is zero."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.deviation.over(self.n).over(self.n).where(self.n > 0)
+
+    @cached_property
+    def sample_variance(self) -> Scaled:
+        """Sample variance (N * Q - S**2) / (N * (N - 1)); zero where N is at most 1."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.deviation.over(self.n).over(self.less_one).where(self.less_one > 0)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Moments]") -> Self:
+        """Put parts one after the other, along the first axis."""
+        deviations = [part.deviation for part in parts]
+        return cls(
+            np.concatenate([part.n for part in parts]),
+            np.concatenate([part.mean for part in parts]),
+            np.concatenate([part.less_one for part in parts]),
+            Scaled(
+                np.concatenate([deviation.fraction for deviation in deviations]),
+                np.concatenate([deviation.exponent for deviation in deviations]),
+            ),
+        )
+
+    def at(self, places: "Array | int") -> "Moments":
+        """Pick places along the first axis."""
+        deviation = Scaled(self.deviation.fraction[places], self.deviation.exponent[places])
+        return Moments(self.n[places], self.mean[places], self.less_one[places], deviation)
+
+
+@dataclass(frozen=True)
+class CategoryMoments:
+    """How many categories count, and the exact sums of their means and squared means.
+
+    Parameters
+    ----------
+    number : Limbs
+        Categories K that count (..., outputs).
+    first, second : Limbs
+        Sum of the means, sum of the squared means, over those categories.
+    """
+
+    number: Limbs
+    first: Limbs
+    second: Limbs
+
+    @classmethod
+    def of(cls, means: Floats, counted: NDArray[np.bool_]) -> Self:
+        """Sum over the first axis, of the categories where `counted` holds."""
+        counted = np.broadcast_to(counted, means.shape)
+        safe = np.where(counted, means, 0.0)
+        number = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64))
+        return cls(number, Limbs.sum_of(safe, where=counted), Limbs.sum_of(safe, safe, where=counted))
+
+    @classmethod
+    def none(cls, shape: tuple[int, ...]) -> Self:
+        """Sums over no category at all."""
+        return cls(*(Limbs(np.zeros((*shape, 1), np.int64)) for _ in range(3)))
+
+    def running(self) -> "CategoryMoments":
+        """Sum what lies before each place along the first axis."""
+        parts = (self.number, self.first, self.second)
+        return CategoryMoments(*(Limbs(np.cumsum(part.digits, axis=0) - part.digits, part.low) for part in parts))
+
+    def at(self, places: Integers) -> "CategoryMoments":
+        """Pick places along the first axis."""
+        parts = (self.number, self.first, self.second)
+        return CategoryMoments(*(Limbs(part.digits[places], part.low) for part in parts))
+
+    def changed(self, added: "CategoryMoments", removed: "CategoryMoments") -> "CategoryMoments":
+        """Add some categories and remove others."""
+        return CategoryMoments(
+            self.number + added.number - removed.number,
+            self.first + added.first - removed.first,
+            self.second + added.second - removed.second,
+        )
+
+    @cached_property
+    def k(self) -> Floats:
+        """Number of categories K."""
+        return self.number.rounded()
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Mean of the category means."""
+        return quotient(self.first, self.number)
+
+    def between(self, less: float) -> Scaled:
+        """Variance of the category means with K - less in the denominator; zero where that is not positive."""
+        spread = deviation(self.number, self.first, self.second)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return spread.over(self.k).over(self.k - less).where(self.k - less > 0)
+
+    def about(self, center: Floats) -> Scaled:
+        """Sum over categories of (mean - center)**2, exact and then rounded once."""
+        exact = Limbs.of_floats(np.where(np.isfinite(center), center, 0.0))
+        cross = exact * self.first
+        return (self.second - cross - cross + exact * exact * self.number).scaled()
