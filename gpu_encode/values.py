@@ -162,7 +162,10 @@ def moment_storage(array: Array, column: object) -> tuple[Array, str]:
     target = unit if unit in UNITS else "s"
     if unit == "generic" or (array.dtype.kind == "m" and unit in "YM"):
         raise errors.unsupported_type(column, str(array.dtype))
-    stored = array.astype(f"{array.dtype.kind}8[{target}]")
+    try:
+        stored = array.astype(f"{array.dtype.kind}8[{target}]")
+    except OverflowError:  # NumPy 2.5; earlier ones wrap around
+        raise errors.out_of_range(column, target) from None
     if not np.array_equal(stored.astype(array.dtype), array, equal_nan=True):
         raise errors.out_of_range(column, target)
     return stored.view(np.int64), target

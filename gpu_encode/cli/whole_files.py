@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpu_encode.cli.messages import UsageError
+from gpu_encode.storage.archive import sync_folder
 
 
 @contextlib.contextmanager
@@ -110,16 +111,6 @@ def keep(place: Path, former: Path) -> None:
         former.hardlink_to(place)
     except OSError:  # a file system without hard links
         place.replace(former)
-
-
-def sync_folder(folder: Path) -> None:
-    """See the new names onto the disk, where the system can."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -148,7 +148,7 @@ def test_numpy_masked_and_strings_of_any_width(ops):
 
 
 def test_every_null_is_one_null(ops):
-    nulls = [None, NAN, float("-nan"), pd.NA, pd.NaT, np.float32("nan"), Decimal("nan"), np.datetime64("NaT")]
+    nulls = [None, NAN, float("-nan"), pd.NA, pd.NaT, np.float32("nan"), Decimal("nan"), np.datetime64("NaT", "s")]
     for value in ("a", 1, 1.5, b"a", dt.date(2020, 1, 1)):
         data = numpy_object([*nulls, value])
         assert codes_of(data, ops)[0] == [-1] * len(nulls) + [0]
