@@ -33,7 +33,8 @@ VALUES = [
     Decimal("1.10"), datetime.date(2024, 2, 29), datetime.time(23, 59, 59, 999999), datetime.timedelta(-1, 5, 7),
     datetime.datetime(1, 1, 1), datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
     np.bool_(True), np.int8(-5), np.uint64(2**64 - 1), np.float16(0.1), np.float32(0.1), np.float64("nan"),
-    np.str_("é"), np.bytes_(b"a"), np.datetime64("2024-01-01T00:00:00.5"), np.datetime64("NaT", "s"), np.timedelta64(3, "D"),
+    np.str_("é"), np.bytes_(b"a"), np.datetime64("2024-01-01T00:00:00.5"), np.datetime64("NaT", "s"),
+    np.timedelta64(3, "D"),
     np.dtype("float32"), np.float32, np.float64, MEstimate(0.5), Prefixes(3, 1), {"zip": Prefixes(2)},
 ]  # fmt: skip
 ARRAYS = [
