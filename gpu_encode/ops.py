@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.moments import MomentArrays
 from gpu_encode.rows import FoldPattern, Permutation
 
 Array = NDArray[Any]
@@ -161,10 +162,10 @@ class Ops(Protocol):
     def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
         """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs)."""
 
-    def moments(self, cells: Array, layout: Layout, first_output: int, deviations: bool, /) -> Any:
+    def moments(self, cells: Array, layout: Layout, first_output: int, deviations: bool, /) -> MomentArrays:
         """Give N, S / N and, where asked for, N - 1 and N * Q - S**2 of cells, each exact and then rounded once.
 
-        A `cpu_fallback.moments.MomentArrays`; cells are (..., n_classes, layout.width), outputs the classes from
+        Cells are (..., n_classes, layout.width), outputs the classes from
         `first_output` on.
         """
 
@@ -172,7 +173,11 @@ class Ops(Protocol):
         """Digits of each row's category less the row: (rows, n_classes, layout.width)."""
 
     def ordered(self, rows: Rows, ties: Array | None, layout: Layout, carry: Carry, /) -> Array:
-        """Digits of each row's category before the row, in the order given; `carry` is brought up to date."""
+        """Digits of each row's category before the row, in the order given: (rows, n_classes, layout.width).
+
+        `carry` holds the sums of all rows before these and is brought up to date, so that chunks chain.  With `ties`
+        (non-decreasing numbers) rows of one tie do not see each other, in whatever chunk they lie.
+        """
 
 
 _forced: list[str] = []

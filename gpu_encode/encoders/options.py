@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from cpu_fallback.exact import Floats
 from gpu_encode import errors
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame
@@ -128,12 +127,14 @@ class Options:
                         f"n_splits={self.integer_folds}."
                     )
 
-    def warn_of_nothing_seen(self, codes: Floats, plan: Plan) -> None:
-        """Warn once of rows that see no rows at all."""
+    def warn_of_nothing_seen(self, columns: list[Array], plan: Plan) -> None:
+        """Warn once of rows that see no rows at all; `columns` are codes whose prior is a mean of what is seen."""
         if isinstance(plan, OrderedPlan) and plan.burn_in:
             return
         if "nan" not in (self.handle_unknown, self.handle_missing):
-            empty = np.isnan(codes).any(axis=1)
+            empty = np.zeros(len(columns[0]) if columns else 0, bool)
+            for column in columns:
+                empty |= np.isnan(column)
             if empty.any():
                 why = (
                     "their earlier folds or times hold no rows"

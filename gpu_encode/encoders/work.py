@@ -125,7 +125,7 @@ class Work:
 
     def _codes_of(self, column: Any, role: str) -> tuple[Array, int]:
         """Codes of a column that a scheme reads, in sorted order of the values."""
-        return schemes_column(self.frame, column, role, self.ops)
+        return column_codes(self.frame, column, role, self.ops)
 
     def train(self, plan: Plan) -> tuple[list[Array], list[list[Statistics]]]:
         """Training codes, column by column, then indicators; and what new rows see."""
@@ -146,8 +146,8 @@ class Work:
             statistics.append(kept)
         if isinstance(plan, FoldPlan) and plan.n_folds == 1:
             warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
-        by_mean = [isinstance(formula.prior, str) for formula in self.formulas]
-        self.options.warn_of_nothing_seen(matrix[:, np.repeat(by_mean, [sum(sizes) for sizes in widths])], plan)
+        by_mean = np.repeat([isinstance(formula.prior, str) for formula in self.formulas], [*map(sum, widths)])
+        self.options.warn_of_nothing_seen([matrix[:, i] for i in np.flatnonzero(by_mean)], plan)
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], statistics
 
     def model(self, statistics: list[list[Statistics]]) -> Model:
@@ -187,10 +187,9 @@ def traits(keys: list[Key]) -> list[Any]:
     return [(repr(key.entry.rule), key.vocabularies[0].to_numpy().tolist() if key.given else None) for key in keys]
 
 
-def schemes_column(frame: Frame, column: Any, role: str, backend: Any) -> tuple[Array, int]:
+def column_codes(frame: Frame, column: Any, role: str, backend: Any) -> tuple[Array, int]:
     """Codes of the values that a scheme reads: a column of X by name or position, or an array."""
-    named_column = isinstance(column, np.integer) or (isinstance(column, Hashable) and not hasattr(column, "__array__"))
-    if named_column:
+    if isinstance(column, np.integer) or (isinstance(column, Hashable) and not hasattr(column, "__array__")):
         source, position, named = frame, locate(frame, column, f"The {role} column"), f"The {role} column {column!r}"
     else:
         values = frames.read_vector(column, role, frame.n_rows)

@@ -83,8 +83,8 @@ def test_the_numpy_backend_does_not_know_the_compiled_one():
 
 
 def test_the_backend_is_reached_through_the_seam_alone():
-    # Two definitions are shared: fold numbers, and exact numbers in tables.
-    allowed = {"gpu_encode.rows": "cpu_fallback.folds"}
+    # Shared are fold numbers, exact numbers in tables, and the type of what `moments` gives.
+    allowed = {"gpu_encode.rows": "cpu_fallback.folds", "gpu_encode.ops": "cpu_fallback.moments"}
     for module in OURS:
         if within(module, "gpu_encode"):
             reached = {each.module for each in imports_of(module) if within(each.module, "cpu_fallback")}
