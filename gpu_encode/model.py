@@ -15,7 +15,7 @@ from gpu_encode.ops import MISSING, Array, Ops, resolve
 from gpu_encode.selection import Located, Selection, located
 from gpu_encode.statistics import Statistics
 from gpu_encode.targets import counted_classes, joined_labels
-from gpu_encode.training import flat, in_type
+from gpu_encode.training import flat, in_type, indicator
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,14 +105,9 @@ class Model:
             ops.gather(lookup, codes, None, matrix[:, start : start + lookup.shape[2]])
             start += lookup.shape[2]
             if self.indicators:
-                flags.append(self._indicator(number, codes, ops))
+                unseen = np.asarray(self.tables[number][0].unseen.all(axis=1))[:, None]
+                flags.append(indicator(ops, unseen, codes, None).astype(self.dtype))
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place
-
-    def _indicator(self, entry: int, codes: Array, ops: Ops) -> Array:
-        unseen = self.tables[entry][0].unseen.all(axis=1).astype(self.dtype)
-        out = np.empty((len(codes), 1), self.dtype)
-        ops.gather(unseen[:, None, None], codes, None, out)
-        return out[:, 0]
 
     def _refuse(self, codes: Array, key: Key, frame: Frame, place: Located, missing: str) -> None:
         """Raise ValueError for values that the policies refuse."""

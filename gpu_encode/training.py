@@ -10,7 +10,7 @@ from gpu_encode.formula import CodeTable, Mask, table
 from gpu_encode.jobs import Job
 from gpu_encode.leave_one_out import leave_one_out
 from gpu_encode.notices import warn
-from gpu_encode.ops import Array, Folds
+from gpu_encode.ops import Array, Codes, Folds, Ops
 from gpu_encode.ordered import ordered
 from gpu_encode.plans import FoldPlan, LeaveOneOutPlan, OrderedPlan, Plan, SplitPlan
 from gpu_encode.statistics import Statistics
@@ -100,11 +100,11 @@ def flat(codes: CodeTable) -> CodeTable:
 def spread(job: Job, codes: CodeTable, folds: Folds, out: Array, want_unseen: bool) -> NDArray[np.bool_] | None:
     """Look every row up, and its indicator where asked for."""
     job.ops.gather(in_type(codes.values, out.dtype.name), job.rows.codes, folds, out)
-    return indicator(job, codes.unseen, folds) if want_unseen else None
+    return indicator(job.ops, codes.unseen, job.rows.codes, folds) if want_unseen else None
 
 
-def indicator(job: Job, unseen: Mask, folds: Folds) -> Mask:
+def indicator(ops: Ops, unseen: Mask, codes: Codes, folds: Folds) -> Mask:
     """Look up which rows' categories are unseen."""
-    found: Floats = np.empty((len(job.rows), 1))
-    job.ops.gather(unseen[..., None].astype(np.float64), job.rows.codes, folds, found)
+    found: Floats = np.empty((len(codes), 1))
+    ops.gather(unseen[..., None].astype(np.float64), codes, folds, found)
     return np.asarray(found[:, 0] != 0)

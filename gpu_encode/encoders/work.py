@@ -17,7 +17,7 @@ from gpu_encode.ops import Array, Rows
 from gpu_encode.plans import FoldPlan, Plan, Request
 from gpu_encode.schemes import Ordered
 from gpu_encode.selection import Selection, locate, same_frame, select
-from gpu_encode.statistics import Statistics
+from gpu_encode.statistics import Measured, Statistics
 from gpu_encode.targets import Target
 
 
@@ -51,8 +51,10 @@ class Work:
             check_same(known, self.frame, self.selection)
         self.keyed = self._keys()
         self.formulas = options.formulas(self.selection, self.frame)
+        squares, drop = options.smoothing.needs_squares, options.drop
+        measured = [targets.measured(self.ops, target, self.weight, squares, drop) for target in self.targets]
         self.jobs = [
-            [self._job(key, codes, formula, target) for target in self.targets]
+            [self._job(key, codes, formula, *pair) for pair in zip(self.targets, measured, strict=True)]
             for (key, codes), formula in zip(self.keyed, self.formulas, strict=True)
         ]
         if known is not None:
@@ -106,13 +108,10 @@ class Work:
             keyed.append((key, codes))
         return keyed
 
-    def _job(self, key: Key, codes: Array, formula: Formula, target: Target) -> Job:
+    def _job(self, key: Key, codes: Array, formula: Formula, target: Target, measured: Measured) -> Job:
         classes = target.values if target.is_classification else None
         values = None if target.is_classification else target.values
         rows = Rows(codes, classes, values, self.weight)
-        measured = targets.measured(
-            self.ops, target, self.weight, self.options.smoothing.needs_squares, self.options.drop
-        )
         return Job(self.ops, rows, key, target.n_classes, measured, formula)
 
     def plan(self) -> Plan:

@@ -8,7 +8,7 @@ import numpy as np
 from gpu_encode import errors
 from gpu_encode.ops import Array
 from gpu_encode.plans import FoldPlan, Request, all_but_own, all_rows, by_time
-from gpu_encode.rows import FoldPattern, fold_numbers, key_of
+from gpu_encode.rows import FoldPattern, key_of
 from gpu_encode.schemes.base import Scheme, check_random_state, check_splits, seed_of
 
 FINEST_FRACTION = 100
@@ -104,7 +104,7 @@ class KFold(Scheme):
             # fold.
             first = int(start) if self.order == "interleaved" else 0
             pattern = FoldPattern(self.order, self.n_splits, key_of(seed, label + 1), int(count), first)
-            folds[order[start : start + count]] = fold_numbers(pattern, 0, int(count))
+            folds[order[start : start + count]] = request.ops.fold_numbers(pattern, 0, int(count))
         return folds
 
 
@@ -156,7 +156,7 @@ class GroupKFold(Scheme):
         ranked = np.argsort(-sizes, kind="stable")
         fold_of_group = np.empty(n_groups, np.int32)
         pattern = FoldPattern("random", self.n_splits, seed_of(self.random_state, "GroupKFold"))
-        fold_of_group[ranked] = fold_numbers(pattern, 0, n_groups)
+        fold_of_group[ranked] = request.ops.fold_numbers(pattern, 0, n_groups)
         return all_but_own(fold_of_group[codes], self.n_splits)
 
 
