@@ -3,6 +3,9 @@ VENV ?= .venv
 PYTEST_ARGS ?= -n auto
 # The tests whose compiled kernels also run as plain Python, for `make coverage`.
 KERNEL_TESTS ?= tests/cpu_fallback
+# GPU_ARGS="--only bits,kernels --time-limit 540" narrows `make gpu`; --help says more.
+GPU_ARGS ?=
+SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders
 
 SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 PYTHON = $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -11,7 +14,7 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types test doctest coverage build ci clean
+.PHONY: help install demo format lint types test sim ptx gpu doctest coverage build ci clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +43,17 @@ types: $(INSTALLED)  ## mypy --strict on both packages
 
 test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" narrows it
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+sim: $(INSTALLED)  ## the operation and encoder suites with the CUDA backend, in numba's simulator
+	rm -rf build/launches
+	NUMBA_ENABLE_CUDASIM=1 OPS_BACKENDS=cuda-simulator $(BIN)/python -m pytest $(PYTEST_ARGS) $(SIM_TESTS)
+
+ptx: $(INSTALLED)  ## every CUDA kernel compiled for every architecture, without a GPU; what it takes, in build/kernels.md
+	PTX=1 $(BIN)/python -m pytest -p no:xdist tests/ptx
+
+# Installs nothing: a machine with a GPU often has no network.
+gpu:  ## on a machine with a GPU: the suites on it, then every kernel measured, into benchmarks/results
+	$(if $(wildcard $(BIN)/python),$(BIN)/python,python3) -m benchmarks.gpu $(GPU_ARGS)
 
 doctest: $(INSTALLED)  ## every example in a docstring
 	$(BIN)/python -m pytest --doctest-modules gpu_encode cpu_fallback

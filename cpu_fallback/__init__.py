@@ -1,16 +1,20 @@
 """The operations on a CPU in NumPy: the definition that every other backend must equal bit for bit."""
 
 from cpu_fallback.categories import combine, factorize, lookup
+from cpu_fallback.extents import extents
 from cpu_fallback.folds import fold_numbers, places_of, rows_at
 from cpu_fallback.gather import gather
 from cpu_fallback.leave_one_out import leave_one_out
+from cpu_fallback.memory import TILE, empty, to_device, to_host, xp, zeros
 from cpu_fallback.moments import moments
 from cpu_fallback.ordered import ordered
-from cpu_fallback.sums import accumulate, extents
+from cpu_fallback.sums import accumulate
 
 __all__ = [
+    "TILE",
     "accumulate",
     "combine",
+    "empty",
     "extents",
     "factorize",
     "fold_numbers",
@@ -21,4 +25,8 @@ __all__ = [
     "ordered",
     "places_of",
     "rows_at",
+    "to_device",
+    "to_host",
+    "xp",
+    "zeros",
 ]

@@ -2,6 +2,9 @@
 
 A finite number is an integer mantissa times a power of two.  Shifted onto the grid, a float64 touches at most
 three digits, a product of two at most six.  Digits carry the number's sign, so sums of digits are sums of numbers.
+
+Arrays may be NumPy's or CuPy's, here and wherever exact numbers in tables are made: NumPy's functions leave the work to
+the library whose arrays they are given, and new arrays are made like one that is there.
 """
 
 import numpy as np
@@ -17,8 +20,8 @@ def mantissas(values: NDArray[np.generic], /) -> tuple[NDArray[np.int64], NDArra
         signed = values.astype(np.int64, copy=False)
         sign = np.where(signed < 0, np.int64(-1), np.int64(1))
         # The magnitude of the smallest int64 only exists unsigned.
-        return sign, np.abs(signed).view(np.uint64), np.zeros(len(signed), np.int64)
-    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
+        return sign, np.abs(signed).view(np.uint64), np.zeros_like(signed)
+    bits = values.astype(np.float64, copy=False).view(np.uint64)
     sign = np.where(bits >> np.uint64(63) != 0, np.int64(-1), np.int64(1))
     field = ((bits >> np.uint64(52)) & np.uint64(0x7FF)).astype(np.int64)
     fraction = bits & np.uint64((1 << 52) - 1)
@@ -76,9 +79,9 @@ def signed_digits(factors: list[NDArray[np.generic]], /) -> tuple[list[NDArray[n
 
 def bit_range(factors: list[NDArray[np.generic]], /) -> tuple[int, int]:
     """Give [lowest, highest) binary places that any product of the factors touches; (0, 0) where all are zero."""
-    lowest = np.zeros(len(factors[0]), np.int64)
-    highest = np.zeros(len(factors[0]), np.int64)
-    nonzero = np.ones(len(factors[0]), bool)
+    lowest = np.zeros_like(factors[0], np.int64)
+    highest = np.zeros_like(factors[0], np.int64)
+    nonzero = np.ones_like(factors[0], bool)
     for factor in factors:
         _, mantissa, exponent = mantissas(factor)
         nonzero &= mantissa != 0

@@ -7,6 +7,7 @@ does not depend on how wide the window happened to be.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ Integers = NDArray[np.int64]
 
 MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
+# No exponent comes near it.
+NEVER = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,12 @@ class Scaled:
         """Sum, rounded once."""
         fraction, exponent = np.frexp(self.fraction)
         other_fraction, other_exponent = np.frexp(other.fraction)
-        exponent = np.where(fraction == 0, -(1 << 40), exponent + self.exponent)
-        other_exponent = np.where(other_fraction == 0, -(1 << 40), other_exponent + other.exponent)
+        exponent = np.where(fraction == 0, -NEVER, exponent + self.exponent)
+        other_exponent = np.where(other_fraction == 0, -NEVER, other_exponent + other.exponent)
         top = np.maximum(exponent, other_exponent)
         return Scaled(
             shifted(fraction, exponent - top) + shifted(other_fraction, other_exponent - top),
-            np.where(top < -(1 << 39), 0, top),
+            np.where(top < -NEVER // 2, 0, top),
         )
 
     def ratio(self, other: "Scaled") -> Floats:
@@ -82,25 +85,26 @@ class Limbs:
     def sum_of(cls, *factors: Floats, where: NDArray[np.bool_]) -> "Limbs":
         """Exact sum over the first axis of the product of the factors, of the entries where `where` holds."""
         shape = factors[0].shape
-        digits, base = signed_digits([np.ascontiguousarray(factor).reshape(-1) for factor in factors])
-        used = where.reshape(-1)
-        live = [used & (digit != 0) for digit in digits]
-        touched = (
-            [(base[mask] + i).min() for i, mask in enumerate(live) if mask.any()],
-            [(base[mask] + i).max() for i, mask in enumerate(live) if mask.any()],
-        )
-        low, high = (int(min(touched[0])), int(max(touched[1]))) if touched[0] else (0, 0)
-        out = np.zeros((*shape[1:], high - low + 1), np.int64)
-        for i, (digit, mask) in enumerate(zip(digits, live, strict=True)):
-            for position in range(low, high + 1) if mask.any() else ():
-                here = np.where(mask & (base + i == position), digit, 0).reshape(shape)
-                out[..., position - low] += here.sum(axis=0)
-        return cls(out, low)
+        digits, base = signed_digits([factor.ravel() for factor in factors])
+        used = where.ravel()
+        for factor in factors:
+            used = used & (factor.ravel() != 0)
+        low, high = span(base, used)
+        columns: list[Any] = [0] * (high - low + len(digits))
+        for start in range(low, high + 1):
+            here = used & (base == start)
+            for i, digit in enumerate(digits, start - low):
+                columns[i] = columns[i] + np.where(here, digit, 0).reshape(shape).sum(axis=0)
+        while len(columns) > 1 and not columns[-1].any():
+            columns.pop()
+        while len(columns) > 1 and not columns[0].any():
+            columns, low = columns[1:], low + 1
+        return cls(np.moveaxis(np.stack(columns), 0, -1), low)
 
     @classmethod
     def of_floats(cls, values: Floats) -> "Limbs":
         """Exact numbers from finite floats."""
-        return cls.sum_of(values[None], where=np.ones((1, *values.shape), bool))
+        return cls.sum_of(values[None], where=np.ones_like(values[None], bool))
 
     def _aligned(self, other: "Limbs") -> tuple[Integers, Integers, int]:
         low = min(self.low, other.low)
@@ -149,7 +153,7 @@ class Limbs:
         """Give (hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded, lo the rest."""
         small = self._small()
         if small is not None and peak(small) < SAFE:
-            return small.astype(np.float64), np.zeros(small.shape), np.zeros(small.shape, np.int64)
+            return small.astype(np.float64), np.zeros_like(small, np.float64), np.zeros_like(small)
         sign, digits = self.magnitude()
         return split(digits, sign, self.low)
 
@@ -174,18 +178,29 @@ def peak(values: Integers) -> int:
     return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
 
 
+def span(numbers: Integers, chosen: NDArray[np.bool_]) -> tuple[int, int]:
+    """Smallest and largest of the chosen numbers; 0 and 0 where none is."""
+    if not numbers.size:
+        return 0, 0
+    low = int(np.where(chosen, numbers, NEVER).min())
+    return (0, 0) if low == NEVER else (low, int(np.where(chosen, numbers, -NEVER).max()))
+
+
 def columns_of(digits: Integers, shape: tuple[int, ...]) -> list[NDArray[np.uint64]]:
     """Digits as a list of unsigned columns of the given shape."""
-    return [
-        np.broadcast_to(np.ascontiguousarray(digits[..., i]).view(np.uint64), shape) for i in range(digits.shape[-1])
-    ]
+    return [np.broadcast_to(in_one_piece(digits[..., i]).view(np.uint64), shape) for i in range(digits.shape[-1])]
+
+
+def in_one_piece(values: Integers) -> Integers:
+    """Give the same numbers one after the other in memory."""
+    return values if values.flags.c_contiguous else values.copy()
 
 
 def widened(number: Limbs, low: int, width: int) -> Integers:
     """Digits in a wider window."""
     if number.low == low and number.digits.shape[-1] == width:
         return number.digits
-    out = np.zeros((*number.digits.shape[:-1], width), np.int64)
+    out = np.zeros_like(number.digits, order="C", shape=(*number.digits.shape[:-1], width))
     start = number.low - low
     out[..., start : start + number.digits.shape[-1]] = number.digits
     return out
@@ -194,10 +209,10 @@ def widened(number: Limbs, low: int, width: int) -> Integers:
 def carry_through(digits: Integers) -> Integers:
     """Carry, with one column more on top, which alone has a sign."""
     # Each digit is a column of its own in memory: columns are what all arithmetic here walks along.
-    out = np.empty((digits.shape[-1] + 1, *digits.shape[:-1]), np.int64)
-    carry = np.zeros(digits.shape[:-1], np.int64)
+    out = np.empty_like(digits, order="C", shape=(digits.shape[-1] + 1, *digits.shape[:-1]))
+    carry: Integers | int = 0
     for i in range(digits.shape[-1]):
-        column = np.ascontiguousarray(digits[..., i])
+        column = in_one_piece(digits[..., i])
         # The two halves are added apart: a whole int64 may leave no room for a carry.
         low = (column & MASK) + carry
         np.bitwise_and(low, MASK, out=out[i])

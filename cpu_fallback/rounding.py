@@ -21,12 +21,12 @@ def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, I
     """Round carried, non-negative digits to (hi, lo, exponent)."""
     columns = [digits[..., i] for i in range(digits.shape[-1])]
     padded = np.stack([*(np.zeros_like(columns[0]) for _ in range(4)), *columns])
-    top = np.zeros(digits.shape[:-1], np.int64)
-    bottom = np.full(digits.shape[:-1], digits.shape[-1], np.int64)
+    top = np.zeros_like(columns[0])
+    bottom = np.full_like(columns[0], len(columns))
     for i, column in enumerate(columns):
         filled = column != 0
         top = np.where(filled, i, top)
-        bottom = np.where(filled & (bottom == digits.shape[-1]), i, bottom)
+        bottom = np.where(filled & (bottom == len(columns)), i, bottom)
     window = [np.take_along_axis(padded, (top + 4 - back)[None], axis=0)[0].view(np.uint64) for back in range(5)]
     length = bit_length(window[0]).astype(np.uint64)
     head = (window[0] << (np.uint64(64) - length)) | (window[1] << (np.uint64(32) - length)) | (window[2] >> length)
@@ -38,7 +38,7 @@ def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, I
     up = (rest > 1024) | ((rest == 1024) & (sticky | (mantissa & np.uint64(1) != 0)))
     size = length.astype(np.int32)
     high = np.ldexp((mantissa + up).astype(np.float64), size - 53)
-    rest = (rest - np.where(up, 2048, 0)) * (np.int64(1) << length.astype(np.int64)) + tail.astype(np.int64)
+    rest = np.where(up, rest - 2048, rest) * (np.int64(1) << length.astype(np.int64)) + tail.astype(np.int64)
     deep = (window[3] << np.uint64(32)) | window[4]
     lower = np.ldexp(rest.astype(np.float64), -64) + np.ldexp(deep.astype(np.float64), -128)
     signs = sign.astype(np.float64)
@@ -49,9 +49,11 @@ def round_subnormal(high: Floats, low: Floats, exponent: Integers) -> Floats:
     """Round (high + low) * 2**exponent to a multiple of 2**-1074, ties to even, with one rounding in all."""
     units = shifted(high, exponent - LOWEST_EXPONENT)
     whole = np.floor(units)
-    part = units - whole
-    above = (part > 0.5) | ((part == 0.5) & ((low > 0) | ((low == 0) & (np.fmod(whole, 2.0) != 0))))
-    return shifted(whole + above, np.full(whole.shape, LOWEST_EXPONENT))
+    # Beside tiny numbers stand others, which overflow here and are thrown away.
+    with np.errstate(invalid="ignore"):
+        part = units - whole
+        above = (part > 0.5) | ((part == 0.5) & ((low > 0) | ((low == 0) & (np.fmod(whole, 2.0) != 0))))
+    return shifted(whole + above, np.full_like(exponent, LOWEST_EXPONENT))
 
 
 def residual(high: Floats, first: Floats, divisor: Floats) -> Floats:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.digits import bit_range, signed_digits
+from cpu_fallback.digits import signed_digits
 from cpu_fallback.folds import fold_numbers
 
 if TYPE_CHECKING:
@@ -13,18 +13,6 @@ if TYPE_CHECKING:
 
 # Digits are below 2**32, so this many of them add up exactly in float64, in which bincount works.
 BLOCK = 1 << 20
-
-
-def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:
-    """Binary places that weight * target**power touches in any row, for each power; ordered by power."""
-    ranges = []
-    for power in powers:
-        factors = factors_of(target, weight, power)
-        blocks = range(0, len(factors[0]), BLOCK)
-        parts = [bit_range([factor[start : start + BLOCK] for factor in factors]) for start in blocks]
-        touched = [part for part in parts if part != (0, 0)]
-        ranges.append((min(low for low, _ in touched), max(high for _, high in touched)) if touched else (0, 0))
-    return ranges
 
 
 def factors_of(target: "Array | None", weight: "Array | None", power: int) -> "list[Array]":

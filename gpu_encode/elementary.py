@@ -42,7 +42,7 @@ def exp(values: Floats) -> Floats:
     >>> float(exp(np.array([2.0]))[0])
     7.38905609893065
     """
-    clipped = np.clip(np.asarray(values, dtype=np.float64), -800.0, 800.0)
+    clipped = np.clip(values, -800.0, 800.0)
     power = np.rint(clipped * INVERSE_LN2)
     high = clipped - power * LN2_HIGH
     low = power * LN2_LOW
@@ -77,7 +77,6 @@ def log(values: Floats) -> Floats:
     >>> float(log(np.array([10.0]))[0])
     2.302585092994046
     """
-    values = np.asarray(values, dtype=np.float64)
     fraction, power = np.frexp(np.where((values > 0) & (values < np.inf), values, 1.0))
     small = fraction < np.sqrt(0.5)
     fraction = np.where(small, 2.0 * fraction, fraction)

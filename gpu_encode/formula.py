@@ -21,9 +21,6 @@ from gpu_encode.statistics import Measured, Statistics
 Mask = NDArray[np.bool_]
 Visibility = NDArray[np.int64] | None
 
-# Categories whose sums, as several views see them, exist at a time: they stay in cache.
-CHUNK = 1 << 12
-
 
 @dataclass(frozen=True)
 class Formula:
@@ -52,7 +49,7 @@ class Formula:
 
     def missing_code(self, mu: Floats) -> Floats:
         """Code of a missing value that is no category, where the prior is mu."""
-        return np.full(mu.shape, np.nan) if self.missing == "nan" else mu
+        return np.full_like(mu, np.nan) if self.missing == "nan" else mu
 
     def moments(self, ops: Ops, cells: Integers, measured: Measured) -> Moments:
         """Moments of cells, with what the smoothing asks for."""
@@ -60,8 +57,10 @@ class Formula:
 
     def moments_of_views(self, ops: Ops, statistics: Statistics, visibility: Visibility) -> Moments:
         """Moments of every category and view; the views' own sums exist for a chunk of categories at a time."""
-        chunks = range(0, len(statistics.cells), CHUNK)
-        parts = (statistics.part(start, start + CHUNK).visible(visibility) for start in chunks or [0])
+        views = statistics.n_views if visibility is None else max(statistics.n_views, len(visibility))
+        size = max(ops.TILE // max(views * statistics.cells.shape[2], 1), 1)
+        chunks = range(0, len(statistics.cells), size)
+        parts = (statistics.part(start, start + size).visible(visibility) for start in chunks or [0])
         return Moments.joined([self.moments(ops, part.cells, part.measured) for part in parts])
 
     @property
@@ -80,7 +79,7 @@ class Formula:
         if categories is not None and self.prior == "category_mean":
             # Where no category counts, the rows that are visible still have a mean.
             return np.where(categories.k > 0, categories.mean, total.mean)
-        return np.full(total.mean.shape, float(self.prior))
+        return np.full_like(total.mean, float(self.prior))
 
     def blend(self, seen: Moments, context: Context, mu: Floats) -> Floats:
         """Mu + lam * (mean - mu)."""
@@ -126,23 +125,21 @@ def table(statistics: Statistics, visibility: Visibility, key: Key, formula: For
     mu = np.broadcast_to(root, leaf.mean.shape)
     blocks: list[Floats] = []
     for level in key.levels:
-        grouped = statistics.grouped(level.of_leaf, level.n)
+        grouped = statistics.grouped(ops, level.of_leaf, level.n)
         above = formula.moments_of_views(ops, grouped.part(0, level.n), visibility)
         level_counted = formula.counts(above)
-        start = blocks[-1][level.parent] if blocks else np.broadcast_to(root, above.mean.shape)
+        start = blocks[-1][ops.to_device(level.parent)] if blocks else np.broadcast_to(root, above.mean.shape)
         context = Context(total, formula.categories_of(above, level_counted))
         blocks.append(np.where(level_counted, formula.blend(above, context, start), start))
-        has = np.append(level.of_leaf >= 0, [False, False])
-        reached = np.zeros(len(has), np.int64)
-        reached[has] = level.of_leaf[level.of_leaf >= 0]
-        mu = np.where(has[:, None, None], blocks[-1][reached] if level.n else mu, mu)
+        of_row = ops.to_device(np.append(level.of_leaf, [-1, -1]))
+        mu = np.where((of_row >= 0)[:, None, None], blocks[-1][np.maximum(of_row, 0)] if level.n else mu, mu)
     context = Context(total, categories)
     values = np.where(counted, formula.blend(leaf, context, mu), formula.or_unseen(mu))
     unknown = formula.or_unseen(mu[-2:-1])
     missing = values[-1:] if formula.missing == "category" else formula.missing_code(mu[-1:])
     levels = [formula.or_unseen(block) for block in blocks]
     unseen = ~counted[..., 0]
-    levels_unseen = np.ones((sum(len(block) for block in blocks), unseen.shape[1]), bool)
+    levels_unseen = np.ones_like(unseen, shape=(sum(len(block) for block in blocks), unseen.shape[1]))
     return CodeTable(
         np.concatenate([values[:-2], *levels, unknown, missing]),
         np.concatenate([unseen[:-2], levels_unseen, unseen[-2:]]),
@@ -167,9 +164,7 @@ def row_codes(levels: Sequence[Seen], codes: NDArray[np.int32], root: Floats, fo
     leaf = levels[-1]
     counted = formula.counts(leaf.moments) & leaf.has[:, None]
     values = np.where(counted, formula.blend(leaf.moments, leaf.context, mu), formula.or_unseen(mu))
-    rows = codes == UNKNOWN
-    values[rows] = formula.or_unseen(root[rows])
+    values = np.where((codes == UNKNOWN)[:, None], formula.or_unseen(root), values)
     if formula.missing != "category":
-        rows = codes == MISSING
-        values[rows] = formula.missing_code(root[rows])
+        values = np.where((codes == MISSING)[:, None], formula.missing_code(root), values)
     return values, ~counted[:, 0]

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from gpu_encode.formula import Formula, Mask
 from gpu_encode.keys import Key
+from gpu_encode.levels import Level
 from gpu_encode.ops import MISSING, UNKNOWN, Codes, Folds, Ops, Rows
 from gpu_encode.statistics import Measured, Statistics
 
-# Rows of which the schemes that work row by row hold intermediate results, so that these stay in cache.
-TILE = 1 << 15
+# Tiles are not cut smaller than this: each costs a few hundred calls of the array library.
+LEAST_ROWS = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,15 @@ class Job:
             self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.measured
         )
 
+    @property
+    def tile(self) -> int:
+        """Rows of a tile; fewer where each row has many outputs."""
+        return min(self.ops.TILE, max(self.ops.TILE // max(self.n_outputs, 1), LEAST_ROWS))
+
     def keyings(self) -> "list[Keying]":
         """Give the levels above the categories from the top, and the categories themselves last."""
-        n = self.key.n_categories
-        levels = [Keying(with_policies(level.of_leaf), level.n, False) for level in self.key.levels]
-        return [*levels, Keying(with_policies(np.arange(n, dtype=np.int32)), n, True)]
+        levels = [Keying(level.n, level, self.ops.to_device(with_policies(level.of_leaf))) for level in self.key.levels]
+        return [*levels, Keying(self.key.n_categories)]
 
 
 @dataclass(frozen=True)
@@ -61,26 +66,26 @@ class Keying:
 
     Parameters
     ----------
-    of_row : int32 array
-        Code at this level for each row of a table by category (categories, unknown, missing).
     n : int
         Categories of this level.
-    is_leaf : bool
-        Whether these are the categories themselves.
+    level : Level, optional
+        The level; None for the categories themselves.
+    of_row : int32 array, optional
+        Code at this level for each row of a table by category (categories, unknown, missing), where there is a level.
     """
 
-    of_row: Codes
     n: int
-    is_leaf: bool
+    level: Level | None = None
+    of_row: Codes | None = None
 
     def codes(self, rows: Rows) -> Codes:
         """Code of each row at this level."""
-        return self.of_row[rows.codes]
+        return rows.codes if self.of_row is None else self.of_row[rows.codes]
 
     def has(self, codes: Codes, formula: Formula) -> Mask:
         """Say which rows have a category at this level; the missing one is a category by policy."""
         present: Mask = codes >= 0
-        return present | (codes == MISSING) if self.is_leaf and formula.missing == "category" else present
+        return present | (codes == MISSING) if self.level is None and formula.missing == "category" else present
 
 
 def with_policies(of_leaf: NDArray[np.int32]) -> Codes:
@@ -88,12 +93,12 @@ def with_policies(of_leaf: NDArray[np.int32]) -> Codes:
     return np.append(of_leaf, [UNKNOWN, MISSING]).astype(np.int32)
 
 
-def tiles(n_rows: int) -> Iterator[tuple[int, int]]:
+def tiles(n_rows: int, size: int) -> Iterator[tuple[int, int]]:
     """Split rows into tiles."""
-    for start in range(0, n_rows, TILE):
-        yield start, min(start + TILE, n_rows)
+    for start in range(0, n_rows, size):
+        yield start, min(start + size, n_rows)
 
 
 def without_key(rows: Rows) -> Rows:
     """Give the same rows under one single category."""
-    return rows.with_codes(np.zeros(len(rows), np.int32))
+    return rows.with_codes(np.zeros_like(rows.codes))

@@ -88,9 +88,10 @@ class Key:
             return cls(entry, vocabularies, None, missing_is_category and has_negative(codes)), codes
         columns = [codes for codes, _ in found]
         whole = None if missing_is_category else all_present(columns[len(entry.above) :])
-        if whole is not None and not whole.all():
+        if whole is not None and not bool(whole.all()):
             dense, members = joined([codes[whole] for codes in columns], vocabularies, ops)
-            codes = np.full(frame.n_rows, MISSING, np.int32)
+            codes = ops.empty((frame.n_rows,), np.int32)
+            codes[...] = MISSING
             codes[whole] = dense
         else:
             codes, members = joined(columns, vocabularies, ops)
@@ -161,7 +162,8 @@ class Key:
             for start, level, paths in zip(self.starts[1:], self.levels, self.entry.rule.paths(values), strict=False):
                 known = positions_of_labels(level, paths, self.entry.name)
                 places[unknown] = np.where(known >= 0, start + known, places[unknown])
-        return np.append(places, np.int32(MISSING))[codes].astype(np.int32)
+        table: Codes = ops.to_device(np.append(places, np.int32(MISSING)).astype(np.int32))
+        return table[codes]
 
     def _joint_lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
         sizes = [len(vocabulary) for vocabulary in self.vocabularies]
@@ -169,7 +171,8 @@ class Key:
             frame.lookup(column, words, ops)
             for column, words in zip(self.entry.columns, self.vocabularies, strict=True)
         ]
-        resolved = np.full(frame.n_rows, UNKNOWN, np.int32)
+        resolved = ops.empty((frame.n_rows,), np.int32)
+        resolved[...] = UNKNOWN
         codes = present(columns[0], sizes[0])
         n_above = len(self.entry.above)
         for number in range(len(columns)):
@@ -177,7 +180,7 @@ class Key:
                 right = present(columns[number], sizes[number])
                 keys = ops.combine(np.maximum(codes, 0), np.maximum(right, 0), sizes[number] + 1)
                 keys = np.where((codes < 0) | (right < 0), -1, keys)
-                codes = ops.lookup(keys, self.stages[number - 1])
+                codes = ops.lookup(keys, ops.to_device(self.stages[number - 1]))
             if number < n_above:
                 resolved = np.where(codes >= 0, self.starts[number + 1] + codes, resolved).astype(np.int32)
         resolved = np.where(codes >= 0, codes, resolved).astype(np.int32)
@@ -228,12 +231,13 @@ def renumbered(members: Codes, places: Sequence[Codes]) -> Codes:
 
 
 def joined(columns: list[Codes], vocabularies: list[Vocabulary], ops: Ops) -> tuple[Codes, Codes]:
-    """Dense codes of the combinations that occur, in lexicographic order, and the value numbers of each."""
+    """Dense codes of the combinations that occur, in lexicographic order; and their value numbers, on the host."""
     codes: Array = present(columns[0], len(vocabularies[0]))
     parts: list[Array] = []
     for column, vocabulary in zip(columns[1:], vocabularies[1:], strict=True):
         size = len(vocabulary)
-        codes, stage = ops.factorize(ops.combine(codes, present(column, size), size + 1))
+        codes, found = ops.factorize(ops.combine(codes, present(column, size), size + 1))
+        stage = ops.to_host(found)
         parts = [
             *(part[stage // (size + 1)] for part in parts or [np.arange(len(vocabularies[0]) + 1)]),
             stage % (size + 1),

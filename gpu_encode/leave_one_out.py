@@ -30,24 +30,27 @@ def leave_one_out(job: Job, statistics: Statistics) -> tuple[Floats, Mask]:
     evaluate, rows = Evaluation(job, statistics), job.rows
     if job.measured.classification and rows.weight is None and rows.classes is not None:
         return by_own_class(job, statistics, evaluate)
-    out, unseen = np.empty((len(rows), job.n_outputs)), np.empty(len(rows), bool)
-    for start, stop in tiles(len(rows)):
+    out, unseen = job.ops.empty((len(rows), job.n_outputs), np.float64), job.ops.empty(len(rows), np.bool_)
+    for start, stop in tiles(len(rows), job.tile):
         out[start:stop], unseen[start:stop] = evaluate(rows.block(start, stop))
     return out, unseen
 
 
 def by_own_class(job: Job, statistics: Statistics, evaluate: "Evaluation") -> tuple[Floats, Mask]:
     """Without weights a row's code depends on its category and class alone: a table of both, then one look-up a row."""
-    n = job.key.n_categories
+    ops, n = job.ops, job.key.n_categories
     category, label = np.nonzero(statistics.cells[:, 0, :, 0])
     codes = np.where(category >= n, category - n - 2, category).astype(np.int32)
-    table = np.full((n + 2, job.n_classes, job.n_outputs + 1), np.nan)
-    for start, stop in tiles(len(codes)):
+    width = job.n_outputs + 1
+    # Nobody looks at the cells without rows.
+    table = ops.zeros((n + 2, job.n_classes, width), np.float64)
+    for start, stop in tiles(len(codes), job.tile):
         part = slice(start, stop)
         values, unseen = evaluate(Rows(codes[part], label[part].astype(np.int32)))
-        table[category[part], label[part]] = np.column_stack([values, unseen])
-    out = np.empty((len(job.rows), job.n_outputs + 1))
-    job.ops.gather(table, job.rows.codes, job.rows.classes, out)
+        first = (category[part] * job.n_classes + label[part]) * width
+        table.put(first[:, None] + ops.xp.arange(width), np.column_stack([values, unseen.astype(np.float64)]))
+    out = ops.empty((len(job.rows), width), np.float64)
+    ops.gather(table, job.rows.codes, job.rows.classes, out)
     return out[:, :-1], out[:, -1] != 0
 
 
@@ -70,11 +73,11 @@ class Evaluation:
         self.levels = [self._whole(keying, statistics) for keying in job.keyings()]
 
     def _whole(self, keying: Keying, statistics: Statistics) -> Whole:
-        job = self.job
-        at_level = statistics if keying.is_leaf else statistics.grouped(keying.of_row[:-2], keying.n)
+        job, level = self.job, keying.level
+        at_level = statistics if level is None else statistics.grouped(job.ops, level.of_leaf, level.n)
         moments = job.formula.moments(job.ops, at_level.cells[:, 0], job.measured)
         counted = job.formula.leaf_counts(moments)
-        if not keying.is_leaf:
+        if level is not None:
             counted[-1] = False
         return Whole(keying, at_level.cells[:, 0], moments, job.formula.categories_of(moments, counted))
 

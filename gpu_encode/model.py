@@ -1,7 +1,8 @@
 """What a fitted encoder holds: categories and exact sums, never rows.  All that `transform` needs."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from gpu_encode.formula import CodeTable, Formula, table
 from gpu_encode.frames import Frame
 from gpu_encode.keys import Key
 from gpu_encode.moments import Moments
-from gpu_encode.ops import MISSING, Array, Ops, resolve
+from gpu_encode.ops import MISSING, Array, Ops, device_of, host
 from gpu_encode.selection import Located, Selection, located
 from gpu_encode.statistics import Statistics
 from gpu_encode.targets import counted_classes, joined_labels
@@ -64,48 +65,73 @@ class Model:
     dtype: str = "float64"
     permutations: int = 1
 
-    @cached_property
+    @property
     def tables(self) -> list[list[CodeTable]]:
-        """Codes of every category: tables[entry][target]."""
-        return [
-            [table(statistics, None, key, formula, resolve(statistics.cells.size)) for statistics in per_target]
-            for key, per_target, formula in zip(self.keys, self.statistics, self.formulas, strict=True)
-        ]
+        """Codes of every category, on the host: tables[entry][target]."""
+        return self.tables_on(host(max((each.cells.size for row in self.statistics for each in row), default=0)))
+
+    def tables_on(self, ops: Ops) -> list[list[CodeTable]]:
+        """Codes of every category, where a backend computes; computed once for each device."""
+        device = device_of(ops)
+        if device not in self._tables:
+            self._tables[device] = [
+                [table(replace(each, cells=ops.to_device(each.cells)), None, key, formula, ops) for each in per_target]
+                for key, per_target, formula in zip(self.keys, self.statistics, self.formulas, strict=True)
+            ]
+        return self._tables[device]
+
+    def lookups(self, ops: Ops) -> list[Floats]:
+        """Per entry, the codes of all targets side by side, where a backend computes: (rows, 1, outputs)."""
+        device = device_of(ops)
+        if device not in self._lookups:
+            self._lookups[device] = [
+                in_type(
+                    np.concatenate(
+                        [np.repeat(flat(codes).values, self.permutations, axis=2) for codes in per_target], axis=2
+                    ),
+                    self.dtype,
+                )
+                for per_target in self.tables_on(ops)
+            ]
+        return self._lookups[device]
 
     @cached_property
-    def lookups(self) -> list[Floats]:
-        """Per entry, the codes of all targets side by side: (rows, 1, outputs)."""
-        return [
-            in_type(
-                np.concatenate(
-                    [np.repeat(flat(codes).values, self.permutations, axis=2) for codes in per_target], axis=2
-                ),
-                self.dtype,
-            )
-            for per_target in self.tables
-        ]
+    def _tables(self) -> dict[str, list[list[CodeTable]]]:
+        return {}
+
+    @cached_property
+    def _lookups(self) -> dict[str, list[Floats]]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was computed from the sums may lie on a device that another process does not have.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     def means(self) -> list[Floats]:
         """Exact mean of each target over the rows that new rows see: (outputs,)."""
         return [
-            Moments.of(resolve(0), per_target.totals().cells[0, 0], per_target.measured, variances=False).mean
+            Moments.of(host(0), per_target.totals().cells[0, 0], per_target.measured, variances=False).mean
             for per_target in self.statistics[0]
         ]
 
     def encode(self, frame: Frame, ops: Ops) -> tuple[list[Array], Located]:
         """Codes of every row of a new frame, a column an array, then the indicators."""
         place = located(frame, self.selection, self.feature_names, self.n_features)
-        matrix = np.empty((frame.n_rows, sum(lookup.shape[2] for lookup in self.lookups)), self.dtype, order="F")
+        lookups = self.lookups(ops)
+        matrix = ops.empty((frame.n_rows, sum(lookup.shape[2] for lookup in lookups)), self.dtype, "F")
         flags: list[Array] = []
         start = 0
-        for number, (key, lookup) in enumerate(zip(self.keys, self.lookups, strict=True)):
+        for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
             missing = self.formulas[number].missing
             codes = key.lookup(place, ops, missing == "category")
             self._refuse(codes, key, frame, place, missing)
             ops.gather(lookup, codes, None, matrix[:, start : start + lookup.shape[2]])
             start += lookup.shape[2]
             if self.indicators:
-                unseen = np.asarray(self.tables[number][0].unseen.all(axis=1))[:, None]
+                unseen = np.all(self.tables_on(ops)[number][0].unseen, axis=1, keepdims=True)
                 flags.append(indicator(ops, unseen, codes, None).astype(self.dtype))
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place
 
@@ -118,7 +144,7 @@ class Model:
             known = (codes >= 0) & (codes < key.n_categories)
             if missing != "category" or key.has_missing:
                 known |= codes == MISSING
-            if not known.all():
+            if not bool(known.all()):
                 rows = np.flatnonzero(~known)
                 values = [frame.values(place.places[position])[rows[0]] for position in key.entry.members]
                 shown = values[0] if len(values) == 1 else tuple(values)
@@ -145,7 +171,7 @@ class Model:
 
 def refuse_missing(codes: Array, missing: str, named: str) -> None:
     """Raise ValueError for missing values where the policy is "error"."""
-    if missing == "error" and (codes == MISSING).any():
+    if missing == "error" and bool((codes == MISSING).any()):
         rows = np.flatnonzero(codes == MISSING)
         raise errors.missing_categories(named, rows)
 

@@ -97,9 +97,9 @@ class CategoryMoments:
         return cls(number, Limbs.sum_of(safe, where=counted), Limbs.sum_of(safe, safe, where=counted))
 
     @classmethod
-    def none(cls, shape: tuple[int, ...]) -> Self:
+    def none(cls, ops: Ops, shape: tuple[int, ...]) -> Self:
         """Sums over no category at all."""
-        return cls(*(Limbs(np.zeros((*shape, 1), np.int64)) for _ in range(3)))
+        return cls(*(Limbs(ops.zeros((*shape, 1), np.int64)) for _ in range(3)))
 
     def running(self) -> "CategoryMoments":
         """Sum what lies before each place along the first axis."""

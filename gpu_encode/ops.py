@@ -1,9 +1,9 @@
 """The seam: what a backend must do, what crosses the border, and which backend a call runs on.
 
-A backend is a module: `cpu_fallback` (NumPy, the definition) and `cpu_fallback.compiled` (numba, threaded) each *are*
-an `Ops`.  Rows cross as int32 codes (-1 missing, -2 unknown); sums cross as int64 digits, so every backend gives the
-same bits in any order of addition.  Tables per category have two rows more than categories, unknown and missing last,
-so that a negative code counts from the end.
+A backend is a module: `cpu_fallback` (NumPy, the definition), `cpu_fallback.compiled` (numba, threaded) and
+`gpu_encode.cuda` (a GPU) each *are* an `Ops`.  Rows cross as int32 codes (-1 missing, -2 unknown); sums cross as int64
+digits, so every backend gives the same bits in any order of addition.  Tables per category have two rows more than
+categories, unknown and missing last, so that a negative code counts from the end.
 """
 
 import sys
@@ -16,7 +16,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.memory import Order
 from cpu_fallback.moments import MomentArrays
+from gpu_encode import devices, errors
 from gpu_encode.rows import FoldPattern, Permutation
 
 Array = NDArray[Any]
@@ -120,18 +122,37 @@ class Carry:
     last_tie: Array
 
     @classmethod
-    def empty(cls, n_categories: int, n_classes: int, width: int, ties: bool) -> "Carry":
-        """State before the first row."""
+    def empty(cls, n_categories: int, n_classes: int, width: int, ties: bool, xp: Any = np) -> "Carry":
+        """State before the first row, as arrays of the library `xp`."""
         shape = (n_categories + 2, n_classes, width)
         return cls(
-            np.zeros(shape, np.int64),
-            np.zeros(shape if ties else (0, 0, 0), np.int64),
-            np.full(n_categories + 2, -1, np.int64),
+            xp.zeros(shape, np.int64),
+            xp.zeros(shape if ties else (0, 0, 0), np.int64),
+            xp.full(n_categories + 2, -1, np.int64),
         )
 
 
 class Ops(Protocol):
-    """What a backend must do.  Positional arguments; inputs are never written but for `carry` and `out`."""
+    """What a backend must do.  Positional arguments; inputs are never written but for `carry` and `out`.
+
+    Arrays are of the library `xp` and lie where the backend computes; `factorize`, `lookup`, `combine` and `to_device`
+    take host arrays as well.  `TILE` is how many rows' intermediate results a backend likes to hold at a time.
+    """
+
+    xp: Any
+    TILE: int
+
+    def to_device(self, array: Array, /) -> Array:
+        """Give an array where the backend computes; what is there already is not copied."""
+
+    def to_host(self, array: Array, /) -> Array:
+        """Give an array in the host's memory, as NumPy's."""
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any, order: Order = "C", /) -> Array:
+        """Room for an array; MemoryError says how many bytes were needed and what to do."""
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any, /) -> Array:
+        """Room for an array, all zero."""
 
     def factorize(self, values: Array, /) -> tuple[Array, Array]:
         """Codes (int32) of numbers without null, and their sorted distinct values."""
@@ -180,19 +201,54 @@ class Ops(Protocol):
         """
 
 
+BACKENDS = {
+    "numpy": "cpu_fallback",
+    "compiled": COMPILED,
+    "cuda": "gpu_encode.cuda",
+    "cuda-simulator": "gpu_encode.cuda",
+}
+
 _forced: list[str] = []
 
 
-def resolve(n_rows: int) -> Ops:
-    """Give the CPU backend for a call on `n_rows` rows: NumPy for few, compiled and threaded for many."""
+def resolve(n_rows: int, device: str = "cpu") -> Ops:
+    """Give the backend for a call on `n_rows` rows.
+
+    On "cuda" it is the GPU's; on the "cpu" NumPy for few rows, the compiled and threaded one for many.
+    """
     enough = LOADED_ROWS if COMPILED in sys.modules else COMPILED_ROWS
-    name = _forced[-1] if _forced else ("compiled" if n_rows >= enough else "numpy")
-    return cast(Ops, import_module({"numpy": "cpu_fallback", "compiled": COMPILED}[name]))
+    on_cpu = "compiled" if n_rows >= enough else "numpy"
+    name = _forced[-1] if _forced else ("cuda" if device == "cuda" else on_cpu)
+    return cast(Ops, import_module(BACKENDS[name]))
+
+
+def host(n_rows: int) -> Ops:
+    """Give the CPU's backend for a call on `n_rows` rows of host arrays, whatever backend the caller computes with."""
+    if _forced and not _forced[-1].startswith("cuda"):
+        return resolve(n_rows)
+    enough = LOADED_ROWS if COMPILED in sys.modules else COMPILED_ROWS
+    return cast(Ops, import_module(BACKENDS["compiled" if n_rows >= enough else "numpy"]))
+
+
+def device_of(ops: Ops) -> str:
+    """Where a backend computes: "cpu" or "cuda"."""
+    return "cuda" if ops.__name__ == BACKENDS["cuda"] else "cpu"  # type: ignore[attr-defined]
 
 
 @contextmanager
 def use_backend(name: str) -> Iterator[None]:
-    """Run every call inside the block on one backend, "numpy" or "compiled", whatever the size.
+    """Run every call inside the block on one backend, whatever the size and the device.
+
+    Parameters
+    ----------
+    name : {"numpy", "compiled", "cuda", "cuda-simulator"}
+        The last two are one backend: on a GPU, and in numba's simulator (which NUMBA_ENABLE_CUDASIM=1 must have chosen
+        before numba is loaded).
+
+    Raises
+    ------
+    RuntimeError
+        If it cannot run here; another backend never takes its place.
 
     Examples
     --------
@@ -201,6 +257,9 @@ def use_backend(name: str) -> Iterator[None]:
     ...     resolve(10_000_000).__name__
     'cpu_fallback'
     """
+    errors.check_option("use_backend", "name", name, tuple(BACKENDS))
+    if name.startswith("cuda") and (not devices.has_gpu() or devices.simulated() != (name == "cuda-simulator")):
+        raise errors.backend_cannot_run(name)
     _forced.append(name)
     try:
         yield

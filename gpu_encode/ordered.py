@@ -13,7 +13,7 @@ from cpu_fallback.exact import Floats, Integers, Limbs, stacked
 from gpu_encode.formula import Mask, Seen, row_codes
 from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.moments import CategoryMoments, Moments
-from gpu_encode.ops import Carry, Layout, Rows, Window, digit_window
+from gpu_encode.ops import Carry, Layout, Ops, Rows, Window, digit_window
 from gpu_encode.plans import OrderedPlan, TimeOrder
 from gpu_encode.rows import Permutation
 from gpu_encode.smoothing import Context
@@ -35,22 +35,26 @@ def ordered(job: Job, plan: OrderedPlan) -> tuple[Floats, Mask]:
         Rows whose category none of the orders had seen.
     """
     n = len(job.rows)
-    columns = np.empty((len(plan.orders), n, job.n_outputs))
-    unseen = np.ones(n, bool)
+    columns = job.ops.empty((len(plan.orders), job.n_outputs, n), np.float64)
+    unseen = job.ops.xp.ones(n, bool)
     for number, order in enumerate(plan.orders):
         for rows, values, missing in Pass(job, order, plan.burn_in):
-            columns[number, rows] = values
-            unseen[rows] &= missing
+            # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+            for column, codes in zip(columns[number], values.T, strict=True):
+                column.put(rows, codes)
+            unseen.put(rows, unseen[rows] & missing)
     if not plan.average:
-        return np.moveaxis(columns, 0, 2).reshape(n, -1), unseen
-    return (columns[0] if len(columns) == 1 else average(columns)), unseen
+        return columns.T.reshape(n, -1), unseen
+    return (columns[0] if len(columns) == 1 else average(columns)).T, unseen
 
 
 def average(columns: Floats) -> Floats:
     """Mean over the orders that have a code, such that equal codes give exactly themselves."""
     known = ~np.isnan(columns)
-    first = np.take_along_axis(columns, known.argmax(axis=0)[None], axis=0)[0]
-    shift = np.zeros(first.shape)
+    first = columns[0]
+    for column in columns[1:]:
+        first = np.where(np.isnan(first), column, first)
+    shift = np.zeros_like(first)
     for column, valid in zip(columns, known, strict=True):
         shift += np.where(valid, column - first, 0.0)
     mean: Floats = first + shift / np.maximum(known.sum(axis=0), 1)
@@ -72,7 +76,7 @@ def prior_places(order: Order, begins: Integers) -> Integers:
     return np.where((back == 0) & (begins > 0), begins, back)
 
 
-def checkpoint_places(order: Order, n_rows: int) -> Integers:
+def checkpoint_places(order: Order, n_rows: int, ops: Ops) -> Integers:
     """Sorted places at which priors are taken, 0 among them."""
     if isinstance(order, TimeOrder):
         return np.unique(np.append(prior_places(order, order.starts), 0))
@@ -80,7 +84,7 @@ def checkpoint_places(order: Order, n_rows: int) -> Integers:
     for bits in range(CHECKPOINT_BITS, max(n_rows, 1).bit_length()):
         step = 1 << (bits + 1 - CHECKPOINT_BITS)
         parts.append(np.arange(1 << bits, min(2 << bits, n_rows), step))
-    return np.concatenate(parts)
+    return ops.to_device(np.concatenate(parts))
 
 
 class Pass:
@@ -88,7 +92,7 @@ class Pass:
 
     def __init__(self, job: Job, order: Order, burn_in: int) -> None:
         self.job, self.order, self.burn_in = job, order, burn_in
-        self.checkpoints = checkpoint_places(order, len(job.rows))
+        self.checkpoints = checkpoint_places(order, len(job.rows), job.ops)
         self.keyings = job.keyings()
         self.everything, before = self._totals()
         self.total = job.formula.moments(job.ops, before, job.measured)
@@ -105,14 +109,15 @@ class Pass:
 
     def _segments(self, start: int, stop: int) -> NDArray[np.int32]:
         """Give the number of the last checkpoint at or before each place."""
-        return (np.searchsorted(self.checkpoints, np.arange(start, stop), side="right") - 1).astype(np.int32)
+        places: Integers = self.job.ops.xp.arange(start, stop)
+        return (np.searchsorted(self.checkpoints, places, side="right") - 1).astype(np.int32)
 
     def _totals(self) -> tuple[Integers, Integers]:
         """Digits of all rows (classes, width), and of all rows before each checkpoint (checkpoints, classes, width)."""
         job, n_segments = self.job, len(self.checkpoints)
         layout = job.measured.layout
-        sums = np.zeros((n_segments, job.n_classes, layout.width), np.int64)
-        for start, stop in tiles(len(job.rows)):
+        sums = job.ops.zeros((n_segments, job.n_classes, layout.width), np.int64)
+        for start, stop in tiles(len(job.rows), job.ops.TILE):
             rows = job.rows.pick(self._row_numbers(start, stop)).with_codes(self._segments(start, stop))
             sums += job.ops.accumulate(rows, n_segments, None, 1, job.n_classes, layout)[:-2, 0]
         return sums.sum(axis=0), np.cumsum(sums, axis=0) - sums
@@ -120,10 +125,10 @@ class Pass:
     def _category_sums(self, keying: Keying) -> CategoryMoments:
         """Sum over categories before each checkpoint, by adding each row's change of its own category's mean."""
         job, layout = self.job, self.job.measured.layout
-        carry = Carry.empty(keying.n, job.n_classes, layout.width, ties=False)
-        nobody = np.zeros((3, job.n_classes, layout.width), np.int64)
-        sums = CategoryMoments.none((len(self.checkpoints), job.n_outputs))
-        for start, stop in tiles(len(job.rows)):
+        carry = Carry.empty(keying.n, job.n_classes, layout.width, False, job.ops.xp)
+        nobody = job.ops.zeros((3, job.n_classes, layout.width), np.int64)
+        sums = CategoryMoments.none(job.ops, (len(self.checkpoints), job.n_outputs))
+        for start, stop in tiles(len(job.rows), job.tile):
             rows = job.rows.pick(self._row_numbers(start, stop))
             rows = rows.with_codes(keying.codes(rows))
             before = job.ops.ordered(rows, None, layout, carry)
@@ -141,7 +146,7 @@ class Pass:
         counted = np.broadcast_to(self.job.formula.counts(moments) & has[:, None], moments.mean.shape)
         parts = []
         for column, valid in zip(moments.mean.T, counted.T, strict=True):
-            means = np.ascontiguousarray(np.where(valid, column, 0.0))
+            means = np.where(valid, column, 0.0)
             codes = np.where(valid, segments, -1).astype(np.int32)
             layout = Layout(Window(), *(digit_window(extent) for extent in ops.extents(means, None, (1, 2))))
             cells = ops.accumulate(Rows(codes, target=means), n_segments, None, 1, 1, layout)[:-2, 0]
@@ -149,13 +154,13 @@ class Pass:
         return CategoryMoments(*(stacked(column, axis=1) for column in zip(*parts, strict=True)))
 
     def __iter__(self) -> Iterator[tuple[Integers, Floats, Mask]]:
-        job, layout = self.job, self.job.measured.layout
+        job, layout, xp = self.job, self.job.measured.layout, self.job.ops.xp
         timed = isinstance(self.order, TimeOrder)
-        carries = [Carry.empty(keying.n, job.n_classes, layout.width, timed) for keying in self.keyings]
-        for start, stop in tiles(len(job.rows)):
+        carries = [Carry.empty(keying.n, job.n_classes, layout.width, timed, xp) for keying in self.keyings]
+        for start, stop in tiles(len(job.rows), job.tile):
             numbers = self._row_numbers(start, stop)
             rows, ties = job.rows.pick(numbers), self._ties(start, stop)
-            begins = self.order.starts[ties] if isinstance(self.order, TimeOrder) else np.arange(start, stop)
+            begins = self.order.starts[ties] if isinstance(self.order, TimeOrder) else xp.arange(start, stop)
             at = np.searchsorted(self.checkpoints, prior_places(self.order, begins))
             total = self.total.at(at)
             seen = []
@@ -166,18 +171,18 @@ class Pass:
                 context = Context(total, None if categories is None else categories.at(at))
                 seen.append(Seen(moments, context, keying.has(codes, job.formula)))
             root = job.formula.root(total, seen[-1].context.categories)
-            if not timed and start == 0:
-                root[0] = self._prior_of_first(rows)
+            if not timed and start == 0 and isinstance(job.formula.prior, str):
+                root[0] = self._mean_of_others(rows)
             values, unseen = row_codes(seen, rows.codes, root, job.formula)
-            values[begins < self.burn_in] = np.nan
+            if start < self.burn_in:
+                values = np.where((begins < self.burn_in)[:, None], np.nan, values)
             yield numbers, values, unseen
 
-    def _prior_of_first(self, rows: Rows) -> Floats:
-        """Prior of the first row of a random order: the mean of all other rows, unless it is a number."""
+    def _mean_of_others(self, rows: Rows) -> Floats:
+        """Prior of the first row of a random order: the mean of all other rows."""
         job = self.job
-        if not isinstance(job.formula.prior, str):
-            return np.full(job.n_outputs, float(job.formula.prior))
-        cells = np.concatenate([self.everything[None], np.zeros((2, *self.everything.shape), np.int64)])
+        cells = job.ops.zeros((3, *self.everything.shape), np.int64)
+        cells[0] = self.everything
         others = job.ops.leave_one_out(cells, without_key(rows.block(0, 1)), job.measured.layout)
         mean: Floats = job.formula.moments(job.ops, others, job.measured).mean[0]
         return mean

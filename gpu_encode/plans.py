@@ -26,7 +26,8 @@ class Request:
     ops : Ops
     targets : list of Target
     codes_of : callable
-        ``codes_of(column, role)``: int32 codes in sorted order of the values of a column of X, and how many there are.
+        ``codes_of(column, role)``: int32 codes in sorted order of the values of a column of X, where the backend
+        computes, and how many there are.
     X, y, groups
         As the user gave them, for scikit-learn's splitters.
     """

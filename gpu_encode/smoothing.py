@@ -213,7 +213,8 @@ class JamesStein(Smoothing):
             scatter = context.categories.about(total.mean)
             with np.errstate(divide="ignore", invalid="ignore"):
                 pulled = total.sample_variance.over(total.n / k).times(k - 3.0).ratio(scatter)
-            pulled = np.where(scatter.fraction == 0, np.where(total.sample_variance.fraction > 0, 1.0, 0.0), pulled)
+            alike = (total.sample_variance.fraction > 0).astype(np.float64)
+            pulled = np.where(scatter.fraction == 0, alike, pulled)
         else:
             own = seen.sample_variance
             share = own.ratio(total.sample_variance.plus(own))

@@ -1,5 +1,6 @@
 """Mergeable exact sums per category."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -83,20 +84,32 @@ class Statistics:
             return replace(self, cells=np.repeat(total, len(visibility), axis=1))
         if np.array_equal(hidden, np.eye(len(hidden), dtype=np.int64)):
             return replace(self, cells=total - self.cells)
-        views = [self.cells[:, np.flatnonzero(seen)].sum(axis=1) for seen in visibility]
-        return replace(self, cells=np.stack(views, axis=1))
+        return replace(self, cells=np.stack([self.over(stretches(seen)) for seen in visibility], axis=1))
 
-    def grouped(self, parent_of: NDArray[np.int32], n_parents: int) -> "Statistics":
+    def over(self, folds: Sequence[tuple[int, int]]) -> Integers:
+        """Sums over stretches [start, stop) of folds."""
+        total = np.zeros_like(self.cells[:, 0])
+        for start, stop in folds:
+            total += self.cells[:, start:stop].sum(axis=1)
+        return total
+
+    def grouped(self, ops: Ops, parent_of: NDArray[np.int32], n_parents: int) -> "Statistics":
         """Sums per parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
-        cells = np.zeros((n_parents + 2, *self.cells.shape[1:]), np.int64)
-        with_parent = parent_of >= 0
-        np.add.at(cells, parent_of[with_parent], self.cells[:-2][with_parent])
-        cells[-2:] = self.cells[-2:]
-        return replace(self, cells=cells)
+        order = np.argsort(parent_of, kind="stable")
+        ends = np.searchsorted(parent_of[order], np.arange(n_parents + 1))
+        # Differences of running sums: integers wrap around, so that these are exact whatever lies before.
+        running = np.zeros_like(self.cells, shape=(len(order) + 1, *self.cells.shape[1:]))
+        running[1:] = self.cells[ops.to_device(order)]
+        running = np.cumsum(running, axis=0)[ops.to_device(ends)]
+        return replace(self, cells=np.concatenate([running[1:] - running[:-1], self.cells[-2:]]))
+
+    def on_host(self, ops: Ops) -> "Statistics":
+        """Give the same sums in the host's memory, where models are kept."""
+        return replace(self, cells=ops.to_host(self.cells))
 
     def totals(self) -> "Statistics":
         """Sums over all rows whatever their category: one category."""
-        cells = np.zeros((3, *self.cells.shape[1:]), np.int64)
+        cells = np.zeros_like(self.cells, shape=(3, *self.cells.shape[1:]))
         cells[0] = self.cells.sum(axis=0)
         return replace(self, cells=cells)
 
@@ -172,8 +185,16 @@ def as_integers(number: Limbs) -> Integers | None:
     top = number.low + number.digits.shape[-1]
     if number.low < 0 or top > 2 or (top == 2 and peak(number.digits[..., -1]) >= 1 << 29):
         return None
-    whole = sum((number.digits[..., i] << (32 * (number.low + i)) for i in range(number.digits.shape[-1])), np.int64(0))
-    return np.asarray(whole)[..., None]
+    whole = np.zeros_like(number.digits[..., :1])
+    for i in range(number.digits.shape[-1]):
+        whole = whole + (number.digits[..., i : i + 1] << (32 * (number.low + i)))
+    return whole
+
+
+def stretches(seen: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Stretches [start, stop) of neighbouring folds that a view sees, from the 0 or 1 of each fold."""
+    edges = np.flatnonzero(np.diff(seen, prepend=0, append=0)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def moved(digits: Integers, old: Window, new: Window) -> Integers:

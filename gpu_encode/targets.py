@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from gpu_encode import errors
 from gpu_encode.notices import warn
-from gpu_encode.ops import Array, Layout, Ops, Window, digit_window
+from gpu_encode.ops import Array, Layout, Ops, Window, digit_window, host
 from gpu_encode.statistics import Measured
 
 KINDS = ("binary", "continuous", "multiclass")
@@ -29,7 +29,7 @@ class Target:
         Its name, where y has named columns.
     kind : {"binary", "continuous", "multiclass"}
     values : array
-        float64 or int64 numbers of a continuous target; int32 class numbers otherwise.
+        float64 or int64 numbers of a continuous target; int32 class numbers otherwise; where the backend computes.
     classes : array or None
         Sorted class labels.
     """
@@ -87,15 +87,15 @@ def kinds_of(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: A
         found = (
             f"target_type={target_type!r} is for one"
             if target_type != "auto"
-            else f"Target type was inferred to be {inferred_many(named)!r}"
+            else f"Target type was inferred to be {inferred_many(ops, named)!r}"
         )
         raise errors.one_type_for_several(len(named), found, KINDS)
     return [inferred(ops, values) if target_type == "auto" else target_type for _, values in named]
 
 
-def inferred_many(named: Sequence[tuple[str | None, Array]]) -> str:
+def inferred_many(ops: Ops, named: Sequence[tuple[str | None, Array]]) -> str:
     """Name scikit-learn gives to a table of targets."""
-    return str(type_of_target(np.column_stack([values for _, values in named]), input_name="y"))
+    return str(type_of_target(np.column_stack([ops.to_host(values) for _, values in named]), input_name="y"))
 
 
 def inferred(ops: Ops, values: Array) -> str:
@@ -103,6 +103,8 @@ def inferred(ops: Ops, values: Array) -> str:
     if values.dtype.kind in "mM":
         return "continuous"
     check_numbers(values)
+    if not isinstance(values, np.ndarray):
+        return inferred_on_device(ops, values)
     # scikit-learn comes to the same, after a cast to integers that warns of large numbers.
     if values.dtype.kind == "f" and ((values != np.floor(values)).any() or np.abs(values).max() >= 2.0**63):
         return "continuous"
@@ -114,18 +116,36 @@ def inferred(ops: Ops, values: Array) -> str:
     kind = str(type_of_target(values, input_name="y"))
     if kind not in KINDS:
         raise errors.unknown_target_type(kind, KINDS)
-    if kind == "multiclass" and values.dtype.kind == "f" and (found := len(np.unique(values))) > MANY_CLASSES:
+    if kind == "multiclass" and values.dtype.kind == "f":
+        warn_of_many_classes(len(np.unique(values)))
+    return kind
+
+
+def inferred_on_device(ops: Ops, values: Array) -> str:
+    """Kind that scikit-learn would infer of numbers that stay on the device."""
+    if values.dtype.kind == "f":
+        fractions, largest = values != np.floor(values), np.abs(values).max()
+        if bool(fractions.any()) or float(largest) >= 2.0**63:
+            return "continuous"
+    found = len(distinct(ops, values)[0])
+    if found > 2 and values.dtype.kind == "f":
+        warn_of_many_classes(found)
+    return "binary" if found <= 2 else "multiclass"
+
+
+def warn_of_many_classes(found: int) -> None:
+    """Warn where a quantity may have been taken for labels."""
+    if found > MANY_CLASSES:
         warn(
             f"y holds whole numbers and was inferred to be multiclass with {found} classes. "
             'Pass target_type="continuous" if it is a quantity.'
         )
-    return kind
 
 
 def check_numbers(values: Array) -> None:
     """Raise ValueError for NaN or infinity, saying how many and where the first is."""
     errors.check_real("y", values)
-    if values.dtype.kind != "f" or np.isfinite(values).all():
+    if values.dtype.kind != "f" or bool(np.isfinite(values).all()):
         return
     bad = np.isnan(values)
     word = "NaN" if bad.any() else "infinity or a value too large for dtype('float64')"
@@ -137,12 +157,12 @@ def make(ops: Ops, name: str | None, values: Array, kind: str, known: Array | No
     """Check one target against its kind and number its classes."""
     check_numbers(values)
     if kind == "continuous":
-        return Target(name, kind, as_numbers(values), None)
+        return Target(name, kind, ops.to_device(as_numbers(values)), None)
     found, codes = distinct(ops, values)
-    labels = found
+    codes, labels = ops.to_device(codes), found
     if known is not None:
         labels = joined_labels(known, found)
-        codes = np.searchsorted(labels, found)[codes]
+        codes = ops.to_device(np.searchsorted(labels, found).astype(np.int32))[codes]
     if kind == "binary" and len(labels) > 2:
         raise errors.more_than_two_labels(labels)
     return Target(name, kind, codes.astype(np.int32, copy=False), labels)
@@ -158,12 +178,15 @@ def joined_labels(one: Array, other: Array) -> Array:
 
 
 def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
-    """Sorted labels and the label number of each row."""
+    """Sorted labels, on the host, and the label number of each row, where the values are."""
+    if not isinstance(values, np.ndarray):
+        codes, labels = ops.factorize(values)
+        return ops.to_host(labels), codes
     if values.dtype.kind in "biuf":
         wide = {"u": np.uint64, "f": np.float64}.get(values.dtype.kind, np.int64)
         numbers = values.astype(wide, copy=False)
         # Adding zero makes one of the two zeros that a float has.
-        codes, labels = ops.factorize(numbers + 0.0 if wide is np.float64 else numbers)
+        codes, labels = host(len(values)).factorize(numbers + 0.0 if wide is np.float64 else numbers)
         return labels.astype(values.dtype), codes
     if values.dtype.kind == "O":
         kinds = sorted({type(value).__name__ for value in values})
@@ -183,6 +206,8 @@ def as_numbers(values: Array) -> Array:
         return values.astype(np.int64)
     if values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype != np.uint64):
         return values.astype(np.int64, copy=False)
+    if not isinstance(values, np.ndarray):
+        return values.astype(np.float64)
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -192,14 +217,12 @@ def as_numbers(values: Array) -> Array:
     return numbers
 
 
-def checked_weight(weight: Array | None) -> Array | None:
-    """float64 weights, or int64 where all are whole (the same sums, in fewer digits)."""
-    if weight is None:
-        return None
+def checked_weight(weight: Array) -> Array:
+    """float64 weights, or int64 where all are whole (the same sums, in fewer digits); where the weights are."""
     if weight.dtype.kind not in "fiub":
         found = next((value for value in weight if not isinstance(value, Real)), weight.dtype)
         raise errors.weights_without_numbers(found)
-    bad = ~np.isfinite(weight) if weight.dtype.kind == "f" else np.zeros(len(weight), bool)
+    bad = ~np.isfinite(weight) if weight.dtype.kind == "f" else np.zeros_like(weight, bool)
     for wrong, word in ((bad, "NaN or infinite"), (weight < 0, "negative")):
         if wrong.any():
             places = np.flatnonzero(wrong)

@@ -12,7 +12,8 @@ from gpu_encode.leave_one_out import leave_one_out
 from gpu_encode.notices import warn
 from gpu_encode.ops import Array, Codes, Folds, Ops
 from gpu_encode.ordered import ordered
-from gpu_encode.plans import FoldPlan, LeaveOneOutPlan, OrderedPlan, Plan, SplitPlan
+from gpu_encode.plans import FoldPlan, LeaveOneOutPlan, OrderedPlan, Plan, SplitPlan, TimeOrder
+from gpu_encode.rows import FoldPattern, Permutation
 from gpu_encode.statistics import Statistics
 
 
@@ -23,8 +24,27 @@ def n_columns(plan: Plan) -> int:
     return len(plan.orders) if isinstance(plan, OrderedPlan) and not plan.average else 1
 
 
+def placed(plan: Plan, ops: Ops) -> Plan:
+    """Give the plan with what it says of each row where the backend computes."""
+    if isinstance(plan, FoldPlan) and not (plan.folds is None or isinstance(plan.folds, FoldPattern)):
+        return replace(plan, folds=ops.to_device(plan.folds))
+    if isinstance(plan, SplitPlan):
+        return SplitPlan(ops.to_device(plan.folds), [ops.to_device(rows) for rows in plan.training])
+    if isinstance(plan, OrderedPlan):
+        return replace(plan, orders=[placed_order(order, ops) for order in plan.orders])
+    return plan
+
+
+def placed_order(order: Permutation | TimeOrder, ops: Ops) -> Permutation | TimeOrder:
+    """Give an order in time where the backend computes; random orders are functions of the row number."""
+    if isinstance(order, Permutation):
+        return order
+    return TimeOrder(*(ops.to_device(each) for each in (order.rows, order.ties, order.starts)))
+
+
 def lasting(job: Job, plan: Plan) -> Statistics:
     """Sums that new rows see: over all rows, but for holdout and blow-up columns."""
+    plan = placed(plan, job.ops)
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all()):
         return job.measure(plan.folds, plan.n_folds).visible(plan.new_rows)
     return job.measure(None, 1)
@@ -48,6 +68,7 @@ class Trained:
 
 def train(job: Job, plan: Plan, out: Array, want_unseen: bool) -> Trained:
     """Write the training codes of every row to `out` (rows, outputs * columns)."""
+    plan = placed(plan, job.ops)
     if isinstance(plan, FoldPlan):
         return by_folds(job, plan, out, want_unseen)
     if isinstance(plan, SplitPlan):
@@ -94,7 +115,8 @@ def in_type(codes: Floats, dtype: str) -> Array:
 def flat(codes: CodeTable) -> CodeTable:
     """Give a table whose views stand side by side as outputs: output-major, one view in all."""
     values = np.moveaxis(codes.values, 1, 2).reshape(len(codes.values), 1, -1)
-    return CodeTable(np.ascontiguousarray(values), np.asarray(codes.unseen.all(axis=1))[:, None])
+    whole = values if values.flags.c_contiguous else values.copy()
+    return CodeTable(whole, np.all(codes.unseen, axis=1, keepdims=True))
 
 
 def spread(job: Job, codes: CodeTable, folds: Folds, out: Array, want_unseen: bool) -> NDArray[np.bool_] | None:
@@ -105,6 +127,7 @@ def spread(job: Job, codes: CodeTable, folds: Folds, out: Array, want_unseen: bo
 
 def indicator(ops: Ops, unseen: Mask, codes: Codes, folds: Folds) -> Mask:
     """Look up which rows' categories are unseen."""
-    found: Floats = np.empty((len(codes), 1))
+    found = ops.empty((len(codes), 1), np.float64)
     ops.gather(unseen[..., None].astype(np.float64), codes, folds, found)
-    return np.asarray(found[:, 0] != 0)
+    flags: Mask = found[:, 0] != 0
+    return flags

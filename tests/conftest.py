@@ -1,11 +1,57 @@
 """Settings of every suite."""
 
+import json
 import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from tests.backends import LAUNCHED, ON_CUDA, record_launches
 
 # The first call of a kernel compiles it, and machines of continuous integration are slow: no deadline means anything.
 settings.register_profile("default", deadline=None)
 # The same examples every time, so that a red run is red again.
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+# Seconds.
+LONGEST_SIMULATION = int(os.environ.get("LONGEST_SIMULATION", "120"))
+# Compiling every kernel takes minutes and the CUDA wheels: `make ptx` asks for it.
+collect_ignore = [] if os.environ.get("PTX") else ["ptx"]
+if "cuda-simulator" in ON_CUDA:
+    record_launches()
+
+
+def pytest_sessionfinish() -> None:
+    """Write down which kernels were launched on which types, for `make ptx`."""
+    if LAUNCHED:
+        folder = Path("build/launches")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{os.getpid()}.json").write_text(json.dumps(sorted(LAUNCHED)))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs the CUDA backend where none is asked for, and what its simulator is too slow for."""
+    unfit = "long" if "cuda-simulator" in ON_CUDA else "" if ON_CUDA else "cuda"
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(unfit)])
+    items[:] = [item for item in items if not item.get_closest_marker(unfit)]
+
+
+@pytest.fixture(autouse=True)
+def _short_in_the_simulator() -> Iterator[None]:
+    """Fail, rather than run for an hour, where a test has more rows than the simulator can walk over."""
+    if "cuda-simulator" not in ON_CUDA:
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        pytest.fail("too long for the simulator: mark the test `long`, or give it fewer rows")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LONGEST_SIMULATION)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)

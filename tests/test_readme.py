@@ -11,12 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from gpu_encode.cli import main
+from tests.backends import ON_CUDA
 
 README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README.read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("code", [code for language, code in BLOCKS if language == "python"])
+PYTHON = [code for language, code in BLOCKS if language == "python"]
+
+
+@pytest.mark.parametrize("code", [code for code in PYTHON if "cupy" not in code or "cuda" in ON_CUDA])
 def test_python_blocks_run(code, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})
@@ -36,11 +40,16 @@ def test_command_lines_run(tmp_path, monkeypatch, capsys) -> None:
     pq.write_table(pa.table(rows | {"returned": rng.integers(0, 2, 500)}), "orders.parquet")
     pyarrow.csv.write_csv(pa.table(rows), "new_orders.csv")
     called = [shlex.split(command)[1:] for command in commands() if command.startswith("gpu-encode")]
-    assert len(called) == 4
+    assert len(called) == 5
     for arguments in called:
         assert main(arguments) == 0
     assert pq.read_table("encoded.parquet").column_names == ["shop", "shop_x_city", "returned"]
     assert Path("new_encoded.csv").exists()
+
+
+def test_python_blocks_compile() -> None:
+    for code in PYTHON:
+        compile(code, "README.md", "exec")
 
 
 def test_make_targets_exist() -> None:

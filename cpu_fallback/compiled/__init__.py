@@ -8,10 +8,13 @@ from cpu_fallback.compiled.leave_one_out import leave_one_out
 from cpu_fallback.compiled.moments import moments
 from cpu_fallback.compiled.ordered import ordered
 from cpu_fallback.compiled.sums import accumulate
+from cpu_fallback.memory import TILE, empty, to_device, to_host, xp, zeros
 
 __all__ = [
+    "TILE",
     "accumulate",
     "combine",
+    "empty",
     "extents",
     "factorize",
     "fold_numbers",
@@ -22,4 +25,8 @@ __all__ = [
     "ordered",
     "places_of",
     "rows_at",
+    "to_device",
+    "to_host",
+    "xp",
+    "zeros",
 ]

@@ -3,7 +3,6 @@
 import argparse
 import ctypes
 import importlib.metadata
-import importlib.util
 import json
 import os
 import platform
@@ -112,7 +111,7 @@ def examine() -> dict[str, Any]:
             "numba on the CPU": encodes("compiled"),
             "CUDA": cuda_state(versions, devices),
         },
-        "problems": problems(versions),
+        "problems": [*problems(versions), *driver_problems(driver, installed(["cupy-cuda13x"]) is not None)],
         "worth_installing": worth_installing(versions, devices, driver),
     }
 
@@ -148,6 +147,20 @@ def problems(versions: Mapping[str, str | None]) -> list[str]:
             pair = f"{conflict.first} {first}, {conflict.second} {second}"
             found.append(f"{conflict.says} ({pair}): {conflict.cure}")
     return found
+
+
+def driver_problems(driver: int | None, has_cuda_13: bool) -> list[str]:
+    """Return what is wrong between the driver and the CUDA libraries, with its cure.
+
+    Examples
+    --------
+    >>> driver_problems(12080, True)
+    ["CuPy is for CUDA 13, the driver for 12.8: pip install 'gpu-encode[cu12]' in a new environment"]
+    """
+    if driver is None or driver >= 13000 or not has_cuda_13:
+        return []
+    version = f"{driver // 1000}.{driver % 1000 // 10}"
+    return [f"CuPy is for CUDA 13, the driver for {version}: pip install 'gpu-encode[cu12]' in a new environment"]
 
 
 def numbers(version: str) -> Version:
@@ -186,7 +199,7 @@ def cuda_device(driver: Any, place: int) -> str:
 
 
 def encodes(backend: str) -> str:
-    """Encode a few rows on one CPU backend; return "yes", or what went wrong."""
+    """Encode a few rows on one backend; return "yes", or what went wrong."""
     try:
         import numpy as np
 
@@ -195,7 +208,7 @@ def encodes(backend: str) -> str:
 
         rows = np.array([["a"], ["b"]] * 8, dtype=object)
         with use_backend(backend):
-            codes = TargetEncoder(smooth=None, cv=2, device="cpu").fit_transform(rows, np.array([0.0, 1.0] * 8))
+            codes = TargetEncoder(smooth=None, cv=2).fit_transform(rows, np.array([0.0, 1.0] * 8))
     except Exception as error:  # whatever is broken here is what was asked for
         return f"no: {type(error).__name__}: {one_line(error)}"
     return "yes" if set(np.unique(codes)) == {0.0, 1.0} else f"no: wrong codes {np.unique(codes)}"
@@ -203,19 +216,17 @@ def encodes(backend: str) -> str:
 
 def cuda_state(versions: Mapping[str, str | None], devices: list[str]) -> str:
     """Return whether work can run on a GPU, and if not, the first reason why."""
-    if importlib.util.find_spec("gpu_encode.cuda") is None:
-        return "no: this version of gpu-encode computes on the CPU only"
     if not devices:
         return "no: no NVIDIA device and driver found"
     missing = [name for name in ("cupy", "numba-cuda") if versions[name] is None]
-    return f"no: {' and '.join(missing)} not installed" if missing else "yes"
+    return f"no: {' and '.join(missing)} not installed" if missing else encodes("cuda")
 
 
 def worth_installing(versions: Mapping[str, str | None], devices: list[str], driver: int | None) -> list[str]:
     """Return what would add something on this machine, and how to install it."""
     advice = []
     extra = "cu13" if (driver or 0) >= 13000 else "cu12"
-    if devices and importlib.util.find_spec("gpu_encode.cuda") is not None:
+    if devices:
         if versions["cupy"] is None or versions["numba-cuda"] is None:
             advice.append(f"to compute on the GPU: pip install 'gpu-encode[{extra}]'")
         if versions["cudf"] is None:

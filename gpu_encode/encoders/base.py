@@ -9,7 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
 
-from gpu_encode import errors, frames, ops, plans, schemes, training
+from gpu_encode import devices, errors, frames, ops, plans, schemes, training
 from gpu_encode.encoders.merging import check_same_columns, check_same_parameters
 from gpu_encode.encoders.names import check_unique, frame_for_names, lacks_training_only
 from gpu_encode.encoders.options import Options
@@ -29,6 +29,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     """
 
     _model: Model
+    device: str
 
     def _options(self) -> Options:
         raise NotImplementedError
@@ -139,7 +140,8 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         check_is_fitted(self, "_model")
         frame = frames.read(X)
         self._check_names(X, frame, self._model.selection, reset=False)
-        arrays, place = self._model.encode(frame, ops.resolve(frame.n_rows))
+        backend = ops.resolve(frame.n_rows, devices.choose(self.device, X))
+        arrays, place = self._model.encode(frame, backend)
         return self._assemble(frame, arrays, place)
 
     def partial_fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
@@ -253,6 +255,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         if known is None:
             self._check_names(work.source, work.frame, work.selection, reset=True)
         self._publish(model)
+        self.device_ = work.device
 
     def _names_of(self, model: Model, frame: Frame) -> list[str]:
         raise NotImplementedError

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import errors
+from gpu_encode import devices, errors
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame
 from gpu_encode.notices import warn
@@ -16,8 +16,6 @@ from gpu_encode.schemes import Scheme
 from gpu_encode.selection import Selection, locate
 from gpu_encode.smoothing import Smoothing
 from gpu_encode.targets import Target
-
-CUDA_INSTALL = "pip install 'gpu-encode[cu12]' (or [cu13], for CUDA 13)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +36,7 @@ class Options:
     indicators: bool
     drop: str | None
     dtype: str
+    device: str
 
     def check(self) -> None:
         """Raise ValueError for unknown options and numbers out of range."""
@@ -51,6 +50,7 @@ class Options:
         errors.check_option(owner, "indicators", self.indicators, (True, False))
         errors.check_option(owner, "drop", self.drop, (None, "first"))
         errors.check_option(owner, "dtype", self.dtype, ("float64", "float32"))
+        errors.check_option(owner, "device", self.device, devices.DEVICES)
         if isinstance(self.prior, str):
             errors.check_option(owner, "prior", self.prior, ("mean", "category_mean"))
         elif not isinstance(self.prior, (Real, dict)) or isinstance(self.prior, bool):
@@ -110,7 +110,7 @@ class Options:
 
     def refuse_unknown(self, codes: Array, name: str) -> None:
         """Raise ValueError for training rows outside of given categories where the policy is "error"."""
-        if self.handle_unknown == "error" and (codes == -2).any():
+        if self.handle_unknown == "error" and bool((codes == -2).any()):
             rows = np.flatnonzero(codes == -2)
             raise errors.outside_given_categories(repr(name), rows)
 
@@ -132,20 +132,13 @@ class Options:
         if isinstance(plan, OrderedPlan) and plan.burn_in:
             return
         if "nan" not in (self.handle_unknown, self.handle_missing):
-            empty = np.zeros(len(columns[0]) if columns else 0, bool)
-            for column in columns:
+            empty = np.isnan(columns[0]) if columns else np.zeros(0, bool)
+            for column in columns[1:]:
                 empty |= np.isnan(column)
-            if empty.any():
+            if bool(empty.any()):
                 why = (
                     "their earlier folds or times hold no rows"
                     if isinstance(plan, (FoldPlan, OrderedPlan))
                     else "there are no other rows"
                 )
                 warn(f"{int(empty.sum())} rows see no rows at all and get NaN: {why}.")
-
-
-def check_device(device: Any) -> None:
-    """Raise for an unknown device, or one that is not there."""
-    errors.check_option("TargetEncoder", "device", device, ("auto", "cpu", "cuda"))
-    if device == "cuda":
-        raise errors.no_gpu(CUDA_INSTALL)

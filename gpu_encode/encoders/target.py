@@ -7,7 +7,7 @@ import numpy as np
 
 from gpu_encode import errors, schemes, smoothing
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.options import Options, check_device
+from gpu_encode.encoders.options import Options
 from gpu_encode.frames import Frame
 from gpu_encode.model import Model, TargetInfo
 from gpu_encode.ops import Array
@@ -57,7 +57,8 @@ class TargetEncoder(Encoder):
     drop : {None, "first"}, default=None
         "first" leaves out the first class of a multiclass target.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute.  This release computes on the CPU; "cuda" raises RuntimeError and says what to install.
+        Where to compute.  "auto": where the data is, else a GPU if there is one, else the CPU.  The codes are the same
+        bits everywhere; "cuda" without a GPU raises RuntimeError and says what to install.
     dtype : {"float64", "float32"}, default="float64"
         Codes are computed in float64 and rounded once.
 
@@ -73,6 +74,8 @@ class TargetEncoder(Encoder):
         "binary", "continuous" or "multiclass", of each target.
     classes_ : ndarray of shape (n_classes,) or None, or a list of them
         Sorted labels; None for a continuous target.
+    device_ : {"cpu", "cuda"}
+        Where the last fit ran.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where X had string column names.
@@ -136,7 +139,6 @@ class TargetEncoder(Encoder):
         self.dtype = dtype
 
     def _options(self) -> Options:
-        check_device(self.device)
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state)
         folds = (
             scheme.n_splits if isinstance(scheme, schemes.KFold) and not isinstance(self.cv, schemes.Scheme) else None
@@ -157,6 +159,7 @@ class TargetEncoder(Encoder):
             self.indicators,
             self.drop,
             dtype,
+            self.device,
         )
         options.check()
         return options

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import errors, frames, ops, targets, training
+from gpu_encode import devices, errors, frames, ops, targets, training
 from gpu_encode.encoders.options import Options
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame
@@ -34,14 +34,13 @@ class Work:
         self.frame = frames.read(X)
         if not self.frame.n_rows:
             raise errors.no_rows(owner, self.frame.shape)
-        self.ops = ops.resolve(self.frame.n_rows)
+        self.ops = ops.resolve(self.frame.n_rows, devices.choose(options.device, X, y, sample_weight))
         n = self.frame.n_rows
-        self.weight = targets.checked_weight(
-            None if sample_weight is None else frames.read_vector(sample_weight, "sample_weight", n)
-        )
+        weight = None if sample_weight is None else frames.read_vector(sample_weight, "sample_weight", n)
+        self.weight = None if weight is None else self.ops.to_device(targets.checked_weight(self._readable(weight)))
         self.raw = X, y
         self.groups = None if groups is None else frames.read_vector(groups, "groups", n)
-        named = frames.read_targets(y, n)
+        named = [(name, self._readable(values)) for name, values in frames.read_targets(y, n)]
         self.targets = targets.read(self.ops, named, options.target_type) if known is None else self._more(named, known)
         self.selection = select(self.frame, options.columns, options.hierarchy, options.scheme.used_columns())
         names = [str(name) for name in self.frame.names or [f"x{i}" for i in range(self.frame.n_columns)]]
@@ -59,6 +58,15 @@ class Work:
         ]
         if known is not None:
             self._refuse_other_parameters(known)
+
+    def _readable(self, values: Array) -> Array:
+        """Give values of a device to a backend of the host; what lies on the host is checked there first."""
+        return values if isinstance(values, np.ndarray) or self.device == "cuda" else frames.to_host(values)
+
+    @property
+    def device(self) -> str:
+        """Where this call computes."""
+        return ops.device_of(self.ops)
 
     def _refuse_other_parameters(self, known: Model) -> None:
         """Raise ValueError if a parameter that shapes the codes has changed since the first call."""
@@ -85,7 +93,7 @@ class Work:
                 self.options.target_type == "auto"
                 and info.kind != "continuous"
                 and values.dtype.kind == "f"
-                and (values != np.floor(values)).any()
+                and bool((values != np.floor(values)).any())
             ):
                 raise errors.fractions_for_labels(info.kind)
             found.append(targets.make(self.ops, name, values, info.kind, info.classes))
@@ -130,7 +138,7 @@ class Work:
         """Training codes, column by column, then indicators; and what new rows see."""
         wide = training.n_columns(plan)
         widths = [[job.n_outputs * wide for job in jobs] for jobs in self.jobs]
-        matrix = np.empty((self.frame.n_rows, sum(map(sum, widths))), self.options.dtype, order="F")
+        matrix = self.ops.empty((self.frame.n_rows, sum(map(sum, widths))), self.options.dtype, "F")
         flags, statistics, start = [], [], 0
         for jobs, sizes in zip(self.jobs, widths, strict=True):
             kept = []
@@ -159,7 +167,7 @@ class Work:
             self.frame.names,
             infos,
             [key for key, _ in self.keyed],
-            [[each.carried() for each in per_target] for per_target in statistics],
+            [[each.on_host(self.ops).carried() for each in per_target] for per_target in statistics],
             self.formulas,
             self.options.handle_unknown == "error",
             self.options.indicators,
@@ -198,7 +206,7 @@ def column_codes(frame: Frame, column: Any, role: str, backend: Any) -> tuple[Ar
     keys = source.keys(position, backend)
     if role == "fold numbers" and keys.vocabulary.kind != "number":
         raise errors.fold_numbers_of_kind(named, keys.vocabulary.kind)
-    if len(keys.codes) and keys.codes.min() < 0:
+    if len(keys.codes) and int(keys.codes.min()) < 0:
         rows = np.flatnonzero(keys.codes < 0)
         raise errors.missing_values(named, rows)
     return keys.codes, len(keys.vocabulary)

@@ -19,6 +19,7 @@ from gpu_encode.errors.columns import (
     uneven_categories,
     unknown_column,
 )
+from gpu_encode.errors.devices import backend_cannot_run, device_too_small, no_gpu
 from gpu_encode.errors.folds import (
     empty_part,
     fold_numbers_of_kind,
@@ -64,7 +65,6 @@ from gpu_encode.errors.parameters import (
     infinite_code,
     lengths_beyond_width,
     lengths_not_falling,
-    no_gpu,
     no_lengths,
     permuted_time,
 )
@@ -109,6 +109,7 @@ from gpu_encode.errors.values import (
     different_kinds,
     infinite_category,
     infinite_value,
+    integers_beyond_floats,
     missing_categories,
     missing_values,
     mixed_types,
@@ -123,6 +124,7 @@ from gpu_encode.errors.values import (
 )
 
 __all__ = [
+    "backend_cannot_run",
     "bad_option",
     "bad_random_state",
     "bad_weights",
@@ -136,6 +138,7 @@ __all__ = [
     "check_real",
     "column_of_scheme",
     "damaged_vocabulary",
+    "device_too_small",
     "different_kinds",
     "empty_part",
     "empty_separator",
@@ -150,6 +153,7 @@ __all__ = [
     "infinite_code",
     "infinite_target",
     "infinite_value",
+    "integers_beyond_floats",
     "labels_of_another_type",
     "lazy_frame",
     "lengths_beyond_width",

@@ -88,11 +88,3 @@ def lengths_not_falling(owner: str, lengths: Sequence[int]) -> ValueError:
 def lengths_beyond_width(lengths: Sequence[int], width: int) -> ValueError:
     """Error for more leading bits than there are."""
     return ValueError(f"Bits{tuple(lengths)} must lie below width={width}, which is at most 63.")
-
-
-def no_gpu(install: str) -> RuntimeError:
-    """Error for a device that is not there; `install` is what brings it."""
-    return RuntimeError(
-        f"device='cuda' needs a CUDA GPU and the CUDA extra: {install}. "
-        "This release computes on the CPU; choose device='cpu' or 'auto'."
-    )

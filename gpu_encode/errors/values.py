@@ -40,6 +40,14 @@ def infinite_value(column: object, row: int) -> ValueError:
     )
 
 
+def integers_beyond_floats(largest: int, dtype: str) -> ValueError:
+    """Error for integers that pass through and have no room beside the codes."""
+    return ValueError(
+        f"A column that passes through holds {largest}, which {dtype} codes beside it cannot hold exactly. "
+        "Pass a frame, whose columns have types of their own, or leave the column out."
+    )
+
+
 def broken_text(column: object) -> ValueError:
     """Error for strings with lone surrogates."""
     return ValueError(f"{_column(column)} holds text that is no valid Unicode (a lone surrogate). Repair its decoding.")

@@ -1,6 +1,7 @@
 """Encoded columns and passed-through ones put together, in the library asked for."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -8,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode import errors
+from gpu_encode.frames import on_device
 from gpu_encode.ops import Array
 
 if TYPE_CHECKING:
@@ -18,6 +20,11 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
     """Give a table of new columns, then columns of `frame` by position, of its own kind or another."""
     own = kind is None or kind == frame.kind
     wanted = frame.kind if kind is None else kind
+    if wanted == "cupy":
+        return on_device.assembled(arrays, frame.native, passed)
+    arrays = on_device.here(arrays)
+    if frame.kind == "cupy":
+        frame = replace(frame, native=on_device.to_host(frame.native), kind="numpy")
     if wanted == "numpy":
         table: Any = _numpy(frame, arrays, passed)
     elif wanted in _BUILDERS:

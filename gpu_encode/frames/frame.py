@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_encode import errors
-from gpu_encode.frames import columns, encoding
+from gpu_encode.frames import columns, encoding, on_device
 from gpu_encode.frames.assembly import assemble
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.encoding import Keys
-from gpu_encode.ops import Array, Ops
+from gpu_encode.ops import Array, Ops, device_of, host
 from gpu_encode.vocabulary import Vocabulary
 
 
@@ -21,8 +21,8 @@ class Frame:
     ----------
     native : object
         The table itself; of an "other" kind its narwhals frame.
-    kind : {"numpy", "pandas", "polars", "pyarrow", "pyarrow_batch", "other"}
-        Which library holds it.
+    kind : {"numpy", "cupy", "pandas", "polars", "pyarrow", "pyarrow_batch", "other"}
+        Which library holds it; "cupy" is anything that CuPy accepts in a GPU's memory.
     shape : tuple of int
         Numbers of rows and columns.
     labels : list, optional
@@ -63,6 +63,8 @@ class Frame:
         """Rows of a column, not yet encoded."""
         if self.kind == "numpy":
             return columns.from_numpy(self.native[:, position])
+        if self.kind == "cupy":
+            return columns.from_numpy(on_device.to_host(self.native[:, position]))
         if self.kind == "pandas":
             return columns.from_pandas(self.native.iloc[:, position])
         if self.kind == "polars":
@@ -72,7 +74,9 @@ class Frame:
         return columns.from_arrow(self.native.column(position))
 
     def keys(self, position: int, ops: Ops) -> Keys:
-        """Codes of a column (int32; -1 for null) and its sorted vocabulary.
+        """Codes of a column (int32; -1 for null), where `ops` computes, and its sorted vocabulary.
+
+        What lies on the host is numbered there.
 
         Raises
         ------
@@ -81,11 +85,22 @@ class Frame:
         ValueError
             If there is infinity among them.
         """
-        return encoding.keys(self.column(position), self.label(position), ops)
+        if self._stays(ops):
+            return on_device.keys(self.native[:, position], self.label(position), ops)
+        found = encoding.keys(self.column(position), self.label(position), host(self.n_rows))
+        return Keys(ops.to_device(found.codes), found.vocabulary)
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
         """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""
-        return encoding.lookup(self.column(position), self.label(position), vocabulary, ops)
+        if self._stays(ops):
+            return on_device.lookup(self.native[:, position], self.label(position), vocabulary, ops)
+        return ops.to_device(
+            encoding.lookup(self.column(position), self.label(position), vocabulary, host(self.n_rows))
+        )
+
+    def _stays(self, ops: Ops) -> bool:
+        """Whether the columns lie where the backend computes."""
+        return self.kind == "cupy" and device_of(ops) == "cuda"
 
     def values(self, position: int) -> Array:
         """Plain values of a column: numbers, moments as int64 in the column's unit, everything else as objects.

@@ -7,7 +7,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import errors
+from gpu_encode import devices, errors
+from gpu_encode.frames import on_device
 from gpu_encode.frames.frame import Frame
 
 _MODULE = nw.dependencies
@@ -18,7 +19,7 @@ def read(data: Any) -> Frame:
 
     Parameters
     ----------
-    data : ndarray, list of lists, or a pandas, polars, pyarrow or any other eager frame
+    data : ndarray, list of lists, a pandas, polars, pyarrow or any other eager frame, or a matrix on a GPU
         Nothing is copied, but for a list.
 
     Raises
@@ -98,6 +99,11 @@ def _is_vector(data: Any) -> bool:
 
 
 def _read_array(data: Any) -> Frame:
+    if devices.on_gpu(data):
+        matrix = on_device.adopt(data, "X")
+        if matrix.ndim != 2:
+            raise errors.not_two_dimensional(matrix.shape, matrix)
+        return Frame(matrix, "cupy", matrix.shape)
     array = to_array(data, "X")
     errors.check_real("X", array)
     if array.ndim != 2:

@@ -7,8 +7,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from gpu_encode import errors
-from gpu_encode.frames import columns, encoding
+from gpu_encode import devices, errors
+from gpu_encode.frames import columns, encoding, on_device
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.reading import is_frame, read, refuse_sparse, to_array
 from gpu_encode.ops import Array
@@ -30,7 +30,7 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
 
     Returns
     -------
-    ndarray
+    ndarray, or a CuPy array of what lies on a GPU
         Numbers as they came, dates and times as int64 (not for "y"), text as objects.  Nulls elsewhere than in "y" are
         NaN among numbers and None among objects.  May share memory with `data`.
 
@@ -56,6 +56,8 @@ def read_targets(y: Any, n_rows: int | None = None) -> list[tuple[str | None, Ar
 
 def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
     refuse_sparse(data, role)
+    if devices.on_gpu(data):
+        return _read_device(data, role, n_rows)
     if nw.dependencies.is_narwhals_dataframe(data) or is_frame(data):
         frame = read(data)
         names: Sequence[str | None] = frame.names or [None] * frame.n_columns
@@ -73,6 +75,17 @@ def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None
     if n_rows is not None and len(found[0][1]) != n_rows:
         raise errors.inconsistent_lengths(role, [n_rows, len(found[0][1])])
     return found
+
+
+def _read_device(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
+    """Columns of a vector or matrix on a GPU, which stay there."""
+    array = on_device.adopt(data, role)
+    if array.ndim not in (1, 2) or 0 in array.shape[1:]:
+        raise errors.not_one_column(role, array.shape)
+    if n_rows is not None and len(array) != n_rows:
+        raise errors.inconsistent_lengths(role, [n_rows, len(array)])
+    matrix = array[:, None] if array.ndim == 1 else array
+    return [(None, matrix[:, position]) for position in range(matrix.shape[1])]
 
 
 def _is_matrix(data: Any) -> bool:

@@ -96,8 +96,8 @@ class KFold(Scheme):
             raise errors.nothing_to_stratify()
         seed = seed_of(self.random_state, "Stratified")
         order = np.argsort(target.values, kind="stable")
-        counts = np.bincount(target.values)
-        folds = np.empty(request.n_rows, np.int32)
+        counts = request.ops.to_host(np.bincount(target.values))
+        folds = request.ops.empty((request.n_rows,), np.int32)
         starts = np.cumsum(counts) - counts
         for label, (start, count) in enumerate(zip(starts, counts, strict=True)):
             # A label's pattern begins where the one before stopped, so that small classes do not all fill the first
@@ -152,12 +152,12 @@ class GroupKFold(Scheme):
             else request.codes_of(request.groups, "groups")
         )
         check_splits("GroupKFold", self.n_splits, n_groups, "groups")
-        sizes = np.bincount(codes, minlength=n_groups)
+        sizes = request.ops.to_host(np.bincount(codes, minlength=n_groups))
         ranked = np.argsort(-sizes, kind="stable")
         fold_of_group = np.empty(n_groups, np.int32)
         pattern = FoldPattern("random", self.n_splits, seed_of(self.random_state, "GroupKFold"))
-        fold_of_group[ranked] = request.ops.fold_numbers(pattern, 0, n_groups)
-        return all_but_own(fold_of_group[codes], self.n_splits)
+        fold_of_group[ranked] = request.ops.to_host(request.ops.fold_numbers(pattern, 0, n_groups))
+        return all_but_own(request.ops.to_device(fold_of_group)[codes], self.n_splits)
 
 
 class TimeFolds(Scheme):
@@ -200,7 +200,7 @@ class TimeFolds(Scheme):
         """Fold numbers by place in time, and a strictly lower triangular matrix."""
         check_splits("TimeFolds", self.n_splits, request.n_rows)
         order = by_time(*request.codes_of(self.time, "time"))
-        folds = np.empty(request.n_rows, np.int32)
+        folds = request.ops.empty((request.n_rows,), np.int32)
         folds[order.rows] = (order.starts * self.n_splits // request.n_rows)[order.ties]
         visibility = np.tril(np.ones((self.n_splits, self.n_splits), np.int64), -1 - self.gap)
         return FoldPlan(folds, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import errors, frames
+from gpu_encode import devices, errors, frames
 from gpu_encode.plans import FoldPlan, Plan, Request, all_but_own, from_splits
 from gpu_encode.schemes.base import Scheme
 from gpu_encode.schemes.folds import KFold
@@ -20,7 +20,7 @@ class FoldNumbers(Scheme):
 
     def used_columns(self) -> list[Any]:
         """Give the fold column, if it is one of X."""
-        return [] if isinstance(self.folds, np.ndarray) else [self.folds]
+        return [] if hasattr(self.folds, "shape") else [self.folds]
 
     def plan(self, request: Request) -> FoldPlan:
         """Give the numbers as they are, counted from zero."""
@@ -40,9 +40,8 @@ class Splits(Scheme):
         """Ask once for the splits."""
         splits = self.cv
         if hasattr(splits, "split"):
-            splits = splits.split(
-                request.X, request.y, **({"groups": request.groups} if request.groups is not None else {})
-            )
+            y, groups = (frames.to_host(each) if devices.on_gpu(each) else each for each in (request.y, request.groups))
+            splits = splits.split(request.X, y, **({} if groups is None else {"groups": groups}))
         listed = list(splits)
         if not listed or any(not isinstance(split, (tuple, list)) or len(split) != 2 for split in listed):
             raise errors.no_splits()

@@ -36,6 +36,7 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
         "library": gpu_encode.__version__,
         "estimator": name,
         "parameters": described,
+        "device": encoder.device_,
         "output": getattr(encoder, "_sklearn_output_config", {}).get("transform"),
         "feature_names_in": None if names is None else [str(each) for each in names],
         "model": models.describe(encoder._model, writer),
@@ -57,6 +58,7 @@ def rebuilt(reader: Reader) -> Any:
     if names is not None:
         encoder.feature_names_in_ = np.array(names, dtype=object)
     encoder._publish(model)
+    encoder.device_ = option(document, "device", ("cpu", "cuda"))
     # All codes are computed here, so that whatever does not fit together is found now and not at the first transform.
     _ = model.tables
     return encoder

@@ -12,7 +12,8 @@ from tests.architecture.imports import ROOT, imports_of, modules, within
 # Each layer may import those before it, and itself.
 LAYERS = (
     ("errors", "notices", "elementary", "rows"),
-    ("ops",),
+    ("devices",),
+    ("ops", "cuda"),
     ("statistics",),
     ("moments", "smoothing"),
     ("values", "python_values", "vocabulary", "frames"),
@@ -29,7 +30,7 @@ OURS = sorted(modules())
 
 # Which modules may import a library, at whatever time.
 HOMES = {
-    "numba": ("cpu_fallback.compiled",),
+    "numba": ("cpu_fallback.compiled", "gpu_encode.cuda.runtime"),
     "llvmlite": ("cpu_fallback.compiled",),
     "cupy": ("gpu_encode.cuda.runtime",),
     "pandas": ("gpu_encode.frames", "gpu_encode.cli"),
@@ -83,12 +84,31 @@ def test_the_numpy_backend_does_not_know_the_compiled_one():
 
 
 def test_the_backend_is_reached_through_the_seam_alone():
-    # Shared are fold numbers, exact numbers in tables, and the type of what `moments` gives.
-    allowed = {"gpu_encode.rows": "cpu_fallback.folds", "gpu_encode.ops": "cpu_fallback.moments"}
+    # Shared are fold numbers, exact numbers in tables, and the types of what `moments` and `empty` take and give.
+    allowed = {
+        "gpu_encode.rows": {"cpu_fallback.folds"},
+        "gpu_encode.ops": {"cpu_fallback.moments", "cpu_fallback.memory"},
+    }
     for module in OURS:
-        if within(module, "gpu_encode"):
+        # The backends are twins: the one on a GPU uses scalars of the compiled one as they are.
+        if within(module, "gpu_encode") and not within(module, "gpu_encode.cuda"):
             reached = {each.module for each in imports_of(module) if within(each.module, "cpu_fallback")}
-            assert reached <= {allowed.get(module), "cpu_fallback.exact"}, module
+            assert reached <= {*allowed.get(module, ()), "cpu_fallback.exact"}, module
+
+
+def test_the_cuda_backend_knows_the_seam_and_the_other_backends_alone():
+    known = ("cpu_fallback", "gpu_encode.cuda", "gpu_encode.errors", "gpu_encode.rows", "gpu_encode.ops")
+    for module in OURS:
+        if within(module, "gpu_encode.cuda"):
+            reached = {each.module for each in imports_of(module)}
+            ours = [each for each in reached if each.startswith(("gpu_encode.", "cpu_fallback."))]
+            assert not [each for each in ours if not any(within(each, home) for home in known)], module
+
+
+def test_the_cuda_backend_is_loaded_when_it_is_resolved():
+    for module in OURS:
+        if within(module, "gpu_encode") and not within(module, "gpu_encode.cuda"):
+            assert not [each for each in imports_of(module) if within(each.module, "gpu_encode.cuda")], module
 
 
 def test_no_module_imports_itself_by_a_detour():
@@ -112,7 +132,7 @@ def test_libraries_stay_at_home(library):
 @pytest.mark.parametrize("library", ["numba", "cupy", "cudf", "dask", "pandas", "polars"])
 def test_heavy_libraries_are_imported_where_they_are_used(library):
     for module in OURS:
-        if not within(module, "cpu_fallback.compiled"):
+        if not within(module, "cpu_fallback.compiled") and module != "gpu_encode.cuda.runtime":
             assert not [each for each in imports_of(module) if each.at_once and within(each.module, library)], module
 
 

@@ -125,17 +125,26 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("has_cuda", "devices", "cupy", "state"),
+    ("devices", "cupy", "state"),
     [
-        (False, ["GPU 0: x"], "14", "no: this version of gpu-encode computes on the CPU only"),
-        (True, [], "14", "no: no NVIDIA device and driver found"),
-        (True, ["GPU 0: x"], None, "no: cupy and numba-cuda not installed"),
-        (True, ["GPU 0: x"], "14", "yes"),
+        ([], "14", "no: no NVIDIA device and driver found"),
+        (["GPU 0: x"], None, "no: cupy and numba-cuda not installed"),
+        (["GPU 0: x"], "14", "tried"),
     ],
 )
-def test_cuda_state(has_cuda: bool, devices: list[str], cupy: str | None, state: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if has_cuda else None)
+def test_cuda_state(devices: list[str], cupy: str | None, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "encodes", lambda backend: {"cuda": "tried"}[backend])
     assert doctor.cuda_state({**NOTHING, "cupy": cupy, "numba-cuda": cupy}, devices) == state
+
+
+def test_a_backend_that_cannot_run_says_what_it_needs() -> None:
+    assert doctor.encodes("cuda-simulator").startswith("no: RuntimeError: The backend 'cuda-simulator' cannot run here")
+
+
+def test_a_driver_too_old_for_the_libraries() -> None:
+    assert doctor.driver_problems(13000, True) == doctor.driver_problems(None, True) == []
+    assert doctor.driver_problems(12080, False) == []
+    assert "'gpu-encode[cu12]'" in doctor.driver_problems(12080, True)[0]
 
 
 def test_advice_names_the_extra_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:

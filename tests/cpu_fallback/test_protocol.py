@@ -1,6 +1,8 @@
-"""Both backends are the protocol: the same public names with the same signatures."""
+"""Every backend is the protocol: the same public names with the same signatures, in files of the same names."""
 
+import ast
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -8,19 +10,52 @@ import cpu_fallback
 import cpu_fallback.compiled
 from gpu_encode.ops import Ops
 
+ROOT = Path(__file__).parents[2]
+ATTRIBUTES = ["TILE", "xp"]
 OPERATIONS = sorted(
     name for name, member in vars(Ops).items() if inspect.isfunction(member) and not name.startswith("_")
 )
+# The third is read off its source: importing it would load libraries that not every machine has.
+PACKAGES = {name: ROOT / name for name in ("cpu_fallback", "cpu_fallback/compiled", "gpu_encode/cuda")}
+
+
+def homes(package):
+    """Module that each public name of a backend comes from."""
+    tree = ast.parse((PACKAGES[package] / "__init__.py").read_text())
+    return {alias.name: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+
+
+def parameters(package, name):
+    """Names and kinds of the parameters of a function, as they are written."""
+    path = ROOT / (homes(package)[name].replace(".", "/") + ".py")
+    found = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+    arguments = next(node for node in found if node.name == name).args
+    return [("positional", each.arg) for each in arguments.posonlyargs] + [
+        ("other", each.arg) for each in arguments.args
+    ]
+
+
+def promised(name):
+    return [("positional", each) for each in list(inspect.signature(getattr(Ops, name)).parameters)[1:]]
 
 
 @pytest.mark.parametrize("backend", [cpu_fallback, cpu_fallback.compiled])
 def test_a_backend_has_exactly_the_operations_of_the_protocol(backend):
-    assert sorted(backend.__all__) == OPERATIONS
+    assert sorted(backend.__all__) == sorted([*OPERATIONS, *ATTRIBUTES])
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_backend_offers_the_operations_and_nothing_else(package):
+    assert sorted(homes(package)) == sorted([*OPERATIONS, *ATTRIBUTES])
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_signatures_are_those_of_the_protocol(name):
-    promised = list(inspect.signature(getattr(Ops, name)).parameters.values())[1:]
-    for backend in (cpu_fallback, cpu_fallback.compiled):
-        given = list(inspect.signature(getattr(backend, name)).parameters.values())
-        assert [(one.name, one.kind) for one in given] == [(one.name, one.kind) for one in promised]
+@pytest.mark.parametrize("package", PACKAGES)
+def test_signatures_are_those_of_the_protocol(package, name):
+    assert parameters(package, name) == promised(name)
+
+
+@pytest.mark.parametrize("name", [*OPERATIONS, *ATTRIBUTES])
+def test_an_operation_lives_in_files_of_one_name(name):
+    own = {homes(package)[name].rsplit(".", 1)[-1] for package in ("cpu_fallback", "gpu_encode/cuda")}
+    assert len(own) == 1

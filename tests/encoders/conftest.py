@@ -1,10 +1,21 @@
 """Rows that every file of this folder encodes."""
 
+from collections.abc import Iterator
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import TargetEncoder
+from gpu_encode import TargetEncoder, ops
+from tests.backends import ON_CUDA
+
+
+@pytest.fixture(autouse=True)
+def backend() -> Iterator[None]:
+    """Compute on the CUDA backend where one is asked for, on the CPU's choice elsewhere."""
+    with ops.use_backend(ON_CUDA[0]) if ON_CUDA else nullcontext():
+        yield
 
 
 @pytest.fixture

@@ -72,6 +72,7 @@ def test_4_joint_keys_are_exact():
 
 
 @pytest.mark.parametrize("columns", [2, 4], ids=["above 2**31", "above 2**63"])
+@pytest.mark.long
 def test_4_joint_keys_of_many_values_are_exact(columns):
     size = 70_000
     random = np.random.default_rng(0)
@@ -111,6 +112,7 @@ def test_6_bad_targets_and_weights_are_refused_with_their_place():
         quantity().fit(X, Y[1:])
 
 
+@pytest.mark.long
 def test_7_more_rows_than_a_float32_can_count():
     # Beyond 2**24 a float32 sum of ones stands still.
     size = 2**24 + 3
@@ -126,6 +128,7 @@ def mean_of(total, count):
     return float(Fraction(total, count))
 
 
+@pytest.mark.long
 def test_7_more_rows_than_an_int32_can_count():
     X = np.array([["a"], ["a"], ["b"]])
     encoder = quantity(smooth=None).fit(X, np.array([0.1, 0.2, 0.7]))

@@ -64,6 +64,7 @@ def test_an_integer_is_so_many_stateless_folds():
     np.testing.assert_array_equal(whole, other_folds(ROW // 8))
 
 
+@pytest.mark.long
 def test_random_folds_depend_on_the_seed_alone():
     def folds(seed, frame=FRAME):
         return visible(KFold(3, random_state=seed), frame)

@@ -12,6 +12,8 @@ EXCEPTIONS = {
     # shuffle and random_state are not deprecated here.
     "test_target_encoder_shuffle_random_state_deprecated",
 }
+# Tens of thousands of rows.
+pytest.mark.long(theirs.test_target_encoding_for_linear_regression)
 
 globals().update(
     {name: function for name, function in vars(theirs).items() if name.startswith("test_") and name not in EXCEPTIONS}

@@ -1,0 +1,32 @@
+"""The operations on an NVIDIA GPU: kernels in numba.cuda, memory, sort and scan by CuPy, the same bits as on a CPU."""
+
+from gpu_encode.cuda.categories import combine, factorize, lookup
+from gpu_encode.cuda.extents import extents
+from gpu_encode.cuda.folds import fold_numbers, places_of, rows_at
+from gpu_encode.cuda.gather import gather
+from gpu_encode.cuda.leave_one_out import leave_one_out
+from gpu_encode.cuda.memory import TILE, empty, to_device, to_host, xp, zeros
+from gpu_encode.cuda.moments import moments
+from gpu_encode.cuda.ordered import ordered
+from gpu_encode.cuda.sums import accumulate
+
+__all__ = [
+    "TILE",
+    "accumulate",
+    "combine",
+    "empty",
+    "extents",
+    "factorize",
+    "fold_numbers",
+    "gather",
+    "leave_one_out",
+    "lookup",
+    "moments",
+    "ordered",
+    "places_of",
+    "rows_at",
+    "to_device",
+    "to_host",
+    "xp",
+    "zeros",
+]

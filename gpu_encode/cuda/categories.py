@@ -1,0 +1,155 @@
+"""Values to codes: by direct index where the range is small, else by hashing; in sorted order, never by a race."""
+
+import numpy as np
+
+from cpu_fallback.compiled.border import Array
+from cpu_fallback.compiled.categories import VALUES_PER_CATEGORY
+from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, placed, rank_places
+from gpu_encode.cuda.memory import empty, to_device, zeros
+from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
+
+# A direct index may be longer than the rows that use it by this much.  Each of its places takes nine bytes for a time.
+SMALL_RANGE = 1 << 16
+
+
+def unsigned(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """Type of the raw words of numbers."""
+    return np.dtype(f"u{dtype.itemsize}")
+
+
+def words_of(numbers: Array) -> Words:
+    """Raw words of numbers, without a copy."""
+    minus_zero = 1 << (8 * numbers.dtype.itemsize - 1) if numbers.dtype.kind == "f" else 0
+    return Words(numbers.view(unsigned(numbers.dtype)), np.uint64(minus_zero))
+
+
+def numbers_of(words: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Give the numbers whose raw words these are, in their own width or wider."""
+    return words.astype(unsigned(dtype), copy=False).view(dtype)
+
+
+def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] | None:
+    """Lowest number that a direct index counts from, and its length; none where it would be too long for the rows."""
+    dtype = numbers.dtype
+    if dtype.kind == "f":
+        return None
+    if dtype.itemsize <= 2:
+        # An index of all that the type holds costs less than to wait for the least and the greatest value.
+        return (int(np.iinfo(dtype).min) if dtype.kind == "i" else 0), 1 << 8 * dtype.itemsize
+    low, high = (numbers[0], numbers[-1]) if is_sorted else (numbers.min(), numbers.max())
+    size = int(high) - int(low) + 1
+    return (int(low), size) if size <= n_rows + SMALL_RANGE else None
+
+
+def base_and_mask(lowest: int, dtype: np.dtype[np.generic]) -> tuple[np.uint64, np.uint64]:
+    """Word that a direct index counts from, and the bits of a word: differences wrap around in the words' width."""
+    mask = (1 << 8 * dtype.itemsize) - 1
+    return np.uint64(lowest & mask), np.uint64(mask)
+
+
+@device_function
+def offset_at(words: Array, i: int, base: np.uint64, mask: np.uint64) -> np.uint64:
+    """Place of a row's number in a direct index."""
+    return (np.uint64(words[i]) - base) & mask
+
+
+@kernel
+def mark_rows(words: Array, base: np.uint64, mask: np.uint64, present: Array) -> None:
+    """Mark the numbers that occur."""
+    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        offset = np.int64(offset_at(words, i, base, mask))
+        # Threads may mark the same number: all of them write a one.  Most find it marked.
+        if not present[offset]:
+            present[offset] = 1
+
+
+@kernel
+def mark_categories(words: Array, base: np.uint64, mask: np.uint64, ranks: Array) -> None:
+    """Write the index plus one of distinct numbers."""
+    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        ranks[np.int64(offset_at(words, i, base, mask))] = i + 1
+
+
+@kernel
+def rank_rows(words: Array, base: np.uint64, mask: np.uint64, ranks: Array, codes: Array) -> None:
+    """Look up what a direct index holds, less one, of each row's number; `UNKNOWN` where that is nothing."""
+    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        offset = offset_at(words, i, base, mask)
+        rank = ranks[np.int64(offset)] if offset < np.uint64(len(ranks)) else 0
+        codes[i] = rank - 1 if rank else UNKNOWN
+
+
+def factorize(values: Array, /) -> tuple[Array, Array]:
+    """Codes of numbers without null, and their sorted distinct values."""
+    numbers = to_device(values)
+    if not len(numbers):
+        return empty(0, np.int32), numbers
+    span = bounds(numbers, len(numbers), is_sorted=False)
+    return factorize_hashed(numbers) if span is None else factorize_dense(numbers, *span)
+
+
+def factorize_dense(numbers: Array, lowest: int, size: int) -> tuple[Array, Array]:
+    """Number the values of a small range of whole numbers."""
+    words, (base, mask) = words_of(numbers).words, base_and_mask(lowest, numbers.dtype)
+    present = zeros(size, np.uint8)
+    launch_rows(mark_rows, len(words), words, base, mask, present)
+    codes = empty(len(words), np.int32)
+    launch_rows(rank_rows, len(words), words, base, mask, xp.cumsum(present, dtype=np.int32), codes)
+    return codes, numbers_of(xp.flatnonzero(present).astype(np.uint64) + base, numbers.dtype)
+
+
+def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
+    """Number the values by a hash table, and its places by the order of the values there."""
+    codes, places = placed(words_of(numbers))
+    occupied, words = distinct(places)
+    found = numbers_of(words, numbers.dtype)
+    order = xp.argsort(found.astype(np.float32) if numbers.dtype == np.float16 else found)
+    ranks = empty(len(places), np.int32)
+    launch_rows(rank_places, len(order), occupied[order], ranks)
+    launch_rows(number_places, len(codes), codes, ranks)
+    return codes, found[order]
+
+
+def lookup(values: Array, categories: Array, /) -> Array:
+    """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
+    codes = empty(len(values), np.int32)
+    if not len(values) or not len(categories):
+        codes[...] = UNKNOWN
+        return codes
+    common = np.result_type(values.dtype, categories.dtype)
+    known = categories.astype(common, copy=False)
+    # Before the categories go to the device: there one would have to wait for their ends.
+    ends = bounds(known, len(values), is_sorted=True)
+    given, known = to_device(values).astype(common, copy=False), to_device(known)
+    if len(given) < len(known) // VALUES_PER_CATEGORY:
+        return bisected(given, known)
+    if ends is None:
+        return codes_in(words_of(given), words_of(known))
+    words, (base, mask), ranks = words_of(given).words, base_and_mask(ends[0], common), zeros(ends[1], np.int32)
+    launch_rows(mark_categories, len(known), words_of(known).words, base, mask, ranks)
+    launch_rows(rank_rows, len(words), words, base, mask, ranks, codes)
+    return codes
+
+
+def bisected(given: Array, known: Array) -> Array:
+    """Look few values up among many categories."""
+    if known.dtype == np.float16:
+        given, known = given.astype(np.float32), known.astype(np.float32)
+    place = xp.minimum(xp.searchsorted(known, given), len(known) - 1)
+    return xp.where(known[place] == given, place, UNKNOWN).astype(np.int32)
+
+
+@kernel
+def combine_rows(left: Array, right: Array, n_right: int, keys: Array) -> None:
+    """Join two codes to one."""
+    for i in range(cuda.grid(1), len(keys), cuda.gridsize(1)):
+        keys[i] = np.int64(left[i]) * n_right + np.int64(right[i])
+
+
+def combine(left: Array, right: Array, n_right: int, /) -> Array:
+    """Joint int64 key of two columns of codes that are not negative: exact while n_left * n_right < 2**63."""
+    keys = empty(len(left), np.int64)
+    first, second = (to_device(side) for side in (left, right))
+    first, second = (side if side.dtype == np.int32 else side.astype(np.int64, copy=False) for side in (first, second))
+    launch_rows(combine_rows, len(keys), first, second, n_right, keys)
+    return keys

@@ -1,0 +1,166 @@
+"""Ordered sums without sorting, for few categories: chunks of consecutive rows, each walked by one block.
+
+A block keeps the sums of its chunk in shared memory and goes on by as many rows as it has threads: every row sees them
+and the earlier rows of its turn.  What the chunks before it held is added afterwards.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cpu_fallback.compiled.digits import MOST_DIGITS
+from gpu_encode.cuda.memory import empty
+from gpu_encode.cuda.row_parts import RowParts, line_of, spread_row
+from gpu_encode.cuda.running import stretch
+from gpu_encode.cuda.runtime import (
+    MOST_BLOCKS,
+    SHARED_BYTES,
+    THREADS,
+    cuda,
+    device_function,
+    kernel,
+    launch,
+    launch_rows,
+    types,
+    xp,
+)
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Array
+
+# Rows of a turn.  Each looks at all others, so more would cost more; fewer would leave threads of a warp idle.
+LANES = min(THREADS, 32)
+
+
+def shared_bytes(shape: tuple[int, int, int]) -> int:
+    """Shared memory of a block: the sums, and of each row of a turn its key and what it adds."""
+    n_lines, n_classes, width = shape
+    return 8 * (n_lines * n_classes * width + LANES * (1 + width))
+
+
+def fits(shape: tuple[int, int, int]) -> bool:
+    """Whether the sums of (lines, classes, columns) fit into a block's shared memory."""
+    return shared_bytes(shape) <= SHARED_BYTES
+
+
+def chunk_size(n_rows: int, n_cells: int) -> int:
+    """Rows of a chunk: as few as keep all blocks at work, but no fewer than the sums that are written for it."""
+    n_chunks = max(1, min(MOST_BLOCKS, n_rows // max(n_cells, LANES)))
+    return -(-n_rows // (n_chunks * LANES)) * LANES
+
+
+@device_function
+def sum_of_turn(shared: "Array", keys: int, column: int, n_lanes: int, key: int) -> np.int64:
+    """Sum of what the first lanes of a turn add to one column of one key; both begin at a place in shared memory."""
+    found = np.int64(0)
+    for lane in range(n_lanes):
+        if shared[keys + lane] == key:
+            found += shared[column + lane]
+    return found
+
+
+@device_function
+def see_turn(
+    shared: "Array",
+    keys: int,
+    own: int,
+    lane: int,
+    lanes: int,
+    first: int,
+    n_classes: int,
+    width: int,
+    seen: "Array",
+    at: int,
+) -> None:
+    """Let a row see the chunk's sums and the turn's earlier rows, in all classes of its category, from key `first`."""
+    for label in range(n_classes):
+        key = first + label
+        for column in range(width):
+            earlier = sum_of_turn(shared, keys, own + column * lanes, lane, key)
+            seen[at] = shared[key * width + column] + earlier
+            at += 1
+
+
+@device_function
+def add_turn(shared: "Array", keys: int, own: int, lane: int, lanes: int, width: int) -> None:
+    """Add all rows of a key to the chunk's sums, if this is the turn's last row that has it."""
+    key = shared[keys + lane]
+    for later in range(lane + 1, lanes):
+        if shared[keys + later] == key:
+            return
+    for column in range(width):
+        shared[key * width + column] += sum_of_turn(shared, keys, own + column * lanes, lane + 1, key)
+
+
+@kernel
+def walk_chunks(
+    codes: "Array",
+    classes: "Array",
+    labelled: bool,
+    target: "Array",
+    target_kind: int,
+    weight: "Array",
+    weight_kind: int,
+    measures: "Array",
+    n_lines: int,
+    n_classes: int,
+    width: int,
+    chunk_rows: int,
+    table: "Array",
+    seen: "Array",
+) -> None:
+    """Write what each row sees of its chunk, and each chunk's sums to its column of the table."""
+    shared, digits = cuda.shared.array(0, types.int64), cuda.local.array(MOST_DIGITS, types.int64)
+    lane, lanes = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
+    keys, own = n_lines * n_classes * width, n_lines * n_classes * width + lanes
+    for cell in range(lane, keys, lanes):
+        shared[cell] = 0
+    start = cuda.blockIdx.x * chunk_rows
+    stop = min(start + chunk_rows, len(codes))
+    for row in range(start + lane, start + chunk_rows, lanes):
+        first = line_of(codes[min(row, stop - 1)], n_lines) * n_classes
+        shared[keys + lane] = -1
+        for column in range(width):
+            shared[own + column * lanes + lane] = 0
+        if row < stop:
+            shared[keys + lane] = first + (classes[row] if labelled else 0)
+            spread_row(row, 0, target, target_kind, weight, weight_kind, measures, digits, shared, own + lane, lanes)
+        cuda.syncthreads()
+        if row < stop:
+            see_turn(shared, keys, own, lane, lanes, first, n_classes, width, seen, row * n_classes * width)
+        cuda.syncthreads()
+        if row < stop:
+            add_turn(shared, keys, own, lane, lanes, width)
+        cuda.syncthreads()
+    for cell in range(lane, keys, lanes):
+        table[cell * cuda.gridDim.x + cuda.blockIdx.x] = shared[cell]
+
+
+@kernel
+def add_chunks(
+    codes: "Array",
+    n_lines: int,
+    length: int,
+    chunk_rows: int,
+    n_chunks: int,
+    running: "Array",
+    sums: "Array",
+    seen: "Array",
+) -> None:
+    """Add the chunks before its own, and what came before all, to what each row has seen."""
+    for row in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
+        line, chunk = line_of(codes[row], n_lines) * length, row // chunk_rows
+        for k in range(length):
+            seen[row * length + k] += sums[line + k] + stretch(running, (line + k) * n_chunks, 0, chunk)
+
+
+def by_chunk(parts: RowParts, shape: tuple[int, int, int], sums: "Array", seen: "Array") -> None:
+    """Write what each row sees to `seen` and bring `sums` up to date, both flat."""
+    n_rows, n_cells, length = len(parts.codes), len(sums), shape[1] * shape[2]
+    size = chunk_size(n_rows, n_cells)
+    n_chunks = -(-n_rows // size)
+    table = empty(n_cells * n_chunks, np.int64)
+    launch(walk_chunks, n_chunks, LANES, *parts, *shape, size, table, seen, shared=shared_bytes(shape))
+    running = xp.cumsum(table)
+    launch_rows(add_chunks, n_rows, parts.codes, shape[0], length, size, n_chunks, running, sums, seen)
+    sums += table.reshape(n_cells, n_chunks).sum(axis=1)

@@ -1,0 +1,177 @@
+"""What one row adds to its cell: up to three factors multiplied to a number of three words, and cut into digits.
+
+The scalar twin of `cpu_fallback.compiled.digits`; kernels keep the number in registers.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cpu_fallback.compiled.border import ABSENT, REAL, WHOLE
+from cpu_fallback.compiled.border import measures_of as host_measures_of
+from cpu_fallback.compiled.digits import HALF, MASK, ONE, ZERO, parts, product
+from gpu_encode.cuda.memory import to_device, zeros
+from gpu_encode.cuda.runtime import device_function
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Array, Layout
+
+    Words = tuple[np.uint64, np.uint64, np.uint64]
+
+WORD = np.uint64(64)
+
+
+def number_words(array: "Array | None") -> "tuple[Array, int]":
+    """Raw 64-bit words of int64 or float64 numbers on the device, and their kind."""
+    if array is None:
+        return zeros(1, np.uint64), ABSENT
+    real = array.dtype.kind not in "ib"
+    numbers = to_device(array).astype(np.float64 if real else np.int64, copy=False)
+    return numbers.view(np.uint64), REAL if real else WHOLE
+
+
+def measures_of(layout: "Layout") -> "Array":
+    """One line (kept, whole, low, width) for the sums of weight, weight * target and weight * target**2, flat."""
+    return to_device(host_measures_of(layout).flatten())
+
+
+@device_function
+def bits_at(words: "Array", kind: int, row: int) -> np.uint64:
+    """Raw word of a row; zero where there are none."""
+    return words[np.uint64(row)] if kind != ABSENT else ZERO
+
+
+@device_function
+def signed(word: np.uint64, sign: int) -> np.int64:
+    """Give a magnitude the sign (0, -1) of its number."""
+    return (np.int64(word) ^ sign) - sign
+
+
+@device_function
+def aligned(bits: np.uint64, kind: int) -> tuple[np.uint64, np.int64]:
+    """Magnitude and sign of a number that is whole and fits int64."""
+    word, sign, exponent = parts(bits, kind)
+    left = np.uint64(word) << np.uint64(exponent) if 0 <= exponent < 64 else ZERO
+    right = np.uint64(word) >> np.uint64(-exponent) if -64 < exponent < 0 else ZERO
+    return left | right, sign
+
+
+@device_function
+def whole_number(
+    power: int, target: np.uint64, target_kind: int, weight: np.uint64, weight_kind: int
+) -> tuple[np.uint64, np.int64]:
+    """Magnitude and sign of weight * target**power, all whole; without any factor, one."""
+    word, sign = ONE, np.int64(0)
+    if weight_kind != ABSENT:
+        word, sign = aligned(weight, weight_kind)
+    if power:
+        other, other_sign = aligned(target, target_kind)
+        for _ in range(power):
+            word *= other
+            sign ^= other_sign
+    return word, sign
+
+
+@device_function
+def product_of(
+    power: int, target: np.uint64, target_kind: int, weight: np.uint64, weight_kind: int
+) -> "tuple[Words, np.int64, np.int64]":
+    """Words, sign and binary exponent of weight * target**power; zero without any factor."""
+    if power == 0:
+        word, sign, exponent = parts(weight, weight_kind)
+        return (np.uint64(word), ZERO, ZERO), np.int64(sign), np.int64(exponent)
+    word, sign, exponent = parts(target, target_kind)
+    first, second, third = np.uint64(word), ZERO, ZERO
+    if power == 2:
+        low, high = product(first, first)
+        first, second, sign, exponent = np.uint64(low), np.uint64(high), np.int64(0), 2 * exponent
+    if weight_kind != ABSENT:
+        word, other_sign, other_exponent = parts(weight, weight_kind)
+        sign ^= other_sign
+        exponent += other_exponent
+        low, carry = product(first, np.uint64(word))
+        middle, high = product(second, np.uint64(word))
+        first, second = np.uint64(low), np.uint64(middle) + np.uint64(carry)
+        third = np.uint64(high) + (ONE if second < np.uint64(carry) else ZERO)
+    return (first, second, third), np.int64(sign), np.int64(exponent)
+
+
+@device_function
+def below(words: "Words", bits: np.uint64) -> "Words":
+    """Words of a number without its lowest bits, 1 to 32."""
+    first, second, third = words
+    ahead = WORD - bits
+    return (first >> bits) | (second << ahead), (second >> bits) | (third << ahead), third >> bits
+
+
+@device_function
+def number(
+    power: int, target: np.uint64, target_kind: int, weight: np.uint64, weight_kind: int, low: int
+) -> "tuple[np.uint64, Words, np.int64, np.int64]":
+    """Lowest digit of weight * target**power, the words above it, the sign, and the digit's column in the window."""
+    words, sign, exponent = product_of(power, target, target_kind, weight, weight_kind)
+    shift = exponent - 32 * low
+    ahead = np.uint64(shift & 31)
+    return (words[0] << ahead) & MASK, below(words, HALF - ahead), sign, shift >> 5
+
+
+@device_function
+def is_left(digit: np.uint64, words: "Words") -> bool:
+    """Whether a digit or those above it are not zero."""
+    return (digit | words[0] | words[1] | words[2]) != ZERO
+
+
+@device_function
+def term(
+    row: int,
+    power: int,
+    target: "Array",
+    target_kind: int,
+    weight: "Array",
+    weight_kind: int,
+    whole: int,
+    low: int,
+    width: int,
+    digits: "Array",
+) -> tuple[int, int]:
+    """Write the signed digits of weight * target**power of a row, lowest first; gives their first column and number.
+
+    Of a whole window the single digit is the product itself.  Zeros, as all digits outside the window are, may be left
+    out below and above the digits.
+    """
+    of_target, of_weight = bits_at(target, target_kind, row), bits_at(weight, weight_kind, row)
+    if whole:
+        word, sign = whole_number(power, of_target, target_kind, of_weight, weight_kind)
+        digits[0] = signed(word, sign)
+        return 0, 1
+    digit, words, sign, column = number(power, of_target, target_kind, of_weight, weight_kind, low)
+    place, n_digits = max(column, 0), 0
+    while column < width and is_left(digit, words):
+        if column >= 0:
+            digits[n_digits] = signed(digit, sign)
+            n_digits += 1
+        digit, words, column = words[0] & MASK, below(words, HALF), column + 1
+    return place, n_digits
+
+
+@device_function
+def add_row(
+    row: int,
+    sign: int,
+    target: "Array",
+    target_kind: int,
+    weight: "Array",
+    weight_kind: int,
+    measures: "Array",
+    digits: "Array",
+    line: "Array",
+    at: int,
+) -> None:
+    """Add sign (1, -1) times what a row adds to the cell line[at:], which no other thread touches meanwhile."""
+    for power in range(3):
+        if measures[4 * power]:
+            whole, low, width = measures[4 * power + 1], measures[4 * power + 2], measures[4 * power + 3]
+            place, n_digits = term(row, power, target, target_kind, weight, weight_kind, whole, low, width, digits)
+            for k in range(n_digits):
+                line[at + place + k] += sign * digits[k]
+            at += width

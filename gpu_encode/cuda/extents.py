@@ -1,0 +1,81 @@
+"""Which binary places a sum touches."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cpu_fallback.compiled.border import ABSENT
+from cpu_fallback.compiled.digits import ONE, parts
+from cpu_fallback.compiled.extents import NOWHERE, bit_length
+from gpu_encode.cuda.digits import bits_at, number_words
+from gpu_encode.cuda.memory import empty, to_host
+from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, kernel, launch, types, xp
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Array
+
+POWERS = 3
+
+
+@device_function
+def places(bits: np.uint64, kind: int) -> tuple[np.int64, np.int64]:
+    """Binary places [low, high) that a number touches; of zero, such as no sum of places brings near any other's."""
+    if kind == ABSENT:
+        return np.int64(0), np.int64(0)
+    word, _, exponent = parts(bits, kind)
+    mantissa = np.uint64(word)
+    if mantissa == 0:
+        return np.int64(NOWHERE), np.int64(-NOWHERE)
+    lowest_bit = mantissa & (~mantissa + ONE)
+    return np.int64(exponent + bit_length(lowest_bit) - 1), np.int64(exponent + bit_length(mantissa))
+
+
+@device_function
+def reduce_block(power: int, low: int, high: int, lows: "Array", highs: "Array") -> None:
+    """Let the threads of a block agree on their lowest and highest place."""
+    cuda.atomic.min(lows, power, low)
+    cuda.atomic.max(highs, power, high)
+
+
+@kernel
+def measure_blocks(
+    n_rows: int, target: "Array", target_kind: int, weight: "Array", weight_kind: int, lowest: "Array", highest: "Array"
+) -> None:
+    """Lowest and highest place of weight * target**power in the rows of each block, for powers 0, 1 and 2."""
+    lows = cuda.shared.array(POWERS, types.int64)
+    highs = cuda.shared.array(POWERS, types.int64)
+    if cuda.threadIdx.x == 0:
+        for power in range(POWERS):
+            lows[power], highs[power] = NOWHERE, -NOWHERE
+    low_0, low_1, low_2 = np.int64(NOWHERE), np.int64(NOWHERE), np.int64(NOWHERE)
+    high_0, high_1, high_2 = np.int64(-NOWHERE), np.int64(-NOWHERE), np.int64(-NOWHERE)
+    for row in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
+        low, high = places(bits_at(weight, weight_kind, row), weight_kind)
+        step, top = places(bits_at(target, target_kind, row), target_kind)
+        low_0, high_0 = min(low_0, low), max(high_0, high)
+        low_1, high_1 = min(low_1, low + step), max(high_1, high + top)
+        low_2, high_2 = min(low_2, low + 2 * step), max(high_2, high + 2 * top)
+    cuda.syncthreads()
+    reduce_block(0, low_0, high_0, lows, highs)
+    reduce_block(1, low_1, high_1, lows, highs)
+    reduce_block(2, low_2, high_2, lows, highs)
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        for power in range(POWERS):
+            lowest[POWERS * cuda.blockIdx.x + power] = lows[power]
+            highest[POWERS * cuda.blockIdx.x + power] = highs[power]
+
+
+def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:
+    """Binary places that weight * target**power touches in any row, for each power; ordered by power."""
+    n_rows = len(target) if target is not None else 0 if weight is None else len(weight)
+    if not n_rows:
+        return [(0, 0)] * len(powers)
+    blocks = blocks_for(n_rows)
+    lowest, highest = empty(POWERS * blocks, np.int64), empty(POWERS * blocks, np.int64)
+    launch(measure_blocks, blocks, THREADS, n_rows, *number_words(target), *number_words(weight), lowest, highest)
+    lows, highs = lowest.reshape(blocks, POWERS).min(axis=0), highest.reshape(blocks, POWERS).max(axis=0)
+    found = to_host(xp.concatenate([lows, highs])).tolist()
+    return [
+        (found[power], found[POWERS + power]) if found[power] <= found[POWERS + power] else (0, 0) for power in powers
+    ]

@@ -1,0 +1,152 @@
+"""The code of each row: a look-up by category and fold, which the kernel computes."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cpu_fallback.compiled.border import GIVEN, NO_FOLDS
+from gpu_encode.cuda.folds import fold_of, fold_source
+from gpu_encode.cuda.memory import empty, to_device
+from gpu_encode.cuda.row_parts import line_of
+from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types, xp
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Array, Folds
+
+# Rows that a thread looks up at once: one look-up alone leaves it waiting for memory.
+IN_FLIGHT = 4
+
+
+@device_function
+def find_cells(
+    row: int,
+    step: int,
+    codes: "Array",
+    shape: tuple[int, int, int],
+    kind: int,
+    numbers: "Array",
+    n_splits: int,
+    seed: np.uint64,
+    n_rows: int,
+    first_row: int,
+    units: "Array",
+    cells: "Array",
+) -> None:
+    """Places in a table of (lines, folds, outputs) of a row and those `step` apart; the last row's for any beyond."""
+    n_lines, n_folds, n_outputs = shape
+    last = len(codes) - 1
+    for k in range(IN_FLIGHT):
+        cells[k] = line_of(codes[min(row + k * step, last)], n_lines) * n_folds * n_outputs
+    # Given folds apart from computed ones: no branch stands between the loads, so that all are under way at once.
+    if kind == GIVEN:
+        for k in range(IN_FLIGHT):
+            cells[k] += numbers[min(row + k * step, last)] * n_outputs
+    elif kind != NO_FOLDS:
+        for k in range(IN_FLIGHT):
+            this = min(row + k * step, last)
+            cells[k] += fold_of(this, kind, numbers, n_splits, seed, n_rows, first_row, units) * n_outputs
+
+
+@kernel
+def gather_one(
+    table: "Array",
+    n_lines: int,
+    n_folds: int,
+    codes: "Array",
+    kind: int,
+    numbers: "Array",
+    n_splits: int,
+    seed: np.uint64,
+    n_rows: int,
+    first_row: int,
+    units: "Array",
+    out: "Array",
+) -> None:
+    """Look up the only output of every row."""
+    cells = cuda.local.array(IN_FLIGHT, types.int64)
+    found = cuda.local.array(IN_FLIGHT, table.dtype)
+    shape, step = (n_lines, n_folds, 1), cuda.gridsize(1)
+    for row in range(cuda.grid(1), len(codes), IN_FLIGHT * step):
+        find_cells(row, step, codes, shape, kind, numbers, n_splits, seed, n_rows, first_row, units, cells)
+        for k in range(IN_FLIGHT):
+            found[k] = table[cells[k]]
+        for k in range(IN_FLIGHT):
+            if row + k * step < len(codes):
+                out[row + k * step] = found[k]
+
+
+@kernel
+def gather_several(
+    table: "Array",
+    n_lines: int,
+    n_folds: int,
+    n_outputs: int,
+    codes: "Array",
+    kind: int,
+    numbers: "Array",
+    n_splits: int,
+    seed: np.uint64,
+    n_rows: int,
+    first_row: int,
+    units: "Array",
+    by_row: int,
+    by_output: int,
+    out: "Array",
+) -> None:
+    """Look up all outputs of every row; `by_row` and `by_output`: distance of two rows and of two outputs."""
+    cells = cuda.local.array(IN_FLIGHT, types.int64)
+    found = cuda.local.array(IN_FLIGHT, table.dtype)
+    shape, step = (n_lines, n_folds, n_outputs), cuda.gridsize(1)
+    for row in range(cuda.grid(1), len(codes), IN_FLIGHT * step):
+        find_cells(row, step, codes, shape, kind, numbers, n_splits, seed, n_rows, first_row, units, cells)
+        for output in range(n_outputs):
+            for k in range(IN_FLIGHT):
+                found[k] = table[cells[k] + output]
+            for k in range(IN_FLIGHT):
+                if row + k * step < len(codes):
+                    out[(row + k * step) * by_row + output * by_output] = found[k]
+
+
+def flat(out: "Array") -> "tuple[Array, int, int] | None":
+    """Give the memory under an output in one piece, and its steps by row and output; None if it is not in one."""
+    n_rows, n_outputs = out.shape
+    if not out.dtype.isnative:
+        return None
+    if out.flags.f_contiguous:
+        return out.T.reshape(-1), 1, n_rows
+    return (out.reshape(-1), n_outputs, 1) if out.flags.c_contiguous else None
+
+
+def converted(table: "Array", dtype: "np.dtype[np.generic]") -> "Array":
+    """Table in the type of the output, every NaN with the bits that a CPU gives it: a GPU has one for all."""
+    if table.dtype == dtype:
+        return table
+    if dtype == np.float32:
+        words = to_device(table).view(np.uint64)
+        sign, payload = (words >> np.uint64(32)) & np.uint64(0x80000000), words >> np.uint64(29)
+        bits = (sign | np.uint64(0x7FC00000) | (payload & np.uint64(0x3FFFFF))).astype(np.uint32)
+    else:
+        words = to_device(table).view(np.uint32).astype(np.uint64)
+        sign, payload = (words & np.uint64(0x80000000)) << np.uint64(32), words & np.uint64(0x3FFFFF)
+        bits = sign | np.uint64(0x7FF8000000000000) | (payload << np.uint64(29))
+    return xp.where(xp.isnan(table), bits.view(dtype), table.astype(dtype))
+
+
+def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> None:
+    """Write table[code, fold] of each row to `out` (rows, outputs); negative codes count from the end of the table."""
+    if not out.size:
+        return
+    memory = flat(out)
+    if memory is None:
+        found = empty(out.shape[::-1], out.dtype.newbyteorder("=")).T
+        gather(table, codes, folds, found)
+        out[...] = found
+        return
+    piece, by_row, by_output = memory
+    n_lines, n_folds, n_outputs = table.shape
+    lines = to_device(converted(to_device(table), piece.dtype)).reshape(-1)
+    rows = to_device(codes), *fold_source(folds)
+    if n_outputs == 1:
+        launch_rows(gather_one, len(out), lines, n_lines, n_folds, *rows, piece)
+    else:
+        launch_rows(gather_several, len(out), lines, n_lines, n_folds, n_outputs, *rows, by_row, by_output, piece)

@@ -1,0 +1,98 @@
+"""Where this backend computes: arrays of CuPy in the GPU's memory, from CuPy's allocator (RMM's where that is set).
+
+Large host arrays go there and back through two pinned buffers in turn: the GPU copies one while the host fills, or
+empties, the other.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gpu_encode import errors
+from gpu_encode.cuda.runtime import SIMULATED, TILE, is_device_array, xp
+
+__all__ = ["TILE", "adopted", "empty", "free_bytes", "to_device", "to_host", "xp", "zeros"]
+
+# Bytes of a pinned buffer; a smaller array is copied as it is.
+STAGE = 1 << 25
+
+
+def empty(shape: Any, dtype: Any, order: str = "C", /) -> Any:
+    """Room for an array; MemoryError says how many bytes were needed and what to do."""
+    try:
+        return xp.empty(shape, dtype, order)
+    except MemoryError as error:
+        wanted = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        raise errors.device_too_small(wanted, *free_bytes()) from error
+
+
+def zeros(shape: Any, dtype: Any, /) -> Any:
+    """Room for an array, all zero."""
+    made = empty(shape, dtype)
+    made[...] = 0
+    return made
+
+
+def free_bytes() -> tuple[int, int]:
+    """Free and total bytes of the current device."""
+    free, total = (0, 0) if SIMULATED else xp.cuda.Device().mem_info
+    return int(free), int(total)
+
+
+def adopted(data: Any) -> Any:
+    """Give a device array of anything on the device that other libraries hold, in the same memory."""
+    return xp.asarray(data) if SIMULATED or hasattr(data, "__cuda_array_interface__") else xp.from_dlpack(data)
+
+
+def to_device(array: Any, /) -> Any:
+    """Give an array on the device, in one piece; what is there already is not copied."""
+    if SIMULATED or is_device_array(array):
+        return xp.ascontiguousarray(array)
+    host = np.ascontiguousarray(array)
+    made = empty(host.shape, host.dtype)
+    if host.nbytes <= STAGE:
+        made.set(host)
+        return made
+    source, target = host.reshape(-1).view(np.uint8), made.reshape(-1).view(xp.uint8)
+    for start, stop, buffer, event in stages(host.nbytes):
+        event.synchronize()
+        buffer[: stop - start] = source[start:stop]
+        target[start:stop].set(buffer[: stop - start], stream=xp.cuda.get_current_stream())
+        event.record()
+    xp.cuda.get_current_stream().synchronize()
+    return made
+
+
+def to_host(array: Any, /) -> Any:
+    """Give an array in the host's memory; waits for the stream."""
+    if not is_device_array(array) or isinstance(array, np.ndarray) or array.nbytes <= STAGE:
+        return array if isinstance(array, np.ndarray) else array.get()
+    device = xp.ascontiguousarray(array)
+    made = np.empty(array.shape, array.dtype)
+    source, target = device.reshape(-1).view(xp.uint8), made.reshape(-1).view(np.uint8)
+    waiting: list[tuple[int, int, Any, Any]] = []
+    for start, stop, buffer, event in stages(device.nbytes):
+        source[start:stop].get(out=buffer[: stop - start], blocking=False)
+        event.record()
+        waiting.append((start, stop, buffer, event))
+        if len(waiting) > 1:
+            emptied(waiting.pop(0), target)
+    for each in waiting:
+        emptied(each, target)
+    return made
+
+
+def emptied(stage: tuple[int, int, Any, Any], target: Any) -> None:
+    """Wait for a buffer and copy it where it belongs."""
+    start, stop, buffer, event = stage
+    event.synchronize()
+    target[start:stop] = buffer[: stop - start]
+
+
+def stages(n_bytes: int) -> Iterator[tuple[int, int, Any, Any]]:
+    """Ranges of bytes, each with the pinned buffer that it goes through and the event of its copy."""
+    pinned = [np.frombuffer(xp.cuda.alloc_pinned_memory(STAGE), np.uint8, STAGE) for _ in range(2)]
+    events = [xp.cuda.Event(disable_timing=True) for _ in range(2)]
+    for number, start in enumerate(range(0, n_bytes, STAGE)):
+        yield start, min(start + STAGE, n_bytes), pinned[number % 2], events[number % 2]

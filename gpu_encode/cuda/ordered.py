@@ -1,0 +1,50 @@
+"""Ordered statistics: what each row sees is its category before it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpu_encode.cuda.chunks import by_chunk, fits
+from gpu_encode.cuda.digits import measures_of
+from gpu_encode.cuda.memory import empty, to_device
+from gpu_encode.cuda.row_parts import parts_of
+from gpu_encode.cuda.runtime import TILE
+from gpu_encode.cuda.segments import by_sorting, by_sorting_ties
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Array, Carry, Layout, Rows
+
+# Rows worked on at once: what is kept of them per row is scattered, and should stay in the GPU's cache.
+MOST_ROWS = 8 * TILE
+
+
+def counts_rows(rows: "Rows", layout: "Layout", n_classes: int) -> bool:
+    """Whether the first column is the number of rows, of which the others leave the first class its own."""
+    return rows.weight is None and layout.count.whole and (n_classes == 1 or layout.width == 1)
+
+
+def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry", /) -> "Array":
+    """Category sums over earlier rows, in the order given: (rows, n_classes, layout.width) digits.
+
+    `carry` holds the sums of all rows before these and is brought up to date, so that chunks chain.  With `ties`
+    (non-decreasing tie numbers) rows of one tie do not see each other.
+    """
+    shape, measures = carry.sums.shape, measures_of(layout)
+    seen = empty((len(rows), *shape[1:]), np.int64)
+    arrays = carry.sums, carry.at_tie, carry.last_tie
+    worked_on = tuple(to_device(array) for array in arrays)
+    state = tuple(array.reshape(-1) for array in worked_on)
+    counted = counts_rows(rows, layout, shape[1])
+    for start in range(0, len(rows), MOST_ROWS):
+        stop = min(start + MOST_ROWS, len(rows))
+        parts, part = parts_of(rows.block(start, stop), measures), seen[start:stop].reshape(-1)
+        if ties is not None:
+            by_sorting_ties(parts, shape, counted, to_device(ties[start:stop]), state, part)
+        elif fits(shape):
+            by_chunk(parts, shape, state[0], part)
+        else:
+            by_sorting(parts, shape, counted, state[0], part)
+    for array, copy in zip(arrays, worked_on, strict=True):
+        if copy is not array:
+            array[...] = copy
+    return seen

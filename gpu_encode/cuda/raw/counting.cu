@@ -1,0 +1,313 @@
+// Kernels that count rows per (line, fold, class) cell: those of gpu_encode/cuda/counters.py, with the same names and
+// arguments; an array is passed as a pointer and its length.  Each thread reads four neighbouring rows as one vector.
+// Compiled by NVRTC; tests/cuda/emulator.h runs this file on a CPU.
+
+typedef long long Long;
+typedef unsigned long long Word;
+
+#define ARRAY(type, name) type *__restrict__ name, Long name##_size
+
+// Rows in all kernels that read them, and the same as a `Rows`.
+#define ROWS                                                                                                          \
+    ARRAY(const int, codes), ARRAY(const int, classes), Long with_classes, Long kind, ARRAY(const int, numbers),      \
+        Long n_splits, Word seed, Long n_rows, Long first_row, ARRAY(const Long, units), Long n_lines, Long n_folds,  \
+        Long n_classes
+#define GIVEN_ROWS                                                                                                    \
+    Rows{codes,                                                                                                       \
+         with_classes ? classes : nullptr,                                                                            \
+         Folds(kind, numbers, n_splits, seed, n_rows, first_row, units, units_size),                                  \
+         n_lines,                                                                                                     \
+         n_folds,                                                                                                     \
+         n_classes}
+
+enum { NO_FOLDS, GIVEN, INTERLEAVED, CONTIGUOUS, RANDOM };
+
+// Quotients by products: the high word of the product with the inverse, (2^64 - 1) / divisor, is right or one too small.
+__device__ inline Word quotient(Word value, Word divisor, Word inverse) {
+    Word found = __umul64hi(value, inverse);
+    return found + (value - found * divisor >= divisor);
+}
+
+__device__ inline unsigned remainder(unsigned value, unsigned divisor, unsigned inverse) {
+    unsigned rest = value - __umulhi(value, inverse) * divisor;
+    return rest >= divisor ? rest - divisor : rest;
+}
+
+// Scramble a 64-bit word (the finaliser of SplitMix64).
+__device__ inline Word mixed(Word word) {
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
+    return word ^ (word >> 31);
+}
+
+// Four numbers from a place on, of which the first n are there.
+template <typename Number, typename Vector>
+__device__ inline void load(const Number *from, int n, Number (&into)[4]) {
+    if (n >= 4 && (reinterpret_cast<Word>(from) & 15) == 0) {
+        Vector found = *reinterpret_cast<const Vector *>(from);
+        into[0] = found.x, into[1] = found.y, into[2] = found.z, into[3] = found.w;
+    } else {
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            into[k] = k < n ? from[k] : 0;
+    }
+}
+
+// Fold numbers of rows, which must not go back; remembers the block of rows that the last one lay in.
+struct Folds {
+    int kind;
+    const int *numbers;
+    const Long *units;
+    Word n_splits, seed, n_rows, first_row, inverse;
+    unsigned n_units, units_inverse, splits_inverse;
+    Word begin = 0, end = 0, block_key = 0;
+    unsigned log2_stride = 0, fold_of_block = 0;
+
+    __device__ Folds(Long kind, const int *numbers, Word n_splits, Word seed, Word n_rows, Word first_row,
+                     const Long *units, Long n_units)
+        : kind(int(kind)), numbers(numbers), units(units), n_splits(n_splits), seed(seed), n_rows(n_rows),
+          first_row(first_row), inverse(~0ull / n_splits), n_units(unsigned(n_units)),
+          units_inverse(~0u / unsigned(n_units)), splits_inverse(~0u / unsigned(n_splits)) {}
+
+    // Random folds: blocks of 1, 2, 4, ... strides begin at units 0, 1, 3, 7, ...; from 1,024 on they are all alike.
+    __device__ void enter_random(Word row) {
+        Word unit = quotient(row, n_splits, inverse), first_unit, block;
+        if (unit >= 1023) {
+            Word beyond = (unit - 1023) >> 10;
+            log2_stride = 10, block = 10 + beyond, first_unit = 1023 + (beyond << 10);
+        } else {
+            block = log2_stride = 31 - __clz(int(unit) + 1);
+            first_unit = (1ull << log2_stride) - 1;
+        }
+        begin = first_unit * n_splits;
+        end = begin + (n_splits << log2_stride);
+        block_key = mixed(seed + block * 0x9E3779B97F4A7C15ull);
+    }
+
+    __device__ unsigned random(Word row) const {
+        Word place = row - begin, turn = place >> log2_stride, stride = place - (turn << log2_stride);
+        Word key = mixed(block_key + stride * 0xD1B54A32D192ED03ull);
+        Word factor = units[remainder(unsigned(key >> 32), n_units, units_inverse)];
+        unsigned shift = remainder(unsigned(key), unsigned(n_splits), splits_inverse);
+        if (n_splits >> 16)
+            return unsigned((factor * turn + shift) % n_splits);
+        return remainder(unsigned(factor) * unsigned(turn) + shift, unsigned(n_splits), splits_inverse);
+    }
+
+    // Contiguous folds: the first n_rows % n_splits of them hold one row more.
+    __device__ void enter_contiguous(Word row) {
+        Word size = n_rows / n_splits, longer = n_rows - size * n_splits, edge = longer * (size + 1);
+        bool is_longer = row < edge;
+        Word length = is_longer ? size + 1 : max(size, Word(1)), first = is_longer ? 0 : edge;
+        Word number = (row - first) / length;
+        fold_of_block = unsigned((is_longer ? 0 : longer) + number);
+        begin = first + number * length;
+        end = begin + length;
+    }
+
+    // Folds of four neighbouring rows of the chunk, of which the first n are there.
+    __device__ void of_four(Long row_of_chunk, int n, unsigned (&found)[4]) {
+        if (kind == GIVEN)
+            load<unsigned, uint4>(reinterpret_cast<const unsigned *>(numbers) + row_of_chunk, n, found);
+        else if (kind == INTERLEAVED)
+            interleaved(first_row + Word(row_of_chunk), found);
+        else if (kind != NO_FOLDS)
+            by_block(first_row + Word(row_of_chunk), n, found);
+    }
+
+    __device__ void interleaved(Word row, unsigned (&found)[4]) const {
+        unsigned fold = unsigned(row - quotient(row, n_splits, inverse) * n_splits);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            found[k] = fold;
+            fold = fold + 1 < n_splits ? fold + 1 : 0;
+        }
+    }
+
+    __device__ void by_block(Word row, int n, unsigned (&found)[4]) {
+        // Four rows nearly always lie in one block.
+#pragma unroll 1
+        for (int done = 0; done < n;) {
+            if (row + done >= end)
+                kind == CONTIGUOUS ? enter_contiguous(row + done) : enter_random(row + done);
+            int inside = int(min(Word(n), end - row));
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                if (k >= done)
+                    found[k] = kind == CONTIGUOUS ? fold_of_block : random(row + k);
+            done = inside;
+        }
+    }
+};
+
+struct Rows {
+    const int *codes, *classes;
+    Folds folds;
+    Long n_lines, n_folds, n_classes;
+};
+
+// Cells of four rows; gives how many of them are there.  Negative codes count from the end of the table.
+template <typename Cell> __device__ inline int four_cells(Rows &rows, Long row, Long end, Cell (&cells)[4]) {
+    int n = int(max(min(end - row, Long(4)), Long(0)));
+    int codes[4], labels[4] = {0, 0, 0, 0};
+    load<int, int4>(rows.codes + row, n, codes);
+    if (rows.classes)
+        load<int, int4>(rows.classes + row, n, labels);
+    unsigned folds[4] = {0, 0, 0, 0};
+    rows.folds.of_four(row, n, folds);
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+        if (k < n) {
+            Cell line = Cell(codes[k] < 0 ? codes[k] + rows.n_lines : codes[k]);
+            cells[k] = (line * Cell(rows.n_folds) + folds[k]) * Cell(rows.n_classes) + labels[k];
+        }
+    return n;
+}
+
+// A table in shared memory counts in 32-bit words; with halves = 1 a word holds the counts of two neighbouring cells.
+__device__ inline void add(unsigned *table, unsigned halves, unsigned cell) {
+    atomicAdd(table + (cell >> halves), 1u << ((cell & halves) << 4));
+}
+
+__device__ inline void clear(unsigned *table, Long size) {
+    for (Long word = threadIdx.x; word < size; word += blockDim.x)
+        table[word] = 0;
+}
+
+// Add the block's table to the cells, and set it to zero again.
+__device__ inline void flush(unsigned *table, Long size, unsigned halves, Long *cells) {
+    for (Long word = threadIdx.x; word < size; word += blockDim.x) {
+        unsigned counted = table[word];
+        if (!counted)
+            continue;
+        table[word] = 0;
+        Word *cell = reinterpret_cast<Word *>(cells) + (word << halves);
+        Word low = halves ? counted & 0xFFFF : counted, high = halves ? counted >> 16 : 0;
+        if (low)
+            atomicAdd(cell, low);
+        if (high)
+            atomicAdd(cell + 1, high);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(1024) count_rows(ROWS, Long piece, Long halves, ARRAY(Long, cells)) {
+    extern __shared__ unsigned table[];
+    Rows rows = GIVEN_ROWS;
+    Long size = (cells_size + halves) >> halves;
+    clear(table, size);
+    for (Long begin = blockIdx.x * piece; begin < codes_size; begin += gridDim.x * piece) {
+        __syncthreads();
+        Long end = min(begin + piece, codes_size);
+        for (Long row = begin + 4 * threadIdx.x; row < end; row += 4 * blockDim.x) {
+            unsigned cell[4];
+            int n = four_cells(rows, row, end, cell);
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                if (k < n)
+                    add(table, unsigned(halves), cell[k]);
+        }
+        __syncthreads();
+        flush(table, size, unsigned(halves), cells);
+    }
+}
+
+// Rows of a warp that share a cell are added at once.
+extern "C" __global__ void __launch_bounds__(1024) count_in_memory(ROWS, ARRAY(Long, cells)) {
+    Rows rows = GIVEN_ROWS;
+    Long first = 4 * (Long(blockIdx.x) * blockDim.x + threadIdx.x), turn = 4 * Long(gridDim.x) * blockDim.x;
+    // Every lane takes every turn, so that its warp is whole.
+    for (Long begin = 0; begin < codes_size; begin += turn) {
+        Word cell[4];
+        int n = four_cells(rows, begin + first, codes_size, cell);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            unsigned alike = __match_any_sync(~0u, k < n ? cell[k] : ~0ull);
+            if (k < n && __ffs(alike) - 1 == int(threadIdx.x & 31))
+                atomicAdd(reinterpret_cast<Word *>(cells) + cell[k], Word(__popc(alike)));
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+    measure_buckets(ROWS, Long start, Long share, Long shift, ARRAY(unsigned, slab), ARRAY(Long, sizes)) {
+    extern __shared__ unsigned table[];
+    Rows rows = GIVEN_ROWS;
+    Long n_buckets = sizes_size / gridDim.x;
+    clear(table, n_buckets);
+    __syncthreads();
+    Long begin = blockIdx.x * share, end = min(begin + share, slab_size);
+    for (Long place = begin + 4 * threadIdx.x; place < end; place += 4 * blockDim.x) {
+        unsigned cell[4];
+        int n = four_cells(rows, start + place, start + end, cell);
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (k < n) {
+                slab[place + k] = cell[k];
+                atomicAdd(table + (cell[k] >> shift), 1u);
+            }
+    }
+    __syncthreads();
+    for (Long bucket = threadIdx.x; bucket < n_buckets; bucket += blockDim.x)
+        sizes[bucket * gridDim.x + blockIdx.x] = table[bucket];
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+    fill_buckets(ARRAY(const unsigned, slab), Long share, Long shift, ARRAY(const Long, sizes), ARRAY(const Long, ends),
+                 ARRAY(unsigned, sorted_cells)) {
+    extern __shared__ unsigned table[];
+    for (Long bucket = threadIdx.x; bucket < sizes_size / gridDim.x; bucket += blockDim.x) {
+        Long at = bucket * gridDim.x + blockIdx.x;
+        table[bucket] = unsigned(ends[at] - sizes[at]);
+    }
+    __syncthreads();
+    Long begin = blockIdx.x * share, end = min(begin + share, slab_size);
+    for (Long place = begin + 4 * threadIdx.x; place < end; place += 4 * blockDim.x) {
+        unsigned cell[4];
+        int n = int(min(end - place, Long(4)));
+        load<unsigned, uint4>(slab + place, n, cell);
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (k < n)
+                sorted_cells[atomicAdd(table + (cell[k] >> shift), 1u)] = cell[k];
+    }
+}
+
+// First place whose end is beyond the number.
+__device__ inline Long first_beyond(Long number, const Long *ends, Long size) {
+    Long low = 0, high = size;
+    while (low < high) {
+        Long middle = (low + high) >> 1;
+        if (ends[middle] <= number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+    count_buckets(ARRAY(const unsigned, sorted_cells), ARRAY(const Long, bucket_ends), ARRAY(const Long, piece_ends),
+                  Long piece, Long shift, ARRAY(Long, cells)) {
+    extern __shared__ unsigned table[];
+    Long size = Long(1) << (shift - 1);
+    unsigned mask = (1u << shift) - 1;
+    clear(table, size);
+    for (Long number = blockIdx.x; number < piece_ends[piece_ends_size - 1]; number += gridDim.x) {
+        __syncthreads();
+        Long bucket = first_beyond(number, piece_ends, piece_ends_size);
+        Long before = bucket ? bucket_ends[bucket - 1] : 0, first_piece = bucket ? piece_ends[bucket - 1] : 0;
+        Long begin = before + (number - first_piece) * piece, end = min(begin + piece, bucket_ends[bucket]);
+        // Buckets begin anywhere: the first vector may hold cells of the one before.
+        for (Long place = (begin & ~Long(3)) + 4 * threadIdx.x; place < end; place += 4 * blockDim.x) {
+            unsigned cell[4];
+            int n = int(min(end - place, Long(4)));
+            load<unsigned, uint4>(sorted_cells + place, n, cell);
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                if (k < n && place + k >= begin)
+                    add(table, 1, cell[k] & mask);
+        }
+        __syncthreads();
+        flush(table, size, 1, cells + (bucket << shift));
+    }
+}

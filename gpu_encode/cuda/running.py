@@ -1,0 +1,23 @@
+"""Running sums of several columns at once, and the sum over a stretch of one of them.
+
+The columns lie one after the other and are summed in one go, as if they were one: what a column begins with cancels in
+every difference, modulo 2**64.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpu_encode.cuda.runtime import device_function
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Array
+
+
+@device_function
+def stretch(running: "Array", base: int, start: int, stop: int) -> np.int64:
+    """Sum over the places [start, stop) of the column that begins at `base`."""
+    if start == stop:
+        return np.int64(0)
+    upto = running[base + stop - 1]
+    return upto - running[base + start - 1] if base + start > 0 else upto

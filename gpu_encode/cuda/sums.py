@@ -1,0 +1,136 @@
+"""Exact counts and sums per (category, fold, class) cell, in one pass over the rows.
+
+Integers are added up, so no bit depends on where a row is added and in which order.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpu_encode.cuda.addition import MOST_ADDED, plan_of
+from gpu_encode.cuda.counting import count
+from gpu_encode.cuda.digits import number_words
+from gpu_encode.cuda.folds import fold_source
+from gpu_encode.cuda.memory import to_device, zeros
+from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, THREADS, blocks_for, launch, xp
+from gpu_encode.cuda.sum_kernels import add_hot_in_tables, add_in_cells, add_in_tables
+
+if TYPE_CHECKING:
+    from gpu_encode.cuda.runtime import Kernel
+    from gpu_encode.ops import Array, Folds, Layout, Rows
+
+# Tables that do not hold all lines are filled several times over, as long as reading the rows so often costs less than
+# atomics in global memory: those were measured at 25 to 47 G rows/s; a pass is expected, not measured, at 200 ...
+MOST_PASSES = 4
+# ... and a pass costs a launch more, about 100 microseconds, in which global atomics add this many rows.
+ROWS_OF_A_PASS = 1 << 21
+# Atomics on one address come one by one, about 1.7 G/s: a category with a larger share of the rows would hold up all
+# others, and goes into tables.
+HOT_SHARE = 1 / 128
+SAMPLE = 1 << 12
+MOST_RANKS = 255
+# Looking for hot categories costs about as much as adding this many rows, all to one cell.
+SAMPLED_ROWS = 1 << 18
+# Registers leave room for three blocks on a multiprocessor, and copies of this size leave its cache most of its memory.
+COPIED_BYTES = SHARED_BYTES // 2
+MOST_COPIES = 8
+
+
+def accumulate(
+    rows: "Rows", n_categories: int, folds: "Folds", n_folds: int, n_classes: int, layout: "Layout", /
+) -> "Array":
+    """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
+    shape = (n_categories + 2, n_folds, n_classes, layout.width)
+    cells = zeros(int(np.prod(shape, dtype=np.int64)), np.int64)
+    if rows.weight is None and layout.count.whole and layout.total is None and layout.square is None:
+        classes = None if rows.classes is None else int32(rows.classes)
+        count(int32(rows.codes), classes, folds, *shape[:3], cells)
+    elif len(rows.codes):
+        add_rows(job_of(rows, folds, shape, layout, cells))
+    return cells.reshape(shape)
+
+
+def int32(array: "Array") -> "Array":
+    """Codes or classes on the device."""
+    found: Array = to_device(array).astype(np.int32, copy=False)
+    return found
+
+
+class Job(NamedTuple):
+    """What every launch of one call gets: arrays of the rows, folds; what is added where; and how much of it there is.
+
+    Parameters
+    ----------
+    rows : tuple
+        Codes, classes, target, weight, and the seven arguments of folds.
+    plan : list of int
+        Lines of the measures, then the numbers from N_LINES to WIDTH.
+    n_rows, n_lines, in_line, words : int
+        Rows, lines, cells of a line, and words of a cell in a table.
+    cells : int64 device array
+    """
+
+    rows: tuple[Any, ...]
+    plan: list[int]
+    n_rows: int
+    n_lines: int
+    in_line: int
+    words: int
+    cells: "Array"
+
+
+def job_of(rows: "Rows", folds: "Folds", shape: tuple[int, int, int, int], layout: "Layout", cells: "Array") -> Job:
+    """Bring rows to the device and plan their addition."""
+    codes = int32(rows.codes)
+    # Without classes, every row reads the same zero.
+    classes = zeros(1, np.int32) if rows.classes is None else int32(rows.classes)
+    target, target_kind = number_words(rows.target)
+    weight, weight_kind = number_words(rows.weight)
+    lines, words = plan_of(layout, weight_kind)
+    n_lines, n_folds, n_classes, width = shape
+    further = [n_lines, n_classes, int(rows.classes is not None), target_kind, weight_kind, n_folds * n_classes, width]
+    given = (codes, classes, target, weight, *fold_source(folds))
+    return Job(given, [*lines.ravel().tolist(), *further], len(codes), n_lines, n_folds * n_classes, words, cells)
+
+
+def add_rows(job: Job) -> None:
+    """Choose where to add: in tables if all cells fit, or soon do; else hot categories there, and others in memory."""
+    most_lines = SHARED_BYTES // (4 * job.words * job.in_line)
+    passes = -(-job.n_lines // most_lines) if most_lines else MOST_PASSES + 1
+    if passes == 1 or (passes <= MOST_PASSES and job.n_rows >= passes * ROWS_OF_A_PASS):
+        for first in range(0, job.n_lines, most_lines):
+            launch_tables(add_in_tables, job, first, min(most_lines, job.n_lines - first))
+        return
+    hot = hot_lines(job, min(most_lines, MOST_RANKS) if job.n_rows >= SAMPLED_ROWS else 0)
+    if len(hot):
+        ranks = zeros(job.n_lines, np.uint8)
+        ranks.put(hot, xp.arange(1, len(hot) + 1, dtype=np.uint8))
+        launch_tables(add_hot_in_tables, job, 0, len(hot), hot, ranks)
+    else:
+        plan = to_device(np.array(job.plan, np.int64))
+        launch(add_in_cells, blocks_for(job.n_rows), THREADS, *job.rows, plan, job.cells)
+
+
+def launch_tables(kernel: "Kernel", job: Job, first_line: int, n_lines: int, *more: "Array") -> None:
+    """Run a kernel whose blocks add rows of some lines in tables."""
+    size = job.words * n_lines * job.in_line
+    fitting = max(1, min(COPIED_BYTES // (4 * size + 4), MOST_COPIES))
+    copies = 1 << (fitting.bit_length() - 1)
+    # An odd distance between copies keeps them in different banks.
+    size |= int(copies > 1)
+    # A block adds rows enough to make clearing and adding up its tables cheap.
+    chunk = min(max(-(-job.n_rows // MOST_BLOCKS), copies * size, THREADS), MOST_ADDED)
+    blocks = min(-(-job.n_rows // chunk), MOST_BLOCKS)
+    plan = to_device(np.array([*job.plan, first_line, n_lines * job.in_line, copies, size, chunk], np.int64))
+    launch(kernel, blocks, THREADS, *job.rows, plan, job.cells, *more, shared=4 * copies * size)
+
+
+def hot_lines(job: Job, most: int) -> "Array":
+    """Lines that hold more than their share of a sample of rows, the most frequent first, `most` at most."""
+    if not most:
+        return zeros(0, np.int64)
+    sample = job.rows[0][:: -(-job.n_rows // SAMPLE)].astype(np.int64)
+    lines, counts = xp.unique(xp.where(sample < 0, sample + job.n_lines, sample), return_counts=True)
+    order = xp.argsort(-counts, kind="stable")[:most]
+    found: Array = lines[order][counts[order] > HOT_SHARE * len(sample)]
+    return found

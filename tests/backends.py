@@ -1,0 +1,129 @@
+"""Which backends the suites run on: OPS_BACKENDS names them, with commas; one that is named and cannot run fails.
+
+"numpy", "compiled-1" (its number of threads), "cuda-simulator", "cuda".
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from gpu_encode import ops as seam
+from gpu_encode.ops import Carry, Ops, Rows
+
+DEFAULT = "numpy,compiled-1,compiled-2,compiled-3"
+BACKENDS = tuple(os.environ.get("OPS_BACKENDS", DEFAULT).split(","))
+ON_CUDA = tuple(name for name in BACKENDS if name.startswith("cuda"))
+
+# Kernels launched in the simulator, each with the types of its arguments.
+LAUNCHED: set[str] = set()
+
+
+def record_launches() -> None:
+    """Note every launch in the simulator, which knows no types, so that these can be compiled where there is none."""
+    simulated = import_module("numba.cuda.simulator.kernel")
+    call = simulated.FakeCUDAKernel.__call__
+
+    def noted(kernel: Any, *arguments: Any) -> Any:
+        if not kernel._device and simulated._get_kernel_context() is None:
+            module = kernel.fn.__module__.rsplit(".", 1)[-1]
+            LAUNCHED.add(f"{module}.{kernel.fn.__name__}({', '.join(map(type_of, arguments))})")
+        return call(kernel, *arguments)
+
+    simulated.FakeCUDAKernel.__call__ = noted
+
+
+def type_of(argument: Any) -> str:
+    """Name of the type that numba gives to an argument."""
+    if hasattr(argument, "ndim") and argument.ndim:
+        return f"{argument.dtype}{'[]' * argument.ndim}"
+    if isinstance(argument, tuple):
+        return f"{type(argument).__name__}({', '.join(map(type_of, argument))})"
+    plain = {bool: "bool", int: "int64", float: "float64"}
+    return plain[type(argument)] if type(argument) in plain else str(np.asarray(argument).dtype)
+
+
+class Lazily:
+    """A module of the CUDA backend, loaded when a test first uses it: where it cannot be, its tests are left out."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.name), name)
+
+
+memory = Lazily("gpu_encode.cuda.memory")
+
+
+@contextmanager
+def backend(name: str) -> Iterator[Ops]:
+    """Give one backend, ready for host arrays."""
+    kind, _, threads = name.partition("-") if name.startswith("compiled") else (name, "", "")
+    if kind.startswith("cuda"):
+        with seam.use_backend(kind):
+            yield cast(Ops, OnHost(seam.resolve(0)))
+    elif kind == "numpy":
+        yield cast(Ops, import_module("cpu_fallback"))
+    else:
+        pool = import_module("cpu_fallback.compiled.threads")
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (pool, import_module("cpu_fallback.compiled.moments")):
+                patch.setattr(module, "SMALLEST_SHARE", 1)
+            pool.set_threads(int(threads or 1))
+            yield cast(Ops, import_module("cpu_fallback.compiled"))
+            pool.set_threads(None)
+
+
+class OnHost:
+    """A backend on a device, called with host arrays and answering with them, so that one suite serves all."""
+
+    def __init__(self, ops: Ops) -> None:
+        self.ops = ops
+
+    def __getattr__(self, name: str) -> Any:
+        operation = getattr(self.ops, name)
+        return self._around(operation) if callable(operation) else operation
+
+    def _around(self, operation: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(operation)
+        def call(*arguments: Any) -> Any:
+            return self.off(operation(*(self.on(each) for each in arguments)))
+
+        return call
+
+    def on(self, value: Any) -> Any:
+        """Bring arrays to the device."""
+        if isinstance(value, np.ndarray):
+            return self.ops.to_device(value)
+        if isinstance(value, Rows):
+            return Rows(*(self.on(part) for part in (value.codes, value.classes, value.target, value.weight)))
+        return value
+
+    def off(self, value: Any) -> Any:
+        """Bring arrays back."""
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*map(self.off, value))
+        if isinstance(value, tuple | list):
+            return type(value)(map(self.off, value))
+        return self.ops.to_host(value) if hasattr(value, "shape") else value
+
+    def gather(self, table: Any, codes: Any, folds: Any, out: Any) -> None:
+        """Gather into an array of the device that lies like the one asked for, as far as there is such a one."""
+        order = "F" if out.flags.f_contiguous else "C"
+        found = self.ops.xp.empty(out.shape, out.dtype.newbyteorder("="), order=order)
+        self.ops.gather(self.on(table).astype(found.dtype), self.on(codes), self.on(folds), found)
+        out[...] = self.off(found)
+
+    def ordered(self, rows: Rows, ties: Any, layout: Any, carry: Carry) -> Any:
+        """Bring the carry there and back as well."""
+        there = Carry(*(self.on(part.copy()) for part in (carry.sums, carry.at_tie, carry.last_tie)))
+        seen = self.off(self.ops.ordered(self.on(rows), self.on(ties), layout, there))
+        for name in ("sums", "at_tie", "last_tie"):
+            getattr(carry, name)[...] = self.off(getattr(there, name))
+        return seen

@@ -1,0 +1,265 @@
+"""A stand-in for CuPy on machines without a GPU: NumPy's numbers under CuPy's rules.
+
+CuPy runs nothing here, but says what it would refuse: functions that it lacks, options that its functions do not take,
+types that its element-wise kernels do not have, and host arrays among its own.  Refused as well is what CuPy takes and
+does otherwise: a host array in an index is a hidden transfer there, assignment to an index array counts in 32 bits (use
+`put`), where a place written twice holds either value, and the shape () of a new array means that of the old one.
+"""
+
+import inspect
+from functools import cache, reduce
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy._sorting.search import _where_ufunc
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+import cpu_fallback
+from cpu_fallback.moments import MomentArrays
+from gpu_encode.ops import Carry, Rows
+
+WEAK = {int: 1, float: 2}
+KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
+
+
+def refuse_host_arrays(value: Any) -> None:
+    """Raise TypeError, as CuPy does, for a NumPy array anywhere in an argument."""
+    if isinstance(value, np.ndarray):
+        message = f"Unsupported type {type(value)}"
+        raise TypeError(message)
+    for each in value if isinstance(value, (list, tuple)) else value.values() if isinstance(value, dict) else ():
+        refuse_host_arrays(each)
+
+
+def off(value: Any) -> Any:
+    """Take arrays out of their wrapping, wherever they are in an argument."""
+    if isinstance(value, StrictArray):
+        return value.data
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(map(off, value))
+    return {key: off(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def on(value: Any) -> Any:
+    """Wrap arrays; what NumPy gives as a number, CuPy gives as an array without dimensions."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(on, value))
+    return StrictArray(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def kind_of(value: Any) -> Any:
+    """Type of an input: int or float for Python's numbers, a dtype for all else."""
+    return type(value) if type(value) in WEAK else np.dtype(bool) if isinstance(value, bool) else off(value).dtype
+
+
+@cache
+def types_found(function: Any, inputs: tuple[Any, ...]) -> list[np.dtype[Any]]:
+    """Types that the first kernel of a CuPy ufunc gives that takes these inputs; TypeError if there is none.
+
+    Python's numbers are weak: they take on the kernel's type, unless their kind is above that of all arrays.
+    """
+    weak = [WEAK.get(each, -1) for each in inputs]
+    strong = [KINDS[each.kind] for each in inputs if each not in WEAK]
+    adapts = bool(strong) and max(strong) >= max(weak)
+    for signature in function.types:
+        wanted, given = signature.split("->")
+        if all(
+            np.can_cast(have, want) or (adapts and kind >= 0 and np.result_type(have(0), want) == want)
+            for have, kind, want in zip(inputs, weak, map(np.dtype, wanted), strict=True)
+        ):
+            return [np.dtype(each) for each in given]
+    message = f"Wrong type {inputs} of arguments for {function.name}"
+    raise TypeError(message)
+
+
+def check_types(function: Any, inputs: tuple[Any, ...], found: Any) -> None:
+    """Raise AssertionError where CuPy's result has another type than NumPy's."""
+    promised = types_found(function, tuple(map(kind_of, inputs)))
+    got = [each.dtype for each in (found if isinstance(found, tuple) else (found,))]
+    assert promised == got, f"{function.name} gives {promised} in CuPy, {got} in NumPy"
+
+
+signature_of = cache(inspect.signature)
+
+
+class StrictArray(NDArrayOperatorsMixin):
+    """NumPy's array, with what CuPy's has, and no more."""
+
+    __array_priority__ = 100
+
+    def __init__(self, data: np.ndarray[Any, Any]) -> None:
+        assert isinstance(data, np.ndarray)
+        self.data = data
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        message = "Implicit conversion to a NumPy array is not allowed. Please use `.get()` explicitly."
+        raise TypeError(message)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        function = getattr(cupy, ufunc.__name__, None)
+        if method != "__call__" or function is None or set(options) - {"out"}:
+            return NotImplemented
+        refuse_host_arrays((inputs, options))
+        found = ufunc(*off(inputs), **off(options))
+        if "out" in options:
+            (out,) = options["out"]
+            return out
+        check_types(function, inputs, found)
+        return on(found)
+
+    def __array_function__(self, function: Any, types: Any, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        try:
+            module = reduce(getattr, function.__module__.split(".")[1:], cupy)
+            named = getattr(module, function.__name__)
+        except AttributeError:
+            return NotImplemented
+        return NotImplemented if named is function else call(function, named, given, options)
+
+    def __getitem__(self, key: Any) -> "StrictArray":
+        return StrictArray(np.asarray(self.data[index(key)]))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        refuse_host_arrays(value)
+        assert not any(isinstance(each, StrictArray) for each in (key if isinstance(key, tuple) else (key,)))
+        self.data[index(key)] = off(value)
+
+    def put(self, places: "StrictArray", values: "StrictArray") -> None:
+        """Write to places of the flat array."""
+        assert len(np.unique(places.data)) == places.size, "a place is written twice"
+        self.data.put(places.data, values.data)
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __bool__(self) -> bool:
+        return bool(self.data)
+
+    def __int__(self) -> int:
+        return int(self.data)
+
+    def __float__(self) -> float:
+        return float(self.data)
+
+    def __repr__(self) -> str:
+        return f"Strict{self.data!r}"
+
+    @property
+    def T(self) -> "StrictArray":
+        return StrictArray(self.data.T)
+
+    def get(self) -> np.ndarray[Any, Any]:
+        """Give a copy on the host."""
+        return self.data.copy()
+
+
+def index(key: Any) -> Any:
+    """Take an index out of its wrapping; TypeError if it holds what lies on the host."""
+    for each in key if isinstance(key, tuple) else (key,):
+        if not (each is None or each is Ellipsis or isinstance(each, (int, np.integer, slice, StrictArray))):
+            message = f"{type(each)} in an index: a hidden transfer"
+            raise TypeError(message)
+    return off(key)
+
+
+def call(function: Any, named: Any, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Call NumPy's function as far as CuPy's of the same name would take the arguments."""
+    signature_of(named).bind(*given, **options)
+    refuse_host_arrays((given, options))
+    assert options.get("shape") != ()
+    found = on(function(*off(given), **off(options)))
+    if function is np.where and len(given) == 3:
+        check_types(_where_ufunc, given, found)
+    return found
+
+
+def as_attribute(name: str) -> property:
+    """Pass an attribute on."""
+    return property(lambda self: getattr(self.data, name))
+
+
+def as_method(name: str) -> Any:
+    """Pass a method on."""
+
+    def method(self: StrictArray, *given: Any, **options: Any) -> Any:
+        refuse_host_arrays((given, options))
+        return on(getattr(self.data, name)(*off(given), **off(options)))
+
+    return method
+
+
+for _name in ("dtype", "flags", "itemsize", "nbytes", "ndim", "shape", "size", "strides"):
+    setattr(StrictArray, _name, as_attribute(_name))
+for _name in (
+    *("all", "any", "argsort", "astype", "copy", "cumsum", "fill", "item", "max", "min", "nonzero", "ravel", "repeat"),
+    *("reshape", "squeeze", "sum", "take", "tolist", "transpose", "view"),
+):
+    setattr(StrictArray, _name, as_method(_name))
+
+
+class Library:
+    """What stands for the module `cupy`."""
+
+    UPLOADS = ("array", "asarray", "ascontiguousarray")
+
+    def __getattr__(self, name: str) -> Any:
+        named, function = getattr(cupy, name), getattr(np, name)
+        if isinstance(function, type) or not callable(function):
+            return function
+
+        def made(*given: Any, **options: Any) -> Any:
+            if name not in self.UPLOADS:
+                refuse_host_arrays((given, options))
+            if not isinstance(function, np.ufunc):
+                signature_of(named).bind(*given, **options)
+            return on(function(*off(given), **off(options)))
+
+        return made
+
+
+class StrictOps:
+    """The definition as a backend whose arrays are strict, with tiny tiles."""
+
+    __name__ = "strict"
+    TILE = 24
+    xp = Library()
+
+    def to_device(self, array: Any) -> StrictArray:
+        """Copy a host array; an array that is there already stays."""
+        return array if isinstance(array, StrictArray) else StrictArray(np.array(array, order="C"))
+
+    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
+        """Copy an array to the host."""
+        return array.get() if isinstance(array, StrictArray) else array
+
+    def empty(self, shape: Any, dtype: Any, order: Any = "C") -> StrictArray:
+        """Room that is full of what was there before."""
+        made = np.empty(shape, dtype, order)
+        made.fill(np.nan if made.dtype.kind == "f" else 1)
+        return StrictArray(made)
+
+    def zeros(self, shape: Any, dtype: Any) -> StrictArray:
+        """Room, all zero."""
+        return StrictArray(np.zeros(shape, dtype))
+
+    def __getattr__(self, name: str) -> Any:
+        operation = getattr(cpu_fallback, name)
+
+        def call(*given: Any) -> Any:
+            found = operation(*map(inside, given))
+            return MomentArrays(*map(on, found)) if isinstance(found, MomentArrays) else on(found)
+
+        return call
+
+
+def inside(value: Any) -> Any:
+    """Argument of an operation as the definition wants it; what is to be written is written through."""
+    if isinstance(value, Rows):
+        return Rows(*(inside(part) for part in (value.codes, value.classes, value.target, value.weight)))
+    if isinstance(value, Carry):
+        return Carry(*(inside(part) for part in (value.sums, value.at_tie, value.last_tie)))
+    refuse_host_arrays(value)
+    return off(value)

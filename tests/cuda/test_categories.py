@@ -1,0 +1,262 @@
+"""factorize, lookup and combine on the GPU: both ways, tables that grow, words that collide, ends of every type."""
+
+import sys
+import threading
+import time
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import cpu_fallback
+from tests.backends import memory
+
+pytestmark = pytest.mark.cuda
+
+GOLDEN = 0x9E3779B97F4A7C15
+WORD = (1 << 64) - 1
+
+
+@pytest.fixture(scope="module")
+def runtime():
+    return import_module("gpu_encode.cuda.runtime")
+
+
+@pytest.fixture(scope="module")
+def hashing():
+    return import_module("gpu_encode.cuda.hashing")
+
+
+@pytest.fixture(params=["direct", "hashed"])
+def way(request, monkeypatch):
+    """Let whole numbers of a small range take each way."""
+    categories = import_module("gpu_encode.cuda.categories")
+    if request.param == "hashed":
+        monkeypatch.setattr(categories, "bounds", lambda *given, **options: None)
+    return request.param
+
+
+@pytest.fixture
+def small_tables(hashing, monkeypatch):
+    """Begin with so few places that tables must grow, again and again."""
+    monkeypatch.setattr(hashing, "FIRST_PLACES", 2)
+    monkeypatch.setattr(hashing, "MOST_PROBES", 2)
+
+
+def unscrambled(hashes):
+    """Words of given hashes: the inverse of `place_of`."""
+    inverse = pow(GOLDEN, -1, 1 << 64)
+    words = []
+    for wanted in hashes:
+        mixed = wanted * inverse & WORD
+        mixed ^= mixed >> 29 ^ mixed >> 58
+        word = mixed * inverse & WORD
+        words.append(word ^ word >> 32)
+    return np.array(words, np.uint64)
+
+
+def check_factorize(ops, values):
+    codes, distinct = ops.factorize(values.copy())
+    assert codes.dtype == np.int32
+    assert distinct.dtype == values.dtype
+    expected_codes, expected = cpu_fallback.factorize(values)
+    assert distinct.tolist() == expected.tolist()
+    assert codes.tolist() == expected_codes.tolist()
+
+
+def check_lookup(ops, values, categories):
+    codes = ops.lookup(values.copy(), categories.copy())
+    assert codes.dtype == np.int32
+    assert codes.tolist() == cpu_fallback.lookup(values, categories).tolist()
+
+
+def ends_of(dtype):
+    """Numbers at both ends of a type and around zero."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return np.array([True, False])
+    if dtype.kind == "f":
+        limits = np.finfo(dtype)
+        ends = [limits.max, limits.min, limits.tiny, limits.smallest_subnormal, np.inf, -np.inf, 0, -0.0, 1, -1, 1.5]
+        return np.array(ends, dtype)
+    limits = np.iinfo(dtype)
+    around = [-2, -1, 0, 1, 2] if dtype.kind == "i" else [0, 1, 2]
+    return np.array([limits.max, limits.min, limits.max - 1, limits.min + 1, *around], dtype)
+
+
+DTYPES = "?bhilBHILefd"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_ends_of_every_type(ops, way, dtype):
+    ends = ends_of(dtype)
+    values = np.random.default_rng(0).permutation(np.repeat(ends, 3))
+    check_factorize(ops, values)
+    known = cpu_fallback.factorize(ends)[1]
+    for chosen in (known, known[::2].copy(), known[1::2].copy(), known[:1].copy(), known[-1:].copy()):
+        check_lookup(ops, values, chosen)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [0, 1, 13])
+def test_few_and_equal_values(ops, way, dtype, size):
+    values = np.repeat(ends_of(dtype)[:1], size)
+    check_factorize(ops, values)
+    check_lookup(ops, values, ends_of(dtype)[:1])
+    check_lookup(ops, values, ends_of(dtype)[:0])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64, np.float32, np.float64])
+def test_all_distinct(ops, way, small_tables, dtype):
+    check_factorize(ops, np.random.default_rng(1).permutation(700).astype(dtype))
+
+
+def test_half_floats(ops):
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)[::23].copy()
+    check_factorize(ops, every[~np.isnan(every)])
+
+
+@pytest.mark.parametrize("lowest", [-(2**63), -(2**62), -500, 2**63 - 1000])
+def test_small_ranges_anywhere(ops, way, lowest):
+    values = np.random.default_rng(2).integers(0, 999, 300) + lowest
+    check_factorize(ops, values)
+    known = cpu_fallback.factorize(values)[1]
+    beyond = np.array([known[0], known[-1], -(2**63), 2**63 - 1, 0, 65_536, -65_536])
+    check_lookup(ops, np.append(values + 0, beyond), known[::2].copy())
+
+
+def test_small_ranges_of_the_largest_unsigned_numbers(ops, way):
+    values = np.uint64(2**64 - 1) - np.random.default_rng(3).integers(0, 50, 200).astype(np.uint64)
+    check_factorize(ops, values)
+    check_lookup(ops, np.append(values, np.uint64(3)), cpu_fallback.factorize(values)[1][1:].copy())
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_the_longest_direct_index(ops, beyond):
+    limit = import_module("gpu_encode.cuda.categories").SMALL_RANGE
+    values = np.array([0, limit + 2 + beyond, 5, 5], np.int32)
+    check_factorize(ops, values)
+    check_lookup(ops, values, np.array([0, 5, limit + 3 + beyond], np.int32))
+
+
+@pytest.mark.parametrize("distinct", [2, 3, 40, 400])
+def test_tables_grow(ops, small_tables, distinct):
+    values = np.random.default_rng(4).integers(0, distinct, 500) * 10**14
+    check_factorize(ops, values)
+    check_factorize(ops, values / 3)
+
+
+@pytest.mark.parametrize("hashes", [range(300), range(WORD, WORD - 300, -1)])
+def test_words_of_one_place(ops, small_tables, hashing, hashes):
+    words = unscrambled(hashes)
+    assert len({int(hashing.place_of(word, np.uint64(64 - 40))) for word in words}) == 1
+    values = np.random.default_rng(5).permutation(np.repeat(words, 2))
+    check_factorize(ops, values)
+    check_factorize(ops, values.view(np.int64))
+    known = np.sort(words)[::2].copy()
+    check_lookup(ops, values, known)
+
+
+@pytest.fixture
+def taking_turns(ops):
+    """Let the simulator's threads give way to each other at every call and return: what may interleave does."""
+    # What numba compiles for the CPU, it compiles now: that would take long.
+    ops.factorize(unscrambled(range(3)))
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threading.setprofile(lambda *event: time.sleep(0))
+    yield
+    threading.setprofile(None)
+    sys.setswitchinterval(usual)
+
+
+def test_threads_that_want_one_place_get_one_each(ops, taking_turns):
+    for _ in range(3):
+        check_factorize(ops, unscrambled(range(12)))
+
+
+@pytest.mark.parametrize("dtype", [np.uint64, np.int64])
+def test_the_word_that_marks_free_places(ops, hashing, small_tables, dtype):
+    marker = np.array([hashing.FREE]).view(dtype)
+    others = np.arange(50).astype(dtype) * dtype(10**15)
+    check_factorize(ops, marker)
+    check_factorize(ops, np.repeat(marker, 20))
+    check_factorize(ops, np.concatenate([others, marker, others, marker]))
+    for known in (marker, others, np.sort(np.append(others, marker))):
+        check_lookup(ops, np.concatenate([marker, others, marker]), known)
+
+
+def test_the_marker_of_free_places_is_no_number(ops, hashing):
+    values = np.append(np.array([hashing.FREE]).view(np.float64), [np.nan, 1.5, -np.nan, np.inf])
+    check_lookup(ops, values, np.array([1.5, 2.5]))
+
+
+def test_a_table_that_can_grow_no_more_is_filled_and_then_refused(ops, hashing, monkeypatch, small_tables):
+    monkeypatch.setattr(hashing, "MOST_PLACES", 8)
+    check_factorize(ops, np.arange(8) * 10**15)
+    with pytest.raises(NotImplementedError):
+        ops.factorize(np.arange(9) * 10**15)
+
+
+@pytest.mark.parametrize("places", [1 << 8, 1 << 31])
+def test_tables_are_half_empty(hashing, places):
+    assert hashing.places_for(places // 2) == places
+    assert hashing.places_for(places // 2 + 1) == min(2 * places, 1 << 31)
+    assert hashing.places_for(1) == 2
+
+
+def test_both_zeros_are_zero(ops):
+    for dtype in (np.float16, np.float32, np.float64):
+        codes, distinct = ops.factorize(np.array([-0.0, 0.0, -1, -0.0], dtype))
+        assert codes.tolist() == [1, 1, 0, 1]
+        assert not np.signbit(distinct[1])
+        for zero in (-0.0, 0.0):
+            assert ops.lookup(np.array([-0.0, 0.0, 1] * 9, dtype), np.array([zero], dtype)).tolist() == [0, 0, -2] * 9
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.float16, np.float64])
+def test_few_values_among_many_categories(ops, dtype):
+    known = np.arange(0, 2000, 2).astype(dtype)
+    values = np.array([0, 1, 2, 1998, 1999, 2000], dtype)
+    check_lookup(ops, values, known)
+    if np.dtype(dtype).kind == "f":
+        check_lookup(ops, np.array([np.nan, np.inf, -np.inf, -0.0], dtype), known)
+
+
+@pytest.mark.parametrize(("one", "other"), [(np.int32, np.int64), (np.int8, np.float64), (np.float32, np.float64)])
+def test_values_and_categories_of_two_types(ops, one, other):
+    values = np.array([0, 1, 2, 3, 100] * 3)
+    known = np.array([-5, 1, 3])
+    check_lookup(ops, values.astype(one), known.astype(other))
+    check_lookup(ops, values.astype(other), known.astype(one))
+    check_lookup(ops, values.astype(one), known.astype(other) * 1000)
+
+
+def test_host_arrays_pieces_of_arrays_and_arrays_of_the_device(runtime):
+    categories = import_module("gpu_encode.cuda.categories")
+    values, known = (np.arange(40) * 10**13)[::-2], np.arange(10) * 10**14
+    expected = cpu_fallback.factorize(values)
+    for given in (values, memory.to_device(values)):
+        codes, distinct = categories.factorize(given)
+        assert runtime.is_device_array(codes)
+        assert runtime.is_device_array(distinct)
+        assert memory.to_host(codes).tolist() == expected[0].tolist()
+        assert memory.to_host(distinct).tolist() == expected[1].tolist()
+        for table in (known, memory.to_device(known)):
+            found = memory.to_host(categories.lookup(given, table))
+            assert found.tolist() == cpu_fallback.lookup(values, known).tolist()
+
+
+@pytest.mark.parametrize("dtypes", [(a, b) for a in "il" for b in "il"] + [("b", "H")])
+def test_joint_keys(ops, dtypes):
+    left, right = (np.arange(start, start + 30, dtype=dtype) for start, dtype in zip((3, 40), dtypes, strict=True))
+    for n_right in (70, 2**31 - 1, 2**40):
+        assert ops.combine(left, right, n_right).tolist() == cpu_fallback.combine(left, right, n_right).tolist()
+    assert ops.combine(left[:0], right[:0], 3).dtype == np.int64
+
+
+def test_joint_keys_near_the_end_of_64_bits(ops):
+    left, right, n_right = np.array([2**32 - 1, 0]), np.array([2**31 - 2, 0]), 2**31 - 1
+    expected = [(2**32 - 1) * n_right + 2**31 - 2, 0]
+    assert expected[0] < 2**63
+    assert ops.combine(left, right, n_right).tolist() == expected

@@ -1,0 +1,112 @@
+"""gather on the GPU: where the output lies, rows that several turns of the grid look up, bits of NaN."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import cpu_fallback
+from gpu_encode.rows import FoldPattern
+from tests.backends import memory
+
+pytestmark = pytest.mark.cuda
+
+N_LINES, N_FOLDS, PAGE = 7, 3, 5
+
+
+@pytest.fixture(scope="module")
+def cuda():
+    return import_module("gpu_encode.cuda.gather")
+
+
+@pytest.fixture(scope="module")
+def runtime():
+    return import_module("gpu_encode.cuda.runtime")
+
+
+def page(runtime, n_rows, order, dtype=np.float64):
+    made = memory.empty((n_rows, PAGE) if order == "C" else (PAGE, n_rows), dtype)
+    made[...] = 7
+    return made if order == "C" else made.T
+
+
+PLACES = {
+    "whole": lambda whole, outputs: whole[:, :outputs] if outputs < PAGE else whole,
+    "columns": lambda whole, outputs: whole[:, 1 : 1 + outputs],
+    "every other column": lambda whole, outputs: whole[:, 1 : 2 * outputs : 2],
+    "backwards": lambda whole, outputs: whole[::-1, :outputs],
+}
+
+
+def drawn(n_rows, outputs, dtype=np.float64):
+    random = np.random.default_rng(n_rows)
+    table = random.standard_normal((N_LINES, N_FOLDS, outputs)).astype(dtype)
+    return table, random.integers(-2, N_LINES - 2, n_rows).astype(np.int32)
+
+
+def check(cuda, runtime, table, codes, folds, out):
+    """Compare with the definition, in an array that lies the same way."""
+    expected = np.zeros(out.shape, out.dtype)
+    cpu_fallback.gather(table, codes, folds, expected)
+    device_folds = memory.to_device(folds) if isinstance(folds, np.ndarray) else folds
+    cuda.gather(memory.to_device(table), memory.to_device(codes), device_folds, out)
+    assert np.ascontiguousarray(memory.to_host(out)).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_an_output_anywhere_is_written_and_nothing_else(cuda, runtime, order, place, outputs, dtype):
+    whole = page(runtime, 29, order, dtype)
+    out = PLACES[place](whole, outputs)
+    check(cuda, runtime, *drawn(29, outputs), FoldPattern("random", N_FOLDS, 3, first_row=40), out)
+    out[...] = 7
+    assert (memory.to_host(whole) == 7).all()
+
+
+@pytest.mark.parametrize("outputs", [1, 3, PAGE])
+def test_columns_of_a_fortran_matrix_and_whole_c_matrices_are_written_in_place(cuda, runtime, outputs):
+    for out in (page(runtime, 9, "F")[:, :outputs], page(runtime, 9, "C") if outputs == PAGE else None):
+        if out is not None:
+            piece, by_row, by_output = cuda.flat(out)
+            piece[...] = memory.to_device(np.arange(9.0 * outputs))
+            rows, columns = np.indices((9, outputs))
+            assert memory.to_host(out).tolist() == (rows * by_row + columns * by_output).tolist()
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("turns", [0, 1, 3, 4, 5, 9])
+@pytest.mark.parametrize("beyond", [-1, 0, 1])
+def test_rows_at_the_edges_of_turns(cuda, runtime, outputs, turns, beyond):
+    n_rows = max(turns * runtime.THREADS * runtime.MOST_BLOCKS + beyond, 0)
+    table, codes = drawn(n_rows, outputs)
+    for folds in (None, FoldPattern("interleaved", N_FOLDS), (np.arange(n_rows) % N_FOLDS).astype(np.int32)):
+        check(cuda, runtime, table, codes, folds, memory.zeros((n_rows, outputs), np.float64))
+
+
+ODD = np.array([0x7FF8000000000000, 0xFFF8000000000000, 0x7FF0000000000001, 0xFFFFFFFFFFFFFFFF], np.uint64)
+SINGLE = np.array([0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF, 0x7FABCDEF], np.uint32)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("numbers", [[0.1, -0.0, np.inf, 1e300, 1e-45, 3e-46, 16777217.0], ODD.view(np.float64)])
+def test_doubles_become_floats_of_the_same_bits_as_on_a_cpu(cuda, runtime, numbers):
+    table = np.array(numbers).reshape(-1, 1, 1)
+    found = cuda.converted(memory.to_device(table), np.dtype(np.float32))
+    assert memory.to_host(found).tobytes() == table.astype(np.float32).tobytes()
+
+
+@pytest.mark.parametrize("numbers", [np.array([0.1, -0.0, -np.inf, 1e-45], np.float32), SINGLE.view(np.float32)])
+def test_floats_become_doubles_of_the_same_bits_as_on_a_cpu(cuda, runtime, numbers):
+    table = numbers.reshape(-1, 1, 1)
+    found = cuda.converted(memory.to_device(table), np.dtype(np.float64))
+    assert memory.to_host(found).tobytes() == table.astype(np.float64).tobytes()
+
+
+def test_a_table_that_is_not_in_one_piece(cuda, runtime):
+    table, codes = drawn(20, 4)
+    out, expected = memory.zeros((20, 2), np.float64), np.zeros((20, 2))
+    cpu_fallback.gather(table[:, :, ::2], codes, None, expected)
+    cuda.gather(memory.to_device(table)[:, :, ::2], memory.to_device(codes), None, out)
+    assert memory.to_host(out).tolist() == expected.tolist()

@@ -1,0 +1,175 @@
+"""ordered on the GPU: its two ways, chunks and segments of every length, the carry, sums that wrap around 2**64."""
+
+from importlib import import_module
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cpu_fallback
+from gpu_encode.ops import Carry, Layout, Rows, Window
+from tests.backends import memory
+from tests.cpu_fallback.definitions import KINDS, N_CATEGORIES, column, drawn, many
+
+pytestmark = pytest.mark.cuda
+WAYS = ["chunks", "sorting"]
+
+
+@pytest.fixture(scope="module")
+def runtime():
+    return import_module("gpu_encode.cuda.runtime")
+
+
+@pytest.fixture(scope="module")
+def chunks():
+    return import_module("gpu_encode.cuda.chunks")
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    """Rows without ties go one way only, and a few at a time."""
+    module = import_module("gpu_encode.cuda.ordered")
+    if request.param == "sorting":
+        monkeypatch.setattr(module, "fits", lambda shape: False)
+    monkeypatch.setattr(module, "MOST_ROWS", 50)
+    return request.param
+
+
+def compare(ops, rows, ties, layout, shape, cuts=()):
+    """Chain chunks over both backends, and compare what rows see and what is carried on."""
+    carries = [Carry.empty(shape[0] - 2, *shape[1:], ties is not None) for _ in range(2)]
+    edges = [0, *cuts, len(rows)]
+    for start, stop in pairwise(edges):
+        part, tied = rows.block(start, stop), None if ties is None else ties[start:stop]
+        found = ops.ordered(part, tied, layout, carries[0])
+        expected = cpu_fallback.ordered(part, tied, layout, carries[1])
+        assert found.dtype == np.int64
+        assert np.array_equal(found, expected)
+        for name in ("sums", "at_tie", "last_tie") if ties is not None else ("sums",):
+            assert np.array_equal(getattr(carries[0], name), getattr(carries[1], name))
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+@pytest.mark.parametrize("most_rows", [3, 50])
+@pytest.mark.parametrize("one_way", WAYS)
+def test_any_rows_in_any_chunks(ops, one_way, most_rows, data):
+    found = data.draw(drawn())
+    size, shape = len(found.rows), (N_CATEGORIES + 2, found.n_classes, found.layout.width)
+    ties = data.draw(st.none() | column(size, st.integers(0, 4), np.int64).map(np.sort))
+    cuts = sorted(data.draw(st.lists(st.integers(0, size), max_size=3)))
+    module = import_module("gpu_encode.cuda.ordered")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_ROWS", most_rows)
+        if one_way == "sorting":
+            patch.setattr(module, "fits", lambda shape: False)
+        compare(ops, found.rows, ties, found.layout, shape, cuts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tied", [False, True])
+def test_rows_over_several_chunks(ops, way, kind, tied):
+    found = many(170, 4, kind)
+    ties = np.arange(170) // 11 if tied else None
+    compare(ops, found.rows, ties, found.layout, (N_CATEGORIES + 2, found.n_classes, found.layout.width), [1, 2, 90])
+
+
+@pytest.mark.parametrize("n_rows", [1, 3, 4, 5, 11, 12, 13, 23, 24, 25, 47, 48, 49, 50, 51, 99, 100, 101])
+@pytest.mark.parametrize("n_classes", [1, 2])
+def test_edges_of_turns_chunks_and_pieces(ops, way, n_rows, n_classes):
+    random = np.random.default_rng(n_rows)
+    classes = random.integers(0, n_classes, n_rows).astype(np.int32)
+    rows = Rows(random.integers(-2, 2, n_rows).astype(np.int32), classes)
+    compare(ops, rows, None, Layout(), (4, n_classes, 1))
+
+
+@pytest.mark.parametrize("codes", [np.zeros(120), np.full(120, -1), np.arange(120), np.arange(120)[::-1] // 2])
+@pytest.mark.parametrize("kind", ["classes", "whole"])
+@pytest.mark.parametrize("tied", [False, True])
+def test_one_category_and_one_for_each_row(ops, way, codes, kind, tied):
+    found = many(120, 8, kind)
+    ties = np.repeat([0, 3, 4], [1, 100, 19]) if tied else None
+    rows = found.rows.with_codes(codes.astype(np.int32))
+    compare(ops, rows, ties, found.layout, (int(codes.max()) + 3, found.n_classes, found.layout.width), [7, 60])
+
+
+@pytest.mark.parametrize("lengths", [[1, 2, 3, 4, 5, 6, 7, 8, 9], [33, 1, 32, 31, 2, 1, 1, 17], [64], [63, 1], [1, 65]])
+@pytest.mark.parametrize("tied", [False, True])
+def test_segments_of_every_length(ops, way, lengths, tied):
+    codes = np.repeat(np.arange(len(lengths)), lengths).astype(np.int32)
+    codes = np.random.default_rng(5).permutation(codes) if not tied else codes
+    ties = np.repeat(np.arange(len(lengths)), lengths[::-1]) if tied else None
+    rows = Rows(codes, np.arange(len(codes), dtype=np.int32) % 2)
+    compare(ops, rows, ties, Layout(), (len(lengths) + 2, 2, 1))
+
+
+def test_ties_go_on_over_chunks_in_some_categories_only(ops, way):
+    codes = np.array([0, 1, 0, 1, 0, 1, -1, 0, 1, -1, 0, 1], np.int32)
+    ties = np.array([0, 0, 2, 2, 2, 2, 2, 2, 5, 5, 5, 5])
+    rows = Rows(codes, np.array([0, 1] * 6, np.int32))
+    for cut in range(13):
+        compare(ops, rows, ties, Layout(), (4, 2, 1), [cut])
+
+
+def test_sums_of_all_columns_may_wrap_around(ops, way):
+    large = np.full(30, 2**62 + 12345)
+    rows = Rows(np.tile(np.arange(30, dtype=np.int32), 2), None, np.concatenate([large, -large]))
+    compare(ops, rows, None, Layout(Window(), Window()), (32, 1, 2), [31])
+
+
+@pytest.mark.parametrize(("weighted", "labelled", "n_classes"), [(0, 0, 1), (0, 0, 3), (1, 0, 3), (1, 1, 3), (0, 1, 4)])
+def test_counts_with_and_without_weights_and_classes(ops, way, weighted, labelled, n_classes):
+    random = np.random.default_rng(2)
+    codes, classes = random.integers(-2, 3, 70), random.integers(0, n_classes, 70)
+    rows = Rows(
+        codes.astype(np.int32),
+        classes.astype(np.int32) if labelled else None,
+        weight=random.integers(0, 9, 70) if weighted else None,
+    )
+    compare(ops, rows, None, Layout(), (5, n_classes, 1), [13])
+
+
+def test_no_rows(ops, way):
+    found = many(5, 1, "classes")
+    carry = Carry.empty(N_CATEGORIES, 3, 1, True)
+    for ties in (None, np.zeros(0, np.int64)):
+        seen = ops.ordered(found.rows.block(0, 0), ties, found.layout, carry)
+        assert (seen.shape, seen.dtype) == ((0, 3, 1), np.int64)
+    assert not carry.sums.any()
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_carry_in_pieces_is_brought_up_to_date_where_it_lies(ops, way, runtime, tied):
+    found = many(60, 9, "classes")
+    ties = np.arange(60) // 4 if tied else None
+    expected = Carry.empty(N_CATEGORIES, 3, 1, tied)
+    cpu_fallback.ordered(found.rows, ties, found.layout, expected)
+    pages = [memory.zeros((*part.shape, 2), np.int64) for part in (expected.sums, expected.at_tie, expected.last_tie)]
+    pages[2][...] = -1
+    carry = Carry(*(part[..., 0] for part in pages))
+    rows = Rows(memory.to_device(found.rows.codes), memory.to_device(found.rows.classes))
+    module = import_module("gpu_encode.cuda.ordered")
+    module.ordered(rows, None if ties is None else memory.to_device(ties), found.layout, carry)
+    for part, name in zip(pages, ("sums", "at_tie", "last_tie"), strict=True):
+        assert np.array_equal(memory.to_host(part[..., 0]), getattr(expected, name))
+        assert (memory.to_host(part[..., 1]) == (-1 if name == "last_tie" else 0)).all()
+
+
+def test_chunks_hold_all_rows_in_whole_turns(chunks):
+    most, lanes = chunks.MOST_BLOCKS, chunks.LANES
+    for n_rows in [1, lanes, lanes + 1, most * lanes, most * lanes + 1, 10**6, 2**23]:
+        for n_cells in [1, 6, 1000]:
+            size = chunks.chunk_size(n_rows, n_cells)
+            n_chunks = -(-n_rows // size)
+            assert size % lanes == 0
+            assert n_chunks <= most
+            assert n_chunks * n_cells <= max(n_rows, n_cells)
+
+
+def test_sums_stay_in_shared_memory(chunks, runtime):
+    width = 2
+    most = (runtime.SHARED_BYTES // 8 - chunks.LANES * (1 + width)) // width
+    assert chunks.fits((most, 1, width))
+    assert not chunks.fits((most + 1, 1, width))
