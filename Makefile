@@ -46,7 +46,7 @@ test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" n
 
 sim: $(INSTALLED)  ## the operation and encoder suites with the CUDA backend, in numba's simulator
 	rm -rf build/launches
-	NUMBA_ENABLE_CUDASIM=1 OPS_BACKENDS=cuda-simulator $(BIN)/python -m pytest $(PYTEST_ARGS) $(SIM_TESTS)
+	NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.library OPS_BACKENDS=cuda-simulator $(BIN)/python -m pytest $(PYTEST_ARGS) $(SIM_TESTS)
 
 ptx: $(INSTALLED)  ## every CUDA kernel compiled for every architecture, without a GPU; what it takes, in build/kernels.md
 	PTX=1 $(BIN)/python -m pytest -p no:xdist tests/ptx

@@ -92,7 +92,8 @@ class Key:
             dense, members = joined([codes[whole] for codes in columns], vocabularies, ops)
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
-            codes[whole] = dense
+            # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+            codes.put(np.flatnonzero(whole), dense)
         else:
             codes, members = joined(columns, vocabularies, ops)
         return cls(entry, vocabularies, members), codes
@@ -185,7 +186,7 @@ class Key:
                 resolved = np.where(codes >= 0, self.starts[number + 1] + codes, resolved).astype(np.int32)
         resolved = np.where(codes >= 0, codes, resolved).astype(np.int32)
         if not missing_is_category:
-            resolved[~all_present(columns[n_above:])] = MISSING
+            resolved = np.where(all_present(columns[n_above:]), resolved, np.int32(MISSING))
         return resolved
 
     def union(self, other: "Key") -> "tuple[Key, Codes, Codes]":
@@ -214,7 +215,9 @@ def has_negative(codes: Codes) -> bool:
 
 def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
     """Rows in which no column is missing."""
-    whole: NDArray[np.bool_] = np.logical_and.reduce([codes != MISSING for codes in columns])
+    whole: NDArray[np.bool_] = columns[0] != MISSING
+    for codes in columns[1:]:
+        whole = whole & (codes != MISSING)
     return whole
 
 

@@ -8,50 +8,64 @@ from cpu_fallback.exact import Floats, Integers
 from gpu_encode.formula import Formula, Mask, Seen, row_codes
 from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.moments import CategoryMoments, Moments
-from gpu_encode.ops import Rows
+from gpu_encode.ops import Array, Rows
+from gpu_encode.outputs import Output, in_type
 from gpu_encode.smoothing import Context
 from gpu_encode.statistics import Statistics
 
 
-def leave_one_out(job: Job, statistics: Statistics) -> tuple[Floats, Mask]:
-    """Code of each row from all other rows.
+def leave_one_out(job: Job, statistics: Statistics, out: Array, want_unseen: bool) -> Mask | None:
+    """Write the code of each row from all other rows.
 
     Parameters
     ----------
     job : Job
     statistics : Statistics
         Sums of all rows, one view.
+    out : array (rows, outputs)
+    want_unseen : bool
 
     Returns
     -------
-    codes : float64 array (rows, outputs)
-    unseen : bool array (rows,)
+    bool array (rows,) or None
+        Rows whose category no other row has.
     """
     evaluate, rows = Evaluation(job, statistics), job.rows
     if job.measured.classification and rows.weight is None and rows.classes is not None:
-        return by_own_class(job, statistics, evaluate)
-    out, unseen = job.ops.empty((len(rows), job.n_outputs), np.float64), job.ops.empty(len(rows), np.bool_)
+        return by_own_class(job, statistics, evaluate, out, want_unseen)
+    output, unseen = Output(out), job.ops.empty(len(rows), np.bool_) if want_unseen else None
     for start, stop in tiles(len(rows), job.tile):
-        out[start:stop], unseen[start:stop] = evaluate(rows.block(start, stop))
-    return out, unseen
+        values, missing = evaluate(rows.block(start, stop))
+        output.write(start, stop, values)
+        if unseen is not None:
+            unseen[start:stop] = missing
+    output.close()
+    return unseen
 
 
-def by_own_class(job: Job, statistics: Statistics, evaluate: "Evaluation") -> tuple[Floats, Mask]:
+def by_own_class(
+    job: Job, statistics: Statistics, evaluate: "Evaluation", out: Array, want_unseen: bool
+) -> Mask | None:
     """Without weights a row's code depends on its category and class alone: a table of both, then one look-up a row."""
-    ops, n = job.ops, job.key.n_categories
+    ops, n, width = job.ops, job.key.n_categories, job.n_outputs
     category, label = np.nonzero(statistics.cells[:, 0, :, 0])
     codes = np.where(category >= n, category - n - 2, category).astype(np.int32)
-    width = job.n_outputs + 1
     # Nobody looks at the cells without rows.
     table = ops.zeros((n + 2, job.n_classes, width), np.float64)
+    alone = ops.zeros((n + 2, job.n_classes, 1), np.float64)
     for start, stop in tiles(len(codes), job.tile):
         part = slice(start, stop)
         values, unseen = evaluate(Rows(codes[part], label[part].astype(np.int32)))
-        first = (category[part] * job.n_classes + label[part]) * width
-        table.put(first[:, None] + ops.xp.arange(width), np.column_stack([values, unseen.astype(np.float64)]))
-    out = ops.empty((len(job.rows), width), np.float64)
-    ops.gather(table, job.rows.codes, job.rows.classes, out)
-    return out[:, :-1], out[:, -1] != 0
+        cell = category[part] * job.n_classes + label[part]
+        table.put(cell[:, None] * width + ops.xp.arange(width), values)
+        alone.put(cell, unseen.astype(np.float64))
+    ops.gather(in_type(table, out.dtype.name), job.rows.codes, job.rows.classes, out)
+    if not want_unseen:
+        return None
+    flags = ops.empty((len(job.rows), 1), np.float64)
+    ops.gather(alone, job.rows.codes, job.rows.classes, flags)
+    found: Mask = flags[:, 0] != 0
+    return found
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from gpu_encode.frames import Frame
 from gpu_encode.keys import Key
 from gpu_encode.moments import Moments
 from gpu_encode.ops import MISSING, Array, Ops, device_of, host
+from gpu_encode.outputs import in_type
 from gpu_encode.selection import Located, Selection, located
 from gpu_encode.statistics import Statistics
 from gpu_encode.targets import counted_classes, joined_labels
-from gpu_encode.training import flat, in_type, indicator
+from gpu_encode.training import flat, indicator
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,7 @@ class Model:
                 known |= codes == MISSING
             if not bool(known.all()):
                 rows = np.flatnonzero(~known)
-                values = [frame.values(place.places[position])[rows[0]] for position in key.entry.members]
+                values = [frame.values(place.places[position])[int(rows[0])] for position in key.entry.members]
                 shown = values[0] if len(values) == 1 else tuple(values)
                 raise errors.unknown_categories(named, rows, shown)
 

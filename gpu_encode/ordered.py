@@ -13,7 +13,8 @@ from cpu_fallback.exact import Floats, Integers, Limbs, stacked
 from gpu_encode.formula import Mask, Seen, row_codes
 from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.moments import CategoryMoments, Moments
-from gpu_encode.ops import Carry, Layout, Ops, Rows, Window, digit_window
+from gpu_encode.ops import Array, Carry, Layout, Ops, Rows, Window, digit_window
+from gpu_encode.outputs import Output, in_type
 from gpu_encode.plans import OrderedPlan, TimeOrder
 from gpu_encode.rows import Permutation
 from gpu_encode.smoothing import Context
@@ -24,28 +25,38 @@ EXACT_PLACES = 1 << CHECKPOINT_BITS
 Order = Permutation | TimeOrder
 
 
-def ordered(job: Job, plan: OrderedPlan) -> tuple[Floats, Mask]:
-    """Code of each row from the rows before it.
+def ordered(job: Job, plan: OrderedPlan, out: Array, want_unseen: bool) -> Mask | None:
+    """Write the code of each row from the rows before it.
+
+    Parameters
+    ----------
+    job : Job
+    plan : OrderedPlan
+    out : array (rows, outputs * columns)
+        One column per output, or per output and order where orders are not averaged; NaN in the burn-in.
+    want_unseen : bool
 
     Returns
     -------
-    codes : float64 array (rows, outputs * columns)
-        One column per output, or per output and order where orders are not averaged; NaN in the burn-in.
-    unseen : bool array (rows,)
+    bool array (rows,) or None
         Rows whose category none of the orders had seen.
     """
-    n = len(job.rows)
-    columns = job.ops.empty((len(plan.orders), job.n_outputs, n), np.float64)
-    unseen = job.ops.xp.ones(n, bool)
+    n, n_orders = len(job.rows), len(plan.orders)
+    averaged = plan.average and n_orders > 1
+    every = job.ops.empty((n, job.n_outputs * n_orders), np.float64, "F") if averaged else out
+    output, unseen = Output(every), job.ops.xp.ones(n, np.bool_) if want_unseen else None
     for number, order in enumerate(plan.orders):
+        columns = range(number, job.n_outputs * n_orders, n_orders)
         for rows, values, missing in Pass(job, order, plan.burn_in):
-            # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-            for column, codes in zip(columns[number], values.T, strict=True):
-                column.put(rows, codes)
-            unseen.put(rows, unseen[rows] & missing)
-    if not plan.average:
-        return columns.T.reshape(n, -1), unseen
-    return (columns[0] if len(columns) == 1 else average(columns)).T, unseen
+            output.put(rows, columns, values)
+            if unseen is not None:
+                unseen.put(rows, unseen[rows] & missing)
+    output.close()
+    if averaged:
+        for number in range(job.n_outputs):
+            codes = average(every.T[number * n_orders : (number + 1) * n_orders])
+            out[:, number] = in_type(codes, out.dtype.name)
+    return unseen
 
 
 def average(columns: Floats) -> Floats:

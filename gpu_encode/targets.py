@@ -226,7 +226,7 @@ def checked_weight(weight: Array) -> Array:
     for wrong, word in ((bad, "NaN or infinite"), (weight < 0, "negative")):
         if wrong.any():
             places = np.flatnonzero(wrong)
-            raise errors.bad_weights(word, places, weight[places[0]])
+            raise errors.bad_weights(word, places, weight[int(places[0])].item())
     if not weight.any():
         raise errors.weights_all_zero()
     if weight.dtype.kind != "f":

@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.exact import Floats
 from gpu_encode.formula import CodeTable, Mask, table
 from gpu_encode.jobs import Job
 from gpu_encode.leave_one_out import leave_one_out
-from gpu_encode.notices import warn
 from gpu_encode.ops import Array, Codes, Folds, Ops
 from gpu_encode.ordered import ordered
+from gpu_encode.outputs import in_type
 from gpu_encode.plans import FoldPlan, LeaveOneOutPlan, OrderedPlan, Plan, SplitPlan, TimeOrder
 from gpu_encode.rows import FoldPattern, Permutation
 from gpu_encode.statistics import Statistics
@@ -75,11 +74,8 @@ def train(job: Job, plan: Plan, out: Array, want_unseen: bool) -> Trained:
         return by_splits(job, plan, out, want_unseen)
     statistics = job.measure(None, 1)
     if isinstance(plan, LeaveOneOutPlan):
-        codes, unseen = leave_one_out(job, statistics)
-    else:
-        codes, unseen = ordered(job, plan)
-    out[:] = in_type(codes, out.dtype.name)
-    return Trained(statistics, unseen)
+        return Trained(statistics, leave_one_out(job, statistics, out, want_unseen))
+    return Trained(statistics, ordered(job, plan, out, want_unseen))
 
 
 def by_folds(job: Job, plan: FoldPlan, out: Array, want_unseen: bool) -> Trained:
@@ -101,15 +97,6 @@ def by_splits(job: Job, plan: SplitPlan, out: Array, want_unseen: bool) -> Train
     return Trained(
         everything, spread(job, table(views, None, job.key, job.formula, job.ops), plan.folds, out, want_unseen)
     )
-
-
-def in_type(codes: Floats, dtype: str) -> Array:
-    """Codes rounded once to the output's type; warns of those that it cannot hold."""
-    with np.errstate(over="ignore"):
-        rounded = codes.astype(dtype, copy=False)
-    if dtype != "float64" and (lost := int((np.isinf(rounded) & np.isfinite(codes)).sum())):
-        warn(f"{lost} codes are beyond the range of {dtype} and become infinite. Choose dtype='float64'.")
-    return rounded
 
 
 def flat(codes: CodeTable) -> CodeTable:

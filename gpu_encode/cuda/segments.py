@@ -207,7 +207,7 @@ def sorted_by_code(parts: RowParts, shape: tuple[int, int, int], counted: bool) 
     n_places, n_classes, width = len(parts.codes), *shape[1:]
     order, codes = xp.argsort(parts.codes, kind="stable"), empty(n_places, np.int32)
     own = zeros(max((n_classes * width - counted) * n_places, 1), np.int64)
-    if counted and parts.labelled:
+    if counted and parts.labelled and n_classes > 1:
         launch_rows(sort_classes, n_places, order, parts.codes, parts.classes, own, codes)
     else:
         launch_rows(sort_digits, n_places, order, *parts, int(counted), width, own, codes)

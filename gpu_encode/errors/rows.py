@@ -15,4 +15,4 @@ def first_of(rows: NDArray[Any], what: str) -> str:
     >>> first_of(np.array([4, 7]), "negative weights")
     '2 negative weights, the first in row 4'
     """
-    return f"{len(rows)} {what}, the first in row {rows[0]}"
+    return f"{len(rows)} {what}, the first in row {int(rows[0])}"

@@ -72,7 +72,8 @@ def spread(codes: Array, nulls: Array | None, ops: Ops) -> Array:
         return codes
     every = ops.empty((len(nulls),), np.int32)
     every[...] = MISSING
-    every[~nulls] = codes
+    # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+    every.put(np.flatnonzero(~nulls), codes)
     return every
 
 
@@ -99,7 +100,7 @@ def assembled(arrays: list[Array], native: Array, passed: list[int]) -> Array:
     columns = [*encoded, *(native[:, position] for position in passed)]
     dtype = np.result_type(*(column.dtype for column in columns))
     if native.dtype.kind in "iu" and dtype.kind == "f" and len(native):
-        largest = max(abs(int(native[:, passed].max())), abs(int(native[:, passed].min())))
+        largest = max(abs(int(end)) for column in columns[len(encoded) :] for end in (column.max(), column.min()))
         if largest.bit_length() > np.finfo(dtype).nmant + 1:
             raise errors.integers_beyond_floats(largest, str(dtype))
     return np.stack([column.astype(dtype, copy=False) for column in columns], axis=1)

@@ -85,6 +85,10 @@ def _read_device(data: Any, role: str, n_rows: int | None) -> list[tuple[str | N
     if n_rows is not None and len(array) != n_rows:
         raise errors.inconsistent_lengths(role, [n_rows, len(array)])
     matrix = array[:, None] if array.ndim == 1 else array
+    if role == "y" and array.dtype.kind == "f":
+        missing = np.isnan(matrix).any(axis=1)
+        if bool(missing.any()):
+            raise errors.missing_targets(role, on_device.to_host(np.flatnonzero(missing)))
     return [(None, matrix[:, position]) for position in range(matrix.shape[1])]
 
 

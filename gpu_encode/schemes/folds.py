@@ -95,8 +95,9 @@ class KFold(Scheme):
         if len(request.targets) > 1 or not target.is_classification:
             raise errors.nothing_to_stratify()
         seed = seed_of(self.random_state, "Stratified")
-        order = np.argsort(target.values, kind="stable")
-        counts = request.ops.to_host(np.bincount(target.values))
+        labels = request.ops.to_device(target.values)
+        order = np.argsort(labels, kind="stable")
+        counts = request.ops.to_host(np.bincount(labels))
         folds = request.ops.empty((request.n_rows,), np.int32)
         starts = np.cumsum(counts) - counts
         for label, (start, count) in enumerate(zip(starts, counts, strict=True)):
@@ -104,7 +105,7 @@ class KFold(Scheme):
             # fold.
             first = int(start) if self.order == "interleaved" else 0
             pattern = FoldPattern(self.order, self.n_splits, key_of(seed, label + 1), int(count), first)
-            folds[order[start : start + count]] = request.ops.fold_numbers(pattern, 0, int(count))
+            folds.put(order[start : start + count], request.ops.fold_numbers(pattern, 0, int(count)))
         return folds
 
 
@@ -201,7 +202,7 @@ class TimeFolds(Scheme):
         check_splits("TimeFolds", self.n_splits, request.n_rows)
         order = by_time(*request.codes_of(self.time, "time"))
         folds = request.ops.empty((request.n_rows,), np.int32)
-        folds[order.rows] = (order.starts * self.n_splits // request.n_rows)[order.ties]
+        folds.put(order.rows, (order.starts * self.n_splits // request.n_rows)[order.ties].astype(np.int32))
         visibility = np.tril(np.ones((self.n_splits, self.n_splits), np.int64), -1 - self.gap)
         return FoldPlan(folds, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64))
 

@@ -18,7 +18,7 @@ LAYERS = (
     ("moments", "smoothing"),
     ("values", "python_values", "vocabulary", "frames"),
     ("targets", "hierarchy", "levels", "keys", "plans"),
-    ("formula", "jobs", "selection", "schemes"),
+    ("formula", "jobs", "outputs", "selection", "schemes"),
     ("leave_one_out", "ordered", "training"),
     ("model",),
     ("encoders",),

@@ -8,6 +8,7 @@ does otherwise: a host array in an index is a hidden transfer there, assignment 
 
 import inspect
 from functools import cache, reduce
+from types import SimpleNamespace
 from typing import Any
 
 import cupy
@@ -35,7 +36,7 @@ def refuse_host_arrays(value: Any) -> None:
 def off(value: Any) -> Any:
     """Take arrays out of their wrapping, wherever they are in an argument."""
     if isinstance(value, StrictArray):
-        return value.data
+        return value.held
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return type(value)(map(off, value))
     return {key: off(each) for key, each in value.items()} if isinstance(value, dict) else value
@@ -88,9 +89,9 @@ class StrictArray(NDArrayOperatorsMixin):
 
     __array_priority__ = 100
 
-    def __init__(self, data: np.ndarray[Any, Any]) -> None:
-        assert isinstance(data, np.ndarray)
-        self.data = data
+    def __init__(self, held: np.ndarray[Any, Any]) -> None:
+        assert isinstance(held, np.ndarray)
+        self.held = held
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         message = "Implicit conversion to a NumPy array is not allowed. Please use `.get()` explicitly."
@@ -117,43 +118,57 @@ class StrictArray(NDArrayOperatorsMixin):
         return NotImplemented if named is function else call(function, named, given, options)
 
     def __getitem__(self, key: Any) -> "StrictArray":
-        return StrictArray(np.asarray(self.data[index(key)]))
+        return StrictArray(np.asarray(self.held[index(key)]))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         refuse_host_arrays(value)
         assert not any(isinstance(each, StrictArray) for each in (key if isinstance(key, tuple) else (key,)))
-        self.data[index(key)] = off(value)
+        self.held[index(key)] = off(value)
 
     def put(self, places: "StrictArray", values: "StrictArray") -> None:
         """Write to places of the flat array."""
-        assert len(np.unique(places.data)) == places.size, "a place is written twice"
-        self.data.put(places.data, values.data)
+        assert len(np.unique(places.held)) == places.size, "a place is written twice"
+        self.held.put(places.held, values.held)
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
     def __len__(self) -> int:
-        return len(self.data)
+        return len(self.held)
 
     def __bool__(self) -> bool:
-        return bool(self.data)
+        return bool(self.held)
 
     def __int__(self) -> int:
-        return int(self.data)
+        return int(self.held)
 
     def __float__(self) -> float:
-        return float(self.data)
+        return float(self.held)
 
     def __repr__(self) -> str:
-        return f"Strict{self.data!r}"
+        return f"Strict{self.held!r}"
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return dict(self.held.__array_interface__)
+
+    @property
+    def data(self) -> SimpleNamespace:
+        """Where the array begins."""
+        return SimpleNamespace(ptr=self.held.__array_interface__["data"][0])
+
+    @property
+    def base(self) -> "StrictArray | None":
+        """Array of which this is a view."""
+        return StrictArray(self.held.base) if isinstance(self.held.base, np.ndarray) else None
 
     @property
     def T(self) -> "StrictArray":
-        return StrictArray(self.data.T)
+        return StrictArray(self.held.T)
 
     def get(self) -> np.ndarray[Any, Any]:
         """Give a copy on the host."""
-        return self.data.copy()
+        return self.held.copy()
 
 
 def index(key: Any) -> Any:
@@ -178,7 +193,7 @@ def call(function: Any, named: Any, given: tuple[Any, ...], options: dict[str, A
 
 def as_attribute(name: str) -> property:
     """Pass an attribute on."""
-    return property(lambda self: getattr(self.data, name))
+    return property(lambda self: getattr(self.held, name))
 
 
 def as_method(name: str) -> Any:
@@ -186,7 +201,7 @@ def as_method(name: str) -> Any:
 
     def method(self: StrictArray, *given: Any, **options: Any) -> Any:
         refuse_host_arrays((given, options))
-        return on(getattr(self.data, name)(*off(given), **off(options)))
+        return on(getattr(self.held, name)(*off(given), **off(options)))
 
     return method
 
@@ -194,7 +209,22 @@ def as_method(name: str) -> Any:
 for _name in ("dtype", "flags", "itemsize", "nbytes", "ndim", "shape", "size", "strides"):
     setattr(StrictArray, _name, as_attribute(_name))
 for _name in (
-    *("all", "any", "argsort", "astype", "copy", "cumsum", "fill", "item", "max", "min", "nonzero", "ravel", "repeat"),
+    *(
+        "all",
+        "any",
+        "argmax",
+        "argsort",
+        "astype",
+        "copy",
+        "cumsum",
+        "fill",
+        "item",
+        "max",
+        "min",
+        "nonzero",
+        "ravel",
+        "repeat",
+    ),
     *("reshape", "squeeze", "sum", "take", "tolist", "transpose", "view"),
 ):
     setattr(StrictArray, _name, as_method(_name))
@@ -213,6 +243,9 @@ class Library:
         def made(*given: Any, **options: Any) -> Any:
             if name not in self.UPLOADS:
                 refuse_host_arrays((given, options))
+            elif isinstance(given[0], np.ndarray):
+                # A copy: what lies on the host is never what lies on the device.
+                return on(function(np.array(given[0], order="C"), *given[1:], **options))
             if not isinstance(function, np.ufunc):
                 signature_of(named).bind(*given, **options)
             return on(function(*off(given), **off(options)))

@@ -131,6 +131,16 @@ def test_counts_with_and_without_weights_and_classes(ops, way, weighted, labelle
     compare(ops, rows, None, Layout(), (5, n_classes, 1), [13])
 
 
+@pytest.mark.parametrize("n_classes", [1, 3])
+@pytest.mark.parametrize("tied", [False, True])
+def test_sums_of_a_target_in_each_class(ops, way, n_classes, tied):
+    random = np.random.default_rng(3)
+    codes, classes = random.integers(-2, 3, 70), random.integers(0, n_classes, 70)
+    rows = Rows(codes.astype(np.int32), classes.astype(np.int32), random.integers(-9, 9, 70))
+    ties = np.arange(70) // 5 if tied else None
+    compare(ops, rows, ties, Layout(Window(), Window()), (5, n_classes, 2), [13])
+
+
 def test_no_rows(ops, way):
     found = many(5, 1, "classes")
     carry = Carry.empty(N_CATEGORIES, 3, 1, True)

@@ -84,9 +84,10 @@ def test_stratified_folds_are_even_in_every_class():
     target = Target(None, "multiclass", labels.astype(np.int32), np.arange(3))
     for order in ("random", "contiguous", "interleaved"):
         scheme = KFold(3, stratify=True, order=order)
-        plan = scheme.plan(Request(SIZE, resolve(SIZE), [target], lambda column, role: (labels, 3)))
+        backend = resolve(SIZE)
+        folds = backend.to_host(scheme.plan(Request(SIZE, backend, [target], lambda column, role: (labels, 3))).folds)
         for label in range(3):
-            sizes = np.bincount(plan.folds[labels == label], minlength=3)
+            sizes = np.bincount(folds[labels == label], minlength=3)
             assert sizes.max() - sizes.min() <= 1 + (labels == label).sum() % 3
         codes = TargetEncoder(cv=scheme, columns=["one"]).fit_transform(FRAME, labels)
         assert len(np.unique(codes["one_0"])) <= 3

@@ -1,0 +1,15 @@
+"""What stands in for the module `cupy` when the CUDA backend runs in the simulator: the strict arrays.
+
+GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.library asks for it.
+"""
+
+from typing import Any
+
+from tests.cuda.strict import Library
+from tests.cuda.strict import StrictArray as ndarray  # noqa: F401 - CuPy's name
+
+_LIBRARY = Library()
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_LIBRARY, name)
