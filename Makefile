@@ -5,7 +5,9 @@ PYTEST_ARGS ?= -n auto
 KERNEL_TESTS ?= tests/cpu_fallback
 # GPU_ARGS="--only bits,kernels --time-limit 540" narrows `make gpu`; --help says more.
 GPU_ARGS ?=
-SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders
+# The CUDA backend in numba's simulator, on arrays that refuse what CuPy refuses.
+SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.library OPS_BACKENDS=cuda-simulator
+SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/benchmarks
 
 SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 PYTHON = $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -46,7 +48,7 @@ test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" n
 
 sim: $(INSTALLED)  ## the operation and encoder suites with the CUDA backend, in numba's simulator
 	rm -rf build/launches
-	NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.library OPS_BACKENDS=cuda-simulator $(BIN)/python -m pytest $(PYTEST_ARGS) $(SIM_TESTS)
+	$(SIMULATOR) $(BIN)/python -m pytest $(PYTEST_ARGS) $(SIM_TESTS)
 
 ptx: $(INSTALLED)  ## every CUDA kernel compiled for every architecture, without a GPU; what it takes, in build/kernels.md
 	PTX=1 $(BIN)/python -m pytest -p no:xdist tests/ptx
@@ -59,12 +61,13 @@ doctest: $(INSTALLED)  ## every example in a docstring
 	$(BIN)/python -m pytest --doctest-modules gpu_encode cpu_fallback
 
 # Coverage cannot see into compiled kernels, so their own tests run a second time as Python (NumPy then warns where
-# a kernel wraps around 2^64 on purpose), and both runs count.
+# a kernel wraps around 2^64 on purpose), those for a GPU in the simulator, and all runs count.
 coverage: $(INSTALLED)  ## line coverage of both packages, kernels included, at least 95 %
 	$(BIN)/coverage erase
 	$(BIN)/python -m pytest --cov --cov-report= --cov-fail-under=0 $(PYTEST_ARGS)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --cov --cov-append --cov-report= --cov-fail-under=0 \
 		-W 'ignore:overflow encountered:RuntimeWarning' $(KERNEL_TESTS)
+	$(SIMULATOR) $(BIN)/python -m pytest --cov --cov-append --cov-report= --cov-fail-under=0 $(PYTEST_ARGS) $(SIM_TESTS)
 	$(BIN)/coverage report
 
 build: $(INSTALLED)  ## a wheel, built in isolation, in dist/

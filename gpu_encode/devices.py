@@ -2,7 +2,10 @@
 
 import ctypes
 import os
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -74,3 +77,16 @@ def has_gpu() -> bool:
     if any(find_spec(name) is None for name in needed) or not (simulated() or driver_is_there()):
         return False
     return bool(import_module("gpu_encode.cuda.runtime").available())
+
+
+@contextmanager
+def memory_explained() -> Iterator[None]:
+    """Say in our words how much memory a GPU lacks, wherever CuPy found that out."""
+    try:
+        yield
+    except MemoryError as error:
+        if not type(error).__module__.startswith("cupy"):
+            raise
+        wanted = re.search(r"allocating ([\d,]+) bytes", str(error))
+        free, total = import_module("gpu_encode.cuda.memory").free_bytes()
+        raise errors.device_too_small(int(wanted[1].replace(",", "")) if wanted else 0, free, total) from error

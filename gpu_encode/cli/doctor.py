@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_encode.cli.messages import one_line
+from gpu_encode.devices import simulated
 
 # What is told apart by its use -> the distributions that bring it.
 PACKAGES = {
@@ -216,6 +217,8 @@ def encodes(backend: str) -> str:
 
 def cuda_state(versions: Mapping[str, str | None], devices: list[str]) -> str:
     """Return whether work can run on a GPU, and if not, the first reason why."""
+    if simulated():
+        return f"{encodes('cuda-simulator')}, in the simulator (NUMBA_ENABLE_CUDASIM is set)"
     if not devices:
         return "no: no NVIDIA device and driver found"
     missing = [name for name in ("cupy", "numba-cuda") if versions[name] is None]
@@ -261,4 +264,4 @@ def show(report: Mapping[str, Any]) -> None:
     for advice in report["worth_installing"]:
         console.print(f"[yellow]worth installing:[/yellow] {escape(advice)}", soft_wrap=True)
     if not report["problems"] and not report["worth_installing"]:
-        console.print("Nothing is missing.")
+        console.print("Nothing is missing for what this machine has.")

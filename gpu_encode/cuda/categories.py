@@ -34,7 +34,7 @@ def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] |
     if dtype.kind == "f":
         return None
     if dtype.itemsize <= 2:
-        # An index of all that the type holds costs less than to wait for the least and the greatest value.
+        # An index of all that the type holds is small, and there is nothing to wait for.
         return (int(np.iinfo(dtype).min) if dtype.kind == "i" else 0), 1 << 8 * dtype.itemsize
     low, high = (numbers[0], numbers[-1]) if is_sorted else (numbers.min(), numbers.max())
     size = int(high) - int(low) + 1

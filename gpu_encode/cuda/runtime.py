@@ -113,7 +113,14 @@ def launch(kernel: Kernel, blocks: int, threads: int, *arguments: Any, shared: i
     # Without sync=False numba waits for the stream that an array was last used on: ours is that stream.
     given = [cuda.as_cuda_array(each, sync=False) if isinstance(each, xp.ndarray) else each for each in arguments]
     with cuda.gpus[xp.cuda.Device().id]:
-        kernel[blocks, threads, stream, shared](*given)
+        configured(kernel, blocks, threads, stream, shared)(*given)
+
+
+def configured(kernel: Kernel, blocks: int, threads: int, stream: Any, shared: int) -> Any:
+    """Give a kernel its grid; numba warns of one that leaves processors idle, as small data must."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kernel[blocks, threads, stream, shared]
 
 
 def launch_rows(kernel: Kernel, n_rows: int, *arguments: Any) -> None:

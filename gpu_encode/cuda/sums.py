@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 # Tables that do not hold all lines are filled several times over, as long as reading the rows so often costs less than
 # atomics in global memory: those were measured at 25 to 47 G rows/s; a pass is expected, not measured, at 200 ...
 MOST_PASSES = 4
-# ... and a pass costs a launch more, about 100 microseconds, in which global atomics add this many rows.
+# ... and a pass costs a launch more, measured at 100 microseconds, in which global atomics add about this many rows.
 ROWS_OF_A_PASS = 1 << 21
-# Atomics on one address come one by one, about 1.7 G/s: a category with a larger share of the rows would hold up all
-# others, and goes into tables.
+# Atomics on one address come one by one (1 to 2 G rows/s were measured where one category has most rows): a category
+# with a larger share than this, an estimate, would hold up all others, and goes into tables.
 HOT_SHARE = 1 / 128
 SAMPLE = 1 << 12
 MOST_RANKS = 255
-# Looking for hot categories costs about as much as adding this many rows, all to one cell.
+# Looking for hot categories is estimated to cost as much as adding this many rows, all to one cell.
 SAMPLED_ROWS = 1 << 18
 # Registers leave room for three blocks on a multiprocessor, and copies of this size leave its cache most of its memory.
 COPIED_BYTES = SHARED_BYTES // 2

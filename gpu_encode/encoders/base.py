@@ -34,6 +34,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     def _options(self) -> Options:
         raise NotImplementedError
 
+    @devices.memory_explained()
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the codes of new rows.
 
@@ -71,6 +72,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         self._keep(work, [[training.lasting(job, plan) for job in jobs] for jobs in work.jobs])
         return self
 
+    @devices.memory_explained()
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
         """Learn the codes of new rows, and give the training codes of these rows by the scheme.
 
@@ -112,6 +114,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         self._keep(work, statistics)
         return self._assemble(work.frame, arrays, work.place)
 
+    @devices.memory_explained()
     def transform(self, X: Any) -> Any:
         """Give the codes of new rows.
 
@@ -144,6 +147,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         arrays, place = self._model.encode(frame, backend)
         return self._assemble(frame, arrays, place)
 
+    @devices.memory_explained()
     def partial_fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Add rows to what `transform` knows.
 

@@ -42,7 +42,7 @@ def lookup(column: Array, name: object, vocabulary: Vocabulary, ops: Ops) -> Arr
     present, nulls = present_numbers(column, name)
     fitted = vocabulary.values.array
     if vocabulary.kind == "number" and vocabulary.is_sorted and fitted.dtype == present.dtype:
-        return spread(ops.lookup(present, ops.to_device(fitted)), nulls, ops)
+        return spread(ops.lookup(present, fitted), nulls, ops)
     codes, distinct = ops.factorize(present)
     read = Values("number", stored(ops.to_host(distinct), name), values.numpy_name(column.dtype))
     places = ops.to_device(vocabulary.positions(read, name).astype(np.int32))

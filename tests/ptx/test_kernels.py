@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from numba import cuda, types
+from numba.cuda import dispatcher
 from numba.cuda.core.errors import TypingError
 
 from gpu_encode.cuda import runtime
@@ -74,6 +75,11 @@ def test_every_launch_of_the_simulated_suite_is_compiled():
         pytest.skip("make sim has not run here")
     launched = {each for record in records for each in json.loads(record.read_text())}
     assert sorted(launched - {str(variant) for variant in VARIANTS}) == []
+
+
+def test_a_small_grid_warns_of_nothing(monkeypatch):
+    monkeypatch.setattr(dispatcher.driver, "_to_core_stream", lambda stream: stream)
+    assert runtime.configured(runtime.KERNELS[0], 4, 256, 0, 0).griddim == (4, 1, 1)
 
 
 def test_a_fused_product_is_seen():

@@ -1,0 +1,144 @@
+"""Transfers through pinned buffers, on a stand-in that copies as late as a GPU may; and memory that runs out."""
+
+from importlib import import_module
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gpu_encode import TargetEncoder, devices, training
+
+pytest.importorskip("cupy", reason="the CUDA wheels are not installed")
+
+STAGE = 64
+
+
+class Stream:
+    """Copies that wait: done at the latest when somebody waits for them, and no sooner."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def synchronize(self, upto=None):
+        for _ in range(len(self.waiting) if upto is None else upto - self.done()):
+            self.waiting.pop(0)()
+            self.finished += 1
+
+    finished = 0
+
+    def done(self):
+        return self.finished
+
+
+class Event:
+    """A place in the stream."""
+
+    stream: Stream
+    place = 0
+
+    def __init__(self, disable_timing):
+        assert disable_timing
+
+    def record(self):
+        self.place = self.stream.finished + len(self.stream.waiting)
+
+    def synchronize(self):
+        if self.place > self.stream.finished:
+            self.stream.synchronize(self.place)
+
+
+class Array:
+    """What `memory` uses of CuPy's arrays."""
+
+    stream: Stream
+
+    def __init__(self, held):
+        self.held = held
+        self.shape, self.dtype, self.nbytes = held.shape, held.dtype, held.nbytes
+
+    def reshape(self, *shape):
+        return Array(self.held.reshape(*shape))
+
+    def view(self, dtype):
+        return Array(self.held.view(dtype))
+
+    def __getitem__(self, key):
+        return Array(self.held[key])
+
+    def set(self, array, stream=None):
+        if stream is None:
+            self.held[...] = array
+        else:
+            self.stream.waiting.append(lambda: self.held.__setitem__(..., array))
+
+    def get(self, out=None, blocking=True):
+        if out is None:
+            return self.held.copy()
+        assert not blocking
+        self.stream.waiting.append(lambda: out.__setitem__(..., self.held))
+        return out
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    module = import_module("gpu_encode.cuda.memory")
+    stream = Stream()
+    Event.stream = Array.stream = stream
+    cuda = SimpleNamespace(alloc_pinned_memory=bytearray, Event=Event, get_current_stream=lambda: stream)
+    library = SimpleNamespace(
+        cuda=cuda,
+        uint8=np.uint8,
+        ndarray=Array,
+        empty=lambda shape, dtype, order: Array(np.zeros(shape, dtype, order)),
+        ascontiguousarray=lambda array: array,
+    )
+    monkeypatch.setattr(module, "xp", library)
+    monkeypatch.setattr(module, "SIMULATED", False)
+    monkeypatch.setattr(module, "STAGE", STAGE)
+    monkeypatch.setattr(module, "is_device_array", lambda array: isinstance(array, Array))
+    return module
+
+
+@pytest.mark.parametrize(
+    "n_bytes", [0, 1, STAGE - 1, STAGE, STAGE + 1, 2 * STAGE, 2 * STAGE + 1, 3 * STAGE, 5 * STAGE - 8]
+)
+def test_what_goes_there_comes_back(memory, n_bytes):
+    given = np.random.default_rng(n_bytes).integers(0, 256, n_bytes).astype(np.uint8)
+    there = memory.to_device(given)
+    assert np.array_equal(there.held, given)
+    assert np.array_equal(memory.to_host(there), given)
+
+
+def test_shapes_and_types_stay(memory):
+    given = np.arange(60.0).reshape(20, 3)[::-1]
+    there = memory.to_device(given)
+    back = memory.to_host(there)
+    assert there.dtype == back.dtype == given.dtype
+    np.testing.assert_array_equal(back, given)
+
+
+def test_an_array_that_is_too_large_says_what_was_needed(memory, monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(memory.xp, "empty", full)
+    memory.xp.cuda.Device = lambda: SimpleNamespace(mem_info=(1000, 80_000))
+    with pytest.raises(MemoryError, match=r"8,000,000 bytes more .* whose 80,000 bytes 1,000 are free.* partial_fit"):
+        memory.empty((1000, 1000), np.float64)
+
+
+def test_memory_that_runs_out_in_the_middle_is_explained(monkeypatch):
+    full = type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.cuda.memory"})
+
+    def train(*_):
+        raise full("Out of memory allocating 4,096 bytes (allocated so far: 512 bytes).")
+
+    monkeypatch.setattr(training, "train", train)
+    monkeypatch.setattr(import_module("gpu_encode.cuda.memory"), "free_bytes", lambda: (7, 9))
+    with pytest.raises(MemoryError, match=r"4,096 bytes more are needed on the GPU, of whose 9 bytes 7 are free"):
+        TargetEncoder(cv=2).fit_transform([["a"], ["b"]] * 4, [0, 1] * 4)
+
+
+def test_other_memory_errors_stay_what_they_are():
+    with pytest.raises(MemoryError, match=r"^of the host$"), devices.memory_explained():
+        raise MemoryError("of the host")
