@@ -43,7 +43,7 @@ MOST_BLOCKS = 3 if SIMULATED else 132 * 16
 # numba.cuda launches nothing with more dynamic shared memory than this.
 SHARED_BYTES = 2048 if SIMULATED else 48 * 1024
 # Rows of which the schemes that work row by row hold intermediate results.
-TILE = 64 if SIMULATED else 1 << 20
+TILE = 64 if SIMULATED else 1 << 22
 
 Kernel = Any
 KERNELS: list[Kernel] = []

@@ -56,7 +56,7 @@ def int32(array: "Array") -> "Array":
     return found
 
 
-class Job(NamedTuple):
+class Addition(NamedTuple):
     """What every launch of one call gets: arrays of the rows, folds; what is added where; and how much of it there is.
 
     Parameters
@@ -79,7 +79,9 @@ class Job(NamedTuple):
     cells: "Array"
 
 
-def job_of(rows: "Rows", folds: "Folds", shape: tuple[int, int, int, int], layout: "Layout", cells: "Array") -> Job:
+def job_of(
+    rows: "Rows", folds: "Folds", shape: tuple[int, int, int, int], layout: "Layout", cells: "Array"
+) -> Addition:
     """Bring rows to the device and plan their addition."""
     codes = int32(rows.codes)
     # Without classes, every row reads the same zero.
@@ -90,10 +92,10 @@ def job_of(rows: "Rows", folds: "Folds", shape: tuple[int, int, int, int], layou
     n_lines, n_folds, n_classes, width = shape
     further = [n_lines, n_classes, int(rows.classes is not None), target_kind, weight_kind, n_folds * n_classes, width]
     given = (codes, classes, target, weight, *fold_source(folds))
-    return Job(given, [*lines.ravel().tolist(), *further], len(codes), n_lines, n_folds * n_classes, words, cells)
+    return Addition(given, [*lines.ravel().tolist(), *further], len(codes), n_lines, n_folds * n_classes, words, cells)
 
 
-def add_rows(job: Job) -> None:
+def add_rows(job: Addition) -> None:
     """Choose where to add: in tables if all cells fit, or soon do; else hot categories there, and others in memory."""
     most_lines = SHARED_BYTES // (4 * job.words * job.in_line)
     passes = -(-job.n_lines // most_lines) if most_lines else MOST_PASSES + 1
@@ -111,7 +113,7 @@ def add_rows(job: Job) -> None:
         launch(add_in_cells, blocks_for(job.n_rows), THREADS, *job.rows, plan, job.cells)
 
 
-def launch_tables(kernel: "Kernel", job: Job, first_line: int, n_lines: int, *more: "Array") -> None:
+def launch_tables(kernel: "Kernel", job: Addition, first_line: int, n_lines: int, *more: "Array") -> None:
     """Run a kernel whose blocks add rows of some lines in tables."""
     size = job.words * n_lines * job.in_line
     fitting = max(1, min(COPIED_BYTES // (4 * size + 4), MOST_COPIES))
@@ -125,7 +127,7 @@ def launch_tables(kernel: "Kernel", job: Job, first_line: int, n_lines: int, *mo
     launch(kernel, blocks, THREADS, *job.rows, plan, job.cells, *more, shared=4 * copies * size)
 
 
-def hot_lines(job: Job, most: int) -> "Array":
+def hot_lines(job: Addition, most: int) -> "Array":
     """Lines that hold more than their share of a sample of rows, the most frequent first, `most` at most."""
     if not most:
         return zeros(0, np.int64)

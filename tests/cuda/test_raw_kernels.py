@@ -46,6 +46,7 @@ def test_sources_compile(source, architecture):
     registers = [int(number) for number in re.findall(r"Used (\d+) registers", log)]
     assert len(registers) == len(kernels_of(source))
     assert max(registers) <= 64
+    assert set(re.findall(r"(\d+) bytes spill stores", log)) == {"0"}
 
 
 def test_wrong_sources_do_not_compile():

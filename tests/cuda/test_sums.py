@@ -227,7 +227,7 @@ def test_no_block_adds_more_rows_than_its_words_hold(sums, monkeypatch, n_rows, 
     launches = []
     monkeypatch.setattr(sums, "launch", lambda *arguments, shared: launches.append((arguments, shared)))
     monkeypatch.setattr(sums, "MOST_BLOCKS", 2112)
-    sums.launch_tables(None, sums.Job((), [0] * kernels.FIRST_LINE, n_rows, 1, 1, words, None), 0, 1)
+    sums.launch_tables(None, sums.Addition((), [0] * kernels.FIRST_LINE, n_rows, 1, 1, words, None), 0, 1)
     ((_, blocks, _, plan, _), shared) = launches[0]
     chunk, copies, size = (int(plan[place]) for place in (kernels.CHUNK, kernels.COPIES, kernels.SIZE))
     assert 1 <= chunk <= sums.MOST_ADDED
@@ -290,7 +290,7 @@ def test_counts_are_counted_elsewhere(ops, sums, monkeypatch):
 
 def sampled(sums, codes, most):
     """Hot lines of codes."""
-    job = sums.Job((memory.to_device(np.array(codes, np.int32)),), [], len(codes), N_CATEGORIES + 2, 1, 1, None)
+    job = sums.Addition((memory.to_device(np.array(codes, np.int32)),), [], len(codes), N_CATEGORIES + 2, 1, 1, None)
     return memory.to_host(sums.hot_lines(job, most)).tolist()
 
 

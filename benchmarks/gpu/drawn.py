@@ -1,0 +1,151 @@
+"""Rows made where they are needed: functions of seed and row number, in arithmetic that CuPy and NumPy share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from gpu_encode.cuda.runtime import xp
+from gpu_encode.ops import MISSING, UNKNOWN, Array
+
+CHUNK = 1 << 24
+DRAWN = ("uniform", "Zipf 1.5")
+# Ranks that are rounded from a density proportional to x**-1.5 above this have the shares of a Zipf law within 2 %.
+LOWEST = 0.571
+# A prime larger than any number of categories: it scatters ranks over codes, so that hot ones are no neighbours.
+SCATTER = 2_654_435_761
+
+
+def words(start: int, stop: int, seed: int) -> Array:
+    """Give a random 64-bit word for each row (splitmix64)."""
+    found = xp.arange(start, stop, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    found += np.uint64((seed + 1) * 0xD1B54A32D192ED03 % 2**64)
+    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))
+
+
+def units(drawn: Array) -> Array:
+    """Give a number in [0, 1) for each word."""
+    return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def filled(n_rows: int, dtype: Any, part: Callable[[int, int], Array]) -> Array:
+    """Array of what `part(start, stop)` gives, a chunk at a time, so that temporaries stay small."""
+    found = xp.empty(n_rows, dtype)
+    for start in range(0, n_rows, CHUNK):
+        stop = min(start + CHUNK, n_rows)
+        found[start:stop] = part(start, stop).astype(dtype)
+    return found
+
+
+def zipf(chance: Array, n_categories: int) -> Array:
+    """Codes of which the r-th most frequent has a share of about r**-1.5."""
+    reach = 1.0 - sqrt(LOWEST / (n_categories + 0.5))
+    place = 1.0 - chance * reach
+    rank = (LOWEST / (place * place) + 0.5).astype(np.int64)
+    return (xp.clip(rank, 1, n_categories) - 1) * SCATTER % n_categories
+
+
+def codes(n_rows: int, n_categories: int, how: str, seed: int = 1, hot: float = 0.0, nulls: bool = False) -> Array:
+    """Category codes.
+
+    Parameters
+    ----------
+    n_rows, n_categories : int
+    how : {"uniform", "Zipf 1.5"}
+    seed : int
+    hot : float
+        Share of the rows that one category has on top.
+    nulls : bool
+        Make one row in fifty missing and one unknown.
+    """
+
+    def part(start: int, stop: int) -> Array:
+        drawn = words(start, stop, seed)
+        chance = units(drawn)
+        found = zipf(chance, n_categories) if how == DRAWN[1] else (chance * n_categories).astype(np.int64)
+        if hot:
+            found = xp.where(units(words(start, stop, seed + 100)) < hot, n_categories // 2, found)
+        if nulls:
+            low = drawn & np.uint64(0x3FF)
+            found = xp.where(low < 20, MISSING, xp.where(low > 1003, UNKNOWN, found))
+        return found
+
+    return filled(n_rows, np.int32, part)
+
+
+def labels(n_rows: int, n_classes: int, seed: int = 2) -> Array:
+    """Class numbers: the first class of two has 0.7 of the rows, those of several have equal shares."""
+    if n_classes == 2:
+        return filled(n_rows, np.int32, lambda start, stop: units(words(start, stop, seed)) >= 0.7)
+    return filled(n_rows, np.int32, lambda start, stop: words(start, stop, seed) % np.uint64(n_classes))
+
+
+def reals(n_rows: int, seed: int = 3) -> Array:
+    """Real targets: 53 bits each, over as many binary places as normal numbers have."""
+
+    def part(start: int, stop: int) -> Array:
+        return (units(words(start, stop, seed)) - 0.5) / (units(words(start, stop, seed + 100)) + 0.25)
+
+    return filled(n_rows, np.float64, part)
+
+
+def integers(n_rows: int, largest: int, seed: int = 4) -> Array:
+    """Whole numbers between -largest and largest."""
+    return filled(n_rows, np.int64, lambda start, stop: words(start, stop, seed) % np.uint64(2 * largest + 1)) - largest
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What rows have beside their category, each made when first asked for.
+
+    Parameters
+    ----------
+    n_rows : int
+    """
+
+    n_rows: int
+
+    @cached_property
+    def binary(self) -> Array:
+        """0/1 classes."""
+        return labels(self.n_rows, 2)
+
+    @cached_property
+    def ten(self) -> Array:
+        """Ten classes."""
+        return labels(self.n_rows, 10)
+
+    @cached_property
+    def real(self) -> Array:
+        """Real target."""
+        return reals(self.n_rows)
+
+    @cached_property
+    def whole(self) -> Array:
+        """Target of small integers."""
+        return integers(self.n_rows, 1000)
+
+    @cached_property
+    def large(self) -> Array:
+        """Target of integers whose sums need more than 64 bits."""
+        return integers(self.n_rows, 2**62 - 1)
+
+    @cached_property
+    def weight(self) -> Array:
+        """Weights in [0.5, 1.5)."""
+        return filled(self.n_rows, np.float64, lambda start, stop: units(words(start, stop, 5)) + 0.5)
+
+    @cached_property
+    def folds(self) -> Array:
+        """Fold numbers 0 to 4, as a user gives them."""
+        return labels(self.n_rows, 5, seed=6)
+
+    @cached_property
+    def ties(self) -> Array:
+        """Times of which three rows each are equal."""
+        return filled(self.n_rows, np.int64, lambda start, stop: xp.arange(start, stop) // 3)

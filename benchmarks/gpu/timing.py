@@ -1,0 +1,94 @@
+"""Time and memory of work on a GPU."""
+
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from gpu_encode.cuda import memory
+from gpu_encode.cuda.runtime import SIMULATED, xp
+
+REPEATS = 5
+
+
+def wait() -> None:
+    """Wait for the device."""
+    if not SIMULATED:
+        xp.cuda.get_current_stream().synchronize()
+
+
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Seconds of a call on the device, between two events on the current stream."""
+    if SIMULATED:
+        return host_seconds_of(call)
+    begun, ended = xp.cuda.Event(), xp.cuda.Event()
+    begun.record()
+    call()
+    ended.record()
+    ended.synchronize()
+    return float(xp.cuda.get_elapsed_time(begun, ended)) * 1e-3
+
+
+def host_seconds_of(call: Callable[[], Any]) -> float:
+    """Seconds of a call until the device has done it, by the host's clock."""
+    wait()
+    begun = time.perf_counter()
+    call()
+    wait()
+    return time.perf_counter() - begun
+
+
+def measure(call: Callable[[], Any], by: Callable[[Callable[[], Any]], float] = seconds_of, repeats: int = 0) -> float:
+    """Median seconds of several calls, after one that compiles and warms up; one call in the simulator."""
+    if SIMULATED:
+        return by(call)
+    call()
+    return median(by(call) for _ in range(repeats or REPEATS))
+
+
+def free_memory() -> int:
+    """Bytes that can be had, those that CuPy keeps for later included; in the simulator as many as anybody wants."""
+    if SIMULATED:
+        return 1 << 62
+    xp.get_default_memory_pool().free_all_blocks()
+    return memory.free_bytes()[0]
+
+
+class Bytes:
+    """Bytes in use, and the most that ever were."""
+
+    def __init__(self) -> None:
+        self.used = self.peak = 0
+
+    def add(self, size: int) -> None:
+        """Count bytes taken, or given back."""
+        self.used += size
+        self.peak = max(self.peak, self.used)
+
+
+def peak_of(call: Callable[[], Any]) -> int | None:
+    """Most bytes of CuPy's that a call holds at once on top of those before it; nobody knows in the simulator."""
+    if SIMULATED:
+        call()
+        return None
+    counted = Bytes()
+    free_memory()
+    with counting_hook(xp.cuda.MemoryHook, counted):
+        call()
+        wait()
+    return counted.peak
+
+
+def counting_hook(base: Any, counted: Bytes) -> Any:
+    """Hook of CuPy's pool that counts what is taken and given back."""
+
+    class Counting(base):  # type: ignore[misc]
+        name = "bytes in use"
+
+        def malloc_postprocess(self, **taken: int) -> None:
+            counted.add(taken["mem_size"] if taken["mem_ptr"] else 0)
+
+        def free_postprocess(self, **given: int) -> None:
+            counted.add(-given["mem_size"])
+
+    return Counting()
