@@ -1,5 +1,6 @@
 """The operations on a CPU in NumPy: the definition that every other backend must equal bit for bit."""
 
+from cpu_fallback.casting import cast
 from cpu_fallback.categories import combine, factorize, lookup
 from cpu_fallback.extents import extents
 from cpu_fallback.folds import fold_numbers, places_of, rows_at
@@ -13,6 +14,7 @@ from cpu_fallback.sums import accumulate
 __all__ = [
     "TILE",
     "accumulate",
+    "cast",
     "combine",
     "empty",
     "extents",

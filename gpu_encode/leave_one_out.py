@@ -33,7 +33,7 @@ def leave_one_out(job: Job, statistics: Statistics, out: Array, want_unseen: boo
     evaluate, rows = Evaluation(job, statistics), job.rows
     if job.measured.classification and rows.weight is None and rows.classes is not None:
         return by_own_class(job, statistics, evaluate, out, want_unseen)
-    output, unseen = Output(out), job.ops.empty(len(rows), np.bool_) if want_unseen else None
+    output, unseen = Output(out, job.ops), job.ops.empty(len(rows), np.bool_) if want_unseen else None
     for start, stop in tiles(len(rows), job.tile):
         values, missing = evaluate(rows.block(start, stop))
         output.write(start, stop, values)
@@ -59,7 +59,7 @@ def by_own_class(
         cell = category[part] * job.n_classes + label[part]
         table.put(cell[:, None] * width + ops.xp.arange(width), values)
         alone.put(cell, unseen.astype(np.float64))
-    ops.gather(in_type(table, out.dtype.name), job.rows.codes, job.rows.classes, out)
+    ops.gather(in_type(table, out.dtype.name, ops), job.rows.codes, job.rows.classes, out)
     if not want_unseen:
         return None
     flags = ops.empty((len(job.rows), 1), np.float64)

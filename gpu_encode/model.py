@@ -91,6 +91,7 @@ class Model:
                         [np.repeat(flat(codes).values, self.permutations, axis=2) for codes in per_target], axis=2
                     ),
                     self.dtype,
+                    ops,
                 )
                 for per_target in self.tables_on(ops)
             ]

@@ -154,6 +154,9 @@ class Ops(Protocol):
     def zeros(self, shape: int | tuple[int, ...], dtype: Any, /) -> Array:
         """Room for an array, all zero."""
 
+    def cast(self, values: Array, dtype: Any, /) -> Array:
+        """Numbers in another type, each rounded once; the array itself where it is of that type."""
+
     def factorize(self, values: Array, /) -> tuple[Array, Array]:
         """Codes (int32) of numbers without null, and their sorted distinct values."""
 

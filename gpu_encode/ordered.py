@@ -44,7 +44,7 @@ def ordered(job: Job, plan: OrderedPlan, out: Array, want_unseen: bool) -> Mask 
     n, n_orders = len(job.rows), len(plan.orders)
     averaged = plan.average and n_orders > 1
     every = job.ops.empty((n, job.n_outputs * n_orders), np.float64, "F") if averaged else out
-    output, unseen = Output(every), job.ops.xp.ones(n, np.bool_) if want_unseen else None
+    output, unseen = Output(every, job.ops), job.ops.xp.ones(n, np.bool_) if want_unseen else None
     for number, order in enumerate(plan.orders):
         columns = range(number, job.n_outputs * n_orders, n_orders)
         for rows, values, missing in Pass(job, order, plan.burn_in):
@@ -55,7 +55,7 @@ def ordered(job: Job, plan: OrderedPlan, out: Array, want_unseen: bool) -> Mask 
     if averaged:
         for number in range(job.n_outputs):
             codes = average(every.T[number * n_orders : (number + 1) * n_orders])
-            out[:, number] = in_type(codes, out.dtype.name)
+            out[:, number] = in_type(codes, out.dtype.name, job.ops)
     return unseen
 
 

@@ -7,20 +7,20 @@ import numpy as np
 
 from cpu_fallback.exact import Floats
 from gpu_encode.notices import warn
-from gpu_encode.ops import Array
+from gpu_encode.ops import Array, Ops
 
 
-def in_type(codes: Floats, dtype: str) -> Array:
+def in_type(codes: Floats, dtype: str, ops: Ops) -> Array:
     """Codes rounded once to the output's type; warns of those that it cannot hold."""
-    rounded, lost = rounded_codes(codes, dtype)
+    rounded, lost = rounded_codes(codes, dtype, ops)
     warn_of_lost(lost, dtype)
     return rounded
 
 
-def rounded_codes(codes: Floats, dtype: str) -> tuple[Array, Any]:
+def rounded_codes(codes: Floats, dtype: str, ops: Ops) -> tuple[Array, Any]:
     """Codes rounded once to a type, and how many of them it cannot hold."""
     with np.errstate(over="ignore"):
-        rounded = codes.astype(dtype, copy=False)
+        rounded = ops.cast(codes, dtype)
     return rounded, 0 if dtype == "float64" else (np.isinf(rounded) & np.isfinite(codes)).sum()
 
 
@@ -37,10 +37,12 @@ class Output:
     ----------
     matrix : array (rows, columns)
         What is filled.
+    ops : Ops
     """
 
-    def __init__(self, matrix: Array) -> None:
+    def __init__(self, matrix: Array, ops: Ops) -> None:
         self.matrix = matrix
+        self.ops = ops
         self._lost: Any = 0
 
     def write(self, start: int, stop: int, values: Floats) -> None:
@@ -58,6 +60,6 @@ class Output:
         warn_of_lost(self._lost, self.matrix.dtype.name)
 
     def _rounded(self, values: Floats) -> Array:
-        rounded, lost = rounded_codes(values, self.matrix.dtype.name)
+        rounded, lost = rounded_codes(values, self.matrix.dtype.name, self.ops)
         self._lost = self._lost + lost
         return rounded

@@ -121,12 +121,16 @@ def inferred(ops: Ops, values: Array) -> str:
     return kind
 
 
+def has_fractions(ops: Ops, values: Array) -> bool:
+    """Whether some numbers are not whole; as doubles, since CuPy takes small floats for zero when it compares them."""
+    wide = values if isinstance(values, np.ndarray) else ops.cast(values, np.float64)
+    return bool((wide != np.floor(wide)).any())
+
+
 def inferred_on_device(ops: Ops, values: Array) -> str:
     """Kind that scikit-learn would infer of numbers that stay on the device."""
-    if values.dtype.kind == "f":
-        fractions, largest = values != np.floor(values), np.abs(values).max()
-        if bool(fractions.any()) or float(largest) >= 2.0**63:
-            return "continuous"
+    if values.dtype.kind == "f" and (has_fractions(ops, values) or float(np.abs(values).max()) >= 2.0**63):
+        return "continuous"
     found = len(distinct(ops, values)[0])
     if found > 2 and values.dtype.kind == "f":
         warn_of_many_classes(found)
@@ -157,7 +161,7 @@ def make(ops: Ops, name: str | None, values: Array, kind: str, known: Array | No
     """Check one target against its kind and number its classes."""
     check_numbers(values)
     if kind == "continuous":
-        return Target(name, kind, ops.to_device(as_numbers(values)), None)
+        return Target(name, kind, ops.to_device(as_numbers(ops, values)), None)
     found, codes = distinct(ops, values)
     codes, labels = ops.to_device(codes), found
     if known is not None:
@@ -200,14 +204,14 @@ def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
     return labels, codes.reshape(-1)
 
 
-def as_numbers(values: Array) -> Array:
+def as_numbers(ops: Ops, values: Array) -> Array:
     """float64 or int64 numbers of a continuous target."""
     if values.dtype.kind in "mM":
         return values.astype(np.int64)
     if values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype != np.uint64):
         return values.astype(np.int64, copy=False)
     if not isinstance(values, np.ndarray):
-        return values.astype(np.float64)
+        return ops.cast(values, np.float64)
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -217,8 +221,10 @@ def as_numbers(values: Array) -> Array:
     return numbers
 
 
-def checked_weight(weight: Array) -> Array:
+def checked_weight(ops: Ops, weight: Array) -> Array:
     """float64 weights, or int64 where all are whole (the same sums, in fewer digits); where the weights are."""
+    if not isinstance(weight, np.ndarray) and weight.dtype.kind == "f":
+        weight = ops.cast(weight, np.float64)
     if weight.dtype.kind not in "fiub":
         found = next((value for value in weight if not isinstance(value, Real)), weight.dtype)
         raise errors.weights_without_numbers(found)

@@ -108,7 +108,7 @@ def flat(codes: CodeTable) -> CodeTable:
 
 def spread(job: Job, codes: CodeTable, folds: Folds, out: Array, want_unseen: bool) -> NDArray[np.bool_] | None:
     """Look every row up, and its indicator where asked for."""
-    job.ops.gather(in_type(codes.values, out.dtype.name), job.rows.codes, folds, out)
+    job.ops.gather(in_type(codes.values, out.dtype.name, job.ops), job.rows.codes, folds, out)
     return indicator(job.ops, codes.unseen, job.rows.codes, folds) if want_unseen else None
 
 

@@ -1,5 +1,6 @@
 """The operations on a CPU compiled by numba and spread over threads: the same bits as `cpu_fallback`, for many rows."""
 
+from cpu_fallback.casting import cast
 from cpu_fallback.compiled.categories import combine, factorize, lookup
 from cpu_fallback.compiled.extents import extents
 from cpu_fallback.compiled.folds import fold_numbers, places_of, rows_at
@@ -13,6 +14,7 @@ from cpu_fallback.memory import TILE, empty, to_device, to_host, xp, zeros
 __all__ = [
     "TILE",
     "accumulate",
+    "cast",
     "combine",
     "empty",
     "extents",

@@ -1,5 +1,6 @@
 """The operations on an NVIDIA GPU: kernels in numba.cuda, memory, sort and scan by CuPy, the same bits as on a CPU."""
 
+from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.categories import combine, factorize, lookup
 from gpu_encode.cuda.extents import extents
 from gpu_encode.cuda.folds import fold_numbers, places_of, rows_at
@@ -13,6 +14,7 @@ from gpu_encode.cuda.sums import accumulate
 __all__ = [
     "TILE",
     "accumulate",
+    "cast",
     "combine",
     "empty",
     "extents",

@@ -4,9 +4,10 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array
 from cpu_fallback.compiled.categories import VALUES_PER_CATEGORY
+from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, placed, rank_places
 from gpu_encode.cuda.memory import empty, to_device, zeros
-from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
+from gpu_encode.cuda.runtime import cuda, device_function, is_device_array, kernel, launch_rows, xp
 
 # A direct index may be longer than the rows that use it by this much.  Each of its places takes nine bytes for a time.
 SMALL_RANGE = 1 << 16
@@ -117,11 +118,12 @@ def lookup(values: Array, categories: Array, /) -> Array:
         codes[...] = UNKNOWN
         return codes
     common = np.result_type(values.dtype, categories.dtype)
-    known = categories.astype(common, copy=False)
+    known = cast(categories, common) if is_device_array(categories) else categories.astype(common, copy=False)
     # Before the categories go to the device: there one would have to wait for their ends.
     ends = bounds(known, len(values), is_sorted=True)
-    given, known = to_device(values).astype(common, copy=False), to_device(known)
-    if len(given) < len(known) // VALUES_PER_CATEGORY:
+    given, known = cast(to_device(values), common), to_device(known)
+    # CuPy takes small float32 numbers for zero when it compares them.
+    if known.dtype != np.float32 and len(given) < len(known) // VALUES_PER_CATEGORY:
         return bisected(given, known)
     if ends is None:
         return codes_in(words_of(given), words_of(known))

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.border import GIVEN, NO_FOLDS
+from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.folds import fold_of, fold_source
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.row_parts import line_of
-from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types, xp
+from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types
 
 if TYPE_CHECKING:
     from gpu_encode.ops import Array, Folds
@@ -117,21 +118,6 @@ def flat(out: "Array") -> "tuple[Array, int, int] | None":
     return (out.reshape(-1), n_outputs, 1) if out.flags.c_contiguous else None
 
 
-def converted(table: "Array", dtype: "np.dtype[np.generic]") -> "Array":
-    """Table in the type of the output, every NaN with the bits that a CPU gives it: a GPU has one for all."""
-    if table.dtype == dtype:
-        return table
-    if dtype == np.float32:
-        words = to_device(table).view(np.uint64)
-        sign, payload = (words >> np.uint64(32)) & np.uint64(0x80000000), words >> np.uint64(29)
-        bits = (sign | np.uint64(0x7FC00000) | (payload & np.uint64(0x3FFFFF))).astype(np.uint32)
-    else:
-        words = to_device(table).view(np.uint32).astype(np.uint64)
-        sign, payload = (words & np.uint64(0x80000000)) << np.uint64(32), words & np.uint64(0x3FFFFF)
-        bits = sign | np.uint64(0x7FF8000000000000) | (payload << np.uint64(29))
-    return xp.where(xp.isnan(table), bits.view(dtype), table.astype(dtype))
-
-
 def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> None:
     """Write table[code, fold] of each row to `out` (rows, outputs); negative codes count from the end of the table."""
     if not out.size:
@@ -144,7 +130,7 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
         return
     piece, by_row, by_output = memory
     n_lines, n_folds, n_outputs = table.shape
-    lines = to_device(converted(to_device(table), piece.dtype)).reshape(-1)
+    lines = cast(to_device(table), piece.dtype).reshape(-1)
     rows = to_device(codes), *fold_source(folds)
     if n_outputs == 1:
         launch_rows(gather_one, len(out), lines, n_lines, n_folds, *rows, piece)

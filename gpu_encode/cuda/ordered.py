@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpu_encode.ops import Array, Carry, Layout, Rows
 
 # Rows worked on at once: what is kept of them per row is scattered, and should stay in the GPU's cache.
-MOST_ROWS = 2 * TILE
+MOST_ROWS = TILE
 
 
 def counts_rows(rows: "Rows", layout: "Layout", n_classes: int) -> bool:

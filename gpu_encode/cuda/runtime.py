@@ -7,6 +7,7 @@ partial blocks and several turns of every loop occur on small data.
 import os
 import warnings
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -43,7 +44,7 @@ MOST_BLOCKS = 3 if SIMULATED else 132 * 16
 # numba.cuda launches nothing with more dynamic shared memory than this.
 SHARED_BYTES = 2048 if SIMULATED else 48 * 1024
 # Rows of which the schemes that work row by row hold intermediate results.
-TILE = 64 if SIMULATED else 1 << 22
+TILE = 64 if SIMULATED else 1 << 23
 
 Kernel = Any
 KERNELS: list[Kernel] = []
@@ -109,11 +110,18 @@ def launch(kernel: Kernel, blocks: int, threads: int, *arguments: Any, shared: i
             warnings.simplefilter("ignore", RuntimeWarning)
             kernel[blocks, threads, 0, shared](*map(simulated, arguments))
         return
-    stream = cuda.external_stream(xp.cuda.get_current_stream().ptr)
-    # Without sync=False numba waits for the stream that an array was last used on: ours is that stream.
-    given = [cuda.as_cuda_array(each, sync=False) if isinstance(each, xp.ndarray) else each for each in arguments]
-    with cuda.gpus[xp.cuda.Device().id]:
+    device = xp.cuda.Device().id
+    with cuda.gpus[device]:
+        stream = stream_of(device, xp.cuda.get_current_stream().ptr)
+        # Without sync=False numba waits for the stream that an array was last used on: ours is that stream.
+        given = [cuda.as_cuda_array(each, sync=False) if isinstance(each, xp.ndarray) else each for each in arguments]
         configured(kernel, blocks, threads, stream, shared)(*given)
+
+
+@cache
+def stream_of(device: int, pointer: int) -> Any:  # noqa: ARG001 - two devices may have streams at one address
+    """CuPy's stream as numba's: one object each, so that numba finds its launch configurations again."""
+    return cuda.external_stream(pointer)
 
 
 def configured(kernel: Kernel, blocks: int, threads: int, stream: Any, shared: int) -> Any:

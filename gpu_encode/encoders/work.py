@@ -37,7 +37,9 @@ class Work:
         self.ops = ops.resolve(self.frame.n_rows, devices.choose(options.device, X, y, sample_weight))
         n = self.frame.n_rows
         weight = None if sample_weight is None else frames.read_vector(sample_weight, "sample_weight", n)
-        self.weight = None if weight is None else self.ops.to_device(targets.checked_weight(self._readable(weight)))
+        if weight is not None:
+            weight = self.ops.to_device(targets.checked_weight(self.ops, self._readable(weight)))
+        self.weight = weight
         self.raw = X, y
         self.groups = None if groups is None else frames.read_vector(groups, "groups", n)
         named = [(name, self._readable(values)) for name, values in frames.read_targets(y, n)]
@@ -93,7 +95,7 @@ class Work:
                 self.options.target_type == "auto"
                 and info.kind != "continuous"
                 and values.dtype.kind == "f"
-                and bool((values != np.floor(values)).any())
+                and targets.has_fractions(self.ops, values)
             ):
                 raise errors.fractions_for_labels(info.kind)
             found.append(targets.make(self.ops, name, values, info.kind, info.classes))
@@ -136,7 +138,7 @@ class Work:
 
     def train(self, plan: Plan) -> tuple[list[Array], list[list[Statistics]]]:
         """Training codes, column by column, then indicators; and what new rows see."""
-        wide = training.n_columns(plan)
+        plan, wide = training.placed(plan, self.ops), training.n_columns(plan)
         widths = [[job.n_outputs * wide for job in jobs] for jobs in self.jobs]
         matrix = self.ops.empty((self.frame.n_rows, sum(map(sum, widths))), self.options.dtype, "F")
         flags, statistics, start = [], [], 0

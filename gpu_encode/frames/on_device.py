@@ -41,12 +41,17 @@ def lookup(column: Array, name: object, vocabulary: Vocabulary, ops: Ops) -> Arr
     """Position in a vocabulary of each row (int32): -1 for NaN, -2 where it is absent."""
     present, nulls = present_numbers(column, name)
     fitted = vocabulary.values.array
-    if vocabulary.kind == "number" and vocabulary.is_sorted and fitted.dtype == present.dtype:
+    if vocabulary.kind == "number" and vocabulary.is_sorted and comparable(present.dtype, fitted.dtype):
         return spread(ops.lookup(present, fitted), nulls, ops)
     codes, distinct = ops.factorize(present)
     read = Values("number", stored(ops.to_host(distinct), name), values.numpy_name(column.dtype))
     places = ops.to_device(vocabulary.positions(read, name).astype(np.int32))
     return spread(places[codes] if len(read) else codes, nulls, ops)
+
+
+def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
+    """Whether numbers can be looked up as they are: of one type, or integers among wider ones of their kind."""
+    return given == fitted or (given.kind == fitted.kind and given.kind in "iu" and given.itemsize < fitted.itemsize)
 
 
 def stored(distinct: Array, name: object) -> Array:
@@ -103,7 +108,8 @@ def assembled(arrays: list[Array], native: Array, passed: list[int]) -> Array:
         largest = max(abs(int(end)) for column in columns[len(encoded) :] for end in (column.max(), column.min()))
         if largest.bit_length() > np.finfo(dtype).nmant + 1:
             raise errors.integers_beyond_floats(largest, str(dtype))
-    return np.stack([column.astype(dtype, copy=False) for column in columns], axis=1)
+    cast = import_module("gpu_encode.cuda.casting").cast
+    return np.stack([cast(column, dtype) for column in columns], axis=1)
 
 
 def is_there(array: Any) -> bool:

@@ -1,8 +1,8 @@
 """CUDA C++ kernels, compiled for the CPU (emulator.h) and called with NumPy arrays."""
 
 import ctypes
-import re
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator

@@ -85,27 +85,6 @@ def test_rows_at_the_edges_of_turns(cuda, runtime, outputs, turns, beyond):
         check(cuda, runtime, table, codes, folds, memory.zeros((n_rows, outputs), np.float64))
 
 
-ODD = np.array([0x7FF8000000000000, 0xFFF8000000000000, 0x7FF0000000000001, 0xFFFFFFFFFFFFFFFF], np.uint64)
-SINGLE = np.array([0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF, 0x7FABCDEF], np.uint32)
-
-
-# NumPy warns of signalling NaN, and of numbers beyond the range.
-@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered in cast:RuntimeWarning")
-@pytest.mark.parametrize("numbers", [[0.1, -0.0, np.inf, 1e300, 1e-45, 3e-46, 16777217.0], ODD.view(np.float64)])
-def test_doubles_become_floats_of_the_same_bits_as_on_a_cpu(cuda, runtime, numbers):
-    table = np.array(numbers).reshape(-1, 1, 1)
-    found = cuda.converted(memory.to_device(table), np.dtype(np.float32))
-    assert memory.to_host(found).tobytes() == table.astype(np.float32).tobytes()
-
-
-@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-@pytest.mark.parametrize("numbers", [np.array([0.1, -0.0, -np.inf, 1e-45], np.float32), SINGLE.view(np.float32)])
-def test_floats_become_doubles_of_the_same_bits_as_on_a_cpu(cuda, runtime, numbers):
-    table = numbers.reshape(-1, 1, 1)
-    found = cuda.converted(memory.to_device(table), np.dtype(np.float64))
-    assert memory.to_host(found).tobytes() == table.astype(np.float64).tobytes()
-
-
 def test_a_table_that_is_not_in_one_piece(cuda, runtime):
     table, codes = drawn(20, 4)
     out, expected = memory.zeros((20, 2), np.float64), np.zeros((20, 2))

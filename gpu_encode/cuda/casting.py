@@ -1,0 +1,56 @@
+"""Numbers in another type, each rounded once.
+
+CuPy compiles its own conversions to flush float32 numbers below 1.2e-38 to zero, and a GPU has one NaN for all: here
+such numbers stay what they are, and a NaN gets the bits that a CPU gives it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu_encode.cuda.memory import empty, to_device
+from gpu_encode.cuda.runtime import cuda, kernel, launch_rows, xp
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Array
+
+SIGN, QUIET, PAYLOAD = np.uint64(0x80000000), np.uint64(0x7FC00000), np.uint64(0x3FFFFF)
+WIDE_QUIET = np.uint64(0x7FF8000000000000)
+HALF, SHIFT = np.uint64(32), np.uint64(29)
+
+
+@kernel
+def narrow(values: "Array", words: "Array", out: "Array", out_words: "Array") -> None:
+    """Round doubles to floats; `words` and `out_words` are the bits of the one and of the other."""
+    for i in range(cuda.grid(1), len(values), cuda.gridsize(1)):
+        if values[i] != values[i]:
+            word = np.uint64(words[i])
+            out_words[i] = np.uint32(((word >> HALF) & SIGN) | QUIET | ((word >> SHIFT) & PAYLOAD))
+        else:
+            out[i] = np.float32(values[i])
+
+
+@kernel
+def widen(values: "Array", words: "Array", out: "Array", out_words: "Array") -> None:
+    """Turn floats into doubles; `words` and `out_words` are the bits of the one and of the other."""
+    for i in range(cuda.grid(1), len(values), cuda.gridsize(1)):
+        if values[i] != values[i]:
+            word = np.uint64(words[i])
+            out_words[i] = ((word & SIGN) << HALF) | WIDE_QUIET | ((word & PAYLOAD) << SHIFT)
+        else:
+            out[i] = np.float64(values[i])
+
+
+def cast(values: "Array", dtype: Any, /) -> "Array":
+    """Numbers in another type, each rounded once; the array itself where it is of that type."""
+    wanted = np.dtype(dtype)
+    if values.dtype == wanted:
+        return values
+    pair = values.dtype.name, wanted.name
+    if pair not in {("float64", "float32"), ("float32", "float64")}:
+        return values.astype(wanted)
+    given, found = to_device(values).reshape(-1), empty(values.size, wanted)
+    of_given, of_found = (xp.uint64, xp.uint32) if wanted == np.float32 else (xp.uint32, xp.uint64)
+    convert = narrow if wanted == np.float32 else widen
+    launch_rows(convert, values.size, given, given.view(of_given), found, found.view(of_found))
+    return found.reshape(values.shape)
