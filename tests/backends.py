@@ -117,7 +117,7 @@ class OnHost:
         """Gather into an array of the device that lies like the one asked for, as far as there is such a one."""
         order = "F" if out.flags.f_contiguous else "C"
         found = self.ops.xp.empty(out.shape, out.dtype.newbyteorder("="), order=order)
-        self.ops.gather(self.on(table).astype(found.dtype), self.on(codes), self.on(folds), found)
+        self.ops.gather(self.on(table), self.on(codes), self.on(folds), found)
         out[...] = self.off(found)
 
     def ordered(self, rows: Rows, ties: Any, layout: Any, carry: Carry) -> Any:

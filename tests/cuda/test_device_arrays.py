@@ -21,6 +21,7 @@ WITH_NAN = np.where(ROWS[:, None] % 7 == [[1, 2, 3]], np.nan, X)
 QUANTITY = np.sin(ROWS) * 10.0 ** (ROWS % 5)
 TARGETS = {
     "quantity": QUANTITY,
+    "small floats": (QUANTITY * 1e-43).astype(np.float32),
     "whole": (ROWS * 37 % 101).astype(np.int64) * 10**12,
     "binary": (ROWS * 5 % 3 == 0).astype(np.int32),
     "yes or no": ROWS * 5 % 3 == 0,
