@@ -22,7 +22,7 @@ SCRATCH_BYTES = 1 << 26
 
 
 @device_function
-def line_of(shape: Shape) -> int:
+def class_width(shape: Shape) -> int:
     """Columns of a class in a cell."""
     return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
 
@@ -55,7 +55,7 @@ def pair(cells: "Array", at: int, line: int, n_lines: int, width: int, low: int,
 @kernel
 def average(n_cells: int, cells: "Array", shape: Shape, first: int, n: "Array", mean: "Array") -> None:
     """Write N and the means of each cell."""
-    line, n_outputs = line_of(shape), shape.n_classes - first
+    line, n_outputs = class_width(shape), shape.n_classes - first
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
         cell = i * shape.n_classes * line
         n_high, n_lower, n_exponent = pair(cells, cell, line, shape.n_classes, shape.n_width, shape.n_low, 0)
@@ -72,7 +72,7 @@ def average(n_cells: int, cells: "Array", shape: Shape, first: int, n: "Array", 
 @kernel
 def average_whole(n_cells: int, cells: "Array", shape: Shape, first: int, n: "Array", mean: "Array") -> None:
     """Write N and the means of each cell, whose sums are one int64 each: far fewer registers."""
-    line, n_outputs = line_of(shape), shape.n_classes - first
+    line, n_outputs = class_width(shape), shape.n_classes - first
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
         cell = i * shape.n_classes * line
         n_high, n_lower = whole_pair(column_sum(cells, cell, line, shape.n_classes))
@@ -86,7 +86,7 @@ def average_whole(n_cells: int, cells: "Array", shape: Shape, first: int, n: "Ar
 @kernel
 def count_less_one(n_cells: int, cells: "Array", shape: Shape, fewer: "Array") -> None:
     """Write N - 1 of each cell."""
-    line = line_of(shape)
+    line = class_width(shape)
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
         cell = i * shape.n_classes * line
         high, _, exponent = pair(cells, cell, line, shape.n_classes, shape.n_width, shape.n_low, 1)
@@ -159,7 +159,7 @@ def spread(
     exponent: "Array",
 ) -> None:
     """Write N * Q - S**2 of a cell: in plain integers where these are small, else digit by digit."""
-    line, n_outputs = line_of(shape), shape.n_classes - first
+    line, n_outputs = class_width(shape), shape.n_classes - first
     cell = i * shape.n_classes * line
     total = column_sum(cells, cell, line, shape.n_classes)
     n_sign, n = magnitude(cells, cell, line, shape.n_classes, shape.n_width, n_room)
