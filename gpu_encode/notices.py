@@ -4,7 +4,7 @@ import sys
 import warnings
 from itertools import count
 
-PACKAGES = ("gpu_encode.", "sklearn.", "joblib.")
+PACKAGES = ("gpu_encode.", "sklearn.", "joblib.", "contextlib")
 
 
 def warn(message: str) -> None:
