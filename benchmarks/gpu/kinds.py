@@ -26,8 +26,7 @@ class Kind(NamedTuple):
         """Layout that holds their sums, as an encoder chooses it."""
         target = getattr(columns, self.target) if self.target else None
         weight = getattr(columns, self.weight) if self.weight else None
-        windows = (targets.window(ops, target, weight, power, columns.n_rows) for power in range(self.powers + 1))
-        return Layout(*windows)
+        return Layout(*targets.windows(ops, target, weight, self.powers, columns.n_rows))
 
     def row_bytes(self) -> dict[str, int]:
         """Bytes of a row."""
