@@ -6,7 +6,7 @@ KERNEL_TESTS ?= tests/cpu_fallback
 # GPU_ARGS="--only bits,kernels --time-limit 540" narrows `make gpu`; --help says more.
 GPU_ARGS ?=
 # The CUDA backend in numba's simulator, on arrays that refuse what CuPy refuses.
-SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.library OPS_BACKENDS=cuda-simulator
+SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in OPS_BACKENDS=cuda-simulator
 SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/benchmarks
 
 SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))

@@ -219,18 +219,17 @@ def resolve(n_rows: int, device: str = "cpu") -> Ops:
 
     On "cuda" it is the GPU's; on the "cpu" NumPy for few rows, the compiled and threaded one for many.
     """
-    enough = LOADED_ROWS if COMPILED in sys.modules else COMPILED_ROWS
-    on_cpu = "compiled" if n_rows >= enough else "numpy"
-    name = _forced[-1] if _forced else ("cuda" if device == "cuda" else on_cpu)
-    return cast(Ops, import_module(BACKENDS[name]))
+    name = _forced[-1] if _forced else device
+    return host(n_rows) if name == "cpu" else cast(Ops, import_module(BACKENDS[name]))
 
 
 def host(n_rows: int) -> Ops:
     """Give the CPU's backend for a call on `n_rows` rows of host arrays, whatever backend the caller computes with."""
-    if _forced and not _forced[-1].startswith("cuda"):
-        return resolve(n_rows)
     enough = LOADED_ROWS if COMPILED in sys.modules else COMPILED_ROWS
-    return cast(Ops, import_module(BACKENDS["compiled" if n_rows >= enough else "numpy"]))
+    name = "compiled" if n_rows >= enough else "numpy"
+    if _forced and not _forced[-1].startswith("cuda"):
+        name = _forced[-1]
+    return cast(Ops, import_module(BACKENDS[name]))
 
 
 def device_of(ops: Ops) -> str:

@@ -6,11 +6,10 @@ Counts are integers, so rows may come in any order.  Each thread has the loads o
 import numpy as np
 
 from cpu_fallback.compiled.border import Array
-from gpu_encode.cuda.folds import fold_of
+from gpu_encode.cuda.folds import FoldArguments, fold_of
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, types
 
-# Kind, numbers, n_splits, seed, n_rows, first_row, units; and n_lines, n_folds, n_classes.
-Source = tuple[int, Array, int, np.uint64, int, int, Array]
+# n_lines, n_folds, n_classes.
 Shape = tuple[int, int, int]
 
 
@@ -22,7 +21,7 @@ def cell_of(code: np.int32, fold: int, label: int, shape: Shape) -> np.int64:
 
 
 @device_function
-def cell_at(row: int, codes: Array, classes: Array, with_classes: int, source: Source, shape: Shape) -> np.int64:
+def cell_at(row: int, codes: Array, classes: Array, with_classes: int, source: FoldArguments, shape: Shape) -> np.int64:
     """Cell of one row."""
     label = np.int64(classes[row]) if with_classes else np.int64(0)
     return cell_of(codes[row], fold_of(row, *source), label, shape)
@@ -30,7 +29,7 @@ def cell_at(row: int, codes: Array, classes: Array, with_classes: int, source: S
 
 @device_function
 def four_cells(
-    row: int, step: int, codes: Array, classes: Array, with_classes: int, source: Source, shape: Shape
+    row: int, step: int, codes: Array, classes: Array, with_classes: int, source: FoldArguments, shape: Shape
 ) -> tuple[np.int64, np.int64, np.int64, np.int64]:
     """Cells of four rows, a step apart; all is loaded before any of it is used."""
     code_a, code_b = codes[row], codes[row + step]

@@ -130,7 +130,8 @@ class Work:
         request = Request(self.frame.n_rows, self.ops, self.targets, self._codes_of, X, y, self.groups)
         plan = self.options.scheme.plan(request)
         self.options.warn_of_rare_classes(self.targets)
-        return plan
+        # Once for all jobs: what a plan says of each row may have to go to a device.
+        return training.placed(plan, self.ops)
 
     def _codes_of(self, column: Any, role: str) -> tuple[Array, int]:
         """Codes of a column that a scheme reads, in sorted order of the values."""
@@ -138,7 +139,7 @@ class Work:
 
     def train(self, plan: Plan) -> tuple[list[Array], list[list[Statistics]]]:
         """Training codes, column by column, then indicators; and what new rows see."""
-        plan, wide = training.placed(plan, self.ops), training.n_columns(plan)
+        wide = training.n_columns(plan)
         widths = [[job.n_outputs * wide for job in jobs] for jobs in self.jobs]
         matrix = self.ops.empty((self.frame.n_rows, sum(map(sum, widths))), self.options.dtype, "F")
         flags, statistics, start = [], [], 0

@@ -16,8 +16,7 @@ NUMBERS = "biuf"
 
 def adopt(data: Any, role: str) -> Array:
     """CuPy array of anything in a GPU's memory (`__cuda_array_interface__` or DLPack), in the same memory."""
-    if not devices.has_gpu():
-        devices.choose("auto", data)  # says what is missing
+    devices.choose("auto", data)  # says what is missing
     array: Array = import_module("gpu_encode.cuda.memory").adopted(data)
     if array.dtype.kind not in NUMBERS:
         raise errors.unsupported_type(role, str(array.dtype))
@@ -32,8 +31,7 @@ def to_host(array: Array) -> Array:
 def keys(column: Array, name: object, ops: Ops) -> Keys:
     """Codes (int32; -1 for NaN) and sorted vocabulary of a column of numbers."""
     present, nulls = present_numbers(column, name)
-    codes, distinct = ops.factorize(present)
-    read = Values("number", stored(ops.to_host(distinct), name), values.numpy_name(column.dtype))
+    codes, read = dictionary(present, name, ops)
     return Keys(spread(codes, nulls, ops), Vocabulary(read))
 
 
@@ -43,8 +41,7 @@ def lookup(column: Array, name: object, vocabulary: Vocabulary, ops: Ops) -> Arr
     fitted = vocabulary.values.array
     if vocabulary.kind == "number" and vocabulary.is_sorted and comparable(present.dtype, fitted.dtype):
         return spread(ops.lookup(present, fitted), nulls, ops)
-    codes, distinct = ops.factorize(present)
-    read = Values("number", stored(ops.to_host(distinct), name), values.numpy_name(column.dtype))
+    codes, read = dictionary(present, name, ops)
     places = ops.to_device(vocabulary.positions(read, name).astype(np.int32))
     return spread(places[codes] if len(read) else codes, nulls, ops)
 
@@ -54,9 +51,10 @@ def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
     return given == fitted or (given.kind == fitted.kind and given.kind in "iu" and given.itemsize < fitted.itemsize)
 
 
-def stored(distinct: Array, name: object) -> Array:
-    """Distinct values in the type in which a vocabulary holds numbers."""
-    return distinct if distinct.dtype.kind == "b" else values.number_storage(distinct, name)
+def dictionary(present: Array, name: object, ops: Ops) -> tuple[Array, Values]:
+    """Code of each number, and the sorted distinct numbers as values of the host."""
+    codes, distinct = ops.factorize(present)
+    return codes, values.from_numpy(ops.to_host(distinct), name)
 
 
 def present_numbers(column: Array, name: object) -> tuple[Array, Array | None]:
