@@ -1,0 +1,248 @@
+"""Rows of bytes, such as text, to codes and back, all on the device: hashed to words, and then compared byte by byte.
+
+Words stand for strings in the hash tables of `hashing.py`.  That equal words are equal strings is checked, row by row,
+and another seed tried where they are not, so the codes are exact; only distinct strings are ever sorted.
+"""
+
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.border import Array
+from gpu_encode.cuda.hashing import UNKNOWN, ZERO, Words, codes_in, distinct, number_places, placed, rank_places
+from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
+from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
+
+# Bytes that are hashed and compared at a time.
+PIECE = 8
+# Factors of two well mixing finishers: the golden ratio's, and the second of splitmix64 (Steele et al. 2014).
+FIRST_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
+
+
+class Strings(NamedTuple):
+    """Rows of bytes: row i is characters[starts[i]:ends[i]].
+
+    Parameters
+    ----------
+    starts, ends : int32 or int64 arrays
+    characters : uint8 array
+        Not empty, even if no row has a byte.
+    """
+
+    starts: Array
+    ends: Array
+    characters: Array
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.starts)
+
+    def pick(self, rows: Array) -> "Strings":
+        """Rows at the given places; the bytes are shared."""
+        return Strings(self.starts[rows], self.ends[rows], self.characters)
+
+
+class Known(NamedTuple):
+    """Distinct strings to look others up in, and their words under a seed that tells them apart."""
+
+    strings: Strings
+    words: Array
+    seed: np.uint64
+
+
+@device_function
+def piece_at(characters: Array, start: int, stop: int) -> np.uint64:
+    """First eight bytes, or fewer, in one word: words are in the order of the bytes."""
+    word = ZERO
+    for k in range(min(stop - start, PIECE)):
+        word |= np.uint64(characters[start + k]) << np.uint64(56 - 8 * k)
+    return word
+
+
+@device_function
+def stirred(word: np.uint64) -> np.uint64:
+    """Word with its bits mixed; no two words give the same."""
+    word = (word ^ (word >> np.uint64(32))) * FIRST_FACTOR
+    word = (word ^ (word >> np.uint64(29))) * SECOND_FACTOR
+    return word ^ (word >> np.uint64(32))
+
+
+@device_function
+def alike(first: Array, start: int, stop: int, second: Array, other_start: int, other_stop: int) -> bool:
+    """Whether two strings are equal, byte by byte."""
+    if stop - start != other_stop - other_start:
+        return False
+    while start < stop:
+        if piece_at(first, start, stop) != piece_at(second, other_start, other_stop):
+            return False
+        start += PIECE
+        other_start += PIECE
+    return True
+
+
+@kernel
+def hash_rows(starts: Array, ends: Array, characters: Array, seed: np.uint64, words: Array) -> None:
+    """Write a word for each string; strings of up to eight bytes and one length have different ones."""
+    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        start, stop = np.int64(starts[i]), np.int64(ends[i])
+        word = stirred(seed ^ np.uint64(stop - start))
+        while start < stop:
+            word = stirred(word ^ piece_at(characters, start, stop))
+            start += PIECE
+        words[i] = word
+
+
+@kernel
+def keep_rows(place_of_row: Array, row_at: Array) -> None:
+    """Write some row of each place: whichever thread comes last."""
+    for i in range(cuda.grid(1), len(place_of_row), cuda.gridsize(1)):
+        # Of 32 bits a place uses all, the sign's too.
+        row_at[np.int64(place_of_row[i]) & 0xFFFFFFFF] = i
+
+
+@kernel
+def compare_rows(
+    starts: Array, ends: Array, characters: Array, place_of_row: Array, row_at: Array, differs: Array
+) -> None:
+    """Note whether any string is another one than that of the row kept for its place."""
+    for i in range(cuda.grid(1), len(place_of_row), cuda.gridsize(1)):
+        j = row_at[np.int64(place_of_row[i]) & 0xFFFFFFFF]
+        if not alike(
+            characters, np.int64(starts[i]), np.int64(ends[i]), characters, np.int64(starts[j]), np.int64(ends[j])
+        ):
+            differs[0] = 1
+
+
+@kernel
+def check_rows(
+    starts: Array,
+    ends: Array,
+    characters: Array,
+    known_starts: Array,
+    known_ends: Array,
+    known_characters: Array,
+    codes: Array,
+) -> None:
+    """Make unknown the rows whose string is another one than that of their code."""
+    for i in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
+        j = codes[i]
+        if j >= 0 and not alike(
+            characters,
+            np.int64(starts[i]),
+            np.int64(ends[i]),
+            known_characters,
+            np.int64(known_starts[j]),
+            np.int64(known_ends[j]),
+        ):
+            codes[i] = UNKNOWN
+
+
+@kernel
+def cut_rows(starts: Array, ends: Array, characters: Array, rows: Array, depth: int, pieces: Array) -> None:
+    """Write the eight bytes of some rows that lie `depth` bytes behind their start, zero where the string has ended."""
+    for i in range(cuda.grid(1), len(rows), cuda.gridsize(1)):
+        start, stop = np.int64(starts[rows[i]]) + depth, np.int64(ends[rows[i]])
+        pieces[i] = piece_at(characters, start, stop) if start < stop else ZERO
+
+
+@kernel
+def copy_rows(starts: Array, ends: Array, characters: Array, offsets: Array, copied: Array) -> None:
+    """Copy strings one behind the other."""
+    for i in range(cuda.grid(1), len(starts), cuda.gridsize(1)):
+        start = np.int64(starts[i])
+        for k in range(np.int64(ends[i]) - start):
+            copied[offsets[i] + k] = characters[start + k]
+
+
+def hashed(strings: Strings, seed: np.uint64) -> Words:
+    """Words that stand for strings."""
+    words = empty(strings.n_rows, np.uint64)
+    launch_rows(hash_rows, strings.n_rows, *strings, seed, words)
+    return Words(words, ZERO)
+
+
+def factorize_strings(strings: Strings) -> tuple[Array, Strings]:
+    """Codes (int32) of strings, and the distinct ones in the order of their bytes."""
+    n_rows = strings.n_rows
+    if not n_rows:
+        return empty(0, np.int32), strings
+    for seed in count():
+        place_of_row, places = placed(hashed(strings, np.uint64(seed)))
+        row_at, differs = empty(len(places), np.int32), zeros(1, np.int32)
+        launch_rows(keep_rows, n_rows, place_of_row, row_at)
+        launch_rows(compare_rows, n_rows, *strings, place_of_row, row_at, differs)
+        if not int(differs[0]):
+            break
+    occupied, _ = distinct(places)
+    found = strings.pick(row_at[occupied])
+    order = order_of(found)
+    ranks = empty(len(places), np.int32)
+    launch_rows(rank_places, len(order), occupied[order], ranks)
+    launch_rows(number_places, n_rows, place_of_row, ranks)
+    return place_of_row, found.pick(order)
+
+
+def order_of(strings: Strings) -> Array:
+    """Order of distinct strings by their bytes: eight at a time, and only of those that are not told apart yet."""
+    n_rows = strings.n_rows
+    lengths = (strings.ends - strings.starts).astype(np.uint64)
+    longest = int(lengths.max())
+    order = xp.arange(n_rows)
+    rows, places, group = order.copy(), order.copy(), zeros(n_rows, np.int64)
+    depth = 0
+    while len(rows):
+        pieces = empty(len(rows), np.uint64)
+        launch_rows(cut_rows, len(rows), *strings, rows, depth, pieces)
+        # At the end of all bytes only zeros behind the shorter one are left: it comes first.
+        keys = pieces if depth < longest else lengths[rows]
+        by_key = xp.argsort(keys, kind="stable")
+        sorted_rows = by_key[xp.argsort(group[by_key], kind="stable")]
+        rows, keys, group = rows[sorted_rows], keys[sorted_rows], group[sorted_rows]
+        order.put(places, rows)
+        begins, ends = empty(len(rows), bool), empty(len(rows), bool)
+        begins[:1], ends[-1:] = True, True
+        begins[1:] = (keys[1:] != keys[:-1]) | (group[1:] != group[:-1])
+        ends[:-1] = begins[1:]
+        tied = ~(begins & ends)
+        rows, places, group = rows[tied], places[tied], xp.cumsum(begins, dtype=np.int64)[tied]
+        depth += PIECE
+    return order
+
+
+def known(strings: Strings) -> Known:
+    """Distinct strings, ready for others to be looked up."""
+    for seed in count():
+        words = hashed(strings, np.uint64(seed))
+        if not strings.n_rows or len(distinct(placed(words)[1])[1]) == strings.n_rows:
+            break
+    return Known(strings, words.words, np.uint64(seed))
+
+
+def lookup_strings(strings: Strings, categories: Known) -> Array:
+    """Index of each string among known ones (int32); -2 where it is absent."""
+    if not strings.n_rows or not categories.strings.n_rows:
+        codes = empty(strings.n_rows, np.int32)
+        codes[...] = UNKNOWN
+        return codes
+    codes = codes_in(hashed(strings, categories.seed), Words(categories.words, ZERO))
+    launch_rows(check_rows, strings.n_rows, *strings, *categories.strings, codes)
+    return codes
+
+
+def strings_to_host(strings: Strings) -> tuple[Array, Array]:
+    """Offsets (int64, one more than rows) and bytes of strings, on the host."""
+    offsets = zeros(strings.n_rows + 1, np.int64)
+    offsets[1:] = xp.cumsum(strings.ends - strings.starts, dtype=np.int64)
+    copied = empty(int(offsets[-1]), np.uint8)
+    if len(copied):
+        launch_rows(copy_rows, strings.n_rows, *strings, offsets, copied)
+    return to_host(offsets), to_host(copied)
+
+
+def strings_to_device(offsets: Array, characters: Array) -> Strings:
+    """Strings of the host, by their offsets (one more than rows) and their bytes."""
+    ends = to_device(offsets)
+    return Strings(ends[:-1], ends[1:], to_device(characters) if len(characters) else zeros(1, np.uint8))

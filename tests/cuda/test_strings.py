@@ -1,0 +1,109 @@
+"""Strings on the GPU: numbered as Arrow numbers them, sorted as Python sorts their bytes, looked up exactly."""
+
+from importlib import import_module
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from tests.backends import memory
+
+pytestmark = pytest.mark.cuda
+
+LISTS = {
+    "one": [b"a"],
+    "empty string": [b"", b"a", b"", b"\0"],
+    "only empty": [b"", b""],
+    "zeros behind": [b"a", b"a\0", b"a\0\0", b"a\0\0\0\0\0\0\0\0\0", b"a\0"],
+    "common beginnings": [f"customer-{i % 37:09d}".encode() for i in range(100)],
+    "lengths around eight": [b"x" * n for n in range(20)] + [b"x" * n + b"y" for n in range(20)],
+    "long": [b"z" * 300, b"z" * 299 + b"a", b"z" * 300, b"z" * 299],
+    "text": [word.encode() for word in ("straße", "strasse", "Übung", "日本", "日本語", "z", "Z", "😀")],
+    "all bytes": [bytes([value]) for value in range(256)],
+    "none": [],
+}
+
+
+@pytest.fixture(scope="module")
+def strings(ops):
+    return import_module("gpu_encode.cuda.strings")
+
+
+@pytest.fixture(params=[np.int32, np.int64], ids=["int32", "int64"])
+def offsets_type(request):
+    return request.param
+
+
+def given(strings, rows, dtype=np.int64, ahead=b"junk"):
+    """Rows on the device; the first does not begin where the bytes begin."""
+    offsets = np.cumsum([len(ahead), *map(len, rows)]).astype(dtype)
+    return strings.strings_to_device(offsets, np.frombuffer(ahead + b"".join(rows), np.uint8))
+
+
+def read(strings, found):
+    offsets, characters = strings.strings_to_host(found)
+    return [bytes(characters[start:stop]) for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+@pytest.mark.parametrize("rows", LISTS.values(), ids=LISTS)
+def test_codes_count_the_sorted_distinct_strings(strings, rows, offsets_type):
+    codes, distinct = strings.factorize_strings(given(strings, rows, offsets_type))
+    assert read(strings, distinct) == sorted(set(rows))
+    assert [sorted(set(rows))[code] for code in memory.to_host(codes)] == rows
+    assert codes.dtype == np.int32
+
+
+def test_the_order_is_that_of_arrow(strings):
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("aAzé日\0 ")) for _ in range(rng.integers(0, 12))) for _ in range(200)]
+    _, distinct = strings.factorize_strings(given(strings, [word.encode() for word in words]))
+    array = pa.array(sorted(set(words)))
+    assert [text.decode() for text in read(strings, distinct)] == array.take(pc.sort_indices(array)).to_pylist()
+
+
+def test_strings_of_one_word_are_told_apart(strings, monkeypatch):
+    """Under the first two seeds all strings have one word; the third is the first that tells them apart."""
+    tried = []
+
+    def weak(rows, seed):
+        tried.append(int(seed))
+        found = hashed(rows, seed)
+        return found if seed > 1 else found._replace(words=found.words * np.uint64(0))
+
+    hashed = strings.hashed
+    monkeypatch.setattr(strings, "hashed", weak)
+    rows = [b"b", b"a", b"b", b"c"]
+    codes, distinct = strings.factorize_strings(given(strings, rows))
+    assert read(strings, distinct) == [b"a", b"b", b"c"]
+    assert memory.to_host(codes).tolist() == [1, 0, 1, 2]
+    known = strings.known(distinct)
+    assert tried == [0, 1, 2, 0, 1, 2]
+    assert known.seed == 2
+
+
+@pytest.mark.parametrize("rows", LISTS.values(), ids=LISTS)
+def test_known_strings_are_found_and_others_are_not(strings, rows, offsets_type):
+    words = sorted({*rows[: len(rows) // 2 + 1], b"never seen", b"never"})
+    known = strings.known(given(strings, words))
+    codes = memory.to_host(strings.lookup_strings(given(strings, rows, offsets_type), known))
+    assert codes.tolist() == [words.index(row) if row in words else -2 for row in rows]
+
+
+def test_a_string_of_the_same_word_is_not_the_same_string(strings, monkeypatch):
+    known = strings.known(given(strings, [b"a", b"b"]))
+    of_b = strings.hashed(given(strings, [b"b"]), known.seed)
+    monkeypatch.setattr(strings, "hashed", lambda rows, seed: of_b)
+    assert memory.to_host(strings.lookup_strings(given(strings, [b"x"]), known)).tolist() == [-2]
+
+
+def test_nothing_is_found_among_nothing(strings):
+    known = strings.known(given(strings, []))
+    assert memory.to_host(strings.lookup_strings(given(strings, [b"a"]), known)).tolist() == [-2]
+
+
+def test_picked_rows_share_their_bytes(strings):
+    whole = given(strings, [b"ab", b"", b"cde"])
+    part = whole.pick(memory.to_device(np.array([2, 0])))
+    assert part.characters is whole.characters
+    assert read(strings, part) == [b"cde", b"ab"]
