@@ -1,12 +1,18 @@
 # Every target works in a fresh clone: the first one called makes the virtual environment.
 VENV ?= .venv
 PYTEST_ARGS ?= -n auto
+# The extras that are installed: EXTRAS=suite,rapids-cu12 for a machine with a GPU.
+EXTRAS ?= test,lint
 # The tests whose compiled kernels also run as plain Python, for `make coverage`.
 KERNEL_TESTS ?= tests/cpu_fallback
 # GPU_ARGS="--only bits,kernels --time-limit 540" narrows `make gpu`; --help says more.
 GPU_ARGS ?=
+# RAPIDS_ARGS="--rows 1e8 --work folds --time-limit 540" narrows `make rapids-bench`.
+RAPIDS_ARGS ?=
 # The CUDA backend in numba's simulator, on arrays that refuse what CuPy refuses.
 SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in OPS_BACKENDS=cuda-simulator
+# cuDF wants an older numba than the suite has, and 3 GB: it gets an environment of its own.
+RAPIDS_VENV ?= $(VENV)-rapids
 SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/benchmarks
 
 SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
@@ -16,17 +22,17 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types test sim ptx gpu doctest coverage build ci clean
+.PHONY: help install demo format lint types test sim rapids ptx gpu rapids-bench doctest coverage build ci clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(INSTALLED)  ## make the virtual environment and install the checkout in it, editable
 
 $(INSTALLED): pyproject.toml
 	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gpu-encode needs Python 3.11, 3.12 or 3.13" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@touch $@
 
 demo: $(INSTALLED)  ## the main job on rows that it makes: before and after, and a leak check of the schemes
@@ -36,9 +42,11 @@ format: $(INSTALLED)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lint: $(INSTALLED)  ## style and format, nothing is rewritten
+lint: $(INSTALLED)  ## style and format, of shell scripts and Dockerfiles too; nothing is rewritten
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/shellcheck .ci/run docker/*.sh
+	$(BIN)/hadolint docker/*.Dockerfile
 
 types: $(INSTALLED)  ## mypy --strict on both packages
 	$(BIN)/mypy
@@ -50,12 +58,20 @@ sim: $(INSTALLED)  ## the operation and encoder suites with the CUDA backend, in
 	rm -rf build/launches
 	$(SIMULATOR) $(BIN)/python -m pytest $(PYTEST_ARGS) $(SIM_TESTS)
 
+rapids:  ## cuDF's own frames, on the host's memory in the simulator, in an environment with cuDF
+	$(MAKE) install VENV=$(RAPIDS_VENV) EXTRAS=suite,rapids
+	RAPIDS=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in OPS_BACKENDS=cuda-simulator \
+		$(RAPIDS_VENV)/bin/python -m pytest -p tests.rapids.simulator $(PYTEST_ARGS) tests/rapids
+
 ptx: $(INSTALLED)  ## every CUDA kernel compiled for every architecture, without a GPU; what it takes, in build/kernels.md
 	PTX=1 $(BIN)/python -m pytest -p no:xdist tests/ptx
 
 # Installs nothing: a machine with a GPU often has no network.
 gpu:  ## on a machine with a GPU: the suites on it, then every kernel measured, into benchmarks/results
 	$(if $(wildcard $(BIN)/python),$(BIN)/python,python3) -m benchmarks.gpu $(GPU_ARGS)
+
+rapids-bench:  ## on a machine with a GPU and cuDF: ours beside cuDF, cuML and the CPU, into benchmarks/results
+	$(if $(wildcard $(RAPIDS_VENV)/bin/python),$(RAPIDS_VENV)/bin/python,python3) -m benchmarks.rapids $(RAPIDS_ARGS)
 
 doctest: $(INSTALLED)  ## every example in a docstring
 	$(BIN)/python -m pytest --doctest-modules gpu_encode cpu_fallback

@@ -45,11 +45,28 @@ def choose(wanted: Any, *data: Any) -> str:
 
 def on_gpu(data: Any) -> bool:
     """Whether data lies in a GPU's memory: a CuPy array, a cuDF frame, a PyTorch or JAX array there."""
+    data = unwrapped(data)
     if type(data).__module__.split(".")[0] == "cudf":
         return True
     if hasattr(type(data), "__dlpack_device__") and not hasattr(type(data), "__array_interface__"):
         return bool(data.__dlpack_device__()[0] == DLPACK_CUDA)
     return bool(hasattr(data, "__cuda_array_interface__"))
+
+
+def is_accelerated(data: Any) -> bool:
+    """Whether data looks like pandas', and cudf.pandas decides where it is."""
+    proxies = sys.modules.get("cudf.pandas")
+    return proxies is not None and bool(proxies.is_proxy_object(data))
+
+
+def unwrapped(data: Any) -> Any:
+    """Give what an accelerated frame or series holds, cuDF's or pandas', without a copy; all else as it is."""
+    return data._fsproxy_wrapped if is_accelerated(data) else data
+
+
+def accelerated(table: Any) -> Any:
+    """Give a table of cuDF or pandas as cudf.pandas does."""
+    return sys.modules["cudf.pandas"].as_proxy_object(table)
 
 
 def simulated() -> bool:
@@ -81,12 +98,44 @@ def has_gpu() -> bool:
 
 @contextmanager
 def memory_explained() -> Iterator[None]:
-    """Say in our words how much memory a GPU lacks, wherever CuPy found that out."""
+    """Take a GPU's memory from where the user wants it, and say in our words how much it lacks, whoever found that out.
+
+    CuPy says so in an error of its own, RMM in Python's, with a C++ message.
+    """
     try:
-        yield
+        with users_allocator():
+            yield
     except MemoryError as error:
-        if not type(error).__module__.startswith("cupy"):
+        if not type(error).__module__.startswith("cupy") and "bad_alloc" not in str(error):
             raise
-        wanted = re.search(r"allocating ([\d,]+) bytes", str(error))
         free, total = import_module("gpu_encode.cuda.memory").free_bytes()
-        raise errors.device_too_small(int(wanted[1].replace(",", "")) if wanted else 0, free, total) from error
+        raise errors.device_too_small(bytes_wanted(str(error)), free, total) from error
+
+
+def bytes_wanted(message: str) -> int:
+    """Bytes that an allocator says it failed to find; 0 if it does not say."""
+    found = re.search(r"allocat(?:ing|e) ([\d.,]+) ?([KMGT]i)?B?", message)
+    if found is None:
+        return 0
+    unit = 1 if found[2] is None else 1 << 10 * (1 + "KMGT".index(found[2][0]))
+    return int(float(found[1].rstrip(".,").replace(",", "")) * unit)
+
+
+@contextmanager
+def users_allocator() -> Iterator[None]:
+    """Allocate from RMM where the user has set a pool or another resource there, as cuDF does.
+
+    cuDF tells CuPy of RMM when it is imported; this is for those who set a resource and do not import cuDF.  An
+    allocator that the user gave to CuPy stays.
+    """
+    rmm = sys.modules.get("rmm")
+    if rmm is None or simulated() or not has_gpu():
+        yield
+        return
+    cupy = import_module("gpu_encode.cuda.runtime").xp
+    is_default = getattr(cupy.cuda.get_allocator(), "__self__", None) is cupy.get_default_memory_pool()
+    if not is_default or isinstance(rmm.mr.get_current_device_resource(), rmm.mr.CudaMemoryResource):
+        yield
+        return
+    with cupy.cuda.using_allocator(import_module("rmm.allocators.cupy").rmm_cupy_allocator):
+        yield

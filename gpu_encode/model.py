@@ -9,7 +9,7 @@ import numpy as np
 from cpu_fallback.exact import Floats
 from gpu_encode import errors
 from gpu_encode.formula import CodeTable, Formula, table
-from gpu_encode.frames import Frame
+from gpu_encode.frames import Frame, Pieces, part_with
 from gpu_encode.keys import Key
 from gpu_encode.moments import Moments
 from gpu_encode.ops import MISSING, Array, Ops, device_of, host
@@ -119,7 +119,7 @@ class Model:
             for per_target in self.statistics[0]
         ]
 
-    def encode(self, frame: Frame, ops: Ops) -> tuple[list[Array], Located]:
+    def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], Located]:
         """Codes of every row of a new frame, a column an array, then the indicators."""
         place = located(frame, self.selection, self.feature_names, self.n_features)
         lookups = self.lookups(ops)
@@ -137,20 +137,21 @@ class Model:
                 flags.append(indicator(ops, unseen, codes, None).astype(self.dtype))
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place
 
-    def _refuse(self, codes: Array, key: Key, frame: Frame, place: Located, missing: str) -> None:
+    def _refuse(self, codes: Array, key: Key, frame: Frame | Pieces, place: Located, missing: str) -> None:
         """Raise ValueError for values that the policies refuse."""
         columns = [frame.label(place.places[position]) for position in key.entry.members]
         named = repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))
-        refuse_missing(codes, missing, named)
+        refuse_missing(codes, missing, named, frame)
         if self.unknown_is_error and len(codes):
             known = (codes >= 0) & (codes < key.n_categories)
             if missing != "category" or key.has_missing:
                 known |= codes == MISSING
             if not bool(known.all()):
                 rows = np.flatnonzero(~known)
-                values = [frame.values(place.places[position])[int(rows[0])] for position in key.entry.members]
+                part, row, where = part_with(frame, int(rows[0]))
+                values = [part.values(place.places[position])[row] for position in key.entry.members]
                 shown = values[0] if len(values) == 1 else tuple(values)
-                raise errors.unknown_categories(named, rows, shown)
+                raise errors.unknown_categories(named, rows, shown, where)
 
     def merged(self, other: "Model") -> "Model":
         """Model of the rows of both."""
@@ -171,11 +172,11 @@ class Model:
         return replace(self, targets=targets, keys=keys, statistics=statistics)
 
 
-def refuse_missing(codes: Array, missing: str, named: str) -> None:
+def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces) -> None:
     """Raise ValueError for missing values where the policy is "error"."""
     if missing == "error" and bool((codes == MISSING).any()):
         rows = np.flatnonzero(codes == MISSING)
-        raise errors.missing_categories(named, rows)
+        raise errors.missing_categories(named, rows, part_with(frame, int(rows[0]))[2])
 
 
 def joined_key(mine: Key, theirs: Key) -> tuple[Key, Array, Array]:

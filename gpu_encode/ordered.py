@@ -18,6 +18,7 @@ from gpu_encode.outputs import Output, in_type
 from gpu_encode.plans import OrderedPlan, TimeOrder
 from gpu_encode.rows import Permutation
 from gpu_encode.smoothing import Context
+from gpu_encode.statistics import CARRY_AFTER, carry
 
 CHECKPOINT_BITS = 9
 EXACT_PLACES = 1 << CHECKPOINT_BITS
@@ -98,6 +99,14 @@ def checkpoint_places(order: Order, n_rows: int, ops: Ops) -> Integers:
     return ops.to_device(np.concatenate(parts))
 
 
+def carried(sums: Carry, start: int, stop: int, layout: Layout) -> None:
+    """Carry the digits of the sums so far wherever rows [start, stop) go past the room that an int64 has for them."""
+    if start // CARRY_AFTER < stop // CARRY_AFTER:
+        carry(sums.sums, layout)
+        if sums.at_tie.size:
+            carry(sums.at_tie, layout)
+
+
 class Pass:
     """One order, tile by tile: yields row numbers, codes, and which rows' categories are unseen."""
 
@@ -131,18 +140,21 @@ class Pass:
         for start, stop in tiles(len(job.rows), job.ops.TILE):
             rows = job.rows.pick(self._row_numbers(start, stop)).with_codes(self._segments(start, stop))
             sums += job.ops.accumulate(rows, n_segments, None, 1, job.n_classes, layout)[:-2, 0]
+        # A segment holds a 256th of the rows at most; all of them together may be more than an int64 has room for.
+        carry(sums, layout)
         return sums.sum(axis=0), np.cumsum(sums, axis=0) - sums
 
     def _category_sums(self, keying: Keying) -> CategoryMoments:
         """Sum over categories before each checkpoint, by adding each row's change of its own category's mean."""
         job, layout = self.job, self.job.measured.layout
-        carry = Carry.empty(keying.n, job.n_classes, layout.width, False, job.ops.xp)
+        earlier = Carry.empty(keying.n, job.n_classes, layout.width, False, job.ops.xp)
         nobody = job.ops.zeros((3, job.n_classes, layout.width), np.int64)
         sums = CategoryMoments.none(job.ops, (len(self.checkpoints), job.n_outputs))
         for start, stop in tiles(len(job.rows), job.tile):
             rows = job.rows.pick(self._row_numbers(start, stop))
             rows = rows.with_codes(keying.codes(rows))
-            before = job.ops.ordered(rows, None, layout, carry)
+            before = job.ops.ordered(rows, None, layout, earlier)
+            carried(earlier, start, stop, layout)
             after = before - job.ops.leave_one_out(nobody, without_key(rows), layout)
             has, segments = keying.has(rows.codes, job.formula), self._segments(start, stop)
             gained = self._by_segment(job.formula.moments(job.ops, after, job.measured), has, segments)
@@ -167,7 +179,7 @@ class Pass:
     def __iter__(self) -> Iterator[tuple[Integers, Floats, Mask]]:
         job, layout, xp = self.job, self.job.measured.layout, self.job.ops.xp
         timed = isinstance(self.order, TimeOrder)
-        carries = [Carry.empty(keying.n, job.n_classes, layout.width, timed, xp) for keying in self.keyings]
+        earlier = [Carry.empty(keying.n, job.n_classes, layout.width, timed, xp) for keying in self.keyings]
         for start, stop in tiles(len(job.rows), job.tile):
             numbers = self._row_numbers(start, stop)
             rows, ties = job.rows.pick(numbers), self._ties(start, stop)
@@ -175,9 +187,10 @@ class Pass:
             at = np.searchsorted(self.checkpoints, prior_places(self.order, begins))
             total = self.total.at(at)
             seen = []
-            for keying, carry, categories in zip(self.keyings, carries, self.categories, strict=True):
+            for keying, sums, categories in zip(self.keyings, earlier, self.categories, strict=True):
                 codes = keying.codes(rows)
-                cells = job.ops.ordered(rows.with_codes(codes), ties, layout, carry)
+                cells = job.ops.ordered(rows.with_codes(codes), ties, layout, sums)
+                carried(sums, start, stop, layout)
                 moments = job.formula.moments(job.ops, cells, job.measured)
                 context = Context(total, None if categories is None else categories.at(at))
                 seen.append(Seen(moments, context, keying.has(codes, job.formula)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import errors
-from gpu_encode.frames import Frame
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.hierarchy import Derived
 from gpu_encode.keys import Entry
 from gpu_encode.ops import Codes, Ops
@@ -75,7 +75,7 @@ class Selection:
         return sorted({position for entry in self.entries for position in entry.columns})
 
 
-def locate(frame: Frame, column: Any, role: str) -> int:
+def locate(frame: Frame | Pieces, column: Any, role: str) -> int:
     """Position of a column given by name or by position."""
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
         if not -frame.n_columns <= column < frame.n_columns:
@@ -89,7 +89,7 @@ def locate(frame: Frame, column: Any, role: str) -> int:
     return labels.index(column)
 
 
-def select(frame: Frame, columns: Any, hierarchy: Any, scheme_columns: Sequence[Any]) -> Selection:
+def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: Sequence[Any]) -> Selection:
     """Read the `columns` and `hierarchy` parameters against a frame."""
     used = [locate(frame, column, "The scheme's column") for column in scheme_columns]
     tree = read_hierarchy(frame, hierarchy)
@@ -124,7 +124,7 @@ def entry_of(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None") 
     return Entry("", group, tuple(reversed(above or ())))
 
 
-def read_columns(frame: Frame, columns: Any) -> list[tuple[int, ...]]:
+def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
     """Read the list of columns and joint keys."""
     if isinstance(columns, (str, bytes, Mapping)) or not hasattr(columns, "__len__"):
         raise errors.not_a_list_of_columns(columns)
@@ -140,7 +140,7 @@ def read_columns(frame: Frame, columns: Any) -> list[tuple[int, ...]]:
     return groups
 
 
-def read_hierarchy(frame: Frame, hierarchy: Any) -> "dict[tuple[int, ...], tuple[int, ...] | Derived]":
+def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ...], tuple[int, ...] | Derived]":
     """Read the hierarchies: columns from the nearest level to the top, or a rule."""
     if hierarchy is None:
         return {}
@@ -170,12 +170,12 @@ class Located:
 
     Parameters
     ----------
-    frame : Frame
+    frame : Frame or Pieces
     places : dict of int to int
         Position at fit -> position in this frame.
     """
 
-    frame: Frame
+    frame: Frame | Pieces
     places: Mapping[int, int]
 
     @property
@@ -193,12 +193,14 @@ class Located:
         return self.frame.lookup(self.places[column], vocabulary, ops)
 
 
-def same_frame(frame: Frame) -> Located:
+def same_frame(frame: Frame | Pieces) -> Located:
     """Give the frame of the fit itself."""
     return Located(frame, {position: position for position in range(frame.n_columns)})
 
 
-def located(frame: Frame, selection: Selection, fitted_names: Sequence[str] | None, n_features: int) -> Located:
+def located(
+    frame: Frame | Pieces, selection: Selection, fitted_names: Sequence[str] | None, n_features: int
+) -> Located:
     """Find the fitted columns in another frame: by name where both have names and `columns` was a list.
 
     Else they are found by position.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Integers, Limbs, peak, widened
 from gpu_encode.ops import Folds, Layout, Ops, Rows, Window
+from gpu_encode.rows import FoldPattern
 
 # Digits below 2**32 leave an int64 room for this many additions between carries.
 CARRY_AFTER = 1 << 30
@@ -55,7 +56,18 @@ class Statistics:
         cls, ops: Ops, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, measured: Measured
     ) -> Self:
         """Sum rows per (category, fold, class)."""
-        return cls(ops.accumulate(rows, n_categories, folds, n_folds, n_classes, measured.layout), measured, len(rows))
+        layout, n_rows = measured.layout, len(rows)
+        first = rows if n_rows <= CARRY_AFTER else rows.block(0, CARRY_AFTER)
+        cells = ops.accumulate(first, n_categories, folds_of(folds, 0, len(first)), n_folds, n_classes, layout)
+        for start in range(CARRY_AFTER, n_rows, CARRY_AFTER):
+            part = rows.block(start, min(start + CARRY_AFTER, n_rows))
+            carry(cells, layout)
+            own = folds_of(folds, start, start + len(part))
+            cells += ops.accumulate(part, n_categories, own, n_folds, n_classes, layout)
+        if n_rows <= CARRY_AFTER:
+            return cls(cells, measured, n_rows)
+        carry(cells, layout)
+        return cls(cells, measured, 1)
 
     @property
     def n_categories(self) -> int:
@@ -157,6 +169,22 @@ class Statistics:
             windows.append(Window(canonical.low, canonical.digits.shape[-1], False) if whole is None else Window())
         layout = Layout(*windows)
         return Statistics(np.concatenate(parts, axis=-1), replace(self.measured, layout=layout), 0)
+
+
+def folds_of(folds: Folds, start: int, stop: int) -> Folds:
+    """Folds of rows [start, stop)."""
+    if folds is None:
+        return None
+    return folds.at(folds.first_row + start) if isinstance(folds, FoldPattern) else folds[start:stop]
+
+
+def carry(cells: Integers, layout: Layout) -> None:
+    """Carry digits in place, inside of their windows: all but the highest of each are then below 2**32."""
+    for window, _, columns in layout.measures():
+        for place in range(columns.start, columns.start if window.whole else columns.stop - 1):
+            over = cells[..., place] >> 32
+            cells[..., place] -= over << 32
+            cells[..., place + 1] += over
 
 
 def joined(left: Statistics, right: Statistics) -> Layout:

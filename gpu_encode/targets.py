@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from gpu_encode import errors
+from gpu_encode.frames import NumberedLabels
 from gpu_encode.notices import warn
 from gpu_encode.ops import Array, Layout, Ops, Window, digit_window, host
 from gpu_encode.statistics import Measured
@@ -95,13 +96,16 @@ def kinds_of(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: A
 
 def inferred_many(ops: Ops, named: Sequence[tuple[str | None, Array]]) -> str:
     """Name scikit-learn gives to a table of targets."""
-    return str(type_of_target(np.column_stack([ops.to_host(values) for _, values in named]), input_name="y"))
+    found = [values.fetched() if isinstance(values, NumberedLabels) else ops.to_host(values) for _, values in named]
+    return str(type_of_target(np.column_stack(found), input_name="y"))
 
 
 def inferred(ops: Ops, values: Array) -> str:
     """Kind that scikit-learn infers; warns of a regression target that looks like classes."""
     if values.dtype.kind in "mM":
         return "continuous"
+    if isinstance(values, NumberedLabels):
+        return "binary" if len(values.labels) <= 2 else "multiclass"
     check_numbers(values)
     if not isinstance(values, np.ndarray):
         return inferred_on_device(ops, values)
@@ -159,7 +163,11 @@ def check_numbers(values: Array) -> None:
 
 def make(ops: Ops, name: str | None, values: Array, kind: str, known: Array | None) -> Target:
     """Check one target against its kind and number its classes."""
-    check_numbers(values)
+    if isinstance(values, NumberedLabels):
+        if kind == "continuous":
+            raise errors.text_as_quantity(values.labels[0])
+    else:
+        check_numbers(values)
     if kind == "continuous":
         return Target(name, kind, ops.to_device(as_numbers(ops, values)), None)
     found, codes = distinct(ops, values)
@@ -183,6 +191,8 @@ def joined_labels(one: Array, other: Array) -> Array:
 
 def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
     """Sorted labels, on the host, and the label number of each row, where the values are."""
+    if isinstance(values, NumberedLabels):
+        return values.labels, values.codes
     if not isinstance(values, np.ndarray):
         codes, labels = ops.factorize(values)
         return ops.to_host(labels), codes

@@ -273,7 +273,9 @@ def union(parts: Sequence[Values]) -> Values:
         if not all(exact.all() for _, exact in scaled):
             raise errors.out_of_range(None, unit)
         name = {"datetime": f"datetime64[{unit}]", "duration": f"timedelta64[{unit}]", "time": "time"}[first.kind]
-        return Values(first.kind, np.concatenate([array for array, _ in scaled]), dtype or name, unit, first.timezone)
+        # Instants are kept in UTC, so a zone is for people; and no part comes before the others.
+        zone = first.timezone if len({part.timezone for part in kinds}) == 1 else "UTC"
+        return Values(first.kind, np.concatenate([array for array, _ in scaled]), dtype or name, unit, zone)
     array = np.zeros(0, np.int64) if first.kind == "null" else pa.concat_arrays([part.array for part in kinds])
     return Values(first.kind, array, first.dtype)
 

@@ -92,6 +92,15 @@ class Vocabulary:
 
     __hash__ = None  # type: ignore[assignment]
 
+    @cached_property
+    def placed(self) -> dict[str, Any]:
+        """What look-ups on a device keep there of the values, by device."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was made of the values may lie on a device that another process does not have.
+        return {"values": self.values}
+
     def __repr__(self) -> str:
         return f"Vocabulary({self.values.title}, {len(self)} values)"
 

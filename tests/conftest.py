@@ -20,8 +20,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 # Seconds.
 LONGEST_SIMULATION = int(os.environ.get("LONGEST_SIMULATION", "120"))
-# Compiling every kernel takes minutes and the CUDA wheels: `make ptx` asks for it.
-collect_ignore = [] if os.environ.get("PTX") else ["ptx"]
+# Compiling every kernel takes minutes and the CUDA wheels: `make ptx` asks for it; and `make rapids` for cuDF.
+collect_ignore = [folder for folder in ("ptx", "rapids") if not os.environ.get(folder.upper())]
 if "cuda-simulator" in ON_CUDA:
     # The simulator waits for its threads without sleeping: they get their turn sooner.
     sys.setswitchinterval(5e-5)

@@ -9,12 +9,13 @@ from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
 
-from gpu_encode import devices, errors, frames, ops, plans, schemes, training
+from gpu_encode import devices, errors, ops, plans, schemes, training
+from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.merging import check_same_columns, check_same_parameters
-from gpu_encode.encoders.names import check_unique, frame_for_names, lacks_training_only
+from gpu_encode.encoders.names import check_unique, frame_for_names, lacks_training_only, own_names
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.work import Work
-from gpu_encode.frames import Frame
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.model import Model
 from gpu_encode.ops import Array
 from gpu_encode.selection import Located, Selection
@@ -40,13 +41,15 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_columns)
-            NumPy array, pandas, polars or Arrow table.
+        X : table of shape (n_rows, n_columns), or list, tuple or iterator of tables
+            NumPy array, pandas, polars or Arrow table.  Several tables, of any kinds, give the bits that they would
+            give as one; they are held until the call ends.
         y : array or table of shape (n_rows,) or (n_rows, n_targets)
+            Beside several tables: one for all rows, or a list, tuple or iterator of one for each table.
         sample_weight : array of shape (n_rows,), optional
-            Weights of at least zero; whole weights equal repeated rows.
+            Weights of at least zero; whole weights equal repeated rows.  For all rows or for each table, like y.
         groups : array of shape (n_rows,), optional
-            Groups for a scheme that wants them.
+            Groups for a scheme that wants them.  For all rows or for each table, like y.
 
         Returns
         -------
@@ -59,9 +62,13 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
         Examples
         --------
+        >>> import numpy as np
         >>> from gpu_encode import TargetEncoder
         >>> encoder = TargetEncoder(smooth=0.0).fit([["a"], ["a"], ["b"]], [0, 1, 1], sample_weight=[1, 3, 1])
         >>> encoder.encodings_
+        [array([0.75, 1.  ])]
+        >>> pieces = [np.array([["a"], ["a"]]), np.array([["b"]])]
+        >>> encoder.fit(pieces, [[0, 1], [1]], sample_weight=[1, 3, 1]).encodings_
         [array([0.75, 1.  ])]
         """
         work = Work(type(self).__name__, self._options(), X, y, sample_weight, groups)
@@ -83,8 +90,9 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
         Returns
         -------
-        table of shape (n_rows, n_outputs)
-            Of X's kind: encoded columns, indicators, columns that pass through.
+        table of shape (n_rows, n_outputs), or list of tables
+            Of X's kind: encoded columns, indicators, columns that pass through.  Of several tables a list, of one for
+            each, of its kind and with its index; row numbers, and so folds and orders, run through all of them.
 
         Raises
         ------
@@ -120,12 +128,12 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_columns)
+        X : table of shape (n_rows, n_columns), or list, tuple or iterator of tables
             Of any kind, whatever kind the encoder was fitted on.
 
         Returns
         -------
-        table of shape (n_rows, n_outputs)
+        table of shape (n_rows, n_outputs), or list of tables
             Of X's kind.
 
         Raises
@@ -141,11 +149,11 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         [[1.0], [0.75]]
         """
         check_is_fitted(self, "_model")
-        frame = frames.read(X)
-        self._check_names(X, frame, self._model.selection, reset=False)
-        backend = ops.resolve(frame.n_rows, devices.choose(self.device, X))
-        arrays, place = self._model.encode(frame, backend)
-        return self._assemble(frame, arrays, place)
+        given = Given(X)
+        self._check_names(given, self._model.selection, reset=False)
+        backend = ops.resolve(given.frame.n_rows, given.device(self.device))
+        arrays, place = self._model.encode(given.frame, backend)
+        return self._assemble(given.frame, arrays, place)
 
     @devices.memory_explained()
     def partial_fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
@@ -154,7 +162,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.  Class labels are the union of those of all calls; `cv` plays no part.
+            As in `fit`, several tables included.  Class labels are the union of those of all calls; `cv` plays no part.
 
         Returns
         -------
@@ -178,7 +186,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         known = self._model if hasattr(self, "_model") else None
         work = Work(type(self).__name__, options, X, y, sample_weight, None, known)
         if known is not None:
-            self._check_names(X, work.frame, known.selection, reset=False)
+            self._check_names(work.given, known.selection, reset=False)
         plan = plans.all_rows()
         statistics = [[training.lasting(job, plan) for job in jobs] for jobs in work.jobs]
         self._keep(work, statistics, known)
@@ -243,13 +251,12 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     def _encoded_names(self, names: Any) -> list[str]:
         raise NotImplementedError
 
-    def _check_names(self, X: Any, frame: Frame, selection: Selection, *, reset: bool) -> None:
+    def _check_names(self, given: Given, selection: Selection, *, reset: bool) -> None:
         """Remember the columns' names, or compare them as scikit-learn does."""
+        if reset or (selection.everything and not lacks_training_only(given.frame, self._model)):
+            _check_feature_names(self, frame_for_names(given.tables[0], given.frame), reset=reset)
         if reset:
-            _check_feature_names(self, frame_for_names(X, frame), reset=True)
-            self.n_features_in_ = frame.n_columns
-        elif selection.everything and not lacks_training_only(frame, self._model):
-            _check_feature_names(self, frame_for_names(X, frame), reset=False)
+            self.n_features_in_ = given.frame.n_columns
 
     def _keep(self, work: Work, statistics: list[list[Statistics]], known: Model | None = None) -> None:
         """Store the result of a fit, whole."""
@@ -257,26 +264,23 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         model = model if known is None else known.merged(model)
         check_unique(self._names_of(model, work.frame))
         if known is None:
-            self._check_names(work.source, work.frame, work.selection, reset=True)
+            self._check_names(work.given, work.selection, reset=True)
         self._publish(model)
         self.device_ = work.device
 
-    def _names_of(self, model: Model, frame: Frame) -> list[str]:
+    def _names_of(self, model: Model, frame: Frame | Pieces) -> list[str]:
         raise NotImplementedError
 
     def _publish(self, model: Model) -> None:
         raise NotImplementedError
 
-    def _assemble(self, frame: Frame, arrays: list[Array], place: Located) -> Any:
+    def _assemble(self, frame: Frame | Pieces, arrays: list[Array], place: Located) -> Any:
         """Put columns together in the container that the user wants."""
-        selection = self._model.selection
+        model, selection = self._model, self._model.selection
         wanted = _get_output_config("transform", self)["dense"]
         kind = {"pandas": "pandas", "polars": "polars"}.get(wanted)
-        model = self._model
         fitted = model.feature_names or [f"x{i}" for i in range(model.n_features)]
-        # Fitted without names, a frame's own serve; it then has all columns, in the order of the fit.
-        by_frame = model.feature_names is None and frame.names is not None and frame.n_columns == model.n_features
-        names = self._encoded_names(frame.names if by_frame else fitted)
+        names = self._encoded_names(own_names(frame, model) or fitted)
         passed = [place.places[position] for position in selection.passed if position in place.places]
         if frame.labels is None and frame.n_columns == model.n_features:
             frame = replace(frame, labels=fitted)

@@ -3,11 +3,11 @@
 from typing import Any
 
 from gpu_encode import errors
-from gpu_encode.frames import Frame
+from gpu_encode.frames import Frame, Pieces, parts_of
 from gpu_encode.model import Model
 
 
-def lacks_training_only(frame: Frame, model: Model) -> bool:
+def lacks_training_only(frame: Frame | Pieces, model: Model) -> bool:
     """Whether a frame has all fitted columns, in order, but for those that a scheme read."""
     names, absent = model.feature_names, model.selection.training_only
     if not absent or names is None or frame.names is None:
@@ -15,11 +15,17 @@ def lacks_training_only(frame: Frame, model: Model) -> bool:
     return frame.names == [name for position, name in enumerate(names) if position not in absent]
 
 
-def frame_for_names(X: Any, frame: Frame) -> Any:
-    """Something that scikit-learn can read column names off."""
-    if frame.kind == "pyarrow_batch":
-        return frame.native.schema.empty_table()
-    return X if frame.kind == "numpy" else frame.native
+def frame_for_names(X: Any, frame: Frame | Pieces) -> Any:
+    """Something that scikit-learn can read column names off: X itself, or the first of several tables."""
+    first = parts_of(frame)[0]
+    if first.kind == "pyarrow_batch":
+        return first.native.schema.empty_table()
+    return X if first.kind == "numpy" else first.native
+
+
+def own_names(frame: Frame | Pieces, model: Model) -> list[str] | None:
+    """Names of a frame's own columns where the model knows none; the frame has all columns, in the order of the fit."""
+    return frame.names if model.feature_names is None and frame.n_columns == model.n_features else None
 
 
 def check_unique(names: list[str]) -> None:

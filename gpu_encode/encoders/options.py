@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_encode import devices, errors
 from gpu_encode.formula import Formula
-from gpu_encode.frames import Frame
+from gpu_encode.frames import Frame, Pieces, part_with
 from gpu_encode.notices import warn
 from gpu_encode.ops import Array
 from gpu_encode.plans import FoldPlan, OrderedPlan, Plan
@@ -67,7 +67,7 @@ class Options:
                 owner, "categories", self.categories, ("'auto'", "a list of one list of categories per column")
             )
 
-    def formulas(self, selection: Selection, frame: Frame) -> list[Formula]:
+    def formulas(self, selection: Selection, frame: Frame | Pieces) -> list[Formula]:
         """Formula of every entry."""
         priors = self._priors(selection, frame)
         unknown = (
@@ -77,7 +77,7 @@ class Options:
         )
         return [Formula(self.smoothing, prior, unknown, self.handle_missing, float(self.min_count)) for prior in priors]
 
-    def _priors(self, selection: Selection, frame: Frame) -> list[Any]:
+    def _priors(self, selection: Selection, frame: Frame | Pieces) -> list[Any]:
         """Prior of every entry: one for all, or one a column, the others by the mean."""
         if not isinstance(self.prior, dict):
             return [self.prior] * len(selection.entries)
@@ -108,11 +108,11 @@ class Options:
             found.append(given)
         return found
 
-    def refuse_unknown(self, codes: Array, name: str) -> None:
+    def refuse_unknown(self, codes: Array, name: str, frame: Frame | Pieces) -> None:
         """Raise ValueError for training rows outside of given categories where the policy is "error"."""
         if self.handle_unknown == "error" and bool((codes == -2).any()):
             rows = np.flatnonzero(codes == -2)
-            raise errors.outside_given_categories(repr(name), rows)
+            raise errors.outside_given_categories(repr(name), rows, part_with(frame, int(rows[0]))[2])
 
     def warn_of_rare_classes(self, targets: list[Target]) -> None:
         """Warn, as scikit-learn does, of a class with fewer rows than folds; only for an integer `cv`."""

@@ -8,7 +8,7 @@ import numpy as np
 from gpu_encode import errors, schemes, smoothing
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
-from gpu_encode.frames import Frame
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.model import Model, TargetInfo
 from gpu_encode.ops import Array
 
@@ -198,7 +198,7 @@ class TargetEncoder(Encoder):
             raise errors.not_fitted(type(self).__name__)
         return self._model
 
-    def _names_of(self, model: Model, frame: Frame) -> list[str]:
+    def _names_of(self, model: Model, frame: Frame | Pieces) -> list[str]:
         names = frame.names or [f"x{i}" for i in range(model.n_features)]
         return [*encoded_names(model, names, self._wide(model)), *(names[i] for i in model.selection.passed)]
 

@@ -5,17 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import devices, errors, frames, ops, targets, training
+from gpu_encode import errors, frames, ops, targets, training
+from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.options import Options
 from gpu_encode.formula import Formula
-from gpu_encode.frames import Frame
+from gpu_encode.frames import Frame, Keys, Pieces, part_with
 from gpu_encode.jobs import Job
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo, refuse_missing
 from gpu_encode.notices import warn
-from gpu_encode.ops import Array, Rows
+from gpu_encode.ops import Array, Ops, Rows
 from gpu_encode.plans import FoldPlan, Plan, Request
-from gpu_encode.schemes import Ordered
+from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.selection import Selection, locate, same_frame, select
 from gpu_encode.statistics import Measured, Statistics
 from gpu_encode.targets import Target
@@ -27,22 +28,20 @@ class Work:
     def __init__(
         self, owner: str, options: Options, X: Any, y: Any, sample_weight: Any, groups: Any, known: Model | None = None
     ) -> None:
-        self.source = X
         self.options = options
         if y is None:
             raise errors.no_target(owner)
-        self.frame = frames.read(X)
+        self.given = Given(X, y, sample_weight, groups)
+        self.frame = self.given.frame
         if not self.frame.n_rows:
             raise errors.no_rows(owner, self.frame.shape)
-        self.ops = ops.resolve(self.frame.n_rows, devices.choose(options.device, X, y, sample_weight))
-        n = self.frame.n_rows
-        weight = None if sample_weight is None else frames.read_vector(sample_weight, "sample_weight", n)
+        self.ops = ops.resolve(self.frame.n_rows, self.given.device(options.device))
+        weight = self.given.weight()
         if weight is not None:
             weight = self.ops.to_device(targets.checked_weight(self.ops, self._readable(weight)))
         self.weight = weight
-        self.raw = X, y
-        self.groups = None if groups is None else frames.read_vector(groups, "groups", n)
-        named = [(name, self._readable(values)) for name, values in frames.read_targets(y, n)]
+        self.groups = self.given.groups()
+        named = [(name, self._readable(values)) for name, values in self.given.targets()]
         self.targets = targets.read(self.ops, named, options.target_type) if known is None else self._more(named, known)
         self.selection = select(self.frame, options.columns, options.hierarchy, options.scheme.used_columns())
         names = [str(name) for name in self.frame.names or [f"x{i}" for i in range(self.frame.n_columns)]]
@@ -63,7 +62,9 @@ class Work:
 
     def _readable(self, values: Array) -> Array:
         """Give values of a device to a backend of the host; what lies on the host is checked there first."""
-        return values if isinstance(values, np.ndarray) or self.device == "cuda" else frames.to_host(values)
+        if isinstance(values, np.ndarray) or self.device == "cuda":
+            return values
+        return values.on_host() if isinstance(values, frames.NumberedLabels) else frames.to_host(values)
 
     @property
     def device(self) -> str:
@@ -111,10 +112,10 @@ class Work:
                 key, codes = Key.fit(entry, self.place, self.ops, missing == "category")
             else:
                 key, codes = Key.fit_given(entry, categories, self.place, self.ops)
-                self.options.refuse_unknown(codes, entry.name)
+                self.options.refuse_unknown(codes, entry.name, self.frame)
             # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
             _ = key.levels
-            refuse_missing(codes, missing, repr(entry.name))
+            refuse_missing(codes, missing, repr(entry.name), self.frame)
             keyed.append((key, codes))
         return keyed
 
@@ -126,7 +127,7 @@ class Work:
 
     def plan(self) -> Plan:
         """Let the scheme decide."""
-        X, y = self.raw
+        X, y = self.given.for_splitter() if isinstance(self.options.scheme, Splits) else (None, None)
         request = Request(self.frame.n_rows, self.ops, self.targets, self._codes_of, X, y, self.groups)
         plan = self.options.scheme.plan(request)
         self.options.warn_of_rare_classes(self.targets)
@@ -179,7 +180,7 @@ class Work:
         )
 
 
-def check_same(known: Model, frame: Frame, selection: Selection) -> None:
+def check_same(known: Model, frame: Frame | Pieces, selection: Selection) -> None:
     """Raise ValueError if a later call has other columns than the first."""
     if frame.n_columns != known.n_features:
         raise errors.other_width(frame.n_columns, known.n_features)
@@ -197,33 +198,39 @@ def traits(keys: list[Key]) -> list[Any]:
     return [(repr(key.entry.rule), key.vocabularies[0].to_numpy().tolist() if key.given else None) for key in keys]
 
 
-def column_codes(frame: Frame, column: Any, role: str, backend: Any) -> tuple[Array, int]:
+def column_codes(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> tuple[Array, int]:
     """Codes of the values that a scheme reads: a column of X by name or position, or an array."""
-    if isinstance(column, np.integer) or (isinstance(column, Hashable) and not hasattr(column, "__array__")):
+    source: Frame | Pieces
+    if isinstance(column, (Frame, Pieces)):
+        source, position, named = column, 0, f"The array given as {role}"
+        if source.n_rows != frame.n_rows:
+            raise errors.inconsistent_lengths(role, [frame.n_rows, source.n_rows])
+    elif isinstance(column, np.integer) or (isinstance(column, Hashable) and not hasattr(column, "__array__")):
         source, position, named = frame, locate(frame, column, f"The {role} column"), f"The {role} column {column!r}"
     else:
-        values = frames.read_vector(column, role, frame.n_rows)
-        source, position, named = frames.read(values.reshape(-1, 1)), 0, f"The array given as {role}"
-    if role == "fold numbers":
-        check_fold_numbers(source.values(position), source.nulls(position), named)
+        source, position = frames.read_grouping(column, role, frame.n_rows), 0
+        named = f"The array given as {role}"
     keys = source.keys(position, backend)
-    if role == "fold numbers" and keys.vocabulary.kind != "number":
-        raise errors.fold_numbers_of_kind(named, keys.vocabulary.kind)
     if len(keys.codes) and int(keys.codes.min()) < 0:
         rows = np.flatnonzero(keys.codes < 0)
-        raise errors.missing_values(named, rows)
+        raise errors.missing_values(named, rows, part_with(source, int(rows[0]))[2])
+    if role == "fold numbers":
+        check_fold_numbers(keys, named, backend)
     return keys.codes, len(keys.vocabulary)
 
 
-def check_fold_numbers(values: Array, nulls: Array, named: str) -> None:
-    """Raise ValueError unless the values are integers of at least zero."""
-    if nulls.any():
-        raise errors.missing_values(named, np.flatnonzero(nulls))
-    wrong = np.zeros(len(values), bool) if values.dtype.kind in "iub" else np.ones(len(values), bool)
-    if values.dtype.kind == "f":
-        wrong = values != np.floor(values)
-    if wrong.any():
-        raise errors.fractional_fold(named, int(wrong.argmax()), values[wrong.argmax()])
-    negative = values < 0
-    if negative.any():
-        raise errors.negative_fold(named, int(negative.argmax()), values[negative.argmax()])
+def check_fold_numbers(keys: Keys, named: str, backend: Ops) -> None:
+    """Raise ValueError unless all values are integers of at least zero, naming the first row of a wrong one."""
+    values = keys.vocabulary.to_numpy()
+    if keys.vocabulary.kind == "text":
+        raise errors.fractional_fold(named, 0, values[int(keys.codes[0])])
+    if keys.vocabulary.kind != "number":
+        raise errors.fold_numbers_of_kind(named, keys.vocabulary.kind)
+    fractional, negative = values != values // 1, values < 0
+    if fractional.any() or negative.any():
+        wrong = fractional if fractional.any() else negative
+        row = int(backend.to_device(wrong)[keys.codes].argmax())
+        value = values[int(keys.codes[row])]
+        if fractional.any():
+            raise errors.fractional_fold(named, row, value)
+        raise errors.negative_fold(named, row, value)

@@ -81,20 +81,20 @@ def damaged_vocabulary(reason: str) -> ValueError:
     return ValueError(f"the stored categories are damaged: {reason}.")
 
 
-def unknown_categories(column: str, rows: NDArray[Any], value: object) -> ValueError:
+def unknown_categories(column: str, rows: NDArray[Any], value: object, where: str = "") -> ValueError:
     """Error for new rows of categories that the fit did not see."""
     return _unknown(
         column,
-        f"{first_of(rows, 'rows')} ({value!r})",
+        f"{first_of(rows, 'rows', where)} ({value!r})",
         'Choose handle_unknown="prior", "nan" or a number to accept them.',
     )
 
 
-def outside_given_categories(column: str, rows: NDArray[Any]) -> ValueError:
+def outside_given_categories(column: str, rows: NDArray[Any], where: str = "") -> ValueError:
     """Error for training rows of categories that are not among those that the user gave."""
     return _unknown(
         f"{column} during fit",
-        first_of(rows, "rows"),
+        first_of(rows, "rows", where),
         'Add them to categories, or choose handle_unknown="prior", "nan" or a number.',
     )
 
@@ -103,18 +103,20 @@ def _unknown(where: str, which: str, advice: str) -> ValueError:
     return ValueError(f"Found unknown categories in column {where}: {which}. {advice}")
 
 
-def missing_values(named: str, rows: NDArray[Any]) -> ValueError:
+def missing_values(named: str, rows: NDArray[Any], where: str = "") -> ValueError:
     """Error for missing values where a scheme needs one in every row."""
-    return _missing(named, rows, "Fill or drop them.")
+    return _missing(named, rows, where, "Fill or drop them.")
 
 
-def missing_categories(column: str, rows: NDArray[Any]) -> ValueError:
+def missing_categories(column: str, rows: NDArray[Any], where: str = "") -> ValueError:
     """Error for missing values that the user wants to have refused."""
-    return _missing(f"Column {column}", rows, 'Fill them, or choose handle_missing="category", "prior" or "nan".')
+    return _missing(
+        f"Column {column}", rows, where, 'Fill them, or choose handle_missing="category", "prior" or "nan".'
+    )
 
 
-def _missing(named: str, rows: NDArray[Any], advice: str) -> ValueError:
-    return ValueError(f"{named} holds {first_of(rows, 'missing values')}. {advice}")
+def _missing(named: str, rows: NDArray[Any], where: str, advice: str) -> ValueError:
+    return ValueError(f"{named} holds {first_of(rows, 'missing values', where)}. {advice}")
 
 
 def values_without_levels(column: str, rule: str, needed: str, found: str) -> ValueError:

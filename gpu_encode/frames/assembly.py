@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode import errors
-from gpu_encode.frames import on_device
+from gpu_encode.frames import cudf, on_device
 from gpu_encode.ops import Array
 
 if TYPE_CHECKING:
@@ -22,16 +22,26 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
     wanted = frame.kind if kind is None else kind
     if wanted == "cupy":
         return on_device.assembled(arrays, frame.native, passed)
+    if wanted == "cudf":
+        return wrapped(frame, cudf.assembled(frame, names, arrays, passed), own)
     arrays = on_device.here(arrays)
     if frame.kind == "cupy":
         frame = replace(frame, native=on_device.to_host(frame.native), kind="numpy")
+    if frame.kind == "cudf":
+        native, kind = cudf.on_host(frame, passed, wanted)
+        frame, passed = replace(frame, native=native, kind=kind), list(range(len(passed)))
     if wanted == "numpy":
         table: Any = _numpy(frame, arrays, passed)
     elif wanted in _BUILDERS:
         table = _BUILDERS[wanted](frame, names, arrays, passed)
     else:
         raise errors.unknown_kind(kind, ["numpy", *_BUILDERS])
-    return nw.from_native(table) if frame.wrapped and own else table
+    return wrapped(frame, table, own)
+
+
+def wrapped(frame: "Frame", table: Any, own: bool) -> Any:
+    """Put a table of the frame's kind into what the frame came in."""
+    return frame.wrap(table) if frame.wrap is not None and own else table
 
 
 def matrix_of(arrays: list[Array]) -> Array | None:

@@ -1,13 +1,14 @@
 """A table as the encoders see it: columns by position, whatever library holds them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpu_encode import errors
-from gpu_encode.frames import columns, encoding, on_device
+from gpu_encode.frames import columns, cudf, device_columns, encoding
 from gpu_encode.frames.assembly import assemble
 from gpu_encode.frames.columns import Column
+from gpu_encode.frames.device_columns import DeviceColumn
 from gpu_encode.frames.encoding import Keys
 from gpu_encode.ops import Array, Ops, device_of, host
 from gpu_encode.vocabulary import Vocabulary
@@ -21,21 +22,21 @@ class Frame:
     ----------
     native : object
         The table itself; of an "other" kind its narwhals frame.
-    kind : {"numpy", "cupy", "pandas", "polars", "pyarrow", "pyarrow_batch", "other"}
+    kind : {"numpy", "cupy", "cudf", "pandas", "polars", "pyarrow", "pyarrow_batch", "other"}
         Which library holds it; "cupy" is anything that CuPy accepts in a GPU's memory.
     shape : tuple of int
         Numbers of rows and columns.
     labels : list, optional
         Column names of any type; None of a NumPy array.
-    wrapped : bool
-        Whether the table came, and goes, inside a narwhals frame.
+    wrap : callable, optional
+        Puts a table into what this one came in: a narwhals frame, or a frame of pandas that cudf.pandas accelerates.
     """
 
     native: Any
     kind: str
     shape: tuple[int, int]
     labels: list[Any] | None = None
-    wrapped: bool = False
+    wrap: Callable[[Any], Any] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -63,8 +64,8 @@ class Frame:
         """Rows of a column, not yet encoded."""
         if self.kind == "numpy":
             return columns.from_numpy(self.native[:, position])
-        if self.kind == "cupy":
-            return columns.from_numpy(on_device.to_host(self.native[:, position]))
+        if self.is_on_device:
+            return device_columns.to_host(self._device_column(position))
         if self.kind == "pandas":
             return columns.from_pandas(self.native.iloc[:, position])
         if self.kind == "polars":
@@ -86,21 +87,31 @@ class Frame:
             If there is infinity among them.
         """
         if self._stays(ops):
-            return on_device.keys(self.native[:, position], self.label(position), ops)
+            return device_columns.keys(self._device_column(position), self.label(position), ops)
         found = encoding.keys(self.column(position), self.label(position), host(self.n_rows))
         return Keys(ops.to_device(found.codes), found.vocabulary)
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
         """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""
         if self._stays(ops):
-            return on_device.lookup(self.native[:, position], self.label(position), vocabulary, ops)
+            return device_columns.lookup(self._device_column(position), self.label(position), vocabulary, ops)
         return ops.to_device(
             encoding.lookup(self.column(position), self.label(position), vocabulary, host(self.n_rows))
         )
 
     def _stays(self, ops: Ops) -> bool:
         """Whether the columns lie where the backend computes."""
-        return self.kind == "cupy" and device_of(ops) == "cuda"
+        return self.is_on_device and device_of(ops) == "cuda"
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether the columns lie in a GPU's memory."""
+        return self.kind in ("cupy", "cudf")
+
+    def _device_column(self, position: int) -> DeviceColumn:
+        if self.kind == "cupy":
+            return DeviceColumn(self.native[:, position])
+        return cudf.column(self.native[self.label(position)], self.label(position))
 
     def values(self, position: int) -> Array:
         """Plain values of a column: numbers, moments as int64 in the column's unit, everything else as objects.

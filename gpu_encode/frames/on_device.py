@@ -1,15 +1,12 @@
-"""Tables and vectors that lie in a GPU's memory: read and assembled there, only distinct values come to the host."""
+"""Arrays in a GPU's memory: taken over from any library, assembled to a matrix, moved to the host and back."""
 
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from gpu_encode import devices, errors, values
-from gpu_encode.frames.encoding import Keys
-from gpu_encode.ops import MISSING, Array, Ops
-from gpu_encode.values import Values
-from gpu_encode.vocabulary import Vocabulary
+from gpu_encode import devices, errors
+from gpu_encode.ops import Array
 
 NUMBERS = "biuf"
 
@@ -25,59 +22,8 @@ def adopt(data: Any, role: str) -> Array:
 
 def to_host(array: Array) -> Array:
     """NumPy copy of a CuPy array."""
-    return array.get()  # type: ignore[attr-defined, no-any-return]
-
-
-def keys(column: Array, name: object, ops: Ops) -> Keys:
-    """Codes (int32; -1 for NaN) and sorted vocabulary of a column of numbers."""
-    present, nulls = present_numbers(column, name)
-    codes, read = dictionary(present, name, ops)
-    return Keys(spread(codes, nulls, ops), Vocabulary(read))
-
-
-def lookup(column: Array, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
-    """Position in a vocabulary of each row (int32): -1 for NaN, -2 where it is absent."""
-    present, nulls = present_numbers(column, name)
-    fitted = vocabulary.values.array
-    if vocabulary.kind == "number" and vocabulary.is_sorted and comparable(present.dtype, fitted.dtype):
-        return spread(ops.lookup(present, fitted), nulls, ops)
-    codes, read = dictionary(present, name, ops)
-    places = ops.to_device(vocabulary.positions(read, name).astype(np.int32))
-    return spread(places[codes] if len(read) else codes, nulls, ops)
-
-
-def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
-    """Whether numbers can be looked up as they are: of one type, or integers among wider ones of their kind."""
-    return given == fitted or (given.kind == fitted.kind and given.kind in "iu" and given.itemsize < fitted.itemsize)
-
-
-def dictionary(present: Array, name: object, ops: Ops) -> tuple[Array, Values]:
-    """Code of each number, and the sorted distinct numbers as values of the host."""
-    codes, distinct = ops.factorize(present)
-    return codes, values.from_numpy(ops.to_host(distinct), name)
-
-
-def present_numbers(column: Array, name: object) -> tuple[Array, Array | None]:
-    """Numbers that are not NaN, and which rows are (None: none is); infinity is an error."""
-    # Smallest and largest tell of NaN and infinity without a temporary.
-    if column.dtype.kind != "f" or not len(column) or bool(np.isfinite(column.min()) & np.isfinite(column.max())):
-        return column, None
-    infinite = np.isinf(column)
-    if bool(infinite.any()):
-        raise errors.infinite_value(name, int(infinite.argmax()))
-    nulls = np.isnan(column)
-    return column[~nulls], nulls
-
-
-def spread(codes: Array, nulls: Array | None, ops: Ops) -> Array:
-    """Codes of the rows that are not null, put in their rows."""
-    if nulls is None:
-        return codes
-    every = ops.empty((len(nulls),), np.int32)
-    every[...] = MISSING
-    # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-    every.put(np.flatnonzero(~nulls), codes)
-    return every
+    found: Array = import_module("gpu_encode.cuda.memory").to_host(array)
+    return found
 
 
 def matrix_of(arrays: list[Array], n_rows: int) -> Array:

@@ -1,6 +1,7 @@
 """Which library a table is of.  No frame library is imported to find out: narwhals looks at what has been."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -8,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode import devices, errors
-from gpu_encode.frames import on_device
+from gpu_encode.frames import cudf, on_device
 from gpu_encode.frames.frame import Frame
 
 _MODULE = nw.dependencies
@@ -37,9 +38,10 @@ def read(data: Any) -> Frame:
     if isinstance(data, Frame):
         return data
     refuse_sparse(data, "X")
+    if devices.is_accelerated(data):
+        return replace(read(devices.unwrapped(data)), wrap=devices.accelerated)
     if _MODULE.is_narwhals_dataframe(data):
-        frame = read(nw.to_native(data))
-        return Frame(frame.native, frame.kind, frame.shape, frame.labels, wrapped=True)
+        return replace(read(nw.to_native(data)), wrap=nw.from_native)
     frame = _read_frame(data) or _read_array(data)
     if frame.n_columns == 0:
         raise errors.no_columns(frame.shape)
@@ -50,7 +52,7 @@ def read(data: Any) -> Frame:
 
 def is_frame(data: Any) -> bool:
     """Whether data is a table of a frame library, rather than an array or a vector."""
-    return isinstance(data, pa.RecordBatch) or bool(_MODULE.is_into_dataframe(data))
+    return isinstance(data, pa.RecordBatch) or cudf.is_frame(data) or bool(_MODULE.is_into_dataframe(data))
 
 
 def refuse_sparse(data: Any, name: str) -> None:
@@ -69,6 +71,8 @@ def _read_frame(data: Any) -> Frame | None:
 
 
 def _read_known(data: Any) -> Frame | None:
+    if cudf.is_frame(data):
+        return Frame(data, "cudf", data.shape, list(data.columns))
     if _MODULE.is_pandas_dataframe(data):
         return Frame(data, "pandas", data.shape, list(data.columns))
     if _MODULE.is_polars_dataframe(data):
@@ -93,8 +97,10 @@ def _read_protocol(data: Any) -> Frame | None:
 
 
 def _is_vector(data: Any) -> bool:
-    return isinstance(data, (pa.Array, pa.ChunkedArray)) or bool(
-        _MODULE.is_into_series(data) or _MODULE.is_pandas_index(data) or _MODULE.is_narwhals_series(data)
+    return (
+        isinstance(data, (pa.Array, pa.ChunkedArray))
+        or cudf.is_vector(data)
+        or bool(_MODULE.is_into_series(data) or _MODULE.is_pandas_index(data) or _MODULE.is_narwhals_series(data))
     )
 
 

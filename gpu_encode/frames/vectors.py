@@ -8,8 +8,10 @@ import narwhals as nw
 import numpy as np
 
 from gpu_encode import devices, errors
-from gpu_encode.frames import columns, encoding, on_device
+from gpu_encode.frames import columns, cudf, device_vectors, encoding, on_device
 from gpu_encode.frames.columns import Column
+from gpu_encode.frames.device_vectors import NumberedLabels
+from gpu_encode.frames.frame import Frame
 from gpu_encode.frames.reading import is_frame, read, refuse_sparse, to_array
 from gpu_encode.ops import Array
 
@@ -49,15 +51,41 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     return targets[0][1]
 
 
-def read_targets(y: Any, n_rows: int | None = None) -> list[tuple[str | None, Array]]:
+def targets_on_host(y: Any) -> Any:
+    """Targets for those who know NumPy alone, as scikit-learn's splitters do; what is on the host is left as it is."""
+    if not devices.on_gpu(y):
+        return devices.unwrapped(y)
+    read = [values for _, values in read_targets(y)]
+    found = [each.fetched() if isinstance(each, NumberedLabels) else on_device.to_host(each) for each in read]
+    return found[0] if len(found) == 1 else np.column_stack(found)
+
+
+def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
+    """Read one value of any kind per row, to be numbered: a frame of one column, where the values are."""
+    data = devices.unwrapped(data)
+    if not (cudf.is_frame(data) or cudf.is_vector(data)):
+        return read(read_vector(data, role, n_rows).reshape(-1, 1))
+    frame = read(data if cudf.is_frame(data) else data.to_frame(name=role))
+    if frame.n_columns != 1:
+        raise errors.not_one_column(role, frame.shape)
+    if n_rows is not None and frame.n_rows != n_rows:
+        raise errors.inconsistent_lengths(role, [n_rows, frame.n_rows])
+    return frame
+
+
+def read_targets(y: Any, n_rows: int | None = None, role: str = "y") -> list[tuple[str | None, Array]]:
     """Read one or several targets: the name, if there is one, and the values of each."""
-    return _read_all(y, "y", n_rows)
+    return _read_all(y, role, n_rows)
 
 
 def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
     refuse_sparse(data, role)
+    data = devices.unwrapped(data)
+    if cudf.is_frame(data) or cudf.is_vector(data):
+        found = device_vectors.read_cudf(data, role)
+        return _of_length(found, role, n_rows)
     if devices.on_gpu(data):
-        return _read_device(data, role, n_rows)
+        return _of_length(device_vectors.read_array(data, role), role, n_rows)
     if nw.dependencies.is_narwhals_dataframe(data) or is_frame(data):
         frame = read(data)
         names: Sequence[str | None] = frame.names or [None] * frame.n_columns
@@ -71,25 +99,14 @@ def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None
             raise errors.not_one_column(role, array.shape)
         matrix = array[:, None] if array.ndim == 1 else array
         parts = [(None, columns.from_numpy(matrix[:, position])) for position in range(matrix.shape[1])]
-    found = [(name, _to_vector(column, role)) for name, column in parts]
+    return _of_length([(name, _to_vector(column, role)) for name, column in parts], role, n_rows)
+
+
+def _of_length(found: list[tuple[str | None, Array]], role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
+    """Give what was found, if it is one value for every row."""
     if n_rows is not None and len(found[0][1]) != n_rows:
         raise errors.inconsistent_lengths(role, [n_rows, len(found[0][1])])
     return found
-
-
-def _read_device(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
-    """Columns of a vector or matrix on a GPU, which stay there."""
-    array = on_device.adopt(data, role)
-    if array.ndim not in (1, 2) or 0 in array.shape[1:]:
-        raise errors.not_one_column(role, array.shape)
-    if n_rows is not None and len(array) != n_rows:
-        raise errors.inconsistent_lengths(role, [n_rows, len(array)])
-    matrix = array[:, None] if array.ndim == 1 else array
-    if role == "y" and array.dtype.kind == "f":
-        missing = np.isnan(matrix).any(axis=1)
-        if bool(missing.any()):
-            raise errors.missing_targets(role, on_device.to_host(np.flatnonzero(missing)))
-    return [(None, matrix[:, position]) for position in range(matrix.shape[1])]
 
 
 def _is_matrix(data: Any) -> bool:

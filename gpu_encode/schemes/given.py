@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import devices, errors, frames
+from gpu_encode import errors, frames
 from gpu_encode.plans import FoldPlan, Plan, Request, all_but_own, from_splits
 from gpu_encode.schemes.base import Scheme
 from gpu_encode.schemes.folds import KFold
@@ -40,8 +40,8 @@ class Splits(Scheme):
         """Ask once for the splits."""
         splits = self.cv
         if hasattr(splits, "split"):
-            y, groups = (frames.to_host(each) if devices.on_gpu(each) else each for each in (request.y, request.groups))
-            splits = splits.split(request.X, y, **({} if groups is None else {"groups": groups}))
+            grouping = {} if request.groups is None else {"groups": request.groups.values(0)}
+            splits = splits.split(request.X, frames.targets_on_host(request.y), **grouping)
         listed = list(splits)
         if not listed or any(not isinstance(split, (tuple, list)) or len(split) != 2 for split in listed):
             raise errors.no_splits()
@@ -63,7 +63,7 @@ def resolve(cv: Any, shuffle: Any, random_state: Any) -> Scheme:
     elif isinstance(cv, str):
         cv = FoldNumbers(cv)
     elif is_vector(cv):
-        cv = FoldNumbers(frames.read_vector(cv, "cv"))
+        cv = FoldNumbers(frames.read_grouping(cv, "cv"))
     elif not isinstance(cv, Scheme):
         if not hasattr(cv, "split") and not isinstance(cv, Iterable):
             allowed = (

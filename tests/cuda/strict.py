@@ -240,6 +240,15 @@ for _name in (
     setattr(StrictArray, _name, as_method(_name))
 
 
+class Seen:
+    """What another library holds, in the memory that stands for the device's."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        found = owner.__cuda_array_interface__
+        self.__array_interface__ = {name: found[name] for name in ("shape", "typestr", "data", "strides", "version")}
+
+
 class Library:
     """What stands for the module `cupy`."""
 
@@ -253,6 +262,8 @@ class Library:
         def made(*given: Any, **options: Any) -> Any:
             if name not in self.UPLOADS:
                 refuse_host_arrays((given, options))
+            elif not isinstance(given[0], StrictArray) and hasattr(given[0], "__cuda_array_interface__"):
+                return StrictArray(np.asarray(Seen(given[0])))
             elif isinstance(given[0], np.ndarray):
                 # A copy: what lies on the host is never what lies on the device.
                 return on(function(np.array(given[0], order="C"), *given[1:], **options))

@@ -1,5 +1,7 @@
 """Transfers through pinned buffers, on a stand-in that copies as late as a GPU may; and memory that runs out."""
 
+import sys
+from contextlib import contextmanager
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -142,3 +144,83 @@ def test_memory_that_runs_out_in_the_middle_is_explained(monkeypatch):
 def test_other_memory_errors_stay_what_they_are():
     with pytest.raises(MemoryError, match=r"^of the host$"), devices.memory_explained():
         raise MemoryError("of the host")
+
+
+@pytest.mark.parametrize(
+    ("message", "wanted"),
+    [
+        (
+            "std::bad_alloc: CUDA error (failed to allocate 4096 bytes) at: cuda_memory_resource.hpp:62",
+            "4,096 bytes more",
+        ),
+        (
+            "std::bad_alloc: out_of_memory: RMM failure: Maximum pool size exceeded (failed to allocate 1.5 GiB)",
+            "1,610,612,736",
+        ),
+        ("std::bad_alloc", "More memory is"),
+    ],
+)
+def test_memory_that_rmm_lacks_is_explained(monkeypatch, message, wanted):
+    monkeypatch.setattr(import_module("gpu_encode.cuda.memory"), "free_bytes", lambda: (7, 9))
+    with pytest.raises(MemoryError, match=rf"^{wanted}.* needed on the GPU"), devices.memory_explained():
+        raise MemoryError(f"std::bad_alloc: {message}")
+
+
+def test_memory_that_the_host_lacks_is_not():
+    with pytest.raises(MemoryError, match=r"^Unable"), devices.memory_explained():
+        np.empty((1 << 50,), np.float64)
+
+
+class Pool:
+    """CuPy's own pool of memory."""
+
+    def malloc(self):
+        """Allocator that CuPy begins with."""
+
+
+class CudaMemoryResource:
+    """What RMM begins with."""
+
+
+@pytest.fixture
+def allocations(monkeypatch):
+    """CuPy and RMM as far as allocators go: which one is in use."""
+    pool, used = Pool(), ["CuPy's"]
+    cuda = SimpleNamespace(get_allocator=lambda: pool.malloc)
+
+    @contextmanager
+    def using_allocator(allocator):
+        used.append(allocator)
+        yield
+        used.pop()
+
+    cuda.using_allocator = using_allocator
+    runtime = import_module("gpu_encode.cuda.runtime")
+    monkeypatch.setattr(runtime, "xp", SimpleNamespace(cuda=cuda, get_default_memory_pool=lambda: pool))
+    resources = SimpleNamespace(get_current_device_resource=object, CudaMemoryResource=CudaMemoryResource)
+    monkeypatch.setitem(sys.modules, "rmm", SimpleNamespace(mr=resources))
+    monkeypatch.setitem(sys.modules, "rmm.allocators", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "rmm.allocators.cupy", SimpleNamespace(rmm_cupy_allocator="RMM's"))
+    monkeypatch.setattr(devices, "simulated", lambda: False)
+    monkeypatch.setattr(devices, "has_gpu", lambda: True)
+    return SimpleNamespace(used=used, cuda=cuda, resources=resources)
+
+
+def in_use(allocations):
+    with devices.memory_explained():
+        return allocations.used[-1]
+
+
+def test_a_resource_that_the_user_set_in_rmm_is_used(allocations):
+    assert in_use(allocations) == "RMM's"
+    assert allocations.used == ["CuPy's"]
+
+
+def test_rmm_is_left_alone_where_nothing_was_set(allocations):
+    allocations.resources.get_current_device_resource = CudaMemoryResource
+    assert in_use(allocations) == "CuPy's"
+
+
+def test_an_allocator_that_the_user_gave_to_cupy_stays(allocations):
+    allocations.cuda.get_allocator = lambda: Pool().malloc
+    assert in_use(allocations) == "CuPy's"

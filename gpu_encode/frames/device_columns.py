@@ -1,0 +1,196 @@
+"""Columns in a GPU's memory, numbered there: only distinct values come to the host, where vocabularies live."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_encode import errors, values
+from gpu_encode.frames import columns, encoding, on_device
+from gpu_encode.frames.columns import Column
+from gpu_encode.frames.encoding import Keys
+from gpu_encode.ops import MISSING, Array, Ops, host
+from gpu_encode.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceColumn:
+    """Rows of one column in a GPU's memory.
+
+    Parameters
+    ----------
+    rows : CuPy array or Strings
+        What distinguishes values: numbers; ticks of moments; unscaled decimals; text, or other rows of bytes; or codes.
+    nulls : bool array, optional
+        Rows that are null whatever `rows` holds there; None: none is.
+    type : pyarrow.DataType, optional
+        What `rows` stands for; None: the numbers that it holds.
+    entries : Column, optional
+        What codes stand for, on the host.
+    """
+
+    rows: Any
+    nulls: Array | None = None
+    type: Any = None
+    entries: Column | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.rows.n_rows) if self.holds_strings else len(self.rows)
+
+    @property
+    def holds_strings(self) -> bool:
+        """Whether rows are bytes of any length."""
+        return hasattr(self.rows, "characters")
+
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether rows are the values themselves."""
+        return self.type is None and self.entries is None
+
+    def present(self) -> Any:
+        """Rows that are not null."""
+        if self.nulls is None:
+            return self.rows
+        return self.rows.pick(np.flatnonzero(~self.nulls)) if self.holds_strings else self.rows[~self.nulls]
+
+
+def keys(column: DeviceColumn, name: object, ops: Ops) -> Keys:
+    """Codes (int32; -1 for null and NaN) and sorted vocabulary of a column."""
+    if column.holds_numbers:
+        present, nulls = present_numbers(column, name)
+        codes, distinct = ops.factorize(present)
+        return Keys(spread(codes, nulls, ops), Vocabulary(values.from_numpy(ops.to_host(distinct), name)))
+    codes, entries = numbered(column, ops)
+    if column.holds_strings and values.is_text(column.type):
+        # They were sorted on the device, where a million take no time.
+        return Keys(spread(codes, column.nulls, ops), Vocabulary(values.from_arrow(entries.data)))
+    found = encoding.keys(entries, name, host(len(entries)))
+    return Keys(spread(through(found.codes, codes, ops), column.nulls, ops), found.vocabulary)
+
+
+def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
+    """Position in a vocabulary of each row (int32): -1 for null and NaN, -2 where it is absent."""
+    if column.holds_numbers:
+        return lookup_numbers(column, name, vocabulary, ops)
+    if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
+        strings = import_module("gpu_encode.cuda.strings")
+        return spread(strings.lookup_strings(column.present(), known(vocabulary)), column.nulls, ops)
+    codes, entries = numbered(column, ops)
+    places = encoding.lookup(entries, name, vocabulary, host(len(entries)))
+    return spread(through(places, codes, ops), column.nulls, ops)
+
+
+def lookup_numbers(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
+    """Look numbers up: as they are where the vocabulary's are of their type, else by their distinct values."""
+    present, nulls = present_numbers(column, name)
+    fitted = vocabulary.values.array
+    if vocabulary.kind == "number" and vocabulary.is_sorted and comparable(present.dtype, fitted.dtype):
+        return spread(ops.lookup(present, fitted), nulls, ops)
+    codes, distinct = ops.factorize(present)
+    places = vocabulary.positions(values.from_numpy(ops.to_host(distinct), name), name)
+    return spread(through(places, codes, ops), nulls, ops)
+
+
+def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
+    """Whether numbers can be looked up as they are: of one type, or integers among wider ones of their kind."""
+    return given == fitted or (given.kind == fitted.kind and given.kind in "iu" and given.itemsize < fitted.itemsize)
+
+
+def numbered(column: DeviceColumn, ops: Ops) -> tuple[Array, Column]:
+    """Code of each row that is not null, and the distinct values, on the host."""
+    present = column.present()
+    if column.holds_strings:
+        codes, strings = import_module("gpu_encode.cuda.strings").factorize_strings(present)
+        return codes, columns.from_arrow(strings_as_arrow(strings, column.type))
+    codes, distinct = ops.factorize(present)
+    return codes, meant(column, ops.to_host(distinct))
+
+
+def meant(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Column:
+    """Values that rows of a column stand for, on the host."""
+    if column.entries is not None:
+        codes = held.astype(np.int32)
+        codes = codes if nulls is None else np.where(nulls, np.int32(MISSING), codes)
+        return Column(column.entries.data, column.entries.nulls, codes)
+    return Column(held, nulls) if column.type is None else columns.from_arrow(as_arrow(held, column.type, nulls))
+
+
+def through(places: Array, codes: Array, ops: Ops) -> Array:
+    """Place of each row, by its code."""
+    if len(places) and np.array_equal(places, np.arange(len(places))):
+        return codes
+    table = ops.to_device(places.astype(np.int32))
+    return table[codes] if len(places) else codes
+
+
+def known(vocabulary: Vocabulary) -> Any:
+    """Texts of a vocabulary on the device, ready to be looked up; kept there for the next call."""
+    device = "cuda"
+    if device not in vocabulary.placed:
+        strings = import_module("gpu_encode.cuda.strings")
+        array = vocabulary.values.array
+        _, offsets, characters = array.buffers()
+        ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1] if len(array) else [0]
+        held = np.frombuffer(characters or b"", np.uint8)
+        vocabulary.placed[device] = strings.known(strings.strings_to_device(np.asarray(ends, np.int64), held))
+    return vocabulary.placed[device]
+
+
+def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | None]:
+    """Numbers that are neither null nor NaN, and which rows are not (None: all are); infinity is an error."""
+    present, nulls = column.present(), column.nulls
+    # Smallest and largest tell of NaN and infinity without a temporary.
+    if present.dtype.kind != "f" or not len(present) or bool(np.isfinite(present.min()) & np.isfinite(present.max())):
+        return present, nulls
+    infinite = np.isinf(present)
+    if bool(infinite.any()):
+        row = int(infinite.argmax())
+        raise errors.infinite_value(name, row if nulls is None else int(np.flatnonzero(~nulls)[row]))
+    missing = np.isnan(column.rows) if nulls is None else nulls | np.isnan(column.rows)
+    return column.rows[~missing], missing
+
+
+def spread(codes: Array, nulls: Array | None, ops: Ops) -> Array:
+    """Codes of the rows that are not null, put in their rows."""
+    if nulls is None:
+        return codes
+    every = ops.empty((len(nulls),), np.int32)
+    every[...] = MISSING
+    # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+    every.put(np.flatnonzero(~nulls), codes)
+    return every
+
+
+def to_host(column: DeviceColumn) -> Column:
+    """Copy a column to the host."""
+    nulls = None if column.nulls is None else on_device.to_host(column.nulls)
+    if column.holds_strings:
+        return columns.from_arrow(strings_as_arrow(column.rows, column.type, nulls))
+    return meant(column, on_device.to_host(column.rows), nulls)
+
+
+def as_arrow(held: Array, type_: Any, nulls: Array | None = None) -> Any:
+    """Arrow array of ticks or of unscaled decimals."""
+    if pa.types.is_decimal(type_):
+        # 16 bytes each, the lower half first; the upper half repeats the sign.
+        halves = np.empty((len(held), 2), np.int64)
+        halves[:, 0], halves[:, 1] = held, held.astype(np.int64) >> 63
+        held = halves
+    stored = np.ascontiguousarray(held)
+    return pa.Array.from_buffers(type_, len(held), [validity(nulls), pa.py_buffer(stored)])
+
+
+def strings_as_arrow(strings: Any, type_: Any, nulls: Array | None = None) -> Any:
+    """Arrow array of strings on a device."""
+    offsets, characters = import_module("gpu_encode.cuda.strings").strings_to_host(strings)
+    held = [characters] if pa.types.is_decimal(type_) else [offsets, characters]
+    return pa.Array.from_buffers(type_, strings.n_rows, [validity(nulls), *map(pa.py_buffer, held)])
+
+
+def validity(nulls: Array | None) -> Any:
+    """Arrow's bits, set where a row is not null."""
+    return None if nulls is None else pa.py_buffer(np.packbits(~nulls, bitorder="little"))

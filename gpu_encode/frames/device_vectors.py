@@ -1,0 +1,111 @@
+"""Targets and weights in a GPU's memory: one value per row, as numbers, or as numbered labels, which stay there."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_encode import errors
+from gpu_encode.frames import cudf, device_columns, on_device
+from gpu_encode.frames.device_columns import DeviceColumn
+from gpu_encode.ops import Array
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedLabels:
+    """One label per row, numbered where the rows are.
+
+    Parameters
+    ----------
+    codes : int32 array
+        Number of each row's label.
+    labels : ndarray of objects
+        Sorted distinct labels, on the host.
+    """
+
+    codes: Array
+    labels: Array
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """Type of the labels."""
+        return self.labels.dtype
+
+    def on_host(self) -> "NumberedLabels":
+        """Give the same with the numbers on the host."""
+        return NumberedLabels(on_device.to_host(self.codes), self.labels)
+
+    def fetched(self) -> Array:
+        """Label of every row, on the host."""
+        labels: Array = self.labels[on_device.to_host(self.codes)]
+        return labels
+
+
+def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
+    """Columns of a vector or matrix on a GPU."""
+    array = on_device.adopt(data, role)
+    if array.ndim not in (1, 2) or 0 in array.shape[1:]:
+        raise errors.not_one_column(role, array.shape)
+    matrix = array[:, None] if array.ndim == 1 else array
+    if role == "y" and array.dtype.kind == "f":
+        refuse_missing(np.isnan(matrix).any(axis=1), role)
+    return [(None, matrix[:, position]) for position in range(matrix.shape[1])]
+
+
+def read_cudf(data: Any, role: str) -> list[tuple[str | None, Any]]:
+    """Columns of a cuDF frame, series or index."""
+    if cudf.is_frame(data):
+        if not data.shape[1]:
+            raise errors.not_one_column(role, data.shape)
+        parts = [(label, data[label]) for label in data.columns]
+    else:
+        parts = [(data.name, data)]
+    named = [(name if isinstance(name, str) else None, series) for name, series in parts]
+    return [(name, plain(cudf.column(series, role), role)) for name, series in named]
+
+
+def plain(column: DeviceColumn, role: str) -> Any:
+    """Numbers as they are held, NaN for null; labels that are not numbers, numbered."""
+    nulls = column.nulls
+    if role == "y" and nulls is not None:
+        refuse_missing(nulls, role)
+    if column.holds_numbers:
+        rows: Array = column.rows
+        if nulls is not None:
+            rows = np.where(nulls, np.nan, rows.astype(np.float64))
+        if role == "y" and rows.dtype.kind == "f":
+            refuse_missing(np.isnan(rows), role)
+        return rows
+    if role == "y" and column.type is not None and pa.types.is_temporal(column.type):
+        raise errors.moments_as_target()
+    return numbered(column, role)
+
+
+def numbered(column: DeviceColumn, role: str) -> Any:
+    """Labels and their numbers; where the labels are numbers (decimals, categories), these in every row."""
+    ops: Any = import_module("gpu_encode.cuda")
+    codes, vocabulary = device_columns.keys(column, role, ops)
+    if role == "y":
+        refuse_missing(codes < 0, role)
+    labels = vocabulary.to_numpy()
+    if vocabulary.kind == "null":
+        labels = np.zeros(0)
+    if vocabulary.kind not in ("number", "null"):
+        # Weights must be numbers: what they are instead is told once they are on the host.
+        return NumberedLabels(codes, labels) if role == "y" else labels[on_device.to_host(codes)]
+    numbers = labels if labels.dtype.kind != "O" else np.array([float(label) for label in labels])
+    if len(numbers) and (role == "y" or column.nulls is None):
+        return ops.to_device(numbers)[codes]
+    # A null counts from the end of the table.
+    return ops.to_device(np.append(numbers.astype(np.float64), np.nan))[codes]
+
+
+def refuse_missing(missing: Any, role: str) -> None:
+    """Raise ValueError if a row has no value."""
+    if bool(missing.any()):
+        raise errors.missing_targets(role, on_device.to_host(np.flatnonzero(missing)))

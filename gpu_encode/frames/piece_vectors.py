@@ -1,0 +1,173 @@
+"""Targets, weights, groups that come one vector per table, read as the one vector that they make up."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_encode import devices, errors
+from gpu_encode import values as typed
+from gpu_encode.frames import columns, encoding
+from gpu_encode.frames.columns import Column
+from gpu_encode.frames.device_vectors import NumberedLabels
+from gpu_encode.frames.frame import Frame
+from gpu_encode.frames.joining import joined
+from gpu_encode.frames.on_device import to_host
+from gpu_encode.frames.pieces import Pieces, is_iterator, is_table
+from gpu_encode.frames.reading import read
+from gpu_encode.frames.vectors import read_grouping, read_targets
+from gpu_encode.ops import Array
+from gpu_encode.python_values import is_null
+
+
+@dataclass(frozen=True, eq=False)
+class PieceVectors:
+    """One vector, or table of targets, for each table of X.
+
+    Parameters
+    ----------
+    parts : list
+        What the user gave for each table.
+    role : str
+        What they are, as named in messages.
+    lengths : list of int
+        Rows of each table.
+    """
+
+    parts: list[Any]
+    role: str
+    lengths: list[int]
+
+    def targets(self) -> list[tuple[str | None, Any]]:
+        """Read them as one vector, or several: the name, if there is one, and the values of all rows."""
+        found = [read_targets(part, role=role) for role, part in self._named()]
+        self._check_lengths([each[0][1] for each in found])
+        self._check_moments()
+        if self.role == "y" and any(_holds_moments(values) for each in found for _, values in each):
+            raise errors.moments_as_target()
+        names = [[name for name, _ in each] for each in found]
+        for number, each in enumerate(names):
+            # A series' name means nothing where there is but one target.
+            if len(each) != len(names[0]) or (len(each) > 1 and each != names[0]):
+                raise errors.targets_of_piece(number, names[0], each)
+        every = [joined([each[i][1] for each in found]) for i in range(len(names[0]))]
+        for values in every if self.role == "y" else ():
+            _refuse_missing(values)
+        same = all(each == names[0] for each in names)
+        return list(zip(names[0] if same else [None], every, strict=True))
+
+    def vector(self) -> Array:
+        """Read them as one vector."""
+        targets = self.targets()
+        if len(targets) != 1:
+            raise errors.not_one_column(self.role, (len(targets[0][1]), len(targets)))
+        return targets[0][1]  # type: ignore[no-any-return]
+
+    def grouping(self) -> Pieces:
+        """Read them as one column of values of any kind, to be numbered."""
+        found = [read_grouping(part, role) for role, part in self._named()]
+        self._check_lengths(found)
+        self._check_moments()
+        return Pieces(tuple(found), [self.role], self.role)
+
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        for number, part in enumerate(self.parts):
+            yield f"{self.role}[{number}]", part
+
+    def _check_lengths(self, found: Sequence[Any]) -> None:
+        for number, (each, n_rows) in enumerate(zip(found, self.lengths, strict=True)):
+            length = each.n_rows if isinstance(each, Frame) else len(each)
+            if length != n_rows:
+                raise errors.length_of_piece(self.role, number, n_rows, length)
+
+    def _check_moments(self) -> None:
+        """Raise for dates and times as a target, and for those of several units: of each bare numbers are read."""
+        found = [_moment_of(column) for part in self.parts for column in _columns_of(part) if len(column)]
+        if self.role == "y" and any(found):
+            raise errors.moments_as_target()
+        kinds = list(dict.fromkeys(found))
+        if len(kinds) > 1:
+            raise errors.mixed_types(self.role, *(kind or "other values" for kind in kinds[:2]))
+
+
+def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
+    """Tell one vector for all rows from one for each table, of which there are several only where X is in pieces.
+
+    Examples
+    --------
+    >>> from gpu_encode.frames import in_line, read_pieces
+    >>> import numpy as np
+    >>> pieces = read_pieces([np.array([["a"], ["b"]]), np.array([["c"]])])
+    >>> in_line([0, 1, 1], "y", pieces)
+    [0, 1, 1]
+    >>> in_line([[0, 1], [1]], "y", pieces).vector()
+    array([0, 1, 1])
+    """
+    if not isinstance(frame, Pieces):
+        return data
+    data = list(data) if is_iterator(data) else data
+    if not (isinstance(data, (list, tuple)) and len(data) and is_vector(data[0])):
+        return data
+    if len(data) != len(frame.parts):
+        raise errors.uneven_pieces(role, len(data), len(frame.parts))
+    return PieceVectors(list(data), role, frame.lengths)
+
+
+def is_vector(data: Any) -> bool:
+    """Whether data holds several values: a list, an array, a series or a table, and no text, number or dict."""
+    if isinstance(data, (str, bytes, dict)) or not hasattr(type(data), "__len__"):
+        return False
+    return bool(getattr(data, "ndim", 1) > 0)
+
+
+def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
+    """Targets that were read as an array of NumPy, a column each if there are several."""
+    found = [_fetched(values) for _, values in targets]
+    return found[0] if len(found) == 1 else np.column_stack(found)
+
+
+def _fetched(values: Any) -> Array:
+    if isinstance(values, NumberedLabels):
+        return values.fetched()
+    return values if isinstance(values, np.ndarray) else to_host(values)
+
+
+def _columns_of(part: Any) -> list[Column]:
+    """Columns of what has types of its own, on the host: neither a list nor what lies on a device."""
+    if devices.on_gpu(part):
+        return []
+    if is_table(part):
+        frame = read(part)
+        return [frame.column(position) for position in range(frame.n_columns)]
+    column = columns.from_native(devices.unwrapped(part))
+    return [] if column is None else [column]
+
+
+def _holds_moments(values: Any) -> bool:
+    """Whether numbered labels are dates or times, which a device has no other type for."""
+    return isinstance(values, NumberedLabels) and values.dtype.kind in "mM"
+
+
+def _moment_of(column: Column) -> str | None:
+    """Kind and unit of a column of moments; None of any other."""
+    if not encoding.is_moment(column):
+        return None
+    data = column.data[:0]
+    moments = typed.from_numpy(data, None) if isinstance(data, np.ndarray) else typed.arrow_moments(data)[1]
+    return f"{moments.title} in {moments.unit}"
+
+
+def _refuse_missing(values: Any) -> None:
+    """Raise ValueError if a row has no value; rows are counted over all tables."""
+    if isinstance(values, NumberedLabels):
+        nulls = values.codes < 0
+    elif values.dtype.kind == "f":
+        nulls = np.isnan(values)
+    elif values.dtype.kind == "O":
+        nulls = np.fromiter((is_null(value) for value in values), bool, len(values))
+    else:
+        return
+    if bool(nulls.any()):
+        rows = np.flatnonzero(nulls)
+        raise errors.missing_targets("y", rows if isinstance(rows, np.ndarray) else to_host(rows))

@@ -1,0 +1,83 @@
+"""More rows than digits have room for between carries: the room is made small, and the codes are the same bits."""
+
+import numpy as np
+import pytest
+
+import cpu_fallback
+from gpu_encode import Greedy, Holdout, KFold, LeaveOneOut, Ordered, TargetEncoder, TimeFolds, ordered, statistics
+from gpu_encode.ops import Layout, Window
+
+N = 120
+RNG = np.random.default_rng(3)
+X = np.column_stack([RNG.integers(0, 5, N), RNG.integers(0, 40, N)])
+TARGETS = {
+    "classes": (RNG.integers(0, 3, N), "multiclass"),
+    "real": (RNG.normal(size=N) * 10.0 ** RNG.integers(-9, 9, N), "continuous"),
+}
+WEIGHTS = {"plain": None, "weighted": RNG.random(N)}
+SCHEMES = {
+    "greedy": Greedy(),
+    "random": KFold(3),
+    "contiguous": KFold(3, order="contiguous"),
+    "interleaved": KFold(3, order="interleaved"),
+    "stratified": KFold(3, stratify=True),
+    "time": TimeFolds(3, time=1),
+    "holdout": Holdout(0.4),
+    "leave-one-out": LeaveOneOut(),
+    "ordered": Ordered(),
+    "ordered by time": Ordered(time=1),
+}
+CASES = [
+    (scheme, target, weight)
+    for scheme in SCHEMES
+    for target in TARGETS
+    for weight in WEIGHTS
+    if scheme != "stratified" or target == "classes"
+]
+
+
+@pytest.mark.filterwarnings("ignore:Greedy", "ignore:.*rows see no rows at all")
+@pytest.mark.parametrize(("scheme", "target", "weight"), CASES)
+def test_codes_are_those_of_one_go(scheme, target, weight, monkeypatch):
+    y, kind = TARGETS[target]
+
+    def encoded():
+        encoder = TargetEncoder(columns=[0], cv=SCHEMES[scheme], target_type=kind, smooth="auto", prior="category_mean")
+        codes = encoder.fit_transform(X, y, sample_weight=WEIGHTS[weight])
+        return codes.tobytes(), [each.tobytes() for each in encoder.encodings_]
+
+    expected = encoded()
+    monkeypatch.setattr(cpu_fallback, "TILE", 24)
+    for module in (statistics, ordered):
+        monkeypatch.setattr(module, "CARRY_AFTER", 32)
+    assert encoded() == expected
+
+
+def test_all_digits_but_the_highest_fit_32_bits_after_a_carry():
+    layout = Layout(Window(), Window(-2, 3, False))
+    cells = np.array([[7, (5 << 32) + 9, -(3 << 40), 11], [1, -1, 0, 0]])
+    value = cells[:, 1:].astype(object) @ [1, 1 << 32, 1 << 64]
+    statistics.carry(cells, layout)
+    assert cells[:, 0].tolist() == [7, 1]
+    assert (cells[:, 1:].astype(object) @ [1, 1 << 32, 1 << 64]).tolist() == value.tolist()
+    assert ((cells[:, 1:3] >= 0) & (cells[:, 1:3] < 1 << 32)).all()
+
+
+@pytest.mark.parametrize("n_rows", [31, 32, 33, 64, 100])
+def test_sums_of_blocks_are_carried(n_rows, monkeypatch):
+    """What an int64 has room for is counted in additions: digits of many rows count as one after a carry."""
+    monkeypatch.setattr(statistics, "CARRY_AFTER", 32)
+    seen = []
+    measure = statistics.Statistics.measure.__func__
+
+    def noted(cls, *given):
+        seen.append(measure(cls, *given))
+        return seen[-1]
+
+    monkeypatch.setattr(statistics.Statistics, "measure", classmethod(noted))
+    TargetEncoder(columns=[0], target_type="continuous").fit(X[:n_rows], np.full(n_rows, 0.1))
+    (found,) = seen
+    assert found.added == (n_rows if n_rows <= 32 else 1)
+    _, total = found.measured.layout.count, found.measured.layout.total
+    digits = np.asarray(found.cells)[..., 1 : total.width]
+    assert (digits < 1 << 32).all() == (n_rows > 32)

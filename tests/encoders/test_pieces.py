@@ -1,0 +1,490 @@
+"""Tables in pieces: every bit that an encoder gives or keeps is that of the one table that they make up."""
+
+import itertools
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.model_selection import KFold as SplitKFold
+from sklearn.model_selection import StratifiedKFold
+
+from gpu_encode import (
+    Greedy,
+    GroupKFold,
+    Holdout,
+    KFold,
+    LeaveOneOut,
+    MEstimate,
+    Ordered,
+    Prefixes,
+    TargetEncoder,
+    TimeFolds,
+)
+from gpu_encode.frames import NumberedLabels
+from gpu_encode.frames.joining import joined
+from tests.encoders.unchanged import Unchanged
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+N = 84
+ROWS = np.arange(N)
+CITIES = np.array(["b", "a", "ä", "", "zz", "c"], object)[ROWS * 7 % 11 % 6]
+CITIES[ROWS * 5 % 13 == 1] = None
+# All of one piece of seven is null, and a value first appears in the last.
+CITIES[20:30] = None
+CITIES[-1] = "first here"
+WHOLE = pd.DataFrame(
+    {
+        "city": CITIES,
+        "zip": ROWS * 11 % 17 - 4,
+        "size": np.where(ROWS % 9 == 4, np.nan, ROWS * 3 % 7 / 4),
+        "day": ROWS * 29 % 31,
+        "shop": np.array(list("pqrstuv"), object)[ROWS * 3 % 10 % 7],
+        "fold": ROWS * 5 % 3,
+        "note": ROWS / 7,
+    },
+    index=pd.Index(ROWS * 2 + 100, name="row"),
+)
+CUTS = {1: [], 2: [50], 7: [1, 20, 30, 30, 47, 83]}
+TARGETS = {
+    "quantity": np.sin(ROWS) * 10.0 ** (ROWS % 5),
+    "binary": (ROWS * 5 % 7 < 3).astype(int),
+    "classes": np.array(["lo", "mid", "high"], object)[ROWS * ROWS % 7 % 3],
+}
+WEIGHTS = {"unweighted": None, "weighted": (ROWS % 4 + 1) / 2}
+ENCODED = {"columns": ["city", "zip", ("city", "zip"), "size"], "indicators": True}
+SCHEMES = {
+    "number": lambda: 3,
+    "random": lambda: KFold(3, random_state=4),
+    "contiguous": lambda: KFold(4, order="contiguous"),
+    "interleaved": lambda: KFold(3, order="interleaved"),
+    "blow-up": lambda: KFold(2, blow_up=True),
+    "groups in a column": lambda: GroupKFold(3, groups="shop"),
+    "groups in an array": lambda: GroupKFold(3),
+    "time folds": lambda: TimeFolds(4, time="day"),
+    "holdout": lambda: Holdout(0.4),
+    "leave one out": LeaveOneOut,
+    "ordered": lambda: Ordered(2),
+    "orders apart": lambda: Ordered(2, average=False),
+    "in time": lambda: Ordered(time="day"),
+    "greedy": Greedy,
+    "fold numbers in a column": lambda: "fold",
+    "fold numbers": lambda: ROWS * 3 % 4,
+    "splitter": lambda: SplitKFold(3),
+    "listed splits": lambda: list(SplitKFold(3).split(ROWS)),
+}
+FOR_LABELS = {
+    "stratified": lambda: KFold(3, stratify=True),
+    "stratified splitter": lambda: StratifiedKFold(3),
+}
+
+
+def cut(rows, cuts):
+    edges = [0, *cuts, len(rows)]
+    take = rows.iloc if isinstance(rows, pd.DataFrame) else rows
+    return [take[start:stop] for start, stop in itertools.pairwise(edges)]
+
+
+def batch(frame):
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], schema=table.schema)
+
+
+def objects(frame):
+    return frame.astype(object).to_numpy()
+
+
+LIBRARIES = {
+    "pandas": [lambda frame: frame],
+    "polars": [pl.from_pandas],
+    "arrow": [lambda frame: pa.Table.from_pandas(frame, preserve_index=False)],
+    "batches": [batch],
+    "numpy": [objects],
+    "categories": [lambda frame: frame.astype({"city": "category", "shop": "category"}), pl.from_pandas],
+    "mixed": [pl.from_pandas, lambda frame: frame, batch],
+}
+
+
+def in_libraries(frames, makers):
+    return [make(frame) for make, frame in zip(itertools.cycle(makers), frames)]
+
+
+def encoder(**parameters):
+    return TargetEncoder(**({"smooth": 1.5} | ENCODED | parameters))
+
+
+def matrix(tables):
+    """Give the encoded columns of tables as one array of float64."""
+    found = []
+    for table in tables if isinstance(tables, list) else [tables]:
+        each = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+        found.append(np.asarray(each.to_pandas() if isinstance(each, pa.Table) else each, dtype=object))
+    return np.concatenate(found)
+
+
+def assert_same_bits(tables, whole):
+    found, expected = matrix(tables), matrix(whole)
+    assert found.shape == expected.shape
+    # Four codes and four indicators, then the columns that pass through.
+    codes, expected_codes = (each[:, :8].astype(float).view(np.int64) for each in (found, expected))
+    np.testing.assert_array_equal(codes, expected_codes)
+    assert found[:, 8:].tolist() == expected[:, 8:].tolist()
+
+
+def saved(fitted, folder):
+    fitted.save(folder / "model")
+    return (folder / "model").read_bytes()
+
+
+def assert_same_model(fitted, whole, folder):
+    assert saved(fitted, folder) == saved(whole, folder)
+    for found, expected in zip(fitted.encodings_, whole.encodings_, strict=True):
+        np.testing.assert_array_equal(found.view(np.int64), expected.view(np.int64))
+    for found, expected in zip(fitted.categories_, whole.categories_, strict=True):
+        pd.testing.assert_series_equal(pd.Series(found), pd.Series(expected))
+    assert np.array_equal(fitted.target_mean_, whole.target_mean_)
+
+
+def alike(cv, y, weight, cuts, folder, **parameters):
+    """Compare `fit_transform` of pieces, and what is learned, with that of the whole."""
+    groups = WHOLE["shop"].to_numpy() if isinstance(cv(), GroupKFold) and cv().groups is None else None
+    whole = encoder(cv=cv(), **parameters)
+    expected = whole.fit_transform(WHOLE, y, sample_weight=weight, groups=groups)
+    each = {
+        name: None if data is None else cut(data, cuts)
+        for name, data in (("y", y), ("sample_weight", weight), ("groups", groups))
+    }
+    pieces = encoder(cv=cv(), **parameters)
+    found = pieces.fit_transform(cut(WHOLE, cuts), **each)
+    assert [len(table) for table in found] == [len(table) for table in cut(WHOLE, cuts)]
+    pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
+    assert_same_model(pieces, whole, folder)
+    for one, other in zip(pieces.transform(cut(WHOLE, cuts)), cut(whole.transform(WHOLE), cuts), strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS.keys())
+@pytest.mark.parametrize("y", TARGETS.values(), ids=TARGETS.keys())
+@pytest.mark.parametrize("cv", SCHEMES.values(), ids=SCHEMES.keys())
+def test_every_scheme(cv, y, weight, cuts, tmp_path):
+    alike(cv, y, weight, cuts, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS.keys())
+@pytest.mark.parametrize("y", [TARGETS["binary"], TARGETS["classes"]], ids=["binary", "classes"])
+@pytest.mark.parametrize("cv", FOR_LABELS.values(), ids=FOR_LABELS.keys())
+def test_schemes_of_labels(cv, y, weight, cuts, tmp_path):
+    alike(cv, y, weight, cuts, tmp_path)
+
+
+@pytest.mark.parametrize("cv", [SCHEMES["random"], SCHEMES["in time"], SCHEMES["groups in an array"], LeaveOneOut])
+def test_some_schemes_everywhere(cv, tmp_path):
+    alike(cv, TARGETS["quantity"], WEIGHTS["weighted"], CUTS[7], tmp_path)
+
+
+OPTIONS = {
+    "joint keys": {"columns": [("city", "zip"), ("zip", "city", "shop"), "shop"]},
+    "hierarchy": {
+        "columns": ["zip", ("zip", "city")],
+        "hierarchy": {"zip": ["size", "shop"], ("zip", "city"): ["day"]},
+    },
+    "prefixes": {"columns": ["city"], "hierarchy": {"city": Prefixes(3, 1)}, "handle_missing": "prior"},
+    "missing and rare": {"handle_missing": "nan", "handle_unknown": "nan", "min_count": 3},
+    "given": {"columns": ["city", "zip"], "categories": [["zz", "a", None], "auto"]},
+    "priors": {"smooth": MEstimate(3), "prior": {"city": 0.25}, "dtype": "float32"},
+    "empirical": {"smooth": "auto", "prior": "category_mean"},
+}
+
+
+@pytest.mark.parametrize("parameters", OPTIONS.values(), ids=OPTIONS.keys())
+def test_options(parameters, tmp_path):
+    alike(lambda: KFold(3), TARGETS["quantity"], None, CUTS[7], tmp_path, **parameters)
+
+
+@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())
+@pytest.mark.parametrize("makers", LIBRARIES.values(), ids=LIBRARIES.keys())
+def test_every_library(makers, cuts, tmp_path):
+    named = makers != [objects]
+    columns = {} if named else {"columns": [0, 1, (0, 1), 2]}
+    whole = encoder(**columns)
+    expected = whole.fit_transform(WHOLE if named else objects(WHOLE), TARGETS["quantity"])
+    pieces = encoder(**columns)
+    tables = in_libraries(cut(WHOLE, cuts), makers)
+    found = pieces.fit_transform(iter(tables), iter(cut(TARGETS["quantity"], cuts)))
+    assert [type(table) for table in found] == [type(table) for table in tables]
+    assert_same_bits(found, expected)
+    assert_same_model(pieces, whole, tmp_path)
+    again = pieces.transform(tuple(tables))
+    assert [type(table) for table in again] == [type(table) for table in tables]
+    assert_same_bits(again, whole.transform(WHOLE if named else objects(WHOLE)))
+
+
+def test_index_and_columns_that_pass_through_are_each_tables_own():
+    tables = cut(WHOLE, CUTS[7])
+    fitted = TargetEncoder(columns=["city"])
+    for found in (fitted.fit_transform(tables, TARGETS["binary"]), fitted.transform(tables)):
+        for table, out in zip(tables, found, strict=True):
+            pd.testing.assert_frame_equal(out.drop(columns="city"), table.drop(columns="city"))
+
+
+@pytest.mark.parametrize(("wanted", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_the_container_asked_for(wanted, kind):
+    tables = in_libraries(cut(WHOLE, CUTS[7]), LIBRARIES["mixed"])
+    fitted = encoder().set_output(transform=wanted)
+    for found in (fitted.fit_transform(tables, TARGETS["quantity"]), fitted.transform(tables)):
+        assert {type(table) for table in found} == {kind}
+        assert [list(table.columns) for table in found] == [list(fitted.get_feature_names_out())] * 7
+    arrays = TargetEncoder().set_output(transform=wanted).fit_transform(cut(objects(WHOLE), [50]), TARGETS["binary"])
+    assert [list(table.columns) for table in arrays] == [[f"x{i}" for i in range(7)]] * 2
+
+
+def test_names_are_those_of_the_first_table():
+    fitted = TargetEncoder().fit(in_libraries(cut(WHOLE, CUTS[2]), LIBRARIES["mixed"]), TARGETS["binary"])
+    assert fitted.feature_names_in_.tolist() == list(WHOLE.columns)
+    assert fitted.n_features_in_ == 7
+    with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+        fitted.transform([WHOLE.rename(columns={"city": "town"})])
+
+
+VECTORS = {
+    "one array": lambda y: y,
+    "one series": pd.Series,
+    "one list": list,
+    "lists": lambda y: [list(part) for part in cut(y, CUTS[7])],
+    "series of two libraries": lambda y: in_libraries(cut(y, CUTS[7]), [pd.Series, pl.Series]),
+    "tables of one column": lambda y: [pd.DataFrame({"y": part}) for part in cut(y, CUTS[7])],
+    "columns": lambda y: [part.reshape(-1, 1) for part in cut(y, CUTS[7])],
+    "iterator": lambda y: iter(cut(y, CUTS[7])),
+    "iterator of values": iter,
+}
+
+
+@pytest.mark.parametrize("make", VECTORS.values(), ids=VECTORS.keys())
+def test_vectors_for_all_rows_or_for_each_table(make):
+    y, weight, groups = TARGETS["quantity"], WEIGHTS["weighted"], ROWS * 3 % 8
+    expected = encoder(cv=GroupKFold(3)).fit_transform(WHOLE, y, sample_weight=weight, groups=groups)
+    found = encoder(cv=GroupKFold(3)).fit_transform(
+        cut(WHOLE, CUTS[7]), make(y), sample_weight=make(weight), groups=make(groups)
+    )
+    pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
+
+
+def test_several_targets():
+    y = pd.DataFrame({"q": TARGETS["quantity"], "b": TARGETS["binary"]}, index=WHOLE.index)
+    parameters = {"target_type": ["continuous", "auto"], "cv": SplitKFold(3)}
+    expected = encoder(**parameters).fit_transform(WHOLE, y)
+    for each in (cut(y, CUTS[7]), in_libraries(cut(y, CUTS[7]), LIBRARIES["mixed"])):
+        found = encoder(**parameters).fit_transform(cut(WHOLE, CUTS[7]), each)
+        pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
+
+
+# What no single table shows: the labels and the type of all of them.
+JOINT_TARGETS = {
+    "two labels": ([0] * 50, [1] * 34, "binary"),
+    "three labels": ([0, 1] * 25, [1, 2] * 17, "multiclass"),
+    "a fraction": ([0, 1] * 25, [0.5] * 34, "continuous"),
+    "text of two widths": (np.array(["a"] * 50), np.array(["bcd"] * 34), "binary"),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "kind"), JOINT_TARGETS.values(), ids=JOINT_TARGETS.keys())
+def test_type_and_labels_are_those_of_all_tables(one, other, kind, tmp_path):
+    y = np.concatenate([one, other])
+    whole, pieces = encoder().fit(WHOLE, y), encoder().fit(cut(WHOLE, CUTS[2]), [one, other])
+    assert pieces.target_type_ == kind
+    assert_same_model(pieces, whole, tmp_path)
+
+
+def test_partial_fit_of_pieces(tmp_path):
+    y = TARGETS["classes"]
+    whole = encoder().partial_fit(WHOLE[:30], y[:30]).partial_fit(WHOLE[30:], y[30:])
+    pieces = encoder()
+    for tables, targets in ((WHOLE[:30], y[:30]), (WHOLE[30:], y[30:])):
+        pieces.partial_fit(cut(tables, [4, 9]), cut(targets, [4, 9]))
+    assert_same_model(pieces, whole, tmp_path)
+    assert_same_model(pieces, encoder().fit(WHOLE, y), tmp_path)
+
+
+def test_no_rows_in_any_table():
+    fitted = encoder(hierarchy={"city": Prefixes(2)}).fit(WHOLE, TARGETS["binary"])
+    found = fitted.transform([WHOLE[:0], pl.from_pandas(WHOLE[:0])])
+    assert [table.shape for table in found] == [(0, len(fitted.get_feature_names_out()))] * 2
+    with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\) \(shape=\(0, 7\)\)"):
+        encoder().fit([WHOLE[:0]] * 2, [[], []])
+
+
+def test_new_rows_in_pieces_of_an_encoder_fitted_on_one_table():
+    fitted = encoder(cv=GroupKFold(3, groups="shop")).fit(WHOLE, TARGETS["quantity"])
+    new = WHOLE.drop(columns="shop").assign(city=WHOLE["city"].str.upper())
+    expected = fitted.transform(new)
+    pd.testing.assert_frame_equal(pd.concat(fitted.transform(cut(new, CUTS[7]))), expected, check_exact=True)
+
+
+def test_tables_are_not_written_to():
+    tables = in_libraries(cut(WHOLE, CUTS[7]), LIBRARIES["mixed"])
+    y = cut(TARGETS["quantity"].copy(), CUTS[7])
+    for out in encoder().fit_transform(tables, y):
+        if isinstance(out, pd.DataFrame):
+            out["city"] = 0.0
+    for table, same in zip(tables, in_libraries(cut(WHOLE, CUTS[7]), LIBRARIES["mixed"]), strict=True):
+        assert table.equals(same)
+    assert np.concatenate(y).tolist() == TARGETS["quantity"].tolist()
+
+
+PAIR = cut(WHOLE, CUTS[2])
+Y = TARGETS["quantity"]
+Y_PAIR = cut(Y, CUTS[2])
+NULL = [Y_PAIR[0], np.where(ROWS[50:] == 60, np.nan, Y_PAIR[1])]
+INFINITE = [Y_PAIR[0], np.where(ROWS[50:] == 60, np.inf, Y_PAIR[1])]
+NUMBERS = PAIR[1].assign(city=1.0)
+FIT_ERRORS = {
+    "nothing": ([], Y, {}, ValueError, "X is an empty list"),
+    "no tables": (iter(()), Y, {}, ValueError, "X is an empty iterator"),
+    "rows": (iter([["a"]]), Y, {}, TypeError, r"X\[0\] is no table: a list"),
+    "not a table": ([PAIR[0], "b"], Y, {}, TypeError, r"X\[1\] is no table: a str"),
+    "columns": ([PAIR[0], PAIR[1][["city"]]], Y, {}, ValueError, r"X\[1\] has the columns \['city'\], but X\[0\] has"),
+    "kinds": ([PAIR[0], NUMBERS], Y, {}, TypeError, r"column 'city' mixes text and number \(in X\[1\]\)"),
+    "infinity": (
+        [PAIR[0], PAIR[1].assign(size=np.inf)],
+        Y,
+        {},
+        ValueError,
+        r"X\[1\]: Input X contains infinity: column 'size', the first in row 0",
+    ),
+    "vectors": (PAIR, [Y_PAIR[0]], {}, ValueError, "y holds 1 vectors for the 2 tables of X"),
+    "length": (PAIR, Y_PAIR[::-1], {}, ValueError, r"X\[0\] has 50 rows and y\[0\] 34"),
+    "all rows": (PAIR, Y[:-1], {}, ValueError, r"inconsistent numbers of samples: \[84, 83\]"),
+    "weights": (
+        PAIR,
+        Y,
+        {"sample_weight": [[1.0] * 50, [1.0]]},
+        ValueError,
+        r"X\[1\] has 34 rows and sample_weight\[1\] 1",
+    ),
+    "groups": (PAIR, Y, {"groups": [[1] * 50, [1]]}, ValueError, r"X\[1\] has 34 rows and groups\[1\] 1"),
+    "null": (PAIR, NULL, {}, ValueError, "y has 1 missing value, in row 60"),
+    "infinite target": (PAIR, INFINITE, {}, ValueError, "Input y contains infinity .* the first in row 60"),
+    "labels": (PAIR, [["a"] * 50, [1] * 34], {}, TypeError, "y mixes labels that cannot be compared: int, str"),
+    "negative": (
+        PAIR,
+        Y,
+        {"sample_weight": [np.ones(50), -np.ones(34)]},
+        ValueError,
+        "sample_weight holds 34 negative weights, the first in row 50",
+    ),
+}
+
+
+@pytest.mark.parametrize(("X", "y", "more", "error", "message"), FIT_ERRORS.values(), ids=FIT_ERRORS.keys())
+def test_errors_of_a_fit(X, y, more, error, message):
+    with Unchanged(encoder(cv=GroupKFold(2)).fit(WHOLE, Y), WHOLE) as fitted, pytest.raises(error, match=message):
+        fitted.fit_transform(X, y, **({"groups": ROWS} | more))
+
+
+def test_an_iterator_that_fails_changes_nothing():
+    def reader():
+        yield WHOLE
+        message = "the disk is gone"
+        raise OSError(message)
+
+    with Unchanged(encoder().fit(WHOLE, Y), WHOLE) as fitted:
+        with pytest.raises(OSError, match="the disk is gone"):
+            fitted.fit(reader(), Y)
+        with pytest.raises(OSError, match="the disk is gone"):
+            fitted.partial_fit(reader(), Y)
+
+
+def test_rows_that_a_policy_refuses_are_found_in_their_table():
+    new = cut(WHOLE.assign(city=WHOLE["city"].fillna("a")), CUTS[2])
+    new[1] = new[1].assign(city=np.where(ROWS[50:] == 53, "new", new[1]["city"]))
+    fitted = encoder(handle_unknown="error").fit(WHOLE, Y)
+    message = r"Found unknown categories in column 'city': 1 rows, the first in row 53 \(row 3 of X\[1\]\) \('new'\)"
+    with Unchanged(fitted, WHOLE), pytest.raises(ValueError, match=message):
+        fitted.transform(new)
+    new[1] = new[1].assign(city=np.where(ROWS[50:] == 53, None, "a"))
+    message = r"Column 'city' holds 1 missing values, the first in row 53 \(row 3 of X\[1\]\)"
+    with pytest.raises(ValueError, match=message):
+        encoder(handle_missing="error").fit(new, Y)
+    given = TargetEncoder(columns=["city"], categories=[["a"]], handle_unknown="error")
+    new[1] = new[1].assign(city="a")
+    with pytest.raises(ValueError, match=r"'city' during fit: 1 rows, the first in row 35 \(row 1 of X\[1\]\)"):
+        given.fit([new[1], new[1][:3].assign(city=["a", "b", "a"])], Y[:37])
+
+
+def test_columns_of_a_scheme_name_the_table_of_a_missing_value():
+    with pytest.raises(
+        ValueError, match=r"The time column 'size' holds 9 missing values, .* row 4 \(row 3 of X\[1\]\)"
+    ):
+        TargetEncoder(columns=["city"], cv=Ordered(time="size")).fit_transform(cut(WHOLE, CUTS[7]), Y)
+
+
+def test_rows_stay_rows():
+    rows = [["a", 1], ["b", 2], ["a", 2], ["b", 1]]
+    expected = TargetEncoder(cv=2).fit_transform(np.array(rows, object), [1.5, 2, 3, 4])
+    for same in (rows, tuple(map(tuple, rows)), [np.array(row, object) for row in rows]):
+        np.testing.assert_array_equal(TargetEncoder(cv=2).fit_transform(same, [1.5, 2, 3, 4]), expected)
+
+
+@pytest.fixture(scope="module")
+def xp():
+    """Give the array library of the device, or of what stands in for it: GPU_ENCODE_SIMULATED_ARRAYS."""
+    found = import_module("gpu_encode.cuda.runtime").xp
+    if found is np:
+        pytest.skip("in the simulator, NumPy's arrays are those of the host")
+    return found
+
+
+DEVICE = np.column_stack([ROWS * 7 % 5, ROWS * 11 % 13, ROWS % 3 - 1])
+DEVICE_SCHEMES = {
+    "random": lambda: KFold(3),
+    "groups": lambda: GroupKFold(3),
+    "in time": lambda: Ordered(time=2),
+    "splitter": lambda: SplitKFold(3),
+}
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("mixed", [False, True], ids=["device", "device and host"])
+@pytest.mark.parametrize("cv", DEVICE_SCHEMES.values(), ids=DEVICE_SCHEMES.keys())
+def test_arrays_in_the_memory_of_a_device(xp, cv, mixed):
+    def there(parts):
+        return [part if mixed and i % 2 else xp.asarray(part) for i, part in enumerate(parts)]
+
+    vectors = {"y": Y, "sample_weight": WEIGHTS["weighted"], "groups": ROWS // 4}
+    if not isinstance(cv(), GroupKFold):
+        del vectors["groups"]
+    columns = [0, (0, 1)]
+    expected = TargetEncoder(cv=cv(), columns=columns, device="cpu").fit_transform(DEVICE, **vectors)
+    fitted = TargetEncoder(cv=cv(), columns=columns)
+    each = {name: there(cut(data, CUTS[7])) for name, data in vectors.items()}
+    found = fitted.fit_transform(there(cut(DEVICE, CUTS[7])), **each)
+    assert fitted.device_ == "cuda"
+    assert [isinstance(table, np.ndarray) for table in found] == [mixed and i % 2 == 1 for i in range(7)]
+    on_host = [table if isinstance(table, np.ndarray) else table.get() for table in found]
+    np.testing.assert_array_equal(np.concatenate(on_host), expected, strict=True)
+
+
+LABELS = [([0, 1, 0], ["b", "d"]), ([0, -1, 1], ["a", "c"])]
+
+
+@pytest.mark.cuda
+def test_labels_that_are_numbered_on_a_device_stay_there(xp):
+    def numbered(codes, labels):
+        return NumberedLabels(xp.asarray(np.array(codes, np.int32)), np.array(labels, object))
+
+    parts = [numbered(codes, labels) for codes, labels in LABELS]
+    found = joined([*parts, numbered([], [])])
+    assert isinstance(found.codes, xp.ndarray)
+    assert found.labels.tolist() == ["a", "b", "c", "d"]
+    assert found.codes.get().tolist() == [1, 3, 1, 0, -1, 2]
+    whole = ["b", "d", "b", "a", None, "c"]
+    assert joined([*parts, np.array(["e"], object)]).tolist() == [*whole, "e"]
+    with pytest.raises(TypeError, match="y mixes labels that cannot be compared: bytes, str"):
+        joined([*parts, numbered([0], [b"x"])])

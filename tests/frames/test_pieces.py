@@ -1,0 +1,423 @@
+"""Several tables as one frame: numbered by themselves, with the codes and the vocabulary that one table would have."""
+
+import itertools
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cpu_fallback
+from gpu_encode.frames import Pieces, PieceVectors, in_line, parts_of, read, read_pieces, tables_of
+from gpu_encode.frames.joining import concatenated, joined
+from tests.frames.conftest import KINDS
+
+FRAMES = {kind: make for kind, make in KINDS.items() if kind != "list"}
+SAMPLES = {
+    "text": ["b", "a", None, "ä", "b", "", "c", "z"],
+    "integers": [5, -3, None, 2**50 + 1, 5, 0, None, 2**50],
+    "integers that no float is": [2**53 + 1, 2**53, -3, 2**53 + 1, 0, 2**62, 2**62 + 1, 4],
+    "floats": [0.5, None, -2.25, 0.5, 1e300, 3.0, None, -1e-300],
+    "booleans": [True, None, True, True, False, None, True, False],
+    "large": [2**64 - 1, 3, 3, 2**64 - 2, 2**63, 0, 1, 1],
+    "nothing": [None] * 8,
+}
+CUTS = [[], [3], [0, 2, 2, 5, 6, 7]]
+
+
+def pieces_of(values, cuts):
+    edges = [0, *cuts, len(values)]
+    return [values[start:stop] for start, stop in itertools.pairwise(edges)]
+
+
+def defined(values):
+    """Give codes and distinct values by definition."""
+    distinct = sorted({value for value in values if value is not None})
+    return [distinct.index(value) if value is not None else -1 for value in values], distinct
+
+
+def plain(vocabulary):
+    return [value.item() if isinstance(value, np.generic) else value for value in vocabulary.to_numpy()]
+
+
+@pytest.mark.parametrize("cuts", CUTS, ids=len)
+@pytest.mark.parametrize("values", SAMPLES.values(), ids=SAMPLES.keys())
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES.keys())
+def test_numbered_as_one_column(make, values, cuts, ops):
+    pieces = read_pieces([make(part) for part in pieces_of(values, cuts)])
+    codes, vocabulary = pieces.keys(0, ops)
+    expected, distinct = defined(values)
+    assert codes.dtype == np.int32
+    assert codes.tolist() == expected
+    assert plain(vocabulary) == distinct
+    assert pieces.lookup(0, vocabulary, ops).tolist() == expected
+    assert pieces.nulls(0).tolist() == [value is None for value in values]
+    present = [value for value in values if value is not None]
+    assert pieces.values(0)[~pieces.nulls(0)].tolist() == present
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-9, 9)), min_size=1, max_size=30), st.data())
+def test_any_cuts_of_any_kinds(values, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(values)), max_size=6)))
+    named = st.sampled_from([make for kind, make in FRAMES.items() if kind != "numpy"])
+    pieces = read_pieces([data.draw(named)(part) for part in pieces_of(values, cuts)])
+    codes, vocabulary = pieces.keys(0, cpu_fallback)
+    assert (codes.tolist(), plain(vocabulary)) == defined(values)
+    assert pieces.lookup(0, vocabulary, cpu_fallback).tolist() == codes.tolist()
+
+
+def test_kinds_may_be_mixed(ops):
+    makers = [make for kind, make in FRAMES.items() if not kind.startswith("numpy")]
+    values = ["w", "b", None, "a"]
+    codes, vocabulary = read_pieces([make(values[: 1 + i % 4]) for i, make in enumerate(makers)]).keys(0, ops)
+    rows = [value for i in range(len(makers)) for value in values[: 1 + i % 4]]
+    assert (codes.tolist(), plain(vocabulary)) == defined(rows)
+
+
+def test_values_unknown_to_a_vocabulary(ops):
+    _, known = read(pd.DataFrame({"c": ["a", "c"]})).keys(0, ops)
+    pieces = read_pieces([pd.DataFrame({"c": ["c", "b"]}), pl.DataFrame({"c": [None, "a"]})])
+    assert pieces.lookup(0, known, ops).tolist() == [1, -2, -1, 0]
+
+
+# What is in each table, and the type in which people see all values, in any order of the tables.
+TYPES = {
+    "widths": ([np.array([1, 2], "int8"), np.array([3, 2], "int16")], "int64", [1, 2, 3]),
+    "one width": ([np.array([1, 2], "int8"), np.array([3, 2], "int8")], "int8", [1, 2, 3]),
+    "int and float": ([np.array([1, 2], "int32"), np.array([2.5, 2.0])], "float64", [1.0, 2.0, 2.5]),
+    "float32 and float64": ([np.array([0.5], "float32"), np.array([0.1])], "float64", [0.1, 0.5]),
+    "int and bool": ([np.array([1, 2]), np.array([True, False])], "int64", [0, 1, 2]),
+    "bool": ([np.array([True]), np.array([False])], "bool", [False, True]),
+    "signed and unsigned": (
+        [np.array([-1, 3]), np.array([2**64 - 1, 3], "uint64")],
+        "decimal",
+        [-1, 3, 2**64 - 1],
+    ),
+    "integers that no float is": ([np.array([2**53 + 1]), np.array([0.5])], "decimal", [0.5, 2**53 + 1]),
+    "int and NaN alone": ([np.array([1, 2]), np.array([np.nan])], "float64", [1.0, 2.0]),
+    "int and None alone": ([np.array([1, 2]), np.array([None], object)], "int64", [1, 2]),
+    "text and NaN alone": ([np.array(["b"], object), np.array([np.nan])], "str", ["b"]),
+    "text and category": ([np.array(["b"], object), pd.Categorical(["a"])], "str", ["a", "b"]),
+    "category of int": ([pd.Categorical([3, 1]), np.array([2])], "int64", [1, 2, 3]),
+    "nothing": ([np.array([None], object), np.array([np.nan])], "float64", []),
+    "nothing of two types": ([np.array([np.nan], "float32"), np.array([np.nan])], "float32", []),
+    "no rows of another kind": ([np.array([1, 2]), np.array([], object)], "int64", [1, 2]),
+    "decimals": ([pd.array([Decimal("0.1")], dtype=object), np.array([1])], "decimal", [Decimal("0.1"), 1]),
+    "days and seconds": (
+        [np.array(["2024-01-02"], "M8[ns]"), np.array(["2024-01-01"], "M8[s]")],
+        "datetime64[ns]",
+        [np.datetime64("2024-01-01", "ns"), np.datetime64("2024-01-02", "ns")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("arrays", "dtype", "values"), TYPES.values(), ids=TYPES.keys())
+def test_the_type_of_all_values_hangs_on_no_order(arrays, dtype, values, ops):
+    for order in itertools.permutations(arrays):
+        codes, vocabulary = read_pieces([pd.DataFrame({"c": array}) for array in order]).keys(0, ops)
+        assert vocabulary.metadata()["dtype"] == dtype
+        assert vocabulary.to_numpy().tolist() == np.array(values, vocabulary.to_numpy().dtype).tolist()
+        counts = [pd.notna(pd.Series(array)).sum() for array in order]
+        assert (codes >= 0).sum() == sum(counts)
+
+
+def test_time_zones_are_those_of_an_object_column(ops):
+    zones = ["Europe/Oslo", "Asia/Kolkata"]
+    series = {zone: pd.Series(pd.date_range("2024-01-01", periods=1, tz=zone)) for zone in zones}
+    for order in itertools.permutations(zones):
+        _, vocabulary = read_pieces([series[zone].to_frame("c") for zone in order]).keys(0, ops)
+        whole = pd.DataFrame({"c": pd.concat([series[zone] for zone in order]).astype(object)})
+        assert vocabulary.metadata()["timezone"] == read(whole).keys(0, ops).vocabulary.metadata()["timezone"] == "UTC"
+
+
+MIXED = {
+    "text": (["a"], [1]),
+    "bytes": ([b"a"], ["a"]),
+    "moments": ([datetime(2024, 1, 1)], [1.5]),
+    "dates": ([date(2024, 1, 1)], ["2024-01-01"]),
+    "zones": (pd.to_datetime(["2024-01-01"]).tz_localize("UTC"), pd.to_datetime(["2024-01-01"])),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), MIXED.values(), ids=MIXED.keys())
+def test_values_that_cannot_be_compared_are_refused_as_in_one_column(one, other, ops):
+    whole = pd.DataFrame({"c": pd.Series([*one, *other], dtype=object)})
+    with pytest.raises(TypeError, match=r"column 'c' mixes .* and .*: the argument must be uniformly") as expected:
+        read(whole).keys(0, ops)
+    nothing = pd.DataFrame({"c": [None]})
+    for pair in ((one, other), (other, one)):
+        frames = [pd.DataFrame({"c": each}) for each in pair]
+        with pytest.raises(TypeError, match=r"column 'c' mixes .* and .* \(in X\[2\]\): the argument") as found:
+            read_pieces([frames[0], nothing, frames[1]]).keys(0, ops)
+        assert str(found.value).partition(": ")[2] == str(expected.value).partition(": ")[2]
+
+
+def test_an_error_of_one_table_says_which(ops):
+    pieces = read_pieces([pd.DataFrame({"c": [0.5, 1.5]}), pd.DataFrame({"c": [0.5, np.inf]})])
+    with pytest.raises(ValueError, match=r"^X\[1\]: Input X contains infinity: column 'c', the first in row 1"):
+        pieces.keys(0, ops)
+    pieces = read_pieces([pd.DataFrame({"c": ["a"]}), pd.DataFrame({"c": [1]})])
+    known = pieces.parts[0].keys(0, ops).vocabulary
+    with pytest.raises(ValueError, match=r"^X\[1\]: column 'c' was fitted on text values and now holds number"):
+        pieces.lookup(0, known, ops)
+
+
+def test_shape_and_names():
+    pieces = read_pieces([pd.DataFrame({"a": [1, 2], "b": [3, 4]}), pl.DataFrame({"a": [5], "b": [6]})])
+    assert (pieces.shape, pieces.lengths, pieces.names, pieces.labels) == ((3, 2), [2, 1], ["a", "b"], ["a", "b"])
+    assert (pieces.label(1), len(parts_of(pieces))) == ("b", 2)
+    arrays = read_pieces([np.zeros((2, 3)), pd.DataFrame(np.zeros((1, 3)))])
+    assert (arrays.shape, arrays.names, arrays.label(2)) == ((3, 3), None, 2)
+
+
+def test_more_rows_than_32_bits_count():
+    parts = tuple(read(np.broadcast_to(np.int8(0), (2**31 - 1, 1))) for _ in range(3))
+    pieces = Pieces(parts)
+    assert pieces.n_rows == 3 * (2**31 - 1)
+    assert [rows.start for _, _, rows in pieces.stretches()] == [0, 2**31 - 1, 2**32 - 2]
+
+
+def test_each_table_is_assembled_in_its_library_with_its_own_columns():
+    index = pd.Index([7, 9])
+    tables = [
+        pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}, index=index),
+        pl.DataFrame({"a": [3], "b": ["z"]}),
+        pa.table({"a": [4], "b": [None]}),
+        pa.record_batch({"a": [5], "b": [0.5]}),
+    ]
+    out = read_pieces(tables).assemble(["e"], [np.arange(5.0)], [1])
+    pd.testing.assert_frame_equal(out[0], pd.DataFrame({"e": [0.0, 1.0], "b": ["x", "y"]}, index=index))
+    assert out[1].to_dict(as_series=False) == {"e": [2.0], "b": ["z"]}
+    assert out[2].to_pydict() == {"e": [3.0], "b": [None]}
+    assert isinstance(out[3], pa.RecordBatch)
+    assert out[3].to_pydict() == {"e": [4.0], "b": [0.5]}
+
+
+def rows_of(table):
+    yield table[:1]
+    yield table[1:]
+
+
+TABLE = pd.DataFrame({"a": [1, 2, 3]})
+COLLECTIONS = {
+    "list": ([TABLE, TABLE], 2),
+    "tuple": ((TABLE,), 1),
+    "generator": (rows_of(TABLE), 2),
+    "map": (map(pl.from_pandas, [TABLE] * 3), 3),
+    "batches": (iter(pa.table({"a": [1, 2]}).to_batches(1)), 2),
+    "arrays": ([np.zeros((1, 1))] * 2, 2),
+    "readers": ([pl.DataFrame({"a": [1]}).lazy()], 1),
+}
+
+
+@pytest.mark.parametrize(("data", "count"), COLLECTIONS.values(), ids=COLLECTIONS.keys())
+def test_collections_of_tables(data, count):
+    assert len(tables_of(data)) == count
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TABLE,
+        TABLE.to_numpy(),
+        [[1], [2]],
+        [np.array([1]), np.array([2])],
+        (("a", 1), ("b", 2)),
+        ["a", "b"],
+        [pd.Series([1, 2])],
+        [{"a": 1}],
+        pa.table({"a": [1]}).to_reader(),
+        None,
+        "text",
+    ],
+    ids=lambda data: type(data).__name__,
+)
+def test_rows_and_single_tables_are_no_collections(data):
+    assert tables_of(data) is None
+
+
+@pytest.mark.parametrize("empty", [[], (), iter([])], ids=["list", "tuple", "iterator"])
+def test_a_collection_of_nothing(empty):
+    with pytest.raises(ValueError, match=r"X is an empty (list|tuple|iterator)"):
+        tables_of(empty)
+
+
+@pytest.mark.parametrize("data", [[TABLE, [1]], iter([TABLE, None]), (TABLE, "a"), [TABLE, pd.Series([1])]])
+def test_what_is_no_table_is_named_by_its_place(data):
+    with pytest.raises(TypeError, match=r"X\[1\] is no table: a (list|NoneType|str|Series)"):
+        tables_of(data)
+
+
+def test_an_iterator_of_rows_is_refused_at_its_first_row():
+    rows = iter([["a"], ["b"]])
+    with pytest.raises(TypeError, match=r"X\[0\] is no table: a list"):
+        tables_of(rows)
+    assert list(rows) == [["b"]]
+
+
+OTHER_COLUMNS = {
+    "name": (TABLE, TABLE.rename(columns={"a": "b"}), r"X\[1\] has the columns \['b'\], but X\[0\] has \['a'\]"),
+    "more": (TABLE, TABLE.assign(b=1), r"X\[1\] has the columns \['a', 'b'\], but X\[0\] has \['a'\]"),
+    "order": (TABLE.assign(b=1), TABLE.assign(b=1)[["b", "a"]], r"\['b', 'a'\], but X\[0\] has \['a', 'b'\]"),
+    "no names": (TABLE, TABLE.to_numpy(), r"X\[1\] has the columns \[0\], but X\[0\] has \['a'\]"),
+    "widths": (np.zeros((1, 2)), np.zeros((1, 3)), r"X\[1\] has the columns \[0, 1, 2\], but X\[0\] has \[0, 1\]"),
+    "numbers": (pd.DataFrame({1: [0]}), pd.DataFrame({2: [0]}), r"X\[1\] has the columns \[2\], but X\[0\] has \[1\]"),
+}
+
+
+@pytest.mark.parametrize(("first", "other", "message"), OTHER_COLUMNS.values(), ids=OTHER_COLUMNS.keys())
+def test_other_columns_than_the_first(first, other, message):
+    with pytest.raises(ValueError, match=message):
+        read_pieces([first, other])
+
+
+def test_a_table_that_cannot_be_read_is_named():
+    with pytest.raises(TypeError, match=r"^X\[1\]: X is a lazy LazyFrame"):
+        read_pieces([pl.from_pandas(TABLE), pl.from_pandas(TABLE).lazy()])
+    with pytest.raises(ValueError, match=r"^X\[0\]: duplicate column names: a"):
+        read_pieces([pd.concat([TABLE, TABLE], axis=1)])
+
+
+PIECES = read_pieces([np.zeros((2, 1)), np.zeros((0, 1)), np.zeros((1, 1))])
+
+
+def vectors(data, role="y"):
+    return in_line(data, role, PIECES)
+
+
+PER_TABLE = {
+    "lists": [[1, 2], [], [3]],
+    "arrays": [np.array([1, 2]), np.array([], int), np.array([3])],
+    "series": [pd.Series([1, 2]), pl.Series([], dtype=pl.Int64), pa.array([3])],
+    "columns": [np.array([[1], [2]]), np.zeros((0, 1), int), [[3]]],
+    "tables": [pd.DataFrame({"t": [1, 2]}), pl.DataFrame({"t": []}, schema={"t": pl.Int64}), pa.table({"t": [3]})],
+    "tuple": ((1, 2), (), (3,)),
+    "iterator": iter([[1, 2], [], [3]]),
+}
+
+
+@pytest.mark.parametrize("data", PER_TABLE.values(), ids=PER_TABLE.keys())
+def test_one_vector_for_each_table(data):
+    found = vectors(data)
+    assert isinstance(found, PieceVectors)
+    vector = found.vector()
+    assert vector.dtype == np.int64
+    assert vector.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[1, 2, 3], np.array([1, 2, 3]), pd.Series([1, 2, 3]), ["a", "b", "c"], [None, 1, 2], np.zeros((3, 2)), TABLE],
+    ids=lambda data: type(data).__name__,
+)
+def test_one_vector_for_all_rows(data):
+    assert vectors(data) is data
+
+
+def test_an_iterator_of_values_is_a_vector_for_all_rows():
+    assert vectors(iter([1, 2, 3])) == [1, 2, 3]
+
+
+def test_names_and_numbers_of_targets():
+    frames = [pd.DataFrame({"s": [1.0], "t": [2]}), pa.table({"s": [3.5], "t": [4]})]
+    two = read_pieces([np.zeros((1, 1))] * 2)
+    named = in_line(frames, "y", two).targets()
+    assert [(name, values.tolist()) for name, values in named] == [("s", [1.0, 3.5]), ("t", [2, 4])]
+    assert in_line([pd.Series([1], name="s"), pd.Series([2], name="s")], "y", two).targets()[0][0] == "s"
+    assert in_line([pd.Series([1], name="s"), [2]], "y", two).targets()[0][0] is None
+    with pytest.raises(
+        ValueError, match=r"y\[1\] has the targets \['t', 's'\], but y\[0\] has the targets \['s', 't'\]"
+    ):
+        in_line([frames[0], frames[0][["t", "s"]]], "y", two).targets()
+    with pytest.raises(ValueError, match=r"y\[1\] has 1 targets, but y\[0\] has 2 targets"):
+        in_line([[[1, 2]], [1]], "y", two).targets()
+    with pytest.raises(ValueError, match="sample_weight should be a 1d array"):
+        in_line([[[1, 2]], [[3, 4]]], "sample_weight", two).vector()
+
+
+# Values of two tables, as one vector.
+JOINED = {
+    "int and float": ([1, 2], [0.5], np.array([1.0, 2.0, 0.5])),
+    "bool and int": ([True, False], [3], np.array([1, 0, 3])),
+    "text and number": (["a", "b"], [1], np.array(["a", "b", 1], object)),
+    "text of two widths": (np.array(["a", "b"]), np.array(["cde"]), np.array(["a", "b", "cde"])),
+    "signed and unsigned": ([2**62, 1], np.array([3], "u8"), np.array([2**62, 1, 3])),
+    "unsigned": ([1, 2], np.array([2**64 - 1], "u8"), np.array([1, 2, 2**64 - 1], "u8")),
+    "neither": ([-1, 2], np.array([2**64 - 1], "u8"), np.array([-1, 2, 2**64 - 1], object)),
+    "nulls and number": ([None, None], [1], np.array([np.nan, np.nan, 1])),
+    "nulls and text": ([None, None], ["a"], np.array([None, None, "a"], object)),
+    "null and number": ([None, 2], [1], np.array([np.nan, 2.0, 1.0])),
+    "decimals": ([Decimal("0.5"), Decimal(1)], [1], np.array([0.5, 1.0, 1.0])),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "whole"), JOINED.values(), ids=JOINED.keys())
+def test_a_type_that_holds_all(one, other, whole):
+    found = vectors([one, [], other], "groups").vector()
+    np.testing.assert_array_equal(found, whole, strict=True)
+
+
+def test_concatenating_keeps_single_precision_numbers():
+    tiny = np.array([1e-45, 1.5], np.float32)
+    assert concatenated([tiny, np.array([0.1])]).tolist() == [float(tiny[0]), 1.5, 0.1]
+    assert concatenated([tiny, tiny]).dtype == np.float32
+
+
+def test_nulls_of_targets_are_counted_over_all_tables():
+    with pytest.raises(ValueError, match="y has 2 missing values, the first in row 1"):
+        vectors([[0.5, None], [], [np.nan]]).targets()
+    with pytest.raises(ValueError, match="y has 1 missing value, in row 2"):
+        vectors([["a", "b"], [], [None]]).targets()
+    with pytest.raises(ValueError, match="y has 1 missing value, in row 2"):
+        vectors([["a", "b"], [], [np.nan]]).targets()
+
+
+def test_lengths_that_do_not_match_their_table():
+    message = r"inconsistent numbers of samples: \[0, 1\]. X\[1\] has 0 rows and y\[1\] 1;"
+    with pytest.raises(ValueError, match=message):
+        vectors([[1, 2], [3], [4]]).targets()
+    with pytest.raises(ValueError, match=message.replace("y", "groups")):
+        vectors([["a", "b"], ["c"], ["d"]], "groups").grouping()
+    with pytest.raises(ValueError, match="sample_weight holds 2 vectors for the 3 tables of X"):
+        vectors([[1, 2], [3]], "sample_weight")
+
+
+@pytest.mark.parametrize("wrong", [3, "ab"])
+def test_a_value_among_vectors(wrong):
+    with pytest.raises(ValueError, match=r"y\[2\] should be a 1d array"):
+        vectors([[1, 2], [], wrong]).targets()
+
+
+def test_moments_are_no_targets():
+    days = pd.Series(pd.date_range("2024-01-01", periods=3))
+    for y in ([days[:2], days[:0], days[2:]], [days[:2].to_frame(), days[:0].to_frame(), days[2:].to_frame()]):
+        with pytest.raises(TypeError, match="y holds dates or times"):
+            vectors(y).targets()
+
+
+def test_moments_as_groups_are_of_one_unit():
+    days = pd.Series(pd.date_range("2024-01-01", periods=3).as_unit("ns"))
+    parts = [days[:2], days[:0], days[2:]]
+    found = vectors(parts, "groups").grouping().keys(0, cpu_fallback)
+    assert found.codes.tolist() == [0, 1, 2]
+    for other in (days[2:].dt.as_unit("s"), pd.Series([5])):
+        with pytest.raises(TypeError, match=r"column 'groups' mixes datetime in ns and (datetime in s|other values)"):
+            vectors([*parts[:2], other], "groups").grouping()
+
+
+def test_groups_are_numbered_over_all_tables():
+    codes, vocabulary = vectors([["q", "p"], [], ["a"]], "groups").grouping().keys(0, cpu_fallback)
+    assert codes.tolist() == [2, 1, 0]
+    assert plain(vocabulary) == ["a", "p", "q"]
+    with pytest.raises(TypeError, match=r"column 'groups' mixes text and number \(in groups\[2\]\)"):
+        vectors([["q", "p"], [], [1]], "groups").grouping().keys(0, cpu_fallback)
+
+
+@pytest.mark.parametrize("parts", [[[1, 2], [3]], [["b", "a"], ["c"]]], ids=["numbers", "text"])
+def test_joined_arrays_of_the_host(parts):
+    assert joined([np.array(part) for part in parts]).tolist() == [value for part in parts for value in part]

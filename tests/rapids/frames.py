@@ -1,0 +1,123 @@
+"""cuDF's frames out of Arrow's tables and back: on a GPU as cuDF does it, else in the host's memory."""
+
+from types import SimpleNamespace
+from zoneinfo import ZoneInfo
+
+import cudf
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pylibcudf as plc
+from cudf.core.column import ColumnBase
+
+from gpu_encode import devices
+
+Id = plc.TypeId
+# Arrow's types, those that both hold in the same way.
+SAME = {
+    pa.int8(): Id.INT8,
+    pa.int16(): Id.INT16,
+    pa.int32(): Id.INT32,
+    pa.int64(): Id.INT64,
+    pa.uint8(): Id.UINT8,
+    pa.uint16(): Id.UINT16,
+    pa.uint32(): Id.UINT32,
+    pa.uint64(): Id.UINT64,
+    pa.float32(): Id.FLOAT32,
+    pa.float64(): Id.FLOAT64,
+    pa.duration("s"): Id.DURATION_SECONDS,
+    pa.duration("ms"): Id.DURATION_MILLISECONDS,
+    pa.duration("us"): Id.DURATION_MICROSECONDS,
+    pa.duration("ns"): Id.DURATION_NANOSECONDS,
+}
+INSTANTS = {
+    "s": Id.TIMESTAMP_SECONDS,
+    "ms": Id.TIMESTAMP_MILLISECONDS,
+    "us": Id.TIMESTAMP_MICROSECONDS,
+    "ns": Id.TIMESTAMP_NANOSECONDS,
+}
+DECIMALS = {32: Id.DECIMAL32, 64: Id.DECIMAL64, 128: Id.DECIMAL128}
+
+
+class Memory:
+    """Memory of the host that stands for a GPU's."""
+
+    def __init__(self, array):
+        self.array = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
+
+    @property
+    def __cuda_array_interface__(self):
+        return {**self.array.__array_interface__, "stream": None}
+
+
+def buffer(array):
+    return plc.gpumemoryview(Memory(array)) if array is not None and len(array) else None
+
+
+def plain(kind, array, offset, size, mask=None, nulls=0, children=()):
+    return plc.Column(kind, size, buffer(array), buffer(mask), nulls, offset, list(children))
+
+
+def held(array):
+    """Column of pylibcudf over the memory of an Arrow array, which may be a slice."""
+    type_, (mask, *rest) = array.type, array.buffers()
+    bits = None if mask is None else np.frombuffer(mask, np.uint8)
+    parts = [None if each is None else np.frombuffer(each, np.uint8) for each in rest]
+    given = (array.offset, len(array), bits, array.null_count)
+    if pa.types.is_boolean(type_):
+        whole = np.unpackbits(parts[0], bitorder="little")
+        return plain(plc.DataType(Id.BOOL8), whole, *given)
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        width = Id.INT32 if pa.types.is_string(type_) else Id.INT64
+        offsets = plain(plc.DataType(width), parts[0], 0, array.offset + len(array) + 1)
+        return plain(plc.DataType(Id.STRING), parts[1], *given, [offsets])
+    if pa.types.is_decimal(type_):
+        return plain(plc.DataType(DECIMALS[type_.bit_width], -type_.scale), parts[0], *given)
+    kind = INSTANTS[type_.unit] if pa.types.is_timestamp(type_) else SAME[type_]
+    return plain(plc.DataType(kind), parts[0], *given)
+
+
+def column(array):
+    """Column of cuDF over the memory of an Arrow array."""
+    if pa.types.is_dictionary(array.type):
+        entries = cudf.Index.from_pylibcudf(held(array.dictionary))
+        dtype = cudf.CategoricalDtype(categories=entries, ordered=array.type.ordered)
+        size = min(width for width in (1, 2, 4, 8) if len(entries) < 1 << 8 * width)
+        codes = array.indices.cast(getattr(pa, f"uint{8 * size}")())
+        return ColumnBase.create(held(codes), dtype)
+    found = held(array)
+    if pa.types.is_timestamp(array.type) and array.type.tz:
+        return ColumnBase.create(found, pd.DatetimeTZDtype(array.type.unit, ZoneInfo(array.type.tz)))
+    return ColumnBase.from_pylibcudf(found)
+
+
+def series(array, name=None):
+    """Series of cuDF."""
+    if not devices.simulated():
+        return cudf.Series.from_arrow(array).rename(name)
+    return cudf.Series._from_column(column(array), name=name)
+
+
+def frame(columns, index=None):
+    """Frame of cuDF, by names."""
+    if devices.simulated():
+        made = cudf.DataFrame._from_data({name: column(array) for name, array in columns.items()})
+        # The columns of a frame that already has them are left alone.
+        return made if index is None else cudf.DataFrame._from_data(dict(made._data), index=series_index(index))
+    made = cudf.DataFrame({name: cudf.Series.from_arrow(array) for name, array in columns.items()})
+    return made if index is None else made.set_axis(cudf.Index.from_arrow(index))
+
+
+def series_index(array):
+    return cudf.Index.from_pylibcudf(held(array), {"name": "row"})
+
+
+def read(series):
+    """Arrow array of a series that has no null."""
+    if not devices.simulated():
+        return series.to_arrow()
+    found = series.to_pylibcudf()[0]
+    dtype = {Id.FLOAT64: np.float64, Id.FLOAT32: np.float32, Id.INT64: np.int64}[found.type().id()]
+    memory = found.data().__cuda_array_interface__
+    seen = SimpleNamespace(__array_interface__={name: memory[name] for name in ("shape", "typestr", "data", "version")})
+    return pa.array(np.asarray(seen).view(dtype)[found.offset() : found.offset() + found.size()].copy())

@@ -1,0 +1,153 @@
+"""Columns of cuDF are numbered on the device as Arrow's are on the host: the same codes, the same vocabulary."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from importlib import import_module
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gpu_encode import frames as ours
+from gpu_encode.frames.encoding import Keys
+from tests.rapids import frames
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+TEXT = ["b", "a", None, "b", "", "ärger", "a", "zz", None, "b"]
+COLUMNS = {
+    "text": pa.array(TEXT),
+    "large text": pa.array(TEXT, pa.large_string()),
+    "text without null": pa.array(["x", "y", "x", "x"]),
+    "text, all null": pa.array([None, None], pa.string()),
+    "int8": pa.array([3, -1, None, 3, 7], pa.int8()),
+    "int16": pa.array([3, -1, 3, 7], pa.int16()),
+    "int32": pa.array([3, -(1 << 30), None, 3, 7], pa.int32()),
+    "int64": pa.array([1 << 60, -1, None, 1 << 60], pa.int64()),
+    "uint8": pa.array([255, 0, 255], pa.uint8()),
+    "uint16": pa.array([65_535, None, 0], pa.uint16()),
+    "uint32": pa.array([(1 << 32) - 1, None, 0], pa.uint32()),
+    "uint64": pa.array([(1 << 64) - 1, None, 0], pa.uint64()),
+    "float32": pa.array([0.5, None, -0.0, 0.0, 0.5], pa.float32()),
+    "float64": pa.array([0.5, None, float("nan"), -0.0, 0.0, 0.5]),
+    "float64, null behind NaN": pa.array([float("nan"), 1.0, None]),
+    "bool": pa.array([True, False, None, True]),
+    "bool, all true": pa.array([True, True]),
+    **{
+        f"timestamp[{unit}]": pa.array([NOON, None, NOON - timedelta(days=1), NOON]).cast(pa.timestamp(unit))
+        for unit in ("s", "ms", "us", "ns")
+    },
+    "timestamp in Berlin": pa.array([NOON, None, NOON - timedelta(days=1)], pa.timestamp("ms", "Europe/Berlin")),
+    "duration[s]": pa.array([5, None, -5, 5], pa.duration("s")),
+    "duration[ns]": pa.array([5, None, -5, 5], pa.duration("ns")),
+    "decimal32": pa.array([Decimal("1.50"), None, Decimal("-2.25"), Decimal("1.50")], pa.decimal32(5, 2)),
+    "decimal64": pa.array([Decimal("1.50"), None, Decimal("-2.25"), Decimal("1.50")], pa.decimal64(12, 2)),
+    "decimal128": pa.array([Decimal("1.50"), None, Decimal("-2.25"), Decimal(10**30)], pa.decimal128(38, 2)),
+    "decimal of whole numbers": pa.array([Decimal(3), None, Decimal(-3)], pa.decimal64(12, 0)),
+    "category": pa.array(["u", "v", None, "u"]).dictionary_encode(),
+    "category with unused entries": pa.DictionaryArray.from_arrays(pa.array([3, 1, None, 3]), pa.array(list("dcba"))),
+    "category of numbers": pa.DictionaryArray.from_arrays(pa.array([1, 0, 1]), pa.array([2.5, -1.0])),
+    "category of moments": pa.array([NOON, None, NOON]).cast(pa.timestamp("us")).dictionary_encode(),
+    "category of 300": pa.array([f"c{i * 7 % 300}" for i in range(400)]).dictionary_encode(),
+    "no rows": pa.array([], pa.string()),
+}
+ARRAYS = pytest.mark.parametrize("array", COLUMNS.values(), ids=COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def ops():
+    return import_module("gpu_encode.cuda")
+
+
+def on_host(keys, ops):
+    return Keys(ops.to_host(keys.codes), keys.vocabulary)
+
+
+def of_arrow(array):
+    return ours.read(pa.table({"k": array}))
+
+
+def of_cudf(array):
+    return ours.read(frames.frame({"k": array}))
+
+
+def assert_same(found, expected):
+    assert found.codes.dtype == np.int32
+    assert found.codes.tolist() == expected.codes.tolist()
+    assert found.vocabulary.metadata() == expected.vocabulary.metadata()
+    assert found.vocabulary.to_arrow().equals(expected.vocabulary.to_arrow())
+
+
+@ARRAYS
+def test_keys_are_those_of_arrow(array, ops):
+    host = import_module("cpu_fallback")
+    assert_same(on_host(of_cudf(array).keys(0, ops), ops), of_arrow(array).keys(0, host))
+
+
+@ARRAYS
+@pytest.mark.parametrize("start", [1, 2])
+def test_a_slice_is_read_from_its_first_row_on(array, start, ops):
+    host = import_module("cpu_fallback")
+    part = array[start:]
+    assert_same(on_host(of_cudf(part).keys(0, ops), ops), of_arrow(part).keys(0, host))
+
+
+@ARRAYS
+def test_rows_are_looked_up_as_those_of_arrow(array, ops):
+    """In the vocabulary of the first half, so that some values are unknown."""
+    host = import_module("cpu_fallback")
+    _, vocabulary = of_arrow(array[: len(array) // 2]).keys(0, host)
+    expected = of_arrow(array).lookup(0, vocabulary, host)
+    assert ops.to_host(of_cudf(array).lookup(0, vocabulary, ops)).tolist() == expected.tolist()
+
+
+@ARRAYS
+def test_a_device_that_is_not_used_gets_the_values(array):
+    """With device="cpu" the column comes to the host, where it is Arrow's."""
+    host = import_module("cpu_fallback")
+    assert_same(of_cudf(array).keys(0, host), of_arrow(array).keys(0, host))
+    found, expected = of_cudf(array), of_arrow(array)
+    assert found.nulls(0).tolist() == expected.nulls(0).tolist()
+    assert repr(found.values(0).tolist()) == repr(expected.values(0).tolist())
+
+
+@pytest.mark.parametrize("fitted", ["int64", "float64", "text", "category", "timestamp[ns]"])
+@pytest.mark.parametrize("given", ["int64", "float32", "text", "category", "timestamp[ms]", "decimal64"])
+def test_a_column_of_another_type_is_looked_up_or_refused_as_on_the_host(fitted, given, ops):
+    host = import_module("cpu_fallback")
+    _, vocabulary = of_arrow(COLUMNS[fitted]).keys(0, host)
+
+    def attempt(frame, backend):
+        try:
+            return ops.to_host(frame.lookup(0, vocabulary, backend)).tolist()
+        except ValueError as error:
+            return str(error)
+
+    assert attempt(of_cudf(COLUMNS[given]), ops) == attempt(of_arrow(COLUMNS[given]), host)
+
+
+def test_texts_of_a_vocabulary_go_to_the_device_once(ops, monkeypatch):
+    strings = import_module("gpu_encode.cuda.strings")
+    frame = of_cudf(COLUMNS["text"])
+    _, vocabulary = frame.keys(0, ops)
+    sent = []
+    move = strings.strings_to_device
+    monkeypatch.setattr(strings, "strings_to_device", lambda *given: sent.append(1) or move(*given))
+    for _ in range(3):
+        frame.lookup(0, vocabulary, ops)
+    assert sent == [1]
+
+
+def test_infinity_is_refused_with_its_row(ops):
+    with pytest.raises(ValueError, match=r"(?s)infin.*row 2"):
+        of_cudf(pa.array([None, 1.0, float("inf")])).keys(0, ops)
+
+
+def test_values_that_cannot_be_categories_are_refused(ops):
+    cudf = import_module("cudf")
+    lists = import_module("pylibcudf")
+    offsets = frames.held(pa.array([0, 1, 2], pa.int32()))
+    held = lists.Column(
+        lists.DataType(lists.TypeId.LIST), 2, None, None, 0, 0, [offsets, frames.held(pa.array([1, 2]))]
+    )
+    with pytest.raises(TypeError, match=r"'k' holds list.* values, which cannot be categories"):
+        ours.read(cudf.DataFrame._from_data({"k": cudf.core.column.ColumnBase.from_pylibcudf(held)})).keys(0, ops)

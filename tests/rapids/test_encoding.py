@@ -1,0 +1,322 @@
+"""Encoders on cuDF's frames: the codes of the host, in a cuDF frame with the index, names and other columns of X."""
+
+import os
+import pickle
+import subprocess
+import sys
+from importlib import import_module
+
+import cudf
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.model_selection import StratifiedKFold
+
+from gpu_encode import (
+    GroupKFold,
+    Holdout,
+    KFold,
+    LeaveOneOut,
+    Ordered,
+    TargetEncoder,
+    TimeFolds,
+    load,
+)
+from gpu_encode.frames import read_vector
+from tests.rapids import frames
+
+N = 60
+RNG = np.random.default_rng(7)
+LETTERS = pa.array([None if i % 11 == 5 else "abcdefg"[i] if i < 7 else "" for i in RNG.integers(0, 9, N)])
+COLUMNS = {
+    "text": LETTERS,
+    "category": LETTERS.dictionary_encode(),
+    "number": pa.array([None if i == 3 else int(i) for i in RNG.integers(0, 6, N)]),
+    "day": pa.array(RNG.integers(0, 20, N), pa.int64()).cast(pa.timestamp("s")),
+    "price": pa.array(RNG.normal(size=N)),
+}
+KEYS = ["text", "number", ("category", "number")]
+TARGETS = {
+    "0/1": pa.array(RNG.integers(0, 2, N)),
+    "bool": pa.array(RNG.integers(0, 2, N) == 1),
+    "classes": pa.array(RNG.integers(0, 3, N)),
+    "text": pa.array(["no", "yes", "maybe"]).take(pa.array(RNG.integers(0, 3, N))),
+    "category": pa.array(["no", "yes"]).take(pa.array(RNG.integers(0, 2, N))).dictionary_encode(),
+    "category of numbers": pa.array([7, 3]).take(pa.array(RNG.integers(0, 2, N))).dictionary_encode(),
+    "real": pa.array(RNG.normal(size=N)),
+    "float32": pa.array(RNG.normal(size=N).astype(np.float32)),
+    "decimal": pa.array([f"{value:.2f}" for value in RNG.normal(size=N)]).cast(pa.decimal128(10, 2)),
+}
+WEIGHTS = pa.array(RNG.integers(0, 4, N) / 4)
+GROUPS = pa.array(["x", "y", "z", "u", "v", "w"]).take(pa.array(RNG.integers(0, 6, N)))
+FOLDS = pa.array(np.arange(N) % 3)
+SCHEMES = {
+    "folds": KFold(3),
+    "stratified": KFold(3, stratify=True),
+    "blow-up": KFold(3, blow_up=True),
+    "time": TimeFolds(3, time="day"),
+    "holdout": Holdout(0.5),
+    "leave-one-out": LeaveOneOut(),
+    "ordered": Ordered(),
+    "ordered by time": Ordered(time="day"),
+    "splitter": StratifiedKFold(3, shuffle=True, random_state=0),
+}
+
+
+def on_device(columns=COLUMNS, index=None):
+    return frames.frame(columns, index)
+
+
+def on_host(columns=COLUMNS):
+    return pa.table(columns)
+
+
+def codes(table, names):
+    """Encoded columns, bit for bit."""
+    if isinstance(table, cudf.DataFrame):
+        return [frames.read(table[name]).to_numpy().tobytes() for name in names]
+    return [table.column(name).to_numpy().tobytes() for name in names]
+
+
+def encoded(table):
+    """Names of the columns that do not pass through."""
+    return [name for name in table.column_names if name not in ("day", "price")]
+
+
+def fitted(target, scheme=None, **parameters):
+    """Training codes of both sides, and both encoders."""
+    encoders = [
+        TargetEncoder(columns=KEYS, cv=KFold(3) if scheme is None else scheme, device=device, **parameters)
+        for device in ("cuda", "cpu")
+    ]
+    found = encoders[0].fit_transform(on_device(), frames.series(target, "y"))
+    expected = encoders[1].fit_transform(on_host(), target)
+    return found, expected, *encoders
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_every_target_gives_the_codes_of_the_host(target):
+    found, expected, there, here = fitted(target)
+    names = encoded(expected)
+    assert found.columns.tolist() == expected.column_names
+    assert codes(found, names) == codes(expected, names)
+    assert there.target_type_ == here.target_type_
+    assert there.device_ == "cuda"
+    assert (there.classes_ is None) == (here.classes_ is None)
+    assert here.classes_ is None or there.classes_.tolist() == here.classes_.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:.*rows see no rows at all")
+@pytest.mark.parametrize(
+    ("scheme", "target"),
+    [
+        (scheme, target)
+        for target in ("0/1", "text", "real")
+        for scheme in SCHEMES
+        # Real targets have no classes to spread over the folds.
+        if target != "real" or scheme not in ("stratified", "splitter")
+    ],
+)
+def test_every_scheme_gives_the_codes_of_the_host(scheme, target):
+    found, expected, _, _ = fitted(TARGETS[target], SCHEMES[scheme])
+    assert codes(found, encoded(expected)) == codes(expected, encoded(expected))
+
+
+@pytest.mark.parametrize("groups", [GROUPS, GROUPS.dictionary_encode(), FOLDS], ids=["text", "category", "numbers"])
+def test_groups_of_cudf(groups):
+    found, expected = (
+        TargetEncoder(columns=["text"], cv=GroupKFold(3), device=device).fit_transform(X, y, groups=given)
+        for device, X, y, given in (
+            ("cuda", on_device(), frames.series(TARGETS["0/1"]), frames.series(groups)),
+            ("cpu", on_host(), TARGETS["0/1"], groups),
+        )
+    )
+    assert codes(found, ["text"]) == codes(expected, ["text"])
+
+
+def test_weights_and_fold_numbers_of_cudf():
+    found, expected = (
+        TargetEncoder(columns=["text"], cv=folds, device=device).fit_transform(X, y, sample_weight=weights)
+        for device, X, y, weights, folds in (
+            ("cuda", on_device(), *map(frames.series, (TARGETS["real"], WEIGHTS, FOLDS))),
+            ("cpu", on_host(), TARGETS["real"], WEIGHTS, FOLDS.to_numpy()),
+        )
+    )
+    assert codes(found, ["text"]) == codes(expected, ["text"])
+
+
+def test_several_targets_in_a_frame():
+    both = {"first": TARGETS["real"], "second": TARGETS["0/1"]}
+    found, expected = (
+        TargetEncoder(columns=["text"], target_type="continuous", device=device).fit_transform(X, y)
+        for device, X, y in (("cuda", on_device(), frames.frame(both)), ("cpu", on_host(), pa.table(both)))
+    )
+    assert codes(found, ["text_first", "text_second"]) == codes(expected, ["text_first", "text_second"])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_new_rows_of_either_kind(dtype):
+    """Fitted there and here, transformed there and here: one answer, unknown values included."""
+    _, _, *encoders = fitted(TARGETS["real"], dtype=dtype)
+    new = {**COLUMNS, "text": pa.array(["never", *COLUMNS["text"].to_pylist()[1:]])}
+    names = ["text", "number", "category_x_number"]
+    found = [codes(encoder.transform(table), names) for encoder in encoders for table in (on_device(new), on_host(new))]
+    assert found == [found[-1]] * 4
+
+
+def test_the_computation_may_be_asked_for_on_the_host():
+    """device="cpu" takes the columns there, and gives a frame of cuDF back."""
+    found = TargetEncoder(columns=["text"], cv=KFold(3), device="cpu").fit_transform(
+        on_device(), frames.series(TARGETS["text"])
+    )
+    expected = TargetEncoder(columns=["text"], cv=KFold(3), device="cpu").fit_transform(on_host(), TARGETS["text"])
+    names = ["text_maybe", "text_no", "text_yes"]
+    assert isinstance(found, cudf.DataFrame)
+    assert codes(found, names) == codes(expected, names)
+
+
+def test_index_names_and_other_columns_are_those_of_x():
+    index = pa.array(np.arange(100, 100 + N))
+    X = on_device(index=index)
+    found = TargetEncoder(columns=["text"], indicators=True, device="cuda").fit_transform(
+        X, frames.series(TARGETS["0/1"])
+    )
+    assert found.columns.tolist() == ["text", "text_unseen", "category", "number", "day", "price"]
+    assert found.index.name == "row"
+    held = [each.to_pylibcudf()[0].data().ptr for each in (found.index, X.index)]
+    assert held[0] == held[1]
+    assert frames.read(found.index).equals(index)
+    for name in ("category", "number", "day", "price"):
+        assert found[name].dtype == X[name].dtype
+        assert found[name].to_pylibcudf()[0].data().ptr == X[name].to_pylibcudf()[0].data().ptr
+
+
+def test_x_is_left_as_it_was_and_nothing_of_it_is_kept():
+    X, y = on_device(), frames.series(TARGETS["0/1"])
+    encoder = TargetEncoder(columns=KEYS, device="cuda").fit(X, y)
+    assert X.columns.tolist() == list(COLUMNS)
+    encoder.transform(X)
+    assert b"cudf" not in pickle.dumps(encoder)
+    again = pickle.loads(pickle.dumps(encoder))
+    assert codes(again.transform(X), ["text"]) == codes(encoder.transform(X), ["text"])
+
+
+def test_a_saved_encoder_serves_frames_of_cudf(tmp_path):
+    encoder = TargetEncoder(columns=["text"], device="cuda").fit(on_device(), frames.series(TARGETS["text"]))
+    encoder.save(tmp_path / "model")
+    names = ["text_maybe", "text_no", "text_yes"]
+    expected = codes(encoder.transform(on_device()), names)
+    assert codes(load(tmp_path / "model").transform(on_device()), names) == expected
+    assert codes(load(tmp_path / "model").transform(on_host()), names) == expected
+
+
+def test_parts_add_up():
+    whole = TargetEncoder(columns=["text"], device="cuda").fit(on_device(), frames.series(TARGETS["text"]))
+    parts = TargetEncoder(columns=["text"], device="cuda")
+    for rows in (slice(0, 25), slice(25, None)):
+        part = {name: array[rows] for name, array in COLUMNS.items()}
+        parts.partial_fit(on_device(part), frames.series(TARGETS["text"][rows]))
+    assert [each.tobytes() for each in parts.encodings_] == [each.tobytes() for each in whole.encodings_]
+    assert parts.categories_[0].tolist() == whole.categories_[0].tolist()
+
+
+def test_no_rows_give_no_rows():
+    encoder = TargetEncoder(columns=["text"], device="cuda").fit(on_device(), frames.series(TARGETS["0/1"]))
+    found = encoder.transform(on_device({name: array[:0] for name, array in COLUMNS.items()}))
+    assert found.shape == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"y": pa.array([1, None] * (N // 2))}, r"y has 30 missing values, the first in row 1"),
+        ({"y": pa.array([1.0, float("nan")] * (N // 2))}, r"y has 30 missing values, the first in row 1"),
+        ({"y": pa.array(["a", None] * (N // 2))}, r"y has 30 missing values, the first in row 1"),
+        ({"y": COLUMNS["day"]}, r"dates|times"),
+        ({"y": TARGETS["0/1"][1:]}, r"inconsistent numbers of samples"),
+        ({"sample_weight": pa.array([1.0, None] * (N // 2))}, r"NaN"),
+        ({"sample_weight": LETTERS}, r"must hold numbers"),
+        ({"groups": pa.array(["a", None] * (N // 2))}, r"groups"),
+    ],
+    ids=lambda each: None,
+)
+def test_errors_are_those_of_the_host(given, match):
+    arguments = {"y": TARGETS["0/1"], **given}
+    scheme = GroupKFold(2) if "groups" in given else KFold(2)
+    messages = []
+    for device, X, convert in (("cuda", on_device(), frames.series), ("cpu", on_host(), lambda array: array)):
+        with pytest.raises((ValueError, TypeError), match=match) as caught:
+            TargetEncoder(columns=["text"], cv=scheme, device=device).fit_transform(
+                X, **{name: convert(array) for name, array in arguments.items()}
+            )
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_policies_refuse_with_names_and_rows():
+    encoder = TargetEncoder(columns=["text"], handle_unknown="error", device="cuda")
+    encoder.fit(on_device(), frames.series(TARGETS["0/1"]))
+    new = {**COLUMNS, "text": pa.array([*COLUMNS["text"].to_pylist()[:-1], "never"])}
+    with pytest.raises(ValueError, match=rf"'text'.*'never'.*{N - 1}|'text'.*{N - 1}.*'never'"):
+        encoder.transform(on_device(new))
+
+
+def test_vectors_stay_on_the_device():
+    found = read_vector(frames.series(TARGETS["real"]), "y")
+    assert not isinstance(found, np.ndarray)
+    labels = read_vector(frames.series(TARGETS["text"]), "y")
+    assert labels.labels.tolist() == ["maybe", "no", "yes"]
+    assert not isinstance(labels.codes, np.ndarray)
+
+
+def test_frames_that_cudf_pandas_accelerates(tmp_path):
+    """In a process of its own: cudf.pandas replaces pandas wherever that is imported."""
+    script = tmp_path / "accelerated.py"
+    script.write_text(ACCELERATED)
+    start = ["import tests.rapids.simulator"] if import_module("gpu_encode.devices").simulated() else []
+    code = "\n".join([*start, f"exec(open({str(script)!r}).read())"])
+    own = {name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=own)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["fast", "slow", "read"]
+
+
+ACCELERATED = """
+import os
+os.environ["CUDF_NO_INITIALIZE"] = "1"
+import cudf.pandas
+cudf.pandas.install()
+import cudf
+import pandas as pd
+import pyarrow as pa
+from gpu_encode import TargetEncoder, devices
+from gpu_encode.frames import read
+from tests.rapids import frames
+
+columns = {"k": pa.array(["a", "b", "a", "b", None, "a"]), "n": pa.array([1, 2, 3, 4, 5, 6])}
+y = pa.array([0, 1, 1, 0, 1, 0])
+expected = TargetEncoder(columns=["k"], cv=2, device="cpu").fit_transform(pa.table(columns), y).column("k").to_pylist()
+
+fast = cudf.pandas.as_proxy_object(frames.frame(columns))
+assert type(fast).__module__.startswith("pandas") and devices.on_gpu(fast)
+labels = cudf.pandas.as_proxy_object(frames.series(y))
+found = TargetEncoder(columns=["k"], cv=2, device="cuda").fit_transform(fast, labels)
+assert cudf.pandas.is_proxy_object(found) and isinstance(found, pd.DataFrame)
+held = devices.unwrapped(found)
+assert type(held) is cudf.DataFrame and frames.read(held["k"]).to_pylist() == expected
+print("fast")
+
+from cudf.pandas.module_accelerator import disable_module_accelerator
+with disable_module_accelerator():
+    import pandas as plain
+    given = plain.DataFrame({"k": ["a", "b", "a", "b", None, "a"], "n": [1, 2, 3, 4, 5, 6]})
+slow = cudf.pandas.as_proxy_object(given)
+assert cudf.pandas.is_proxy_object(slow) and not devices.on_gpu(slow)
+found = TargetEncoder(columns=["k"], cv=2, device="cpu").fit_transform(slow, y)
+assert cudf.pandas.is_proxy_object(found)
+assert devices.unwrapped(found)["k"].tolist() == expected
+print("slow")
+assert read(slow).kind == "pandas" and read(fast).kind == "cudf"
+print("read")
+"""
