@@ -1,14 +1,17 @@
-# The checkout with its tests, on a machine without a GPU: docker build -f docker/cpu.Dockerfile -t gpu-encode:cpu .
+# The checkout and its tests, for a machine without a GPU:
+#   docker build --file docker/cpu.Dockerfile --tag gpu-encode:cpu .     (--build-arg PYTHON=3.11, 3.12 or 3.13)
+#   docker run --rm gpu-encode:cpu                                       (--env PYTEST_ARGS="-k ordered" narrows the tests)
 ARG PYTHON=3.12
 FROM python:${PYTHON}-slim
 
-RUN apt-get update \
-    && apt-get install --yes --no-install-recommends make \
-    && rm -rf /var/lib/apt/lists/*
+ARG USER_ID=1000
+COPY docker/prepare.sh /opt/
+RUN /opt/prepare.sh "$USER_ID"
 
+USER $USER_ID
 WORKDIR /src
-COPY . .
-RUN make install VENV=/opt/venv
-ENV VENV=/opt/venv PATH=/opt/venv/bin:$PATH
+COPY --chown=encoder:encoder . .
+ENV VENV=/opt/venv PATH=/opt/venv/bin:$PATH PIP_NO_CACHE_DIR=1
+RUN docker/install.sh cpu
 
-CMD ["make", "test"]
+CMD ["docker/test.sh", "cpu"]

@@ -1,0 +1,25 @@
+# The checkout, its tests and cuDF, for a machine with a GPU and NVIDIA's container toolkit:
+#   docker build --file docker/cuda.Dockerfile --tag gpu-encode:cuda .   (--build-arg CUDA=12 for an older driver)
+#   docker run --rm --gpus all gpu-encode:cuda                           (the tests)
+# All that is measured, kept on the host; build with --build-arg USER_ID="$(id -u)" so that the folder may be written to:
+#   docker run --rm --gpus all --volume "$PWD/benchmarks/results:/src/benchmarks/results" gpu-encode:cuda make gpu
+ARG PYTHON=3.12
+# CUDA's libraries come as wheels with cuDF and CuPy, and the driver from the host. NVIDIA's own images would add
+# compute-sanitizer, a step that `make gpu` leaves out where it is not found.
+FROM python:${PYTHON}-slim
+
+ARG USER_ID=1000
+COPY docker/prepare.sh /opt/
+RUN /opt/prepare.sh "$USER_ID"
+
+USER $USER_ID
+WORKDIR /src
+COPY --chown=encoder:encoder . .
+ENV VENV=/opt/venv PATH=/opt/venv/bin:$PATH PIP_NO_CACHE_DIR=1
+# 12 or 13; docker/install.sh refuses all else.
+ARG CUDA=13
+RUN docker/install.sh cuda "$CUDA"
+
+# What NVIDIA's own images ask the container toolkit for; a driver too old for this CUDA is refused at the start.
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility NVIDIA_REQUIRE_CUDA=cuda>=${CUDA}.0
+CMD ["docker/test.sh", "cuda"]
