@@ -1,0 +1,113 @@
+"""Every Python block of the guides is executed, with pandas in cuDF's place where no GPU is; tables are looked up."""
+
+import importlib.util
+import inspect
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import gpu_encode
+from gpu_encode.schemes import Scheme, resolve
+from tests.backends import ON_CUDA
+from tests.guides import cuml_formula, nvtabular_formula
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
+TAGS = {"python"}
+PUBLIC = {name: getattr(gpu_encode, name) for name in gpu_encode.__all__}
+ON_GPU = "import cudf  # without a GPU: "
+REAL = "cuda" in ON_CUDA and importlib.util.find_spec("cudf") is not None
+
+
+def blocks(text):
+    """Give the tag and the code of every fenced block."""
+    return re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def program(name):
+    """All blocks of a document that run, one after the other: a reader would go on in the same session."""
+    code = "\n".join(code for tag, code in blocks(DOCUMENTS[name]) if tag == "python")
+    return code if REAL else code.replace(ON_GPU, "")
+
+
+@pytest.fixture
+def _libraries(monkeypatch):
+    """Put the definition of cuML's formulas where cuML would be."""
+    if importlib.util.find_spec("cuml") is None:
+        module = types.ModuleType("cuml.preprocessing")
+        module.TargetEncoder = cuml_formula.TargetEncoder
+        monkeypatch.setitem(sys.modules, "cuml", types.ModuleType("cuml"))
+        monkeypatch.setitem(sys.modules, "cuml.preprocessing", module)
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+@pytest.mark.usefixtures("_libraries")
+def test_blocks_run(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code = program(name)
+    exec(compile(code, name, "exec"), {})
+    shown = re.findall(r"print\(.*# (.*)", code)
+    assert capsys.readouterr().out.splitlines() == shown
+
+
+def test_every_block_runs_or_says_why_not():
+    tags = [tag for text in DOCUMENTS.values() for tag, _ in blocks(text)]
+    assert len(tags) > 10
+    assert [tag for tag in tags if tag not in TAGS and not re.fullmatch(r"python no-run \(.+\)", tag)] == []
+    assert sum(tag not in TAGS for tag in tags) <= 4
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_blocks_compile(name):
+    for tag, code in blocks(DOCUMENTS[name]):
+        if tag.startswith("python"):
+            compile(code, name, "exec")
+
+
+def first_column(text, title):
+    """Names in code font in the first column of the table below a title."""
+    table = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")][1:]
+    return [name for cell in cells for name in re.findall(r"`(\w+)", cell)]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("from-cuml.md", cuml_formula.PARAMETERS), ("from-nvtabular.md", nvtabular_formula.PARAMETERS)],
+)
+def test_every_parameter_of_the_peer_is_mapped(name, parameters):
+    assert set(parameters) <= set(first_column(DOCUMENTS[name], "Parameters"))
+
+
+if importlib.util.find_spec("cuml") is not None:
+
+    def test_the_recorded_parameters_are_those_of_cuml():
+        encoder = importlib.import_module("cuml.preprocessing").TargetEncoder
+        assert set(inspect.signature(encoder).parameters) == set(cuml_formula.PARAMETERS)
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_parameters_named_for_this_library_exist(name):
+    ours = inspect.signature(gpu_encode.TargetEncoder).parameters
+    column = [line.split("|")[2] for line in DOCUMENTS[name].splitlines() if line.startswith("| `")]
+    given = [code for cell in column for code in re.findall(r"`(\w+=[^`]*)`", cell)]
+    for code in given:
+        key, value = code.split("=", 1)
+        # Those of methods and of schemes stand beside ours.
+        assert key in {*ours, "sample_weight", "groups", "order"}, code
+        if key == "cv" and "(" in value:
+            assert isinstance(resolve(eval(value, PUBLIC), True, 0), Scheme), code
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_links_lead_somewhere(name):
+    text = DOCUMENTS[name]
+    titles = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.M)}
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        path, _, anchor = target.partition("#")
+        assert (anchor in titles) if not path else (ROOT / "docs" / path).exists(), target
+    for path in re.findall(r"`((?:examples|tests)/[\w/.]+)`", text):
+        assert (ROOT / path).exists(), path

@@ -1,0 +1,85 @@
+"""Every example runs at tiny size, prints its scores, and its scores say what the example says they do."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "orders")
+ROWS = 4000
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run an example in this process, where warnings are errors, and give the lines that it prints."""
+    monkeypatch.syspath_prepend(FOLDER)
+
+    def main(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script, "--rows", str(ROWS), "--device", "cpu", *arguments])
+        importlib.import_module(script).main()
+        return capsys.readouterr().out.splitlines()
+
+    yield main
+    for name in (*SCRIPTS, "orders"):
+        sys.modules.pop(name, None)
+
+
+def score(line, which):
+    return float(re.search(rf"{which} AUC (\d\.\d+)", line)[1])
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+@pytest.mark.parametrize("script", ["logistic_regression", "xgboost_on_gpu"])
+def test_cross_fitted_codes_beat_greedy_ones_on_new_rows(run, script, frames):
+    cross_fitted, greedy = run(script, "--frames", frames)
+    assert cross_fitted.startswith("cross-fitted: ")
+    assert greedy.startswith("greedy: ")
+    assert score(greedy, "train") > score(cross_fitted, "train") + 0.05
+    assert score(cross_fitted, "test") > score(greedy, "test") + 0.02 > 0.52
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+def test_a_pipeline_is_scored_on_new_rows_and_by_cross_validation(run, frames):
+    once, by_folds = run("pipeline", "--frames", frames)
+    assert score(once, "test") > 0.55
+    assert score(by_folds, "test") > 0.55
+
+
+def test_partitions_have_the_bits_of_one_frame(run):
+    same, scores = run("dask_cudf_partitions", "--frames", "pandas")
+    assert same == "the same bits as one frame of all rows: training True, new rows True"
+    assert abs(score(scores, "train") - score(scores, "test")) < 0.05
+    assert score(scores, "test") > 0.55
+
+
+def test_dask_has_no_polars(run):
+    with pytest.raises(SystemExit, match="--frames pandas"):
+        run("dask_cudf_partitions", "--frames", "polars")
+
+
+def test_rows_are_the_same_every_time(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    orders = importlib.import_module("orders")
+    first, again = orders.columns(50), orders.columns(50)
+    assert {len(column) for column in first.values()} == {100}
+    for name, column in first.items():
+        assert column.tolist() == again[name].tolist()
+    sys.modules.pop("orders", None)
+
+
+def test_an_example_runs_as_a_script(tmp_path):
+    command = [sys.executable, str(FOLDER / "logistic_regression.py"), "--rows", "500", "--frames", "pandas"]
+    done = subprocess.run(
+        [*command, "--device", "cpu"], cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_every_example_is_listed():
+    listed = re.findall(r"^\| `(\w+)\.py`", (FOLDER / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == SCRIPTS
