@@ -3,13 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from gpu_encode.cuda.runtime import xp
+from gpu_encode import devices
 from gpu_encode.ops import MISSING, UNKNOWN, Array
+
+# Where there is no GPU, rows are made by NumPy.
+xp: Any = import_module("gpu_encode.cuda.runtime").xp if devices.has_gpu() else np
 
 CHUNK = 1 << 24
 DRAWN = ("uniform", "Zipf 1.5")

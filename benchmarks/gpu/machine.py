@@ -74,24 +74,30 @@ def card() -> dict[str, str]:
     }
 
 
+def copied(size: int, repeats: int = 20) -> tuple[int, float]:
+    """Bytes that a copy of so many reads and writes on the device, and its median seconds."""
+    # Not before: the process that starts all steps leaves the GPU to them.
+    from benchmarks.gpu.timing import measure
+    from gpu_encode.cuda.runtime import xp
+
+    given = xp.ones(size // 8, dtype=np.float64)
+    target = xp.zeros_like(given)
+
+    def copy() -> None:
+        target[...] = given
+
+    return 2 * given.nbytes, measure(copy, repeats=repeats)
+
+
 def run(step: Run) -> None:
     """Write down what there is, and measure a large copy: all shares are of that."""
-    # Not before: the process that starts all steps leaves the GPU to them.
-    from benchmarks.gpu.timing import free_memory, measure
-    from gpu_encode.cuda.runtime import xp
+    from benchmarks.gpu.timing import free_memory
 
     found = versions() if step.simulated else {**card(), **versions()}
     for name, value in found.items():
         step.row("machine", what=name, value=value)
-    size = step.size(min(COPIED, free_memory() // 4), 1 << 10)
-    given = xp.ones(size // 8, dtype=np.float64)
-    copied = xp.zeros_like(given)
-
-    def copy() -> None:
-        copied[...] = given
-
-    seconds = measure(copy, repeats=20)
+    moved, seconds = copied(step.size(min(COPIED, free_memory() // 4), 1 << 10))
     if step.simulated:
-        step.row("copy", bytes=2 * given.nbytes, ran=True)
+        step.row("copy", bytes=moved, ran=True)
     else:
-        step.row("copy", bytes=2 * given.nbytes, ms=seconds * 1e3, **{"GB/s": 2 * given.nbytes / seconds / 1e9})
+        step.row("copy", bytes=moved, ms=seconds * 1e3, **{"GB/s": moved / seconds / 1e9})

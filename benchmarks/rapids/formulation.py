@@ -1,0 +1,95 @@
+"""What people write with groupby and merge, the way cuML and NVTabular do it; pandas has the same methods."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks.rapids.grid import N_FOLDS, SMOOTH
+from benchmarks.rapids.job import Job
+
+Key = tuple[str, ...]
+
+
+def shrunk(total: Any, count: Any, prior: float) -> Any:
+    """Mean of sums and counts, shrunk towards the prior."""
+    return (total + SMOOTH * prior) / (count + SMOOTH)
+
+
+def sums_by(frame: Any, keys: Sequence[str], targets: Sequence[str]) -> Any:
+    """Rows, and the sum of each target, of every group."""
+    groups = frame.groupby(list(keys), sort=False, observed=True)
+    found = groups.agg({targets[0]: ["count", "sum"], **{target: ["sum"] for target in targets[1:]}})
+    found.columns = ["rows", *targets]
+    return found.reset_index()
+
+
+def back(merged: Any, columns: Sequence[str], dtype: str) -> Any:
+    """Codes in the order of the rows, which a merge does not keep."""
+    return merged.sort_values("row", ignore_index=True)[list(columns)].astype(dtype)
+
+
+def named(targets: Sequence[str]) -> list[str]:
+    """Names of the codes."""
+    return [f"{target}_code" for target in targets]
+
+
+def mean(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:
+    """Fit and transform: groupby, merge, sort back."""
+    prior, sums, made = job.prior(), sums_by(frame, key, targets), named(targets)
+    for code, target in zip(made, targets, strict=True):
+        sums[code] = shrunk(sums[target], sums["rows"], prior)
+    rows = frame[list(key)].assign(row=job.library.row_numbers(job.n_rows))
+    return back(rows.merge(sums[[*key, *made]], on=list(key), how="left"), made, job.dtype)
+
+
+def folds(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:
+    """Sums by key and fold, taken from the sums by key."""
+    prior, made, row = job.prior(), named(targets), job.library.row_numbers(job.n_rows)
+    rows = frame.assign(row=row, fold=row % N_FOLDS)
+    both = [*key, "fold"]
+    by_fold = sums_by(rows, both, targets)
+    sums = by_fold.groupby(list(key), sort=False, observed=True).agg(dict.fromkeys(["rows", *targets], "sum"))
+    by_fold = by_fold.merge(sums.reset_index(), on=list(key), how="left", suffixes=("", "_all"))
+    count = by_fold["rows_all"] - by_fold["rows"]
+    for code, target in zip(made, targets, strict=True):
+        by_fold[code] = shrunk(by_fold[f"{target}_all"] - by_fold[target], count, prior)
+    return back(rows[[*both, "row"]].merge(by_fold[[*both, *made]], on=both, how="left"), made, job.dtype)
+
+
+def leave_one_out(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:
+    """Sums by key, merged back, less the row."""
+    prior, (target,), made = job.prior(), targets, named(targets)
+    sums = sums_by(frame, key, targets).rename(columns={target: "total"})
+    rows = frame.assign(row=job.library.row_numbers(job.n_rows)).merge(sums, on=list(key), how="left")
+    rows[made[0]] = shrunk(rows["total"] - rows[target], rows["rows"] - 1, prior)
+    return back(rows, made, job.dtype)
+
+
+def ordered(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:
+    """Running sums by key; the rows are in the order that they are walked in."""
+    (target,) = targets
+    groups = frame.groupby(list(key), sort=False, observed=True)
+    total = groups[target].cumsum() - frame[target]
+    return shrunk(total, groups.cumcount(), job.prior()).astype(job.dtype)
+
+
+def classes(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:  # noqa: ARG001
+    """Each class a target of its own, as NVTabular has it."""
+    own = {f"y{label}": (frame["y"] == label).astype("int8") for label in range(job.work.n_classes)}
+    return folds(job, frame[list(key)].assign(**own), key, list(own))
+
+
+FORMS: dict[str, Callable[[Job, Any, Key, Sequence[str]], Any]] = {
+    "folds": folds,
+    "mean": mean,
+    "leave-one-out": leave_one_out,
+    "ordered": ordered,
+    "classes": classes,
+    "pairs": folds,
+}
+
+
+def encoded(job: Job) -> list[Any]:
+    """Codes of every key, one after the other."""
+    frame = job.arranged if job.cell.work == "ordered" else job.frame
+    form = FORMS[job.cell.work]
+    return [form(job, frame[[*key, "y"]], key, ["y"]) for key in job.work.groups]
