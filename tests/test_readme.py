@@ -20,9 +20,12 @@ BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README.read_text(), re.DOTALL)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
 
 
-@pytest.mark.parametrize("code", [code for code in PYTHON if "cupy" not in code or "cuda" in ON_CUDA])
+@pytest.mark.parametrize("code", PYTHON)
 def test_python_blocks_run(code, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
+    if "cuda" not in ON_CUDA:
+        # Without a GPU pandas stands in for cuDF.
+        code = code.replace("import cudf", "import pandas as cudf")
     exec(compile(code, "README.md", "exec"), {})
     for shown in re.findall(r"# (\[.*\])", code):
         assert shown in capsys.readouterr().out
@@ -61,5 +64,5 @@ def test_make_targets_exist() -> None:
 
 
 def test_files_it_links_to_exist() -> None:
-    for link in re.findall(r"\]\((\w+\.md)\)", README.read_text()):
+    for link in re.findall(r"\]\(([\w/-]+\.md)\)", README.read_text()):
         assert (README.parent / link).exists()
