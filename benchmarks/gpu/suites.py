@@ -12,6 +12,7 @@ from benchmarks.gpu.machine import ROOT
 from benchmarks.gpu.run import Run
 
 SUITES = ("tests/cpu_fallback", "tests/cuda", "tests/encoders")
+WITH_CUDF = "tests/rapids"
 # A suite may take this share of the time that is left.
 SHARE = 0.5
 TAIL = 60
@@ -28,7 +29,7 @@ def closing_counts(output: str) -> dict[str, int]:
 
 def environment(simulated: bool) -> Mapping[str, str]:
     """Environment in which the suites run on the device."""
-    return {**os.environ, "OPS_BACKENDS": "cuda-simulator" if simulated else "cuda"}
+    return {**os.environ, "OPS_BACKENDS": "cuda-simulator" if simulated else "cuda", "RAPIDS": "1"}
 
 
 def run_command(step: Run, name: str, command: list[str], limit: float) -> tuple[int | None, str]:
@@ -54,14 +55,14 @@ def run_command(step: Run, name: str, command: list[str], limit: float) -> tuple
 
 
 def run(step: Run) -> None:
-    """Run the suites of operations, kernels and encoders, each on its own."""
+    """Run the suites of operations, kernels, encoders and, where cuDF is, its frames, each on its own."""
     if step.tiny:
         step.note("left out: `make sim` runs the suites in the simulator")
         return
     if find_spec("pytest") is None or find_spec("hypothesis") is None:
         step.note("left out: the suites need the extra 'test'")
         return
-    for suite in SUITES:
+    for suite in (*SUITES, WITH_CUDF) if find_spec("cudf") is not None else SUITES:
         step.pause()
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", suite]
         status, output = run_command(step, suite, command, step.left() * SHARE)

@@ -71,6 +71,9 @@ def held(array):
         width = Id.INT32 if pa.types.is_string(type_) else Id.INT64
         offsets = plain(plc.DataType(width), parts[0], 0, array.offset + len(array) + 1)
         return plain(plc.DataType(Id.STRING), parts[1], *given, [offsets])
+    if pa.types.is_list(type_):
+        offsets = plain(plc.DataType(Id.INT32), parts[0], 0, array.offset + len(array) + 1)
+        return plain(plc.DataType(Id.LIST), None, *given, [offsets, held(array.values)])
     if pa.types.is_decimal(type_):
         return plain(plc.DataType(DECIMALS[type_.bit_width], -type_.scale), parts[0], *given)
     kind = INSTANTS[type_.unit] if pa.types.is_timestamp(type_) else SAME[type_]
@@ -103,13 +106,16 @@ def frame(columns, index=None):
     if devices.simulated():
         made = cudf.DataFrame._from_data({name: column(array) for name, array in columns.items()})
         # The columns of a frame that already has them are left alone.
-        return made if index is None else cudf.DataFrame._from_data(dict(made._data), index=series_index(index))
+        return made if index is None else cudf.DataFrame._from_data(dict(made._data), index=index_of(index, "row"))
     made = cudf.DataFrame({name: cudf.Series.from_arrow(array) for name, array in columns.items()})
-    return made if index is None else made.set_axis(cudf.Index.from_arrow(index))
+    return made if index is None else made.set_index(index_of(index, "row"))
 
 
-def series_index(array):
-    return cudf.Index.from_pylibcudf(held(array), {"name": "row"})
+def index_of(array, name=None):
+    """Index of cuDF."""
+    if not devices.simulated():
+        return cudf.Index.from_arrow(array).rename(name)
+    return cudf.Index.from_pylibcudf(held(array), {"name": name})
 
 
 def read(series):

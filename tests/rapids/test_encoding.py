@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 
 import cudf
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -189,6 +190,39 @@ def test_index_names_and_other_columns_are_those_of_x():
     for name in ("category", "number", "day", "price"):
         assert found[name].dtype == X[name].dtype
         assert found[name].to_pylibcudf()[0].data().ptr == X[name].to_pylibcudf()[0].data().ptr
+
+
+def test_names_are_compared_as_scikit_learn_does():
+    encoder = TargetEncoder(device="cuda").fit(on_device({"a": LETTERS}), frames.series(TARGETS["0/1"]))
+    assert encoder.feature_names_in_.tolist() == encoder.get_feature_names_out().tolist() == ["a"]
+    with pytest.raises(ValueError, match=r"(?s)Feature names unseen at fit time:\n- b"):
+        encoder.transform(on_device({"b": LETTERS}))
+
+
+def test_an_index_may_be_the_target_and_narwhals_may_hold_the_frame():
+    encoder = TargetEncoder(columns=["text"], cv=KFold(3), device="cuda")
+    expected = codes(encoder.fit_transform(on_device(), frames.series(TARGETS["0/1"])), ["text"])
+    found = encoder.fit_transform(nw.from_native(on_device()), frames.index_of(TARGETS["0/1"]))
+    assert isinstance(found, nw.DataFrame)
+    assert codes(nw.to_native(found), ["text"]) == expected
+
+
+@pytest.mark.parametrize("target", ["0/1", "text", "real"])
+@pytest.mark.parametrize("kinds", [(on_device, on_device), (on_device, on_host)], ids=["cuDF", "cuDF and Arrow"])
+def test_frames_in_pieces_are_one_frame(kinds, target):
+    cuts = [slice(0, 17), slice(17, None)]
+    pieces = [
+        kind({name: array[rows] for name, array in COLUMNS.items()}) for kind, rows in zip(kinds, cuts, strict=True)
+    ]
+    y = [frames.series(TARGETS[target][rows]) for rows in cuts]
+    encoder = TargetEncoder(columns=KEYS, cv=KFold(3), device="cuda")
+    found = encoder.fit_transform(pieces, y)
+    _, expected, _, here = fitted(TARGETS[target])
+    names = encoded(expected)
+    columns = zip(*(codes(table, names) for table in found), strict=True)
+    assert [b"".join(each) for each in columns] == codes(expected, names)
+    assert [isinstance(table, cudf.DataFrame) for table in found] == [kind is on_device for kind in kinds]
+    assert [each.tobytes() for each in encoder.encodings_] == [each.tobytes() for each in here.encodings_]
 
 
 def test_x_is_left_as_it_was_and_nothing_of_it_is_kept():
