@@ -20,7 +20,7 @@ class NumberedLabels:
     Parameters
     ----------
     codes : int32 array
-        Number of each row's label.
+        Number of each row's label; -1 for null.
     labels : ndarray of objects
         Sorted distinct labels, on the host.
     """
@@ -41,8 +41,8 @@ class NumberedLabels:
         return NumberedLabels(on_device.to_host(self.codes), self.labels)
 
     def fetched(self) -> Array:
-        """Label of every row, on the host."""
-        labels: Array = self.labels[on_device.to_host(self.codes)]
+        """Label of every row, on the host; None for null, which counts from the end."""
+        labels: Array = np.append(self.labels.astype(object), [None])[on_device.to_host(self.codes)]
         return labels
 
 
@@ -96,8 +96,7 @@ def numbered(column: DeviceColumn, role: str) -> Any:
     if vocabulary.kind == "null":
         labels = np.zeros(0)
     if vocabulary.kind not in ("number", "null"):
-        # Weights must be numbers: what they are instead is told once they are on the host.
-        return NumberedLabels(codes, labels) if role == "y" else labels[on_device.to_host(codes)]
+        return NumberedLabels(codes, labels)
     numbers = labels if labels.dtype.kind != "O" else np.array([float(label) for label in labels])
     if len(numbers) and (role == "y" or column.nulls is None):
         return ops.to_device(numbers)[codes]

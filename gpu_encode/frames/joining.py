@@ -66,7 +66,7 @@ def joined(parts: Sequence[Any]) -> Any:
     """Values of all rows; labels stay numbered where those of all tables are."""
     filled = [part for part in parts if len(part)] or list(parts[:1])
     if not all(isinstance(part, NumberedLabels) for part in filled):
-        return concatenated([_labels_of(part) if isinstance(part, NumberedLabels) else part for part in filled])
+        return concatenated([part.fetched() if isinstance(part, NumberedLabels) else part for part in filled])
     every = np.concatenate([part.labels for part in filled])
     if len(kinds := sorted({type(label).__name__ for label in every})) > 1:
         raise errors.incomparable_labels(kinds)
@@ -79,11 +79,6 @@ def joined(parts: Sequence[Any]) -> Any:
         for table, part in zip(tables, filled, strict=True)
     ]
     return NumberedLabels(np.concatenate(codes), labels)
-
-
-def _labels_of(part: NumberedLabels) -> Array:
-    """Label of each row, on the host, None for null."""
-    return np.append(part.labels.astype(object), [None])[to_host(part.codes)]
 
 
 def concatenated(arrays: Sequence[Array]) -> Array:

@@ -62,7 +62,8 @@ class PieceVectors:
         targets = self.targets()
         if len(targets) != 1:
             raise errors.not_one_column(self.role, (len(targets[0][1]), len(targets)))
-        return targets[0][1]  # type: ignore[no-any-return]
+        values = targets[0][1]
+        return values.fetched() if isinstance(values, NumberedLabels) else values
 
     def grouping(self) -> Pieces:
         """Read them as one column of values of any kind, to be numbered."""

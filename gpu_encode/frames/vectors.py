@@ -48,7 +48,9 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     targets = _read_all(data, role, n_rows)
     if len(targets) != 1:
         raise errors.not_one_column(role, (len(targets[0][1]), len(targets)))
-    return targets[0][1]
+    values = targets[0][1]
+    # Labels are for targets; who wants numbers says what it got instead.
+    return values.fetched() if isinstance(values, NumberedLabels) and role != "y" else values
 
 
 def targets_on_host(y: Any) -> Any:

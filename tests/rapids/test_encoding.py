@@ -225,6 +225,24 @@ def test_frames_in_pieces_are_one_frame(kinds, target):
     assert [each.tobytes() for each in encoder.encodings_] == [each.tobytes() for each in here.encodings_]
 
 
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"y": pa.array(["a", "b", None, "a"])}, r"y has 1 missing value, in row 6"),
+        ({"y": pa.array([0.5, 1.0, None, 0.0])}, r"y has 1 missing value, in row 6"),
+        ({"sample_weight": pa.array(["a", "b", None, "a"])}, r"sample_weight must hold numbers"),
+    ],
+)
+def test_what_is_missing_in_a_piece_is_refused(given, match):
+    X = frames.frame({"k": pa.array(["a", "b", "a", "b"])})
+    fine = {"y": pa.array(["a", "b", "a", "b"]), "sample_weight": pa.array([1.0, 1.0, 1.0, 1.0])}
+    if given.keys() == {"y"} and given["y"].type == pa.float64():
+        fine["y"] = pa.array([0.0, 1.0, 0.5, 0.0])
+    vectors = {role: [frames.series(each), frames.series(given.get(role, each))] for role, each in fine.items()}
+    with pytest.raises(ValueError, match=match):
+        TargetEncoder(cv=KFold(2), device="cuda").fit_transform([X, X], **vectors)
+
+
 def test_x_is_left_as_it_was_and_nothing_of_it_is_kept():
     X, y = on_device(), frames.series(TARGETS["0/1"])
     encoder = TargetEncoder(columns=KEYS, device="cuda").fit(X, y)
