@@ -60,7 +60,13 @@ def is_accelerated(data: Any) -> bool:
 
 
 def unwrapped(data: Any) -> Any:
-    """Give what an accelerated frame or series holds, cuDF's or pandas', without a copy; all else as it is."""
+    """Give what an accelerated or a narwhals frame or series holds, without a copy; all else as it is."""
+    narwhals = sys.modules.get("narwhals")
+    if narwhals is not None and any(
+        is_theirs(data)
+        for is_theirs in (narwhals.dependencies.is_narwhals_dataframe, narwhals.dependencies.is_narwhals_series)
+    ):
+        data = narwhals.to_native(data)
     return data._fsproxy_wrapped if is_accelerated(data) else data
 
 

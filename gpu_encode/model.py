@@ -12,7 +12,7 @@ from gpu_encode.formula import CodeTable, Formula, table
 from gpu_encode.frames import Frame, Pieces, part_with
 from gpu_encode.keys import Key
 from gpu_encode.moments import Moments
-from gpu_encode.ops import MISSING, Array, Ops, device_of, host
+from gpu_encode.ops import MISSING, Array, Ops, host, memory_of
 from gpu_encode.outputs import in_type
 from gpu_encode.selection import Located, Selection, located
 from gpu_encode.statistics import Statistics
@@ -73,19 +73,19 @@ class Model:
 
     def tables_on(self, ops: Ops) -> list[list[CodeTable]]:
         """Codes of every category, where a backend computes; computed once for each device."""
-        device = device_of(ops)
-        if device not in self._tables:
-            self._tables[device] = [
+        memory = memory_of(ops)
+        if memory not in self._tables:
+            self._tables[memory] = [
                 [table(replace(each, cells=ops.to_device(each.cells)), None, key, formula, ops) for each in per_target]
                 for key, per_target, formula in zip(self.keys, self.statistics, self.formulas, strict=True)
             ]
-        return self._tables[device]
+        return self._tables[memory]
 
     def lookups(self, ops: Ops) -> list[Floats]:
         """Per entry, the codes of all targets side by side, where a backend computes: (rows, 1, outputs)."""
-        device = device_of(ops)
-        if device not in self._lookups:
-            self._lookups[device] = [
+        memory = memory_of(ops)
+        if memory not in self._lookups:
+            self._lookups[memory] = [
                 in_type(
                     np.concatenate(
                         [np.repeat(flat(codes).values, self.permutations, axis=2) for codes in per_target], axis=2
@@ -95,7 +95,7 @@ class Model:
                 )
                 for per_target in self.tables_on(ops)
             ]
-        return self._lookups[device]
+        return self._lookups[memory]
 
     @cached_property
     def _tables(self) -> dict[str, list[list[CodeTable]]]:

@@ -237,6 +237,13 @@ def device_of(ops: Ops) -> str:
     return "cuda" if ops.__name__ == BACKENDS["cuda"] else "cpu"  # type: ignore[attr-defined]
 
 
+def memory_of(ops: Ops) -> str:
+    """Whose memory a backend computes in: the "cpu"'s, or that of the current GPU, by its number."""
+    if device_of(ops) == "cpu":
+        return "cpu"
+    return f"cuda:{import_module('gpu_encode.cuda.runtime').current_device()}"
+
+
 @contextmanager
 def use_backend(name: str) -> Iterator[None]:
     """Run every call inside the block on one backend, whatever the size and the device.

@@ -140,7 +140,9 @@ class Pass:
         for start, stop in tiles(len(job.rows), job.ops.TILE):
             rows = job.rows.pick(self._row_numbers(start, stop)).with_codes(self._segments(start, stop))
             sums += job.ops.accumulate(rows, n_segments, None, 1, job.n_classes, layout)[:-2, 0]
-        # A segment holds a 256th of the rows at most; all of them together may be more than an int64 has room for.
+            if start // CARRY_AFTER < stop // CARRY_AFTER:
+                # Rows of one time are one segment, however many they are.
+                carry(sums, layout)
         carry(sums, layout)
         return sums.sum(axis=0), np.cumsum(sums, axis=0) - sums
 

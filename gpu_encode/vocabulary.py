@@ -94,7 +94,7 @@ class Vocabulary:
 
     @cached_property
     def placed(self) -> dict[str, Any]:
-        """What look-ups on a device keep there of the values, by device."""
+        """What look-ups on devices keep there of the values, by memory."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:

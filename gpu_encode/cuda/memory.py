@@ -45,6 +45,18 @@ def adopted(data: Any) -> Any:
     return xp.asarray(data) if SIMULATED or hasattr(data, "__cuda_array_interface__") else xp.from_dlpack(data)
 
 
+def wait_for_default_stream() -> None:
+    """Let what follows on the caller's current stream wait for the default one, on which cuDF works."""
+    if not SIMULATED:
+        xp.cuda.get_current_stream().wait_event(xp.cuda.Stream.null.record())
+
+
+def default_stream_waits() -> None:
+    """Let cuDF's work on the default stream wait for what the caller's current stream has been given so far."""
+    if not SIMULATED:
+        xp.cuda.Stream.null.wait_event(xp.cuda.get_current_stream().record())
+
+
 def to_device(array: Any, /) -> Any:
     """Give an array on the device, in one piece; what is there already is not copied."""
     if SIMULATED or is_device_array(array):

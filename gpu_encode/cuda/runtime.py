@@ -24,6 +24,7 @@ __all__ = [
     "available",
     "blocks_for",
     "cuda",
+    "current_device",
     "device_function",
     "is_device_array",
     "kernel",
@@ -78,6 +79,11 @@ def available() -> bool:
     return SIMULATED or bool(xp.cuda.is_available())
 
 
+def current_device() -> int:
+    """Number of the GPU that the caller has chosen."""
+    return 0 if SIMULATED else int(xp.cuda.Device().id)
+
+
 def blocks_for(n_items: int, threads: int = THREADS) -> int:
     """Blocks of a grid that works on this many items."""
     return max(1, min(-(-n_items // threads), MOST_BLOCKS))
@@ -110,7 +116,7 @@ def launch(kernel: Kernel, blocks: int, threads: int, *arguments: Any, shared: i
             warnings.simplefilter("ignore", RuntimeWarning)
             kernel[blocks, threads, 0, shared](*map(simulated, arguments))
         return
-    device = xp.cuda.Device().id
+    device = current_device()
     with cuda.gpus[device]:
         stream = stream_of(device, xp.cuda.get_current_stream().ptr)
         # Without sync=False numba waits for the stream that an array was last used on: ours is that stream.

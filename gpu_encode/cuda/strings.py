@@ -235,7 +235,8 @@ def lookup_strings(strings: Strings, categories: Known) -> Array:
 def strings_to_host(strings: Strings) -> tuple[Array, Array]:
     """Offsets (int64, one more than rows) and bytes of strings, on the host."""
     offsets = zeros(strings.n_rows + 1, np.int64)
-    offsets[1:] = xp.cumsum(strings.ends - strings.starts, dtype=np.int64)
+    if strings.n_rows:
+        offsets[1:] = xp.cumsum(strings.ends - strings.starts, dtype=np.int64)
     copied = empty(int(offsets[-1]), np.uint8)
     if len(copied):
         launch_rows(copy_rows, strings.n_rows, *strings, offsets, copied)

@@ -19,7 +19,7 @@ from gpu_encode.errors.columns import (
     uneven_categories,
     unknown_column,
 )
-from gpu_encode.errors.devices import backend_cannot_run, device_too_small, no_gpu
+from gpu_encode.errors.devices import backend_cannot_run, device_too_small, no_gpu, rows_not_held
 from gpu_encode.errors.folds import (
     empty_part,
     fold_numbers_of_kind,
@@ -226,6 +226,7 @@ __all__ = [
     "repeated_output",
     "row_out_of_range",
     "rows_as_dicts",
+    "rows_not_held",
     "rule_for_joint_key",
     "shaped_row_numbers",
     "single_class_dropped",

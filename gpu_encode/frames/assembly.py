@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import errors
+from gpu_encode import devices, errors
 from gpu_encode.frames import cudf, on_device
 from gpu_encode.ops import Array
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list[int], kind: str | None) -> Any:
     """Give a table of new columns, then columns of `frame` by position, of its own kind or another."""
+    if kind == "pandas" and frame.wrap is devices.accelerated:
+        # It is pandas to its user already, and stays where it is.
+        kind = None
     own = kind is None or kind == frame.kind
     wanted = frame.kind if kind is None else kind
     if wanted == "cupy":

@@ -1,7 +1,7 @@
 """cuDF's frames: their columns read where they lie, by pylibcudf's view of them, and encoded ones put beside them.
 
-Nothing here computes.  `to_pylibcudf` shows the buffers of a column (Arrow's: values or offsets and characters, a bit a
-row for null), and `from_pylibcudf` makes a frame of buffers; neither copies.
+Nothing here computes.  A column of pylibcudf shows its buffers (Arrow's: values or offsets and characters, a bit a row
+for null), and `from_pylibcudf` makes a frame of buffers; neither copies.
 """
 
 from importlib import import_module
@@ -61,12 +61,30 @@ def column(series: Any, name: object) -> DeviceColumn:
         If its values cannot be categories, such as lists and structs.
     """
     devices.choose("auto", series)  # says what is missing
-    held, dtype = series.to_pylibcudf()[0], series.dtype
+    import_module("gpu_encode.cuda.memory").wait_for_default_stream()
+    held, dtype = _held(series), series.dtype
     if type(dtype).__name__ != "CategoricalDtype":
         return _read(held, dtype, name)
-    words = dtype.categories
-    entries = device_columns.to_host(_read(words.to_pylibcudf()[0], words.dtype, name))
+    entries = device_columns.to_host(_read(_held(dtype.categories), dtype.categories.dtype, name))
     return DeviceColumn(_numbers(held, NUMBERS[held.type().id().name]), _nulls(held), entries=entries)
+
+
+def _held(series: Any) -> Any:
+    """Column of pylibcudf in which cuDF holds the rows.
+
+    `to_pylibcudf` gives nothing for buffers that cuDF has spilled to the host, and whole allocations for those that
+    share one (26.10).  cuDF's own buffers come back, and stay, when their pointer is asked for.
+    """
+    return series._column.plc_column
+
+
+class _Seen:
+    """Bytes of a buffer, as CuPy reads them, whatever type cuDF took them over with; keeps them alive."""
+
+    def __init__(self, span: Any) -> None:
+        self.span = span
+        data, shape = (span.ptr, False), (span.size,)
+        self.__cuda_array_interface__ = {"data": data, "shape": shape, "strides": None, "typestr": "|u1", "version": 3}
 
 
 def _read(held: Any, dtype: Any, name: object) -> DeviceColumn:
@@ -113,13 +131,16 @@ def _bytes(span: Any) -> Array:
     """Bytes of a buffer, without a copy."""
     if span is None or not span.size:
         return _library().empty(0, np.uint8)  # type: ignore[no-any-return]
-    return on_device.adopt(span, "a buffer").view(np.uint8)
+    return on_device.adopt(_Seen(span), "a buffer")
 
 
 def _numbers(held: Any, dtype: str) -> Array:
     width = np.dtype(dtype).itemsize
     start = held.offset() * width
-    return _bytes(held.data())[start : start + held.size() * width].view(dtype)
+    found = _bytes(held.data())[start : start + held.size() * width].view(dtype)
+    if len(found) != held.size():
+        raise errors.rows_not_held(len(found), held.size())
+    return found
 
 
 def _nulls(held: Any) -> Array | None:
@@ -149,13 +170,21 @@ def _strings_of(offsets: Array, characters: Any) -> Any:
 def assembled(frame: "Frame", names: list[str], arrays: list[Array], passed: list[int]) -> Any:
     """Give a cuDF frame of encoded columns, then columns of `frame`, under its index."""
     cudf = import_module("cudf")
-    rest = frame.native[[frame.label(position) for position in passed]]
+    rest = _chosen(frame, passed)
     if not names:
         return rest
     pylibcudf = import_module("pylibcudf")
     table = pylibcudf.Table([_column_of(array, pylibcudf) for array in on_device.there(arrays)])
+    import_module("gpu_encode.cuda.memory").default_stream_waits()
     encoded = cudf.DataFrame.from_pylibcudf(table, {"columns": names, "index": frame.native.index})
     return cudf.concat([encoded, rest], axis=1) if passed else encoded
+
+
+def _chosen(frame: "Frame", passed: list[int]) -> Any:
+    """Columns of a frame, in the same memory."""
+    labels = [frame.label(position) for position in passed]
+    # cuDF takes booleans for a choice of rows.
+    return frame.native.iloc[:, passed] if any(isinstance(label, bool) for label in labels) else frame.native[labels]
 
 
 def _column_of(array: Array, pylibcudf: Any) -> Any:
@@ -167,5 +196,5 @@ def _column_of(array: Array, pylibcudf: Any) -> Any:
 
 def on_host(frame: "Frame", passed: list[int], wanted: str) -> tuple[Any, str]:
     """Copy the columns that pass through, and for pandas the index, to the host: the table and its kind."""
-    rest = frame.native[[frame.label(position) for position in passed]]
+    rest = _chosen(frame, passed)
     return (rest.to_pandas(), "pandas") if wanted == "pandas" else (rest.to_arrow(preserve_index=False), "pyarrow")

@@ -11,7 +11,7 @@ from gpu_encode import errors, values
 from gpu_encode.frames import columns, encoding, on_device
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.encoding import Keys
-from gpu_encode.ops import MISSING, Array, Ops, host
+from gpu_encode.ops import MISSING, Array, Ops, host, memory_of
 from gpu_encode.vocabulary import Vocabulary
 
 
@@ -78,7 +78,7 @@ def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops)
         return lookup_numbers(column, name, vocabulary, ops)
     if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
         strings = import_module("gpu_encode.cuda.strings")
-        return spread(strings.lookup_strings(column.present(), known(vocabulary)), column.nulls, ops)
+        return spread(strings.lookup_strings(column.present(), known(vocabulary, ops)), column.nulls, ops)
     codes, entries = numbered(column, ops)
     places = encoding.lookup(entries, name, vocabulary, host(len(entries)))
     return spread(through(places, codes, ops), column.nulls, ops)
@@ -127,17 +127,17 @@ def through(places: Array, codes: Array, ops: Ops) -> Array:
     return table[codes] if len(places) else codes
 
 
-def known(vocabulary: Vocabulary) -> Any:
+def known(vocabulary: Vocabulary, ops: Ops) -> Any:
     """Texts of a vocabulary on the device, ready to be looked up; kept there for the next call."""
-    device = "cuda"
-    if device not in vocabulary.placed:
+    memory = memory_of(ops)
+    if memory not in vocabulary.placed:
         strings = import_module("gpu_encode.cuda.strings")
         array = vocabulary.values.array
         _, offsets, characters = array.buffers()
         ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1] if len(array) else [0]
         held = np.frombuffer(characters or b"", np.uint8)
-        vocabulary.placed[device] = strings.known(strings.strings_to_device(np.asarray(ends, np.int64), held))
-    return vocabulary.placed[device]
+        vocabulary.placed[memory] = strings.known(strings.strings_to_device(np.asarray(ends, np.int64), held))
+    return vocabulary.placed[memory]
 
 
 def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | None]:

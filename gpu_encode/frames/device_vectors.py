@@ -63,6 +63,8 @@ def read_cudf(data: Any, role: str) -> list[tuple[str | None, Any]]:
         if not data.shape[1]:
             raise errors.not_one_column(role, data.shape)
         parts = [(label, data[label]) for label in data.columns]
+    elif getattr(data, "nlevels", 1) > 1:
+        raise errors.not_one_column(role, (len(data), data.nlevels))
     else:
         parts = [(data.name, data)]
     named = [(name if isinstance(name, str) else None, series) for name, series in parts]

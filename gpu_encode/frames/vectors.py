@@ -67,6 +67,8 @@ def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
     data = devices.unwrapped(data)
     if not (cudf.is_frame(data) or cudf.is_vector(data)):
         return read(read_vector(data, role, n_rows).reshape(-1, 1))
+    if getattr(data, "nlevels", 1) > 1:
+        raise errors.not_one_column(role, (len(data), data.nlevels))
     frame = read(data if cudf.is_frame(data) else data.to_frame(name=role))
     if frame.n_columns != 1:
         raise errors.not_one_column(role, frame.shape)

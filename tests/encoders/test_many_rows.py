@@ -8,6 +8,8 @@ from gpu_encode import Greedy, Holdout, KFold, LeaveOneOut, Ordered, TargetEncod
 from gpu_encode.ops import Layout, Window
 
 N = 120
+# Rows of a tile in the simulator.
+TILES = 64
 RNG = np.random.default_rng(3)
 X = np.column_stack([RNG.integers(0, 5, N), RNG.integers(0, 40, N)])
 TARGETS = {
@@ -47,10 +49,40 @@ def test_codes_are_those_of_one_go(scheme, target, weight, monkeypatch):
         return codes.tobytes(), [each.tobytes() for each in encoder.encodings_]
 
     expected = encoded()
-    monkeypatch.setattr(cpu_fallback, "TILE", 24)
+    little_room(monkeypatch)
+    assert encoded() == expected
+
+
+def little_room(monkeypatch):
+    """Carry every 32 rows, and check that no digit has been added to more often, but for a tile's rows."""
+    carry, tile = statistics.carry, 24
+    room = 32 + max(tile, TILES)
+    carried = []
+
+    def checked(cells, layout):
+        carried.append(len(cells))
+        for window, _, columns in layout.measures():
+            if cells.size and not window.whole:
+                assert int(np.abs(cells[..., columns]).max()) <= room << 32
+        carry(cells, layout)
+
+    monkeypatch.setattr(cpu_fallback, "TILE", tile)
     for module in (statistics, ordered):
         monkeypatch.setattr(module, "CARRY_AFTER", 32)
-    assert encoded() == expected
+        monkeypatch.setattr(module, "carry", checked)
+    return carried
+
+
+@pytest.mark.parametrize("scheme", ["leave-one-out", "ordered", "ordered by time"])
+def test_no_digit_is_added_to_without_a_carry(scheme, monkeypatch):
+    """All rows are of one time and one category: a single digit of a single cell gets all of them."""
+    carried = little_room(monkeypatch)
+    same = np.zeros((8 * N, 2), np.int64)
+    TargetEncoder(columns=[0], cv=SCHEMES[scheme], target_type="continuous", prior=0.5).fit_transform(
+        same, np.full(8 * N, 0.1)
+    )
+    # One category, unknown and missing: the sums of earlier rows, or of blocks of rows.
+    assert carried.count(3) >= 8 * N // max(32, TILES) - 1
 
 
 def test_all_digits_but_the_highest_fit_32_bits_after_a_carry():
@@ -79,5 +111,5 @@ def test_sums_of_blocks_are_carried(n_rows, monkeypatch):
     (found,) = seen
     assert found.added == (n_rows if n_rows <= 32 else 1)
     _, total = found.measured.layout.count, found.measured.layout.total
-    digits = np.asarray(found.cells)[..., 1 : total.width]
-    assert (digits < 1 << 32).all() == (n_rows > 32)
+    digits = found.cells[..., 1 : total.width]
+    assert bool((digits < 1 << 32).all()) == (n_rows > 32)

@@ -2,12 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from gpu_encode import devices
 from gpu_encode import frames as ours
 from gpu_encode.frames.encoding import Keys
 from tests.rapids import frames
@@ -145,3 +147,63 @@ def test_infinity_is_refused_with_its_row(ops):
 def test_values_that_cannot_be_categories_are_refused(ops):
     with pytest.raises(TypeError, match=r"'k' holds list.* values, which cannot be categories"):
         of_cudf(pa.array([[1], [2, 3]])).keys(0, ops)
+
+
+@pytest.fixture
+def spilling():
+    """Let cuDF spill, and give what spills a column: its bytes lie on the host until someone asks for its pointer."""
+    manager = import_module("cudf.core.buffer.spill_manager")
+    before = manager.get_global_manager()
+    manager.set_global_manager(manager.SpillManager())
+    yield spilled
+    manager.set_global_manager(before)
+
+
+def spilled(series):
+    column = series._column.plc_column
+    for held in (column, *column.children()):
+        for buffer in (held.data(), held.null_mask()):
+            if buffer is None:
+                continue
+            owner = buffer.owner
+            if not devices.simulated():
+                owner.spill(target="cpu")
+                continue
+            kept = owner._owner, owner._ptr
+            owner._owner, owner._ptr, owner._ptr_desc["type"] = None, 0, "cpu"
+            owner.spill = partial(bring_back, owner, *kept)
+
+
+def bring_back(owner, held, pointer, target="cpu"):
+    assert target == "gpu"
+    owner._owner, owner._ptr, owner._ptr_desc["type"] = held, pointer, "gpu"
+
+
+@pytest.mark.parametrize("name", ["text", "int64", "float64", "bool", "decimal128", "category", "timestamp[ns]"])
+def test_what_cudf_has_spilled_is_brought_back(name, ops, spilling):
+    host = import_module("cpu_fallback")
+    X = frames.frame({"k": COLUMNS[name]})
+    spilling(X["k"])
+    assert X["k"]._column.plc_column.data().owner.is_spilled
+    assert_same(on_host(ours.read(X).keys(0, ops), ops), of_arrow(COLUMNS[name]).keys(0, host))
+    assert not X["k"]._column.plc_column.data().owner.is_spilled
+
+
+def test_columns_that_share_an_allocation_are_told_apart(ops):
+    """A buffer may begin anywhere in the memory of its owner."""
+    buffers = import_module("cudf.core.buffer")
+    plc = import_module("pylibcudf")
+    cudf = import_module("cudf")
+    whole = buffers.as_buffer(ops.to_device(np.array([7, 7, 7, 1, 2, 1])).view(np.uint8))
+    part = plc.Column(plc.DataType(plc.TypeId.INT64), 3, whole[24:48], None, 0, 0, [])
+    X = cudf.DataFrame._from_data({"k": cudf.core.column.ColumnBase.from_pylibcudf(part)})
+    codes, vocabulary = ours.read(X).keys(0, ops)
+    assert ops.to_host(codes).tolist() == [0, 1, 0]
+    assert vocabulary.to_numpy().tolist() == [1, 2]
+
+
+def test_memory_that_does_not_hold_the_rows_is_refused(ops, monkeypatch):
+    reader = import_module("gpu_encode.frames.cudf")
+    monkeypatch.setattr(reader, "_bytes", lambda span: ops.xp.zeros(8, np.uint8))
+    with pytest.raises(RuntimeError, match=r"A cuDF column of 4 rows shows memory for 1"):
+        of_cudf(COLUMNS["int64"]).keys(0, ops)

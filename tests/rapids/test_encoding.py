@@ -23,7 +23,7 @@ from gpu_encode import (
     TimeFolds,
     load,
 )
-from gpu_encode.frames import read_vector
+from gpu_encode.frames import read_grouping, read_vector
 from tests.rapids import frames
 
 N = 60
@@ -313,9 +313,16 @@ def test_policies_refuse_with_names_and_rows():
         encoder.transform(on_device(new))
 
 
+@pytest.mark.parametrize("role", ["y", "sample_weight", "groups"])
+def test_several_levels_are_not_one_vector(role):
+    levels = {"a": frames.column(TARGETS["0/1"]), "b": frames.column(FOLDS)}
+    with pytest.raises(ValueError, match=rf"{role} .*{N}, 2"):
+        (read_grouping if role == "groups" else read_vector)(cudf.MultiIndex._from_data(levels), role)
+
+
 def test_vectors_stay_on_the_device():
-    found = read_vector(frames.series(TARGETS["real"]), "y")
-    assert not isinstance(found, np.ndarray)
+    for series in (frames.series(TARGETS["real"]), nw.from_native(frames.series(TARGETS["real"]), series_only=True)):
+        assert not isinstance(read_vector(series, "y"), np.ndarray)
     labels = read_vector(frames.series(TARGETS["text"]), "y")
     assert labels.labels.tolist() == ["maybe", "no", "yes"]
     assert not isinstance(labels.codes, np.ndarray)
@@ -357,6 +364,8 @@ found = TargetEncoder(columns=["k"], cv=2, device="cuda").fit_transform(fast, la
 assert cudf.pandas.is_proxy_object(found) and isinstance(found, pd.DataFrame)
 held = devices.unwrapped(found)
 assert type(held) is cudf.DataFrame and frames.read(held["k"]).to_pylist() == expected
+encoder = TargetEncoder(columns=["k"], cv=2, device="cuda").set_output(transform="pandas")
+assert type(devices.unwrapped(encoder.fit_transform(fast, labels))) is cudf.DataFrame
 print("fast")
 
 from cudf.pandas.module_accelerator import disable_module_accelerator
