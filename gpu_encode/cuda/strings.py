@@ -14,6 +14,10 @@ from gpu_encode.cuda.hashing import UNKNOWN, ZERO, Words, codes_in, distinct, nu
 from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
 
+MISSING = -1
+# The word of null, and what a string gets instead whose own word that would be.
+NULL = np.uint64(0xA0761D6478BD642F)
+NOT_NULL = NULL ^ np.uint64(1)
 # Bytes that are hashed and compared at a time.
 PIECE = 8
 # Factors of two well mixing finishers: the golden ratio's, and the second of splitmix64 (Steele et al. 2014).
@@ -84,15 +88,20 @@ def alike(first: Array, start: int, stop: int, second: Array, other_start: int, 
 
 
 @kernel
-def hash_rows(starts: Array, ends: Array, characters: Array, seed: np.uint64, words: Array) -> None:
+def hash_rows(
+    starts: Array, ends: Array, characters: Array, nulls: Array, has_nulls: int, seed: np.uint64, words: Array
+) -> None:
     """Write a word for each string; strings of up to eight bytes and one length have different ones."""
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        if has_nulls and nulls[i]:
+            words[i] = NULL
+            continue
         start, stop = np.int64(starts[i]), np.int64(ends[i])
         word = stirred(seed ^ np.uint64(stop - start))
         while start < stop:
             word = stirred(word ^ piece_at(characters, start, stop))
             start += PIECE
-        words[i] = word
+        words[i] = word if word != NULL else NOT_NULL
 
 
 @kernel
@@ -105,10 +114,19 @@ def keep_rows(place_of_row: Array, row_at: Array) -> None:
 
 @kernel
 def compare_rows(
-    starts: Array, ends: Array, characters: Array, place_of_row: Array, row_at: Array, differs: Array
+    starts: Array,
+    ends: Array,
+    characters: Array,
+    nulls: Array,
+    has_nulls: int,
+    place_of_row: Array,
+    row_at: Array,
+    differs: Array,
 ) -> None:
     """Note whether any string is another one than that of the row kept for its place."""
     for i in range(cuda.grid(1), len(place_of_row), cuda.gridsize(1)):
+        if has_nulls and nulls[i]:
+            continue
         j = row_at[np.int64(place_of_row[i]) & 0xFFFFFFFF]
         if not alike(
             characters, np.int64(starts[i]), np.int64(ends[i]), characters, np.int64(starts[j]), np.int64(ends[j])
@@ -121,15 +139,19 @@ def check_rows(
     starts: Array,
     ends: Array,
     characters: Array,
+    nulls: Array,
+    has_nulls: int,
     known_starts: Array,
     known_ends: Array,
     known_characters: Array,
     codes: Array,
 ) -> None:
-    """Make unknown the rows whose string is another one than that of their code."""
+    """Make missing the rows that are null, and unknown those whose string is another one than that of their code."""
     for i in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
         j = codes[i]
-        if j >= 0 and not alike(
+        if has_nulls and nulls[i]:
+            codes[i] = MISSING
+        elif j >= 0 and not alike(
             characters,
             np.int64(starts[i]),
             np.int64(ends[i]),
@@ -157,29 +179,37 @@ def copy_rows(starts: Array, ends: Array, characters: Array, offsets: Array, cop
             copied[offsets[i] + k] = characters[start + k]
 
 
-def hashed(strings: Strings, seed: np.uint64) -> Words:
-    """Words that stand for strings."""
+def marked(nulls: Array | None) -> tuple[Array, int]:
+    """Which rows are null, as kernels take it, and whether any is."""
+    return (zeros(1, np.bool_), 0) if nulls is None else (nulls, 1)
+
+
+def hashed(strings: Strings, nulls: Array | None, seed: np.uint64) -> Words:
+    """Words that stand for strings, and for null."""
     words = empty(strings.n_rows, np.uint64)
-    launch_rows(hash_rows, strings.n_rows, *strings, seed, words)
+    launch_rows(hash_rows, strings.n_rows, *strings, *marked(nulls), seed, words)
     return Words(words, ZERO)
 
 
-def factorize_strings(strings: Strings) -> tuple[Array, Strings]:
-    """Codes (int32) of strings, and the distinct ones in the order of their bytes."""
+def factorize_strings(strings: Strings, nulls: Array | None = None) -> tuple[Array, Strings]:
+    """Codes (int32; -1 for null) of strings, and the distinct ones in the order of their bytes."""
     n_rows = strings.n_rows
     if not n_rows:
         return empty(0, np.int32), strings
     for seed in count():
-        place_of_row, places = placed(hashed(strings, np.uint64(seed)))
+        place_of_row, places = placed(hashed(strings, nulls, np.uint64(seed)))
         row_at, differs = empty(len(places), np.int32), zeros(1, np.int32)
         launch_rows(keep_rows, n_rows, place_of_row, row_at)
-        launch_rows(compare_rows, n_rows, *strings, place_of_row, row_at, differs)
+        launch_rows(compare_rows, n_rows, *strings, *marked(nulls), place_of_row, row_at, differs)
         if not int(differs[0]):
             break
-    occupied, _ = distinct(places)
+    occupied, words = distinct(places)
+    ranks = empty(len(places), np.int32)
+    if nulls is not None:
+        ranks[...] = MISSING
+        occupied = occupied[words != NULL]
     found = strings.pick(row_at[occupied])
     order = order_of(found)
-    ranks = empty(len(places), np.int32)
     launch_rows(rank_places, len(order), occupied[order], ranks)
     launch_rows(number_places, n_rows, place_of_row, ranks)
     return place_of_row, found.pick(order)
@@ -188,6 +218,8 @@ def factorize_strings(strings: Strings) -> tuple[Array, Strings]:
 def order_of(strings: Strings) -> Array:
     """Order of distinct strings by their bytes: eight at a time, and only of those that are not told apart yet."""
     n_rows = strings.n_rows
+    if not n_rows:
+        return xp.arange(0)
     lengths = (strings.ends - strings.starts).astype(np.uint64)
     longest = int(lengths.max())
     order = xp.arange(n_rows)
@@ -215,21 +247,21 @@ def order_of(strings: Strings) -> Array:
 def known(strings: Strings) -> Known:
     """Distinct strings, ready for others to be looked up."""
     for seed in count():
-        words = hashed(strings, np.uint64(seed))
+        words = hashed(strings, None, np.uint64(seed))
         if not strings.n_rows or len(distinct(placed(words)[1])[1]) == strings.n_rows:
             break
     return Known(strings, words.words, np.uint64(seed))
 
 
-def lookup_strings(strings: Strings, categories: Known) -> Array:
-    """Index of each string among known ones (int32); -2 where it is absent."""
-    if not strings.n_rows or not categories.strings.n_rows:
-        codes = empty(strings.n_rows, np.int32)
-        codes[...] = UNKNOWN
+def lookup_strings(strings: Strings, categories: Known, nulls: Array | None = None) -> Array:
+    """Index of each string among known ones (int32): -1 for null, -2 where it is absent."""
+    if strings.n_rows and categories.strings.n_rows:
+        codes = codes_in(hashed(strings, nulls, categories.seed), Words(categories.words, ZERO))
+        launch_rows(check_rows, strings.n_rows, *strings, *marked(nulls), *categories.strings, codes)
         return codes
-    codes = codes_in(hashed(strings, categories.seed), Words(categories.words, ZERO))
-    launch_rows(check_rows, strings.n_rows, *strings, *categories.strings, codes)
-    return codes
+    codes = empty(strings.n_rows, np.int32)
+    codes[...] = UNKNOWN
+    return codes if nulls is None else xp.where(nulls, np.int32(MISSING), codes)
 
 
 def strings_to_host(strings: Strings) -> tuple[Array, Array]:

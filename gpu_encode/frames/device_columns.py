@@ -52,10 +52,8 @@ class DeviceColumn:
         return self.type is None and self.entries is None
 
     def present(self) -> Any:
-        """Rows that are not null."""
-        if self.nulls is None:
-            return self.rows
-        return self.rows.pick(np.flatnonzero(~self.nulls)) if self.holds_strings else self.rows[~self.nulls]
+        """Rows that are not null, of all but strings."""
+        return self.rows if self.nulls is None else self.rows[~self.nulls]
 
 
 def keys(column: DeviceColumn, name: object, ops: Ops) -> Keys:
@@ -67,9 +65,9 @@ def keys(column: DeviceColumn, name: object, ops: Ops) -> Keys:
     codes, entries = numbered(column, ops)
     if column.holds_strings and values.is_text(column.type):
         # They were sorted on the device, where a million take no time.
-        return Keys(spread(codes, column.nulls, ops), Vocabulary(values.from_arrow(entries.data)))
+        return Keys(codes, Vocabulary(values.from_arrow(entries.data)))
     found = encoding.keys(entries, name, host(len(entries)))
-    return Keys(spread(through(found.codes, codes, ops), column.nulls, ops), found.vocabulary)
+    return Keys(through(found.codes, codes, ops), found.vocabulary)
 
 
 def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
@@ -78,10 +76,10 @@ def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops)
         return lookup_numbers(column, name, vocabulary, ops)
     if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
         strings = import_module("gpu_encode.cuda.strings")
-        return spread(strings.lookup_strings(column.present(), known(vocabulary, ops)), column.nulls, ops)
+        found: Array = strings.lookup_strings(column.rows, known(vocabulary, ops), column.nulls)
+        return found
     codes, entries = numbered(column, ops)
-    places = encoding.lookup(entries, name, vocabulary, host(len(entries)))
-    return spread(through(places, codes, ops), column.nulls, ops)
+    return through(encoding.lookup(entries, name, vocabulary, host(len(entries))), codes, ops)
 
 
 def lookup_numbers(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
@@ -101,13 +99,12 @@ def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
 
 
 def numbered(column: DeviceColumn, ops: Ops) -> tuple[Array, Column]:
-    """Code of each row that is not null, and the distinct values, on the host."""
-    present = column.present()
+    """Code of each row, -1 for null, and the distinct values, on the host."""
     if column.holds_strings:
-        codes, strings = import_module("gpu_encode.cuda.strings").factorize_strings(present)
+        codes, strings = import_module("gpu_encode.cuda.strings").factorize_strings(column.rows, column.nulls)
         return codes, columns.from_arrow(strings_as_arrow(strings, column.type))
-    codes, distinct = ops.factorize(present)
-    return codes, meant(column, ops.to_host(distinct))
+    codes, distinct = ops.factorize(column.present())
+    return spread(codes, column.nulls, ops), meant(column, ops.to_host(distinct))
 
 
 def meant(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Column:
@@ -120,11 +117,12 @@ def meant(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Colu
 
 
 def through(places: Array, codes: Array, ops: Ops) -> Array:
-    """Place of each row, by its code."""
-    if len(places) and np.array_equal(places, np.arange(len(places))):
+    """Place of each row, by its code; missing stays."""
+    if np.array_equal(places, np.arange(len(places))):
         return codes
-    table = ops.to_device(places.astype(np.int32))
-    return table[codes] if len(places) else codes
+    # A null counts from the end of the table, where it is found again.
+    table: Array = ops.to_device(np.append(places, np.int32(MISSING)).astype(np.int32))
+    return table[codes]
 
 
 def known(vocabulary: Vocabulary, ops: Ops) -> Any:

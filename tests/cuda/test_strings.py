@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from gpu_encode import devices
 from tests.backends import memory
 
 pytestmark = pytest.mark.cuda
@@ -67,9 +68,9 @@ def test_strings_of_one_word_are_told_apart(strings, monkeypatch):
     """Under the first two seeds all strings have one word; the third is the first that tells them apart."""
     tried = []
 
-    def weak(rows, seed):
+    def weak(rows, nulls, seed):
         tried.append(int(seed))
-        found = hashed(rows, seed)
+        found = hashed(rows, nulls, seed)
         return found if seed > 1 else found._replace(words=found.words * np.uint64(0))
 
     hashed = strings.hashed
@@ -93,8 +94,8 @@ def test_known_strings_are_found_and_others_are_not(strings, rows, offsets_type)
 
 def test_a_string_of_the_same_word_is_not_the_same_string(strings, monkeypatch):
     known = strings.known(given(strings, [b"a", b"b"]))
-    of_b = strings.hashed(given(strings, [b"b"]), known.seed)
-    monkeypatch.setattr(strings, "hashed", lambda rows, seed: of_b)
+    of_b = strings.hashed(given(strings, [b"b"]), None, known.seed)
+    monkeypatch.setattr(strings, "hashed", lambda rows, nulls, seed: of_b)
     assert memory.to_host(strings.lookup_strings(given(strings, [b"x"]), known)).tolist() == [-2]
 
 
@@ -108,3 +109,29 @@ def test_picked_rows_share_their_bytes(strings):
     part = whole.pick(memory.to_device(np.array([2, 0])))
     assert part.characters is whole.characters
     assert read(strings, part) == [b"cde", b"ab"]
+
+
+@pytest.mark.parametrize("rows", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_null_is_no_string(strings, rows, every):
+    """Whatever bytes stand in the rows that are null: strings that only they have are none."""
+    null = np.arange(len(rows)) % every == 0
+    nulls, there = memory.to_device(null), given(strings, rows)
+    codes, distinct = strings.factorize_strings(there, nulls)
+    words = sorted({row for row, is_null in zip(rows, null, strict=True) if not is_null})
+    expected = [-1 if is_null else words.index(row) for row, is_null in zip(rows, null, strict=True)]
+    assert memory.to_host(codes).tolist() == expected
+    assert read(strings, distinct) == words
+    found = strings.lookup_strings(there, strings.known(given(strings, words[1:])), nulls)
+    assert memory.to_host(found).tolist() == [-2 if code == 0 else max(code - 1, -1) for code in expected]
+
+
+def test_a_string_whose_word_is_that_of_null_is_not_null(strings, monkeypatch):
+    if not devices.simulated():
+        pytest.skip("a compiled kernel keeps the word that it was compiled with")
+    words = strings.hashed(given(strings, [b"x"]), None, np.uint64(0)).words
+    monkeypatch.setattr(strings, "NULL", np.uint64(int(memory.to_host(words)[0])))
+    rows = given(strings, [b"x", b"y", b"x"])
+    codes, distinct = strings.factorize_strings(rows, memory.to_device(np.array([False, False, True])))
+    assert memory.to_host(codes).tolist() == [0, 1, -1]
+    assert read(strings, distinct) == [b"x", b"y"]
