@@ -9,7 +9,7 @@ import numpy as np
 from cpu_fallback.exact import Floats
 from gpu_encode import errors
 from gpu_encode.formula import CodeTable, Formula, table
-from gpu_encode.frames import Frame, Pieces, part_with
+from gpu_encode.frames import Frame, Pieces, part_with, with_piece
 from gpu_encode.keys import Key
 from gpu_encode.moments import Moments
 from gpu_encode.ops import MISSING, Array, Ops, host, memory_of
@@ -148,10 +148,10 @@ class Model:
                 known |= codes == MISSING
             if not bool(known.all()):
                 rows = np.flatnonzero(~known)
-                part, row, where = part_with(frame, int(rows[0]))
+                part, row = part_with(frame, int(rows[0]))
                 values = [part.values(place.places[position])[row] for position in key.entry.members]
                 shown = values[0] if len(values) == 1 else tuple(values)
-                raise errors.unknown_categories(named, rows, shown, where)
+                raise with_piece(frame, errors.unknown_categories(named, rows, shown))
 
     def merged(self, other: "Model") -> "Model":
         """Model of the rows of both."""
@@ -175,8 +175,7 @@ class Model:
 def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces) -> None:
     """Raise ValueError for missing values where the policy is "error"."""
     if missing == "error" and bool((codes == MISSING).any()):
-        rows = np.flatnonzero(codes == MISSING)
-        raise errors.missing_categories(named, rows, part_with(frame, int(rows[0]))[2])
+        raise with_piece(frame, errors.missing_categories(named, np.flatnonzero(codes == MISSING)))
 
 
 def joined_key(mine: Key, theirs: Key) -> tuple[Key, Array, Array]:

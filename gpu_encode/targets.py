@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from gpu_encode import errors
-from gpu_encode.frames import NumberedLabels
+from gpu_encode.frames import NumberedLabels, on_host
 from gpu_encode.notices import warn
 from gpu_encode.ops import Array, Layout, Ops, Window, digit_window, host
 from gpu_encode.statistics import Measured
@@ -88,16 +88,10 @@ def kinds_of(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: A
         found = (
             f"target_type={target_type!r} is for one"
             if target_type != "auto"
-            else f"Target type was inferred to be {inferred_many(ops, named)!r}"
+            else f"Target type was inferred to be {type_of_target(on_host(named), input_name='y')!r}"
         )
         raise errors.one_type_for_several(len(named), found, KINDS)
     return [inferred(ops, values) if target_type == "auto" else target_type for _, values in named]
-
-
-def inferred_many(ops: Ops, named: Sequence[tuple[str | None, Array]]) -> str:
-    """Name scikit-learn gives to a table of targets."""
-    found = [values.fetched() if isinstance(values, NumberedLabels) else ops.to_host(values) for _, values in named]
-    return str(type_of_target(np.column_stack(found), input_name="y"))
 
 
 def inferred(ops: Ops, values: Array) -> str:

@@ -41,11 +41,11 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_columns), or list, tuple or iterator of tables
-            NumPy array, pandas, polars or Arrow table.  Several tables, of any kinds, give the bits that they would
-            give as one; they are held until the call ends.
+        X : table of shape (n_rows, n_columns), or list, tuple, iterator or other collection of tables
+            NumPy array, pandas, polars, Arrow or cuDF table.  Several tables, of any kinds, give the bits that they
+            would give as one; they are held until the call ends.  An array given as `cv` is one for all rows.
         y : array or table of shape (n_rows,) or (n_rows, n_targets)
-            Beside several tables: one for all rows, or a list, tuple or iterator of one for each table.
+            Beside several tables: one for all rows, or a collection of one for each table.
         sample_weight : array of shape (n_rows,), optional
             Weights of at least zero; whole weights equal repeated rows.  For all rows or for each table, like y.
         groups : array of shape (n_rows,), optional
@@ -128,7 +128,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_columns), or list, tuple or iterator of tables
+        X : table of shape (n_rows, n_columns), or collection of tables
             Of any kind, whatever kind the encoder was fitted on.
 
         Returns

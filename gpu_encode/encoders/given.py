@@ -1,10 +1,13 @@
 """What a call was given: one table or several as one frame, and the vectors in line with its rows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from gpu_encode import devices, frames
+from gpu_encode.errors.rows import RowError
 from gpu_encode.frames import Frame, Pieces, PieceVectors
 from gpu_encode.ops import Array
 
@@ -14,9 +17,9 @@ class Given:
 
     Parameters
     ----------
-    X : table, or list, tuple or iterator of tables
+    X : table, or list, iterator or another collection of tables
     y, sample_weight, groups
-        One vector for all rows; or, beside several tables, a list, tuple or iterator of one vector for each.
+        One vector for all rows; or, beside several tables, a collection of one vector for each.
     """
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
@@ -53,6 +56,18 @@ class Given:
 
     def for_splitter(self) -> tuple[Any, Any]:
         """Give X and y as scikit-learn's splitters take them: of tables in pieces they learn the number of rows."""
-        data = self._vectors["y"]
+        y = self._vectors["y"]
         X = np.empty((self.frame.n_rows, 0)) if isinstance(self.frame, Pieces) else self.tables[0]
-        return X, frames.on_host(data.targets()) if isinstance(data, PieceVectors) else data
+        is_read = isinstance(y, PieceVectors) or devices.on_gpu(y)
+        return X, frames.on_host(self.targets()) if is_read else devices.unwrapped(y)
+
+    @contextmanager
+    def naming_piece(self, role: str) -> Iterator[None]:
+        """Say of a row that an error names which vector of a role has it, where there is one for each table."""
+        try:
+            yield
+        except RowError as error:
+            data = self._vectors[role]
+            if isinstance(data, PieceVectors):
+                raise error.in_pieces(role, data.lengths) from error
+            raise

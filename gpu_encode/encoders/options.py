@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_encode import devices, errors
 from gpu_encode.formula import Formula
-from gpu_encode.frames import Frame, Pieces, part_with
+from gpu_encode.frames import Frame, Pieces, with_piece
 from gpu_encode.notices import warn
 from gpu_encode.ops import Array
 from gpu_encode.plans import FoldPlan, OrderedPlan, Plan
@@ -111,8 +111,7 @@ class Options:
     def refuse_unknown(self, codes: Array, name: str, frame: Frame | Pieces) -> None:
         """Raise ValueError for training rows outside of given categories where the policy is "error"."""
         if self.handle_unknown == "error" and bool((codes == -2).any()):
-            rows = np.flatnonzero(codes == -2)
-            raise errors.outside_given_categories(repr(name), rows, part_with(frame, int(rows[0]))[2])
+            raise with_piece(frame, errors.outside_given_categories(repr(name), np.flatnonzero(codes == -2)))
 
     def warn_of_rare_classes(self, targets: list[Target]) -> None:
         """Warn, as scikit-learn does, of a class with fewer rows than folds; only for an integer `cv`."""

@@ -9,7 +9,7 @@ from gpu_encode import errors, frames, ops, targets, training
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.options import Options
 from gpu_encode.formula import Formula
-from gpu_encode.frames import Frame, Keys, Pieces, part_with
+from gpu_encode.frames import Frame, Keys, Pieces, with_piece
 from gpu_encode.jobs import Job
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo, refuse_missing
@@ -36,13 +36,9 @@ class Work:
         if not self.frame.n_rows:
             raise errors.no_rows(owner, self.frame.shape)
         self.ops = ops.resolve(self.frame.n_rows, self.given.device(options.device))
-        weight = self.given.weight()
-        if weight is not None:
-            weight = self.ops.to_device(targets.checked_weight(self.ops, self._readable(weight)))
-        self.weight = weight
+        self.weight = self._weight()
         self.groups = self.given.groups()
-        named = [(name, self._readable(values)) for name, values in self.given.targets()]
-        self.targets = targets.read(self.ops, named, options.target_type) if known is None else self._more(named, known)
+        self.targets = self._targets(known)
         self.selection = select(self.frame, options.columns, options.hierarchy, options.scheme.used_columns())
         names = [str(name) for name in self.frame.names or [f"x{i}" for i in range(self.frame.n_columns)]]
         self.selection = self.selection.named(names)
@@ -59,6 +55,20 @@ class Work:
         ]
         if known is not None:
             self._refuse_other_parameters(known)
+
+    def _weight(self) -> Array | None:
+        with self.given.naming_piece("sample_weight"):
+            weight = self.given.weight()
+            if weight is None:
+                return None
+            return self.ops.to_device(targets.checked_weight(self.ops, self._readable(weight)))
+
+    def _targets(self, known: Model | None) -> list[Target]:
+        with self.given.naming_piece("y"):
+            named = [(name, self._readable(values)) for name, values in self.given.targets()]
+            if known is not None:
+                return self._more(named, known)
+            return targets.read(self.ops, named, self.options.target_type)
 
     def _readable(self, values: Array) -> Array:
         """Give values of a device to a backend of the host; what lies on the host is checked there first."""
@@ -212,18 +222,17 @@ def column_codes(frame: Frame | Pieces, column: Any, role: str, backend: Ops) ->
         named = f"The array given as {role}"
     keys = source.keys(position, backend)
     if len(keys.codes) and int(keys.codes.min()) < 0:
-        rows = np.flatnonzero(keys.codes < 0)
-        raise errors.missing_values(named, rows, part_with(source, int(rows[0]))[2])
+        raise with_piece(source, errors.missing_values(named, np.flatnonzero(keys.codes < 0)))
     if role == "fold numbers":
-        check_fold_numbers(keys, named, backend)
+        check_fold_numbers(keys, named, source, backend)
     return keys.codes, len(keys.vocabulary)
 
 
-def check_fold_numbers(keys: Keys, named: str, backend: Ops) -> None:
+def check_fold_numbers(keys: Keys, named: str, source: Frame | Pieces, backend: Ops) -> None:
     """Raise ValueError unless all values are integers of at least zero, naming the first row of a wrong one."""
     values = keys.vocabulary.to_numpy()
     if keys.vocabulary.kind == "text":
-        raise errors.fractional_fold(named, 0, values[int(keys.codes[0])])
+        raise with_piece(source, errors.fractional_fold(named, 0, values[int(keys.codes[0])]))
     if keys.vocabulary.kind != "number":
         raise errors.fold_numbers_of_kind(named, keys.vocabulary.kind)
     fractional, negative = values != values // 1, values < 0
@@ -232,5 +241,5 @@ def check_fold_numbers(keys: Keys, named: str, backend: Ops) -> None:
         row = int(backend.to_device(wrong)[keys.codes].argmax())
         value = values[int(keys.codes[row])]
         if fractional.any():
-            raise errors.fractional_fold(named, row, value)
-        raise errors.negative_fold(named, row, value)
+            raise with_piece(source, errors.fractional_fold(named, row, value))
+        raise with_piece(source, errors.negative_fold(named, row, value))

@@ -1,5 +1,7 @@
 """Folds that the rows at hand cannot be dealt out to."""
 
+from gpu_encode.errors.rows import RowError
+
 
 def too_many_folds(n_folds: int, most: int) -> ValueError:
     """Error for more folds than there is memory for."""
@@ -28,6 +30,14 @@ def uncovered_rows() -> ValueError:
 def no_splits() -> ValueError:
     """Error for `cv` that gives no pairs of training and validation rows."""
     return ValueError("cv must give at least one split, each a pair of training rows and validation rows.")
+
+
+def folds_in_pieces() -> ValueError:
+    """Error for fold numbers that come as several vectors."""
+    return ValueError(
+        "cv holds several vectors of fold numbers. Fold numbers are one array for all rows, also where X is a list of "
+        "tables: concatenate them, or name a column of X that holds them."
+    )
 
 
 def not_row_numbers(role: str, found: str) -> ValueError:
@@ -79,11 +89,11 @@ def fold_numbers_of_kind(named: str, kind: str) -> ValueError:
     return ValueError(f"{named} must be integers of at least 0. Got {kind} values.")
 
 
-def fractional_fold(named: str, row: int, value: object) -> ValueError:
+def fractional_fold(named: str, row: int, value: object) -> RowError:
     """Error for a fold number that is no integer."""
-    return ValueError(f"{named} must be integers. Row {row} has {value}.")
+    return RowError(f"{named} must be integers. Row ", row, f" has {value}.")
 
 
-def negative_fold(named: str, row: int, value: object) -> ValueError:
+def negative_fold(named: str, row: int, value: object) -> RowError:
     """Error for a fold number below zero."""
-    return ValueError(f"{named} must not be negative. Row {row} has {value}.")
+    return RowError(f"{named} must not be negative. Row ", row, f" has {value}.")

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+MOST_NAMES = 5
+
 
 def no_tables(type_name: str) -> ValueError:
     """Error for a list or iterator that holds nothing."""
@@ -18,18 +20,64 @@ def not_a_table(number: int, type_name: str) -> TypeError:
     )
 
 
+def series_among_tables(number: int, type_name: str, has_to_frame: bool) -> TypeError:
+    """Error for a list of series, which is neither a list of tables nor of rows."""
+    advice = "[part.to_frame() for part in X]" if has_to_frame else "[pyarrow.table({'name': part}) for part in X]"
+    return TypeError(
+        f"X[{number}] is a series ({type_name}), and a table in pieces is a list of tables. Where each series is a "
+        f"piece of one column, make tables of them: {advice}. Where each is a row, or a whole column, make one table."
+    )
+
+
+def vectors_beside_one_table(role: str, n_vectors: int, n_rows: int) -> ValueError:
+    """Error for a list of vectors where X is one table, worded as scikit-learn does."""
+    return ValueError(
+        f"Found input variables with inconsistent numbers of samples: {[n_rows, n_vectors]}. "
+        f"X is one table of {n_rows} rows, and {role} holds {n_vectors} vectors. Give {role} one value per row of X, "
+        f"or X as a list of tables, one for each vector of {role}."
+    )
+
+
 def in_piece(role: str, number: int, error: Exception) -> Exception:
-    """Give the error that one table of several raised, with the number of the table; rows in it are the table's."""
+    """Give the error that one table of several raised, with the number of the table; where it names no row."""
     kind = TypeError if isinstance(error, TypeError) else ValueError
     return kind(f"{role}[{number}]: {error}")
 
 
-def columns_of_piece(number: int, first: object, found: object) -> ValueError:
-    """Error for a table whose columns are not those of the first."""
-    return ValueError(
-        f"X[{number}] has the columns {found}, but X[0] has {first}. "
-        "All tables must have the same columns in the same order."
-    )
+def columns_of_piece(number: int, first: Sequence[object] | None, found: Sequence[object] | None) -> ValueError:
+    """Error for a table whose columns are not those of the first; None is a table without column names."""
+    if first is None:
+        says = f"X[{number}] has the column names {_cut(found or [])}, but X[0] has none"
+    elif found is None:
+        says = f"X[{number}] has no column names, but X[0] has {_cut(first)}"
+    elif set(first) == set(found):
+        place = next(i for i, pair in enumerate(zip(first, found, strict=True)) if pair[0] != pair[1])
+        says = (
+            f"X[{number}] has the columns of X[0] in another order: at position {place} it has {found[place]!r}, "
+            f"but X[0] has {first[place]!r}"
+        )
+    else:
+        missing, extra = _without(first, found), _without(found, first)
+        differences = [f"lacks {_cut(missing)}, which X[0] has"] if missing else []
+        differences += [f"has {_cut(extra)}, which X[0] lacks"] if extra else []
+        says = f"X[{number}] {', and '.join(differences)}"
+    return ValueError(f"{says}. All tables must have the same columns in the same order.")
+
+
+def width_of_piece(number: int, first: int, found: int) -> ValueError:
+    """Error for a table that has more or fewer columns than the first, where names do not say which."""
+    return ValueError(f"X[{number}] has {found} columns, but X[0] has {first}. All tables must have the same columns.")
+
+
+def _without(names: Sequence[object], others: Sequence[object]) -> list[object]:
+    known = set(others)
+    return [name for name in names if name not in known]
+
+
+def _cut(names: Sequence[object]) -> str:
+    """Name the first few."""
+    more = f", ... ({len(names)} in all)" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(repr, names[:MOST_NAMES])) + more
 
 
 def uneven_pieces(role: str, n_vectors: int, n_tables: int) -> ValueError:
@@ -58,4 +106,4 @@ def targets_of_piece(number: int, first: Sequence[object], found: Sequence[objec
 
 
 def _targets(names: Sequence[object]) -> str:
-    return f"{len(names)} targets" if None in names else f"the targets {list(names)}"
+    return f"{len(names)} targets" if None in names else f"the targets {_cut(names)}"

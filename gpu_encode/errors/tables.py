@@ -35,9 +35,10 @@ def other_width(found: int, fitted: int) -> ValueError:
     return ValueError(f"X has {found} features, but TargetEncoder is expecting {fitted} features as input.")
 
 
-def ragged_rows() -> ValueError:
+def ragged_rows(name: str) -> ValueError:
     """Error for a list of rows of different lengths."""
-    return ValueError("X is a list whose rows have different lengths. Give every row one value per column.")
+    held = "column" if name == "X" else "target"
+    return ValueError(f"{name} is a list whose rows have different lengths. Give every row one value per {held}.")
 
 
 def rows_as_dicts(name: str) -> TypeError:
@@ -61,6 +62,16 @@ def check_real(name: object, found: Any) -> None:
 def lazy_frame(type_name: str) -> TypeError:
     """Error for a frame that holds a plan and no rows."""
     return TypeError(f"X is a lazy {type_name} without rows yet. Call .collect() first.")
+
+
+def rows_of_dask(name: str, type_name: str) -> TypeError:
+    """Error for what dask has yet to compute."""
+    every = name.partition("[")[0]
+    return TypeError(
+        f"{name} is a {type_name} of dask: a plan, without rows yet. Fit an encoder for each partition and merge them, "
+        "which holds one partition at a time (docs/rapids.md shows how); or compute all of them and give the list: "
+        f"[part.compute() for part in ddf.partitions], or dask.compute(*{every}) where {every} lists Delayed objects."
+    )
 
 
 def unknown_container(name: str, type_name: str) -> TypeError:

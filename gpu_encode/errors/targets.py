@@ -5,7 +5,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gpu_encode.errors.rows import first_of
+from gpu_encode.errors.rows import RowError, first_of
 
 
 def no_target(owner: str) -> ValueError:
@@ -13,10 +13,12 @@ def no_target(owner: str) -> ValueError:
     return ValueError(f"{owner} requires y to be passed, but the target y is None.")
 
 
-def missing_targets(role: str, rows: NDArray[Any]) -> ValueError:
+def missing_targets(role: str, rows: NDArray[Any]) -> RowError:
     """Error for nulls where every row needs a value."""
-    which = f"1 missing value, in row {rows[0]}" if len(rows) == 1 else first_of(rows, "missing values")
-    return ValueError(f"{role} has {which}. Drop or fill these rows first.")
+    advice = ". Drop or fill these rows first."
+    if len(rows) == 1:
+        return RowError(f"{role} has 1 missing value, in row ", int(rows[0]), advice)
+    return first_of(f"{role} has ", rows, "missing values", advice)
 
 
 def moments_as_target() -> TypeError:
@@ -24,9 +26,9 @@ def moments_as_target() -> TypeError:
     return TypeError("y holds dates or times, which have no mean. Convert them to numbers, such as days since a date.")
 
 
-def infinite_target(word: str, rows: NDArray[Any], n_rows: int) -> ValueError:
+def infinite_target(word: str, rows: NDArray[Any], n_rows: int) -> RowError:
     """Error for targets that are not finite, which `word` names as scikit-learn does."""
-    return ValueError(f"Input y contains {word}: {first_of(rows, f'of {n_rows} rows')}. Drop or fill these rows.")
+    return first_of(f"Input y contains {word}: ", rows, f"of {n_rows} rows", ". Drop or fill these rows.")
 
 
 def text_as_quantity(text: object) -> ValueError:
@@ -101,11 +103,13 @@ def weights_without_numbers(found: object) -> ValueError:
     return ValueError(f"sample_weight must hold numbers, one per row. Got {found!r} instead.")
 
 
-def bad_weights(word: str, rows: NDArray[Any], first: object) -> ValueError:
+def bad_weights(word: str, rows: NDArray[Any], first: object) -> RowError:
     """Error for weights that are not finite, or negative."""
-    return ValueError(
-        f"sample_weight holds {first_of(rows, f'{word} weights')} ({first}). "
-        "Weights are finite and at least zero: drop these rows, or give them weight 0."
+    return first_of(
+        "sample_weight holds ",
+        rows,
+        f"{word} weights",
+        f" ({first}). Weights are finite and at least zero: drop these rows, or give them weight 0.",
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gpu_encode.errors.rows import first_of
+from gpu_encode.errors.rows import RowError, first_of
 
 
 def _column(column: object) -> str:
@@ -32,11 +32,12 @@ def out_of_range(column: object, unit: str) -> ValueError:
     return ValueError(f"{_column(column)} holds moments that 64 bits in {unit!r} cannot hold. Use a coarser unit.")
 
 
-def infinite_value(column: object, row: int) -> ValueError:
+def infinite_value(column: object, row: int) -> RowError:
     """Error for infinity among the categories."""
-    return ValueError(
-        f"Input X contains infinity: {_column(column)}, the first in row {row}. "
-        "Replace infinite values, by NaN for missing ones."
+    return RowError(
+        f"Input X contains infinity: {_column(column)}, the first in row ",
+        row,
+        ". Replace infinite values, by NaN for missing ones.",
     )
 
 
@@ -81,42 +82,34 @@ def damaged_vocabulary(reason: str) -> ValueError:
     return ValueError(f"the stored categories are damaged: {reason}.")
 
 
-def unknown_categories(column: str, rows: NDArray[Any], value: object, where: str = "") -> ValueError:
+def unknown_categories(column: str, rows: NDArray[Any], value: object) -> RowError:
     """Error for new rows of categories that the fit did not see."""
-    return _unknown(
-        column,
-        f"{first_of(rows, 'rows', where)} ({value!r})",
-        'Choose handle_unknown="prior", "nan" or a number to accept them.',
-    )
+    return _unknown(column, rows, f' ({value!r}). Choose handle_unknown="prior", "nan" or a number to accept them.')
 
 
-def outside_given_categories(column: str, rows: NDArray[Any], where: str = "") -> ValueError:
+def outside_given_categories(column: str, rows: NDArray[Any]) -> RowError:
     """Error for training rows of categories that are not among those that the user gave."""
     return _unknown(
-        f"{column} during fit",
-        first_of(rows, "rows", where),
-        'Add them to categories, or choose handle_unknown="prior", "nan" or a number.',
+        f"{column} during fit", rows, '. Add them to categories, or choose handle_unknown="prior", "nan" or a number.'
     )
 
 
-def _unknown(where: str, which: str, advice: str) -> ValueError:
-    return ValueError(f"Found unknown categories in column {where}: {which}. {advice}")
+def _unknown(where: str, rows: NDArray[Any], after: str) -> RowError:
+    return first_of(f"Found unknown categories in column {where}: ", rows, "rows", after)
 
 
-def missing_values(named: str, rows: NDArray[Any], where: str = "") -> ValueError:
+def missing_values(named: str, rows: NDArray[Any]) -> RowError:
     """Error for missing values where a scheme needs one in every row."""
-    return _missing(named, rows, where, "Fill or drop them.")
+    return _missing(named, rows, ". Fill or drop them.")
 
 
-def missing_categories(column: str, rows: NDArray[Any], where: str = "") -> ValueError:
+def missing_categories(column: str, rows: NDArray[Any]) -> RowError:
     """Error for missing values that the user wants to have refused."""
-    return _missing(
-        f"Column {column}", rows, where, 'Fill them, or choose handle_missing="category", "prior" or "nan".'
-    )
+    return _missing(f"Column {column}", rows, '. Fill them, or choose handle_missing="category", "prior" or "nan".')
 
 
-def _missing(named: str, rows: NDArray[Any], where: str, advice: str) -> ValueError:
-    return ValueError(f"{named} holds {first_of(rows, 'missing values', where)}. {advice}")
+def _missing(named: str, rows: NDArray[Any], after: str) -> RowError:
+    return first_of(f"{named} holds ", rows, "missing values", after)
 
 
 def values_without_levels(column: str, rule: str, needed: str, found: str) -> ValueError:

@@ -116,13 +116,9 @@ class Frame:
     def values(self, position: int) -> Array:
         """Plain values of a column: numbers, moments as int64 in the column's unit, everything else as objects.
 
-        A null is NaN among floats, None among objects, and 0 elsewhere: see `nulls`.
+        A null is NaN among floats, None among objects, and 0 elsewhere.
         """
         return encoding.plain(self.column(position))[0]
-
-    def nulls(self, position: int) -> Array:
-        """Which rows of a column are null (bool)."""
-        return encoding.plain(self.column(position))[1]
 
     def assemble(
         self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None

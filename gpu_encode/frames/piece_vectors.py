@@ -14,8 +14,8 @@ from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.frame import Frame
 from gpu_encode.frames.joining import joined
 from gpu_encode.frames.on_device import to_host
-from gpu_encode.frames.pieces import Pieces, is_iterator, is_table
-from gpu_encode.frames.reading import read
+from gpu_encode.frames.pieces import Pieces, is_collection, is_table
+from gpu_encode.frames.reading import read, refuse_dask
 from gpu_encode.frames.vectors import read_grouping, read_targets
 from gpu_encode.ops import Array
 from gpu_encode.python_values import is_null
@@ -105,10 +105,16 @@ def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
     >>> in_line([[0, 1], [1]], "y", pieces).vector()
     array([0, 1, 1])
     """
-    if not isinstance(frame, Pieces):
+    if isinstance(frame, Pieces) and is_collection(data) and not isinstance(data, (list, tuple)):
+        data = list(data)
+    if not isinstance(data, (list, tuple)) or not data:
         return data
-    data = list(data) if is_iterator(data) else data
-    if not (isinstance(data, (list, tuple)) and len(data) and is_vector(data[0])):
+    refuse_dask(data[0], f"{role}[0]")
+    if not is_vector(data[0]):
+        return data
+    if not isinstance(frame, Pieces):
+        if len(data) != frame.n_rows:
+            raise errors.vectors_beside_one_table(role, len(data), frame.n_rows)
         return data
     if len(data) != len(frame.parts):
         raise errors.uneven_pieces(role, len(data), len(frame.parts))
@@ -120,18 +126,6 @@ def is_vector(data: Any) -> bool:
     if isinstance(data, (str, bytes, dict)) or not hasattr(type(data), "__len__"):
         return False
     return bool(getattr(data, "ndim", 1) > 0)
-
-
-def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
-    """Targets that were read as an array of NumPy, a column each if there are several."""
-    found = [_fetched(values) for _, values in targets]
-    return found[0] if len(found) == 1 else np.column_stack(found)
-
-
-def _fetched(values: Any) -> Array:
-    if isinstance(values, NumberedLabels):
-        return values.fetched()
-    return values if isinstance(values, np.ndarray) else to_host(values)
 
 
 def _columns_of(part: Any) -> list[Column]:

@@ -1,6 +1,6 @@
 """Several tables that are one: their rows follow one another, and every bit is that of the table they make up."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,13 +8,17 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from gpu_encode import errors
+from gpu_encode import devices, errors
+from gpu_encode.errors.rows import RowError
 from gpu_encode.frames.encoding import Keys
 from gpu_encode.frames.frame import Frame
 from gpu_encode.frames.joining import concatenated, joined_vocabulary
-from gpu_encode.frames.reading import is_frame, read
+from gpu_encode.frames.reading import is_frame, is_series, read, refuse_dask
 from gpu_encode.ops import MISSING, Array, Ops
 from gpu_encode.vocabulary import Vocabulary
+
+# What a table or an array has, Arrow's reader of batches and what lies on a device too; any of them is enough.
+READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_interface__", "ndim")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +121,8 @@ class Pieces:
         """Plain values of a column, as of a frame."""
         return concatenated([part.values(position) for part in self.parts])
 
-    def nulls(self, position: int) -> Array:
-        """Which rows of a column are null (bool)."""
-        return np.concatenate([part.nulls(position) for part in self.parts])
-
     def _told(self, number: int) -> AbstractContextManager[None]:
-        return told(self.role, number)
+        return told(self.role, number, self.lengths)
 
     def assemble(
         self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None
@@ -137,9 +137,16 @@ class Pieces:
 
 
 def tables_of(data: Any) -> list[Any] | None:
-    """List the tables of a list, tuple or iterator; None if `data` is itself a table, or rows.
+    """List the tables of a list, an iterator or another collection; None if `data` is itself a table, or rows.
 
     What an iterator gives is held until the caller lets go of the list.
+
+    Raises
+    ------
+    TypeError
+        If there is something else among the tables, or there are series in their place.
+    ValueError
+        If there is nothing.
 
     Examples
     --------
@@ -151,12 +158,17 @@ def tables_of(data: Any) -> list[Any] | None:
     >>> tables_of(table), tables_of([[1], [2]])
     (None, None)
     """
-    iterated = is_iterator(data)
-    if not iterated and (not isinstance(data, (list, tuple)) or (len(data) and not is_table(data[0]))):
+    if not is_collection(data):
         return None
-    tables = []
+    iterated = hasattr(data, "__next__")
+    tables: list[Any] = []
     for number, table in enumerate(data):
+        refuse_dask(table, f"X[{number}]")
+        if is_series(devices.unwrapped(table)):
+            raise errors.series_among_tables(number, type(table).__name__, hasattr(table, "to_frame"))
         if not is_table(table):
+            if not tables and not iterated:
+                return None
             raise errors.not_a_table(number, type(table).__name__)
         tables.append(table)
     if not tables:
@@ -164,10 +176,16 @@ def tables_of(data: Any) -> list[Any] | None:
     return tables
 
 
-def is_iterator(data: Any) -> bool:
-    """Whether data is an iterator and nothing else that can be read: Arrow's reader of batches is a table."""
-    readable = ("__arrow_c_stream__", "__dataframe__", "__array__")
-    return hasattr(data, "__next__") and not any(hasattr(data, name) for name in readable)
+def is_collection(data: Any) -> bool:
+    """Whether data holds things one after the other, and can be read no other way.
+
+    So are a list, an iterator, or the values of a dict; not text, a mapping, a set, an array, a series or a table.
+    """
+    if isinstance(data, (list, tuple)):
+        return True
+    if not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping, Set)):
+        return False
+    return not any(hasattr(data, name) for name in READABLE)
 
 
 def is_table(data: Any) -> bool:
@@ -191,7 +209,7 @@ def read_pieces(tables: Sequence[Any]) -> Pieces:
             parts.append(read(table))
     for number, part in enumerate(parts):
         if not _same_columns(parts[0], part):
-            raise errors.columns_of_piece(number, _described(parts[0]), _described(part))
+            raise _other_columns(number, parts[0], part)
     return Pieces(tuple(parts), parts[0].labels)
 
 
@@ -200,20 +218,27 @@ def parts_of(frame: Frame | Pieces) -> tuple[Frame, ...]:
     return frame.parts if isinstance(frame, Pieces) else (frame,)
 
 
-def part_with(frame: Frame | Pieces, row: int) -> tuple[Frame, int, str]:
-    """Give the table that has a row, the row's number there, and what a message says of that."""
+def part_with(frame: Frame | Pieces, row: int) -> tuple[Frame, int]:
+    """Give the table that has a row, and the row's number there."""
     if isinstance(frame, Pieces):
-        for number, part, rows in frame.stretches():
+        for _, part, rows in frame.stretches():
             if row < rows.stop:
-                return part, row - rows.start, f" (row {row - rows.start} of X[{number}])"
-    return parts_of(frame)[0], row, ""
+                return part, row - rows.start
+    return parts_of(frame)[0], row
+
+
+def with_piece(frame: Frame | Pieces, error: RowError) -> RowError:
+    """Give an error about a row with the place of the row in the table that has it."""
+    return error.in_pieces(frame.role, frame.lengths) if isinstance(frame, Pieces) else error
 
 
 @contextmanager
-def told(role: str, number: int) -> Iterator[None]:
-    """Say which of several tables an error is about."""
+def told(role: str, number: int, lengths: Sequence[int] = ()) -> Iterator[None]:
+    """Say which of several tables an error is about; rows are counted over all of them, where the lengths are known."""
     try:
         yield
+    except RowError as error:
+        raise error.below(sum(lengths[:number])).in_pieces(role, lengths) from error
     except (TypeError, ValueError) as error:
         raise errors.in_piece(role, number, error) from error
 
@@ -225,5 +250,7 @@ def _same_columns(first: Frame, other: Frame) -> bool:
     return first.labels == other.labels
 
 
-def _described(frame: Frame) -> object:
-    return frame.labels if frame.labels is not None else list(range(frame.n_columns))
+def _other_columns(number: int, first: Frame, other: Frame) -> ValueError:
+    if first.n_columns != other.n_columns and (first.labels is None or other.labels is None):
+        return errors.width_of_piece(number, first.n_columns, other.n_columns)
+    return errors.columns_of_piece(number, first.labels, other.labels)

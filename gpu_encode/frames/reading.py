@@ -13,6 +13,8 @@ from gpu_encode.frames import cudf, on_device
 from gpu_encode.frames.frame import Frame
 
 _MODULE = nw.dependencies
+# A frame or series, of older versions too, and a promise of anything; arrays of dask are read as NumPy's.
+_OF_DASK = {"FrameBase", "_Frame", "Delayed", "Future"}
 
 
 def read(data: Any) -> Frame:
@@ -37,6 +39,7 @@ def read(data: Any) -> Frame:
     """
     if isinstance(data, Frame):
         return data
+    refuse_dask(data, "X")
     refuse_sparse(data, "X")
     if devices.is_accelerated(data):
         return replace(read(devices.unwrapped(data)), wrap=devices.accelerated)
@@ -55,6 +58,15 @@ def is_frame(data: Any) -> bool:
     return isinstance(data, pa.RecordBatch) or cudf.is_frame(data) or bool(_MODULE.is_into_dataframe(data))
 
 
+def refuse_dask(data: Any, name: str) -> None:
+    """Raise if data is a frame or series of dask, or something else that it has yet to compute."""
+    if any(
+        base.__module__.split(".")[0] in ("dask", "dask_expr", "distributed") and base.__name__ in _OF_DASK
+        for base in type(data).__mro__
+    ):
+        raise errors.rows_of_dask(name, type(data).__name__)
+
+
 def refuse_sparse(data: Any, name: str) -> None:
     """Raise if data is one of SciPy's sparse containers."""
     if hasattr(data, "nnz") and hasattr(data, "tocsr"):
@@ -62,7 +74,7 @@ def refuse_sparse(data: Any, name: str) -> None:
 
 
 def _read_frame(data: Any) -> Frame | None:
-    if _is_vector(data):
+    if is_series(data):
         raise errors.not_two_dimensional((len(data),), data)
     eager = None if _MODULE.is_narwhals_lazyframe(data) else _read_known(data)
     if eager is None and isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame):
@@ -96,7 +108,8 @@ def _read_protocol(data: Any) -> Frame | None:
     return None
 
 
-def _is_vector(data: Any) -> bool:
+def is_series(data: Any) -> bool:
+    """Whether data is a vector of a frame library: a series, an index, a column of Arrow."""
     return (
         isinstance(data, (pa.Array, pa.ChunkedArray))
         or cudf.is_vector(data)
@@ -128,7 +141,7 @@ def to_array(data: Any, name: str) -> Any:
     try:
         array = np.asarray(data)
     except ValueError:
-        raise errors.ragged_rows() from None
+        raise errors.ragged_rows(name) from None
     if not isinstance(data, (list, tuple)) or array.dtype.kind not in "fUS":
         return array
     # NumPy turns 1 beside "a" into "1", and a large integer beside 0.5 into another number.

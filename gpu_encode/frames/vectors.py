@@ -1,6 +1,7 @@
 """Targets, weights, groups: one value per row, from any container, as a NumPy array."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +13,7 @@ from gpu_encode.frames import columns, cudf, device_vectors, encoding, on_device
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.frame import Frame
-from gpu_encode.frames.reading import is_frame, read, refuse_sparse, to_array
+from gpu_encode.frames.reading import is_frame, read, refuse_dask, refuse_sparse, to_array
 from gpu_encode.ops import Array
 
 _NUMBERS = (bool, int, float, np.number, np.bool_, Decimal)
@@ -53,20 +54,11 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     return values.fetched() if isinstance(values, NumberedLabels) and role != "y" else values
 
 
-def targets_on_host(y: Any) -> Any:
-    """Targets for those who know NumPy alone, as scikit-learn's splitters do; what is on the host is left as it is."""
-    if not devices.on_gpu(y):
-        return devices.unwrapped(y)
-    read = [values for _, values in read_targets(y)]
-    found = [each.fetched() if isinstance(each, NumberedLabels) else on_device.to_host(each) for each in read]
-    return found[0] if len(found) == 1 else np.column_stack(found)
-
-
 def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
     """Read one value of any kind per row, to be numbered: a frame of one column, where the values are."""
     data = devices.unwrapped(data)
     if not (cudf.is_frame(data) or cudf.is_vector(data)):
-        return read(read_vector(data, role, n_rows).reshape(-1, 1))
+        return replace(read(read_vector(data, role, n_rows).reshape(-1, 1)), labels=[role])
     if getattr(data, "nlevels", 1) > 1:
         raise errors.not_one_column(role, (len(data), data.nlevels))
     frame = read(data if cudf.is_frame(data) else data.to_frame(name=role))
@@ -82,7 +74,21 @@ def read_targets(y: Any, n_rows: int | None = None, role: str = "y") -> list[tup
     return _read_all(y, role, n_rows)
 
 
+def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
+    """Targets that were read, for those who know NumPy alone: one vector, or a matrix of a column each."""
+    found = [_fetched(values) for _, values in targets]
+    return found[0] if len(found) == 1 else np.column_stack(found)
+
+
+def _fetched(values: Any) -> Array:
+    if isinstance(values, NumberedLabels):
+        return values.fetched()
+    return values if isinstance(values, np.ndarray) else on_device.to_host(values)
+
+
 def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
+    if not hasattr(data, "__array__"):
+        refuse_dask(data, role)
     refuse_sparse(data, role)
     data = devices.unwrapped(data)
     if cudf.is_frame(data) or cudf.is_vector(data):

@@ -41,8 +41,10 @@ class Splits(Scheme):
         splits = self.cv
         if hasattr(splits, "split"):
             grouping = {} if request.groups is None else {"groups": request.groups.values(0)}
-            splits = splits.split(request.X, frames.targets_on_host(request.y), **grouping)
+            splits = splits.split(request.X, request.y, **grouping)
         listed = list(splits)
+        if listed and not isinstance(listed[0], tuple) and is_vector(listed[0]):
+            raise errors.folds_in_pieces()
         if not listed or any(not isinstance(split, (tuple, list)) or len(split) != 2 for split in listed):
             raise errors.no_splits()
         return from_splits([(train, test) for train, test in listed], request.n_rows)

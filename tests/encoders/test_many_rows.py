@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import cpu_fallback
+import cpu_fallback.compiled
 from gpu_encode import Greedy, Holdout, KFold, LeaveOneOut, Ordered, TargetEncoder, TimeFolds, ordered, statistics
 from gpu_encode.ops import Layout, Window
 
@@ -66,7 +66,8 @@ def little_room(monkeypatch):
                 assert int(np.abs(cells[..., columns]).max()) <= room << 32
         carry(cells, layout)
 
-    monkeypatch.setattr(cpu_fallback, "TILE", tile)
+    for backend in (cpu_fallback, cpu_fallback.compiled):
+        monkeypatch.setattr(backend, "TILE", tile)
     for module in (statistics, ordered):
         monkeypatch.setattr(module, "CARRY_AFTER", 32)
         monkeypatch.setattr(module, "carry", checked)

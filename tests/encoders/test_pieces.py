@@ -1,6 +1,8 @@
 """Tables in pieces: every bit that an encoder gives or keeps is that of the one table that they make up."""
 
+import collections
 import itertools
+import pickle
 from importlib import import_module
 
 import numpy as np
@@ -349,14 +351,20 @@ FIT_ERRORS = {
     "no tables": (iter(()), Y, {}, ValueError, "X is an empty iterator"),
     "rows": (iter([["a"]]), Y, {}, TypeError, r"X\[0\] is no table: a list"),
     "not a table": ([PAIR[0], "b"], Y, {}, TypeError, r"X\[1\] is no table: a str"),
-    "columns": ([PAIR[0], PAIR[1][["city"]]], Y, {}, ValueError, r"X\[1\] has the columns \['city'\], but X\[0\] has"),
+    "columns": (
+        [PAIR[0], PAIR[1][["city"]]],
+        Y,
+        {},
+        ValueError,
+        r"X\[1\] lacks 'zip', 'size', 'day', 'shop', 'fold', \.\.\. \(6 in",
+    ),
     "kinds": ([PAIR[0], NUMBERS], Y, {}, TypeError, r"column 'city' mixes text and number \(in X\[1\]\)"),
     "infinity": (
         [PAIR[0], PAIR[1].assign(size=np.inf)],
         Y,
         {},
         ValueError,
-        r"X\[1\]: Input X contains infinity: column 'size', the first in row 0",
+        r"^Input X contains infinity: column 'size', the first in row 50 \(row 0 of X\[1\]\)\.",
     ),
     "vectors": (PAIR, [Y_PAIR[0]], {}, ValueError, "y holds 1 vectors for the 2 tables of X"),
     "length": (PAIR, Y_PAIR[::-1], {}, ValueError, r"X\[0\] has 50 rows and y\[0\] 34"),
@@ -369,15 +377,64 @@ FIT_ERRORS = {
         r"X\[1\] has 34 rows and sample_weight\[1\] 1",
     ),
     "groups": (PAIR, Y, {"groups": [[1] * 50, [1]]}, ValueError, r"X\[1\] has 34 rows and groups\[1\] 1"),
-    "null": (PAIR, NULL, {}, ValueError, "y has 1 missing value, in row 60"),
-    "infinite target": (PAIR, INFINITE, {}, ValueError, "Input y contains infinity .* the first in row 60"),
+    "null": (PAIR, NULL, {}, ValueError, r"y has 1 missing value, in row 60 \(row 10 of y\[1\]\)\."),
+    "infinite target": (PAIR, INFINITE, {}, ValueError, r"Input y contains infinity .* row 60 \(row 10 of y\[1\]\)\."),
     "labels": (PAIR, [["a"] * 50, [1] * 34], {}, TypeError, "y mixes labels that cannot be compared: int, str"),
     "negative": (
         PAIR,
         Y,
         {"sample_weight": [np.ones(50), -np.ones(34)]},
         ValueError,
-        "sample_weight holds 34 negative weights, the first in row 50",
+        r"sample_weight holds 34 negative weights, the first in row 50 \(row 0 of sample_weight\[1\]\) \(-1\.0\)",
+    ),
+    "negative of all": (
+        PAIR,
+        Y,
+        {"sample_weight": np.where(ROWS == 50, -1, 1)},
+        ValueError,
+        r"sample_weight holds 1 negative weights, the first in row 50 \(-1\)",
+    ),
+    "null of all": (
+        PAIR,
+        [*NULL[0], *NULL[1]],
+        {},
+        ValueError,
+        r"y has 1 missing value, in row 60\. Drop",
+    ),
+    "null group": (
+        PAIR,
+        Y,
+        {"groups": [["a"] * 50, ["a"] * 3 + [None] * 31]},
+        ValueError,
+        r"The array given as groups holds 31 missing values, the first in row 53 \(row 3 of groups\[1\]\)\.",
+    ),
+    "infinite group": (
+        PAIR,
+        Y,
+        {"groups": [np.zeros(50), np.full(34, np.inf)]},
+        ValueError,
+        r"column 'groups\[1\]', the first in row 50 \(row 0 of groups\[1\]\)\.",
+    ),
+    "series": (
+        [PAIR[0]["city"], PAIR[1]["city"]],
+        Y_PAIR,
+        {},
+        TypeError,
+        r"X\[0\] is a series \(Series\).*\[part\.to_frame\(\) for part in X\]",
+    ),
+    "one table": (
+        WHOLE,
+        Y_PAIR,
+        {},
+        ValueError,
+        r"numbers of samples: \[84, 2\]\. X is one table of 84 rows, and y holds 2 vectors",
+    ),
+    "one table, weights": (
+        WHOLE,
+        Y,
+        {"sample_weight": Y_PAIR},
+        ValueError,
+        "X is one table of 84 rows, and sample_weight holds 2 vectors",
     ),
 }
 
@@ -423,6 +480,33 @@ def test_columns_of_a_scheme_name_the_table_of_a_missing_value():
         ValueError, match=r"The time column 'size' holds 9 missing values, .* row 4 \(row 3 of X\[1\]\)"
     ):
         TargetEncoder(columns=["city"], cv=Ordered(time="size")).fit_transform(cut(WHOLE, CUTS[7]), Y)
+
+
+def test_fold_numbers_name_the_table_of_a_wrong_one():
+    tables = cut(WHOLE.assign(fold=np.where(ROWS == 25, -1, ROWS % 3)), CUTS[7])
+    with pytest.raises(ValueError, match=r"must not be negative\. Row 25 \(row 5 of X\[2\]\) has -1\."):
+        TargetEncoder(columns=["city"], cv="fold").fit_transform(tables, Y)
+
+
+@pytest.mark.parametrize("make", [np.array, list, pd.Series])
+def test_fold_numbers_are_one_array_for_all_rows(make):
+    folds = [make(part) for part in cut(ROWS % 3, CUTS[2])]
+    with pytest.raises(ValueError, match=r"cv holds several vectors of fold numbers\..* one array for all rows"):
+        encoder(cv=folds).fit_transform(PAIR, Y)
+
+
+def test_any_collection_of_tables_and_vectors():
+    expected = encoder().fit_transform(PAIR, Y_PAIR)
+    for many in (collections.deque, lambda parts: dict(enumerate(parts)).values()):
+        found = encoder().fit_transform(many(PAIR), many(Y_PAIR))
+        pd.testing.assert_frame_equal(pd.concat(found), pd.concat(expected), check_exact=True)
+
+
+def test_an_error_that_names_a_row_travels_between_processes():
+    with pytest.raises(ValueError, match="row 60") as found:
+        encoder().fit(PAIR, NULL)
+    again = pickle.loads(pickle.dumps(found.value))
+    assert (type(again), str(again), again.row) == (type(found.value), str(found.value), 60)
 
 
 def test_rows_stay_rows():

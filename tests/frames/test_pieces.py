@@ -1,19 +1,32 @@
 """Several tables as one frame: numbered by themselves, with the codes and the vocabulary that one table would have."""
 
+import collections
 import itertools
+import re
 from datetime import date, datetime
 from decimal import Decimal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cpu_fallback
-from gpu_encode.frames import Pieces, PieceVectors, in_line, parts_of, read, read_pieces, tables_of
+from gpu_encode.frames import (
+    Pieces,
+    PieceVectors,
+    in_line,
+    parts_of,
+    read,
+    read_pieces,
+    read_targets,
+    tables_of,
+)
 from gpu_encode.frames.joining import concatenated, joined
 from tests.frames.conftest import KINDS
 
@@ -56,9 +69,8 @@ def test_numbered_as_one_column(make, values, cuts, ops):
     assert codes.tolist() == expected
     assert plain(vocabulary) == distinct
     assert pieces.lookup(0, vocabulary, ops).tolist() == expected
-    assert pieces.nulls(0).tolist() == [value is None for value in values]
-    present = [value for value in values if value is not None]
-    assert pieces.values(0)[~pieces.nulls(0)].tolist() == present
+    present = [value is not None for value in values]
+    assert pieces.values(0)[present].tolist() == list(itertools.compress(values, present))
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-9, 9)), min_size=1, max_size=30), st.data())
@@ -159,7 +171,9 @@ def test_values_that_cannot_be_compared_are_refused_as_in_one_column(one, other,
 
 def test_an_error_of_one_table_says_which(ops):
     pieces = read_pieces([pd.DataFrame({"c": [0.5, 1.5]}), pd.DataFrame({"c": [0.5, np.inf]})])
-    with pytest.raises(ValueError, match=r"^X\[1\]: Input X contains infinity: column 'c', the first in row 1"):
+    with pytest.raises(
+        ValueError, match=r"^Input X contains infinity: column 'c', the first in row 3 \(row 1 of X\[1\]\)\."
+    ):
         pieces.keys(0, ops)
     pieces = read_pieces([pd.DataFrame({"c": ["a"]}), pd.DataFrame({"c": [1]})])
     known = pieces.parts[0].keys(0, ops).vocabulary
@@ -204,6 +218,15 @@ def rows_of(table):
 
 
 TABLE = pd.DataFrame({"a": [1, 2, 3]})
+
+
+class Shards:
+    """What can be gone through again and again, as a reader of files."""
+
+    def __iter__(self):
+        return rows_of(TABLE)
+
+
 COLLECTIONS = {
     "list": ([TABLE, TABLE], 2),
     "tuple": ((TABLE,), 1),
@@ -212,6 +235,10 @@ COLLECTIONS = {
     "batches": (iter(pa.table({"a": [1, 2]}).to_batches(1)), 2),
     "arrays": ([np.zeros((1, 1))] * 2, 2),
     "readers": ([pl.DataFrame({"a": [1]}).lazy()], 1),
+    "values of a dict": ({1: TABLE, 2: TABLE}.values(), 2),
+    "deque": (collections.deque([TABLE] * 3), 3),
+    "sequence": (Shards(), 2),
+    "array of objects": ([np.array([["a"], [None]], object)], 1),
 }
 
 
@@ -229,8 +256,12 @@ def test_collections_of_tables(data, count):
         [np.array([1]), np.array([2])],
         (("a", 1), ("b", 2)),
         ["a", "b"],
-        [pd.Series([1, 2])],
         [{"a": 1}],
+        {"a": TABLE},
+        collections.deque([[1], [2]]),
+        np.zeros((2, 3, 1)),
+        scipy.sparse.eye(2),
+        {1, 2},
         pa.table({"a": [1]}).to_reader(),
         None,
         "text",
@@ -241,16 +272,69 @@ def test_rows_and_single_tables_are_no_collections(data):
     assert tables_of(data) is None
 
 
-@pytest.mark.parametrize("empty", [[], (), iter([])], ids=["list", "tuple", "iterator"])
+@pytest.mark.parametrize("empty", [[], (), iter([]), {}.values()], ids=["list", "tuple", "iterator", "dict_values"])
 def test_a_collection_of_nothing(empty):
-    with pytest.raises(ValueError, match=r"X is an empty (list|tuple|iterator)"):
+    with pytest.raises(ValueError, match=r"X is an empty (list|tuple|iterator|dict_values)"):
         tables_of(empty)
 
 
-@pytest.mark.parametrize("data", [[TABLE, [1]], iter([TABLE, None]), (TABLE, "a"), [TABLE, pd.Series([1])]])
+@pytest.mark.parametrize("data", [[TABLE, [1]], iter([TABLE, None]), (TABLE, "a")])
 def test_what_is_no_table_is_named_by_its_place(data):
-    with pytest.raises(TypeError, match=r"X\[1\] is no table: a (list|NoneType|str|Series)"):
+    with pytest.raises(TypeError, match=r"X\[1\] is no table: a (list|NoneType|str)"):
         tables_of(data)
+
+
+WITH_TO_FRAME = r"\[part\.to_frame\(\) for part in X\]"
+SERIES = {
+    "pandas": (pd.Series(["a", "b"]), WITH_TO_FRAME),
+    "category": (pd.Series(["a", "b"], dtype="category"), WITH_TO_FRAME),
+    "index": (pd.Index(["a", "b"]), WITH_TO_FRAME),
+    "times": (pd.date_range("2024-01-01", periods=2), WITH_TO_FRAME),
+    "polars": (pl.Series("c", ["a", "b"]), WITH_TO_FRAME),
+    "narwhals": (nw.from_native(pl.Series("c", ["a", "b"]), series_only=True), WITH_TO_FRAME),
+    "arrow": (pa.array(["a", "b"]), r"pyarrow\.table\("),
+    "chunks": (pa.chunked_array([["a"], ["b"]]), r"pyarrow\.table\("),
+    "cudf": (type("Series", (), {"__module__": "cudf.core.series", "to_frame": None})(), WITH_TO_FRAME),
+    "index of cudf": (type("Index", (), {"__module__": "cudf.core.index", "to_frame": None})(), WITH_TO_FRAME),
+}
+
+
+@pytest.mark.parametrize("many", [list, tuple, iter, collections.deque])
+@pytest.mark.parametrize(("series", "advice"), SERIES.values(), ids=SERIES.keys())
+def test_a_list_of_series_is_no_list_of_tables_and_no_rows(series, advice, many):
+    with pytest.raises(TypeError, match=rf"X\[0\] is a series \({type(series).__name__}\).*{advice}"):
+        tables_of(many([series, series]))
+    with pytest.raises(TypeError, match=rf"X\[1\] is a series .*{advice}"):
+        tables_of(many([TABLE, series]))
+
+
+def dask_promises():
+    """Give what dask has yet to compute, by the role that it can play."""
+    dask = pytest.importorskip("dask.dataframe")
+    lazy = dask.from_pandas(TABLE, npartitions=2)
+    return lazy, lazy["a"], lazy.to_delayed()[0]
+
+
+def test_what_dask_has_yet_to_compute_is_refused_with_the_recipe():
+    advice = r"of dask: a plan, without rows yet.*for each partition and merge.*\[part\.compute\(\) for part in ddf"
+    for promise in dask_promises():
+        with pytest.raises(TypeError, match=rf"^X is a {type(promise).__name__} {advice}"):
+            read(promise)
+        for many in (list, iter, collections.deque):
+            with pytest.raises(TypeError, match=rf"^X\[0\] is a {type(promise).__name__} {advice}"):
+                tables_of(many([promise]))
+            with pytest.raises(TypeError, match=rf"^X\[1\] is a {type(promise).__name__} {advice}"):
+                tables_of(many([TABLE, promise]))
+
+
+def test_a_promise_of_dask_is_no_vector():
+    _, series, promise = dask_promises()
+    for data, name in ((promise, "y"), ([promise] * 3, r"y\[0\]")):
+        for frame in (PIECES, read(TABLE)):
+            with pytest.raises(TypeError, match=rf"^{name} is a Delayed of dask"):
+                read_targets(in_line(data, "y", frame))
+    # A series of dask is an array to NumPy, which computes it.
+    assert read_targets(series)[0][1].tolist() == [1, 2, 3]
 
 
 def test_an_iterator_of_rows_is_refused_at_its_first_row():
@@ -260,20 +344,38 @@ def test_an_iterator_of_rows_is_refused_at_its_first_row():
     assert list(rows) == [["b"]]
 
 
+WIDE = pd.DataFrame({f"c{i}": [i] for i in range(7)})
 OTHER_COLUMNS = {
-    "name": (TABLE, TABLE.rename(columns={"a": "b"}), r"X\[1\] has the columns \['b'\], but X\[0\] has \['a'\]"),
-    "more": (TABLE, TABLE.assign(b=1), r"X\[1\] has the columns \['a', 'b'\], but X\[0\] has \['a'\]"),
-    "order": (TABLE.assign(b=1), TABLE.assign(b=1)[["b", "a"]], r"\['b', 'a'\], but X\[0\] has \['a', 'b'\]"),
-    "no names": (TABLE, TABLE.to_numpy(), r"X\[1\] has the columns \[0\], but X\[0\] has \['a'\]"),
-    "widths": (np.zeros((1, 2)), np.zeros((1, 3)), r"X\[1\] has the columns \[0, 1, 2\], but X\[0\] has \[0, 1\]"),
-    "numbers": (pd.DataFrame({1: [0]}), pd.DataFrame({2: [0]}), r"X\[1\] has the columns \[2\], but X\[0\] has \[1\]"),
+    "name": (
+        TABLE,
+        TABLE.rename(columns={"a": "b"}),
+        "lacks 'a', which X[0] has, and has 'b', which X[0] lacks. All tables must have the same columns",
+    ),
+    "more": (TABLE, TABLE.assign(b=1), "has 'b', which X[0] lacks. All"),
+    "less": (TABLE.assign(b=1), TABLE, "lacks 'b', which X[0] has. All"),
+    "many": (WIDE, WIDE[["c3"]], "lacks 'c0', 'c1', 'c2', 'c4', 'c5', ... (6 in all), which X[0] has. All"),
+    "order": (
+        WIDE,
+        WIDE[["c0", "c1", "c3", "c2", "c4", "c5", "c6"]],
+        "has the columns of X[0] in another order: at position 2 it has 'c3', but X[0] has 'c2'. All",
+    ),
+    "no names": (WIDE[["c1"]], TABLE.to_numpy(), "has no column names, but X[0] has 'c1'. All"),
+    "names": (TABLE.to_numpy(), TABLE, "has the column names 'a', but X[0] has none. All"),
+    "widths": (np.zeros((1, 2)), np.zeros((1, 3)), "has 3 columns, but X[0] has 2. All"),
+    "widths and names": (np.zeros((1, 2)), TABLE, "has 1 columns, but X[0] has 2. All"),
+    "a number more": (pd.DataFrame({1: [0]}), pd.DataFrame({1: [0], 2: [0]}), "has 2, which X[0] lacks. All"),
+    "numbers": (
+        pd.DataFrame({1: [0]}),
+        pd.DataFrame({2: [0]}),
+        "lacks 1, which X[0] has, and has 2, which X[0] lacks. All",
+    ),
 }
 
 
 @pytest.mark.parametrize(("first", "other", "message"), OTHER_COLUMNS.values(), ids=OTHER_COLUMNS.keys())
 def test_other_columns_than_the_first(first, other, message):
-    with pytest.raises(ValueError, match=message):
-        read_pieces([first, other])
+    with pytest.raises(ValueError, match=re.escape(f"X[2] {message}")):
+        read_pieces([first, first, other])
 
 
 def test_a_table_that_cannot_be_read_is_named():
@@ -312,7 +414,20 @@ def test_one_vector_for_each_table(data):
 
 @pytest.mark.parametrize(
     "data",
-    [[1, 2, 3], np.array([1, 2, 3]), pd.Series([1, 2, 3]), ["a", "b", "c"], [None, 1, 2], np.zeros((3, 2)), TABLE],
+    [
+        [1, 2, 3],
+        np.array([1, 2, 3]),
+        pd.Series([1, 2, 3]),
+        pa.chunked_array([[1, 2], [3]]),
+        ["a", "b", "c"],
+        [None, 1, 2],
+        np.zeros((3, 2)),
+        TABLE,
+        # What has no order, or is one value, is no vector; it is refused where it is read.
+        {1, 2, 3},
+        {0: [1, 2], 1: [3]},
+        "abc",
+    ],
     ids=lambda data: type(data).__name__,
 )
 def test_one_vector_for_all_rows(data):
@@ -330,9 +445,7 @@ def test_names_and_numbers_of_targets():
     assert [(name, values.tolist()) for name, values in named] == [("s", [1.0, 3.5]), ("t", [2, 4])]
     assert in_line([pd.Series([1], name="s"), pd.Series([2], name="s")], "y", two).targets()[0][0] == "s"
     assert in_line([pd.Series([1], name="s"), [2]], "y", two).targets()[0][0] is None
-    with pytest.raises(
-        ValueError, match=r"y\[1\] has the targets \['t', 's'\], but y\[0\] has the targets \['s', 't'\]"
-    ):
+    with pytest.raises(ValueError, match=r"y\[1\] has the targets 't', 's', but y\[0\] has the targets 's', 't'\."):
         in_line([frames[0], frames[0][["t", "s"]]], "y", two).targets()
     with pytest.raises(ValueError, match=r"y\[1\] has 1 targets, but y\[0\] has 2 targets"):
         in_line([[[1, 2]], [1]], "y", two).targets()
@@ -385,6 +498,25 @@ def test_lengths_that_do_not_match_their_table():
         vectors([["a", "b"], ["c"], ["d"]], "groups").grouping()
     with pytest.raises(ValueError, match="sample_weight holds 2 vectors for the 3 tables of X"):
         vectors([[1, 2], [3]], "sample_weight")
+
+
+@pytest.mark.parametrize("role", ["y", "sample_weight", "groups"])
+@pytest.mark.parametrize("data", [[[1, 2], [3]], [np.array([1, 0]), np.array([1, 0])], ([1], [0, 1], [], [1])])
+def test_vectors_for_each_table_where_there_is_one(data, role):
+    message = (
+        rf"numbers of samples: \[3, {len(data)}\]\. X is one table of 3 rows, and {role} holds {len(data)} vectors"
+    )
+    with pytest.raises(ValueError, match=message):
+        in_line(data, role, read(TABLE))
+
+
+def test_ragged_rows_are_those_of_the_argument():
+    with pytest.raises(ValueError, match=r"^y is a list whose rows have different lengths\. .* one value per target"):
+        read_targets(in_line([[1], [2, 3], [4]], "y", read(TABLE)))
+    with pytest.raises(ValueError, match=r"^y\[0\] is a list whose rows have different lengths"):
+        vectors([[[1], [2, 3]], [], [4]]).targets()
+    with pytest.raises(ValueError, match=r"^X is a list whose rows have different lengths\. .* one value per column"):
+        read([[1], [2, 3]])
 
 
 @pytest.mark.parametrize("wrong", [3, "ab"])
