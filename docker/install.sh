@@ -9,7 +9,7 @@ case "${1-}:${2-}" in
         make install
         ;;
     cuda:12 | cuda:13)
-        make install EXTRAS="suite,rapids-cu$2"
+        make install EXTRAS="suite,workflows-cu$2"
         ;;
     cuda:*)
         echo "CUDA must be 12 or 13, not '${2-}'" >&2

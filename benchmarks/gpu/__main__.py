@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import benchmarks.gpu
+from benchmarks.gpu.arguments import names_of
 from benchmarks.gpu.machine import ROOT, commit, device_name
 from benchmarks.gpu.report import Report, folder_for
 from benchmarks.gpu.run import OutOfTimeError, Run
@@ -21,6 +22,7 @@ STEPS = {
     "bits": ("bits", "run"),
     "encoders": ("encoders", "run"),
     "races": ("races", "run"),
+    "examples": ("examples", "run"),
     "beyond": ("beyond", "run"),
     "memory": ("memory", "run"),
     "sanitizer": ("suites", "sanitize"),
@@ -30,16 +32,7 @@ STEPS = {
 FOREVER = 10**6
 # Seconds that a step has to notice that its time is up.
 GRACE = 30.0
-
-
-def listed(text: str) -> list[str]:
-    """Names of steps, separated by commas."""
-    names = [name for name in text.split(",") if name]
-    unknown = [name for name in names if name not in STEPS]
-    if unknown:
-        message = f"no step {', '.join(unknown)}; there are {', '.join(STEPS)}"
-        raise argparse.ArgumentTypeError(message)
-    return names
+listed = names_of(STEPS, "step")
 
 
 def parsed(arguments: list[str] | None) -> argparse.Namespace:

@@ -28,8 +28,10 @@ def closing_counts(output: str) -> dict[str, int]:
 
 
 def environment(simulated: bool) -> Mapping[str, str]:
-    """Environment in which the suites run on the device."""
-    return {**os.environ, "OPS_BACKENDS": "cuda-simulator" if simulated else "cuda", "RAPIDS": "1"}
+    """Environment in which the suites and the examples run on the device; the library need not be installed."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    backend = "cuda-simulator" if simulated else "cuda"
+    return {**os.environ, "OPS_BACKENDS": backend, "RAPIDS": "1", "PYTHONPATH": path}
 
 
 def run_command(step: Run, name: str, command: list[str], limit: float) -> tuple[int | None, str]:

@@ -30,6 +30,15 @@ def instructions(name):
     return found
 
 
+def packages(extra):
+    """Give what an extra installs, that of the extras of ours that it names too."""
+    found = []
+    for requirement in EXTRAS[extra]:
+        ours = re.fullmatch(r"gpu-encode\[(.*)\]", requirement)
+        found += [each for name in ours[1].split(",") for each in packages(name)] if ours else [requirement]
+    return found
+
+
 def of(name, word):
     """Give the texts of all instructions of one kind."""
     return [text for found, text in instructions(name) if found == word]
@@ -67,13 +76,15 @@ def made(tmp_path):
     log = tmp_path / "log"
     stand_in = tmp_path / "make"
     stand_in.write_text(
-        f'#!/bin/sh\nprintf "%s|" "OPS_BACKENDS=$OPS_BACKENDS" "$@" >>"{log}"; echo >>"{log}"; exit "${{STATUS:-0}}"\n'
+        '#!/bin/sh\nprintf "%s|" "OPS_BACKENDS=$OPS_BACKENDS RAPIDS=$RAPIDS" "$@" '
+        f'>>"{log}"; echo >>"{log}"; exit "${{STATUS:-0}}"\n'
     )
     stand_in.chmod(0o755)
 
     def run(script, *arguments, **settings):
         log.write_text("")
-        plain = {key: os.environ[key] for key in os.environ if key not in ("OPS_BACKENDS", "PYTEST_ARGS", "GPU_ARGS")}
+        read = ("OPS_BACKENDS", "RAPIDS", "PYTEST_ARGS", "GPU_ARGS")
+        plain = {key: os.environ[key] for key in os.environ if key not in read}
         done = subprocess.run(
             [ROOT / "docker" / script, *arguments],
             env={**plain, "PATH": f"{tmp_path}:{os.environ['PATH']}", **settings},
@@ -142,7 +153,7 @@ def test_one_version_of_cuda_is_installed(made, version):
     _, ((_, target, extras),) = made("install.sh", "cuda", version)
     assert target == "install"
     names = extras.removeprefix("EXTRAS=").split(",")
-    wanted = " ".join(requirement for name in names for requirement in EXTRAS[name])
+    wanted = " ".join(requirement for name in names for requirement in packages(name))
     assert f"cudf-cu{version}" in wanted
     assert set(re.findall(r"cu(?:da)?(1\d)", wanted)) == {version}
     assert "pytest" in wanted
@@ -167,15 +178,17 @@ def test_a_wrong_call_says_how(made, script, arguments):
 
 
 def test_the_cpu_image_runs_the_commands_of_the_readme(made):
-    assert made("install.sh", "cpu")[1] == [["OPS_BACKENDS=", "install"]]
-    assert made("test.sh", "cpu")[1] == [["OPS_BACKENDS=", "test"]]
+    assert made("install.sh", "cpu")[1] == [["OPS_BACKENDS= RAPIDS=", "install"]]
+    assert made("test.sh", "cpu")[1] == [["OPS_BACKENDS= RAPIDS=", "test"]]
 
 
 def test_all_suites_of_a_gpu_run_and_any_failure_counts(made):
     done, (frames, others) = made("test.sh", "cuda")
     assert done.returncode == 0
-    assert frames == ["OPS_BACKENDS=cuda", "--old-file=pyproject.toml", "test", "PYTEST_ARGS=tests/frames tests/rapids"]
-    assert others == ["OPS_BACKENDS=", "gpu", "GPU_ARGS=--only machine,suites,bits,encoders,races"]
+    suites = "PYTEST_ARGS=tests/frames tests/rapids tests/guides"
+    # Without RAPIDS the folder of that name is not collected.
+    assert frames == ["OPS_BACKENDS=cuda RAPIDS=1", "--old-file=pyproject.toml", "test", suites]
+    assert others == ["OPS_BACKENDS= RAPIDS=", "gpu", "GPU_ARGS=--only machine,suites,bits,encoders,races,examples"]
     done, calls = made("test.sh", "cuda", STATUS="3")
     assert done.returncode == 3
     assert len(calls) == 2

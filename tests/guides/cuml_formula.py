@@ -46,7 +46,7 @@ class TargetEncoder:
 
     def fit(self, X, y, *, fold_ids=None):
         self.y = self.checked(pd.Series(y).reset_index(drop=True))
-        self.train = X.reset_index(drop=True)
+        self.train = self.fitted = X.reset_index(drop=True)
         self.folds = self.make_folds(len(X), fold_ids)
         self.mean = self.y.mean()
         self.mean2 = (self.y * self.y).mean()
@@ -60,7 +60,8 @@ class TargetEncoder:
 
     def transform(self, X):
         """Out-of-fold codes for a frame that equals the training frame, those of all rows for any other."""
-        if len(X) == len(self.train) and X.reset_index(drop=True).equals(self.train):
+        # No training frame is none that a frame could equal.
+        if self.train is not None and len(X) == len(self.train) and X.reset_index(drop=True).equals(self.train):
             return self.train_encode
         return self.new_rows(X)
 
@@ -109,10 +110,10 @@ class TargetEncoder:
 
     def new_rows(self, X):
         if self.multi_feature_mode == "combination":
-            return self.by_all(X, self.train, self.stat)
+            return self.by_all(X, self.fitted, self.stat)
         # "independent" knows "median"; "var" is not looked at.
         stat = "median" if self.stat == "median" else "mean"
-        return np.hstack([self.by_all(X[[name]], self.train[[name]], stat) for name in self.train.columns])
+        return np.hstack([self.by_all(X[[name]], self.fitted[[name]], stat) for name in self.fitted.columns])
 
     def by_all(self, X, train, stat):
         code = {key: self.code(self.y[rows], stat) for key, rows in self.rows_of(train).items()}

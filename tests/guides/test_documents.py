@@ -1,4 +1,7 @@
-"""Every Python block of the guides is executed, with pandas in cuDF's place where no GPU is; tables are looked up."""
+"""Every Python block of the guides is executed, with pandas in cuDF's place where no GPU is; tables are looked up.
+
+Blocks that are called `python cuml` run on cuML where it is, and on its formulas where pandas stands in for cuDF.
+"""
 
 import importlib.util
 import inspect
@@ -11,15 +14,17 @@ import pytest
 
 import gpu_encode
 from gpu_encode.schemes import Scheme, resolve
-from tests.backends import ON_CUDA
 from tests.guides import cuml_formula, nvtabular_formula
+from tests.guides.libraries import ON_CUDF, wanted
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
-TAGS = {"python"}
+CUML = "python cuml"
+TAGS = {"python", CUML}
 PUBLIC = {name: getattr(gpu_encode, name) for name in gpu_encode.__all__}
 ON_GPU = "import cudf  # without a GPU: "
-REAL = "cuda" in ON_CUDA and importlib.util.find_spec("cudf") is not None
+# What the blocks of a document import beside cuDF.
+NEEDED = {"rapids.md": ("xgboost", "dask", "dask_cudf")}
 
 
 def blocks(text):
@@ -27,30 +32,52 @@ def blocks(text):
     return re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
-def program(name):
+def program(name, tags):
     """All blocks of a document that run, one after the other: a reader would go on in the same session."""
-    code = "\n".join(code for tag, code in blocks(DOCUMENTS[name]) if tag == "python")
-    return code if REAL else code.replace(ON_GPU, "")
+    code = "\n".join(code for tag, code in blocks(DOCUMENTS[name]) if tag in tags)
+    return code if ON_CUDF else code.replace(ON_GPU, "")
 
 
 @pytest.fixture
 def _libraries(monkeypatch):
-    """Put the definition of cuML's formulas where cuML would be."""
-    if importlib.util.find_spec("cuml") is None:
+    """Put the definition of cuML's formulas, which takes frames of pandas, where cuML would be."""
+    if not ON_CUDF:
         module = types.ModuleType("cuml.preprocessing")
         module.TargetEncoder = cuml_formula.TargetEncoder
         monkeypatch.setitem(sys.modules, "cuml", types.ModuleType("cuml"))
         monkeypatch.setitem(sys.modules, "cuml.preprocessing", module)
 
 
-@pytest.mark.parametrize("name", sorted(DOCUMENTS))
-@pytest.mark.usefixtures("_libraries")
-def test_blocks_run(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    code = program(name)
+def run(name, tags, capsys):
+    """Run a document, and hold what it prints to what it says it prints."""
+    code = program(name, tags)
     exec(compile(code, name, "exec"), {})
     shown = re.findall(r"print\(.*# (.*)", code)
     assert capsys.readouterr().out.splitlines() == shown
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_blocks_run_without_cuml(name, tmp_path, monkeypatch, capsys):
+    wanted(*NEEDED.get(name, ()))
+    monkeypatch.chdir(tmp_path)
+    for module in ("cuml", "cuml.preprocessing"):
+        # An import of it fails.
+        monkeypatch.setitem(sys.modules, module, None)
+    run(name, {"python"}, capsys)
+
+
+@pytest.mark.usefixtures("_libraries")
+def test_blocks_run_with_cuml(tmp_path, monkeypatch, capsys):
+    wanted("cuml")
+    monkeypatch.chdir(tmp_path)
+    run("from-cuml.md", TAGS, capsys)
+
+
+def test_a_block_says_whether_it_needs_cuml():
+    needing = [(name, code) for name, text in DOCUMENTS.items() for tag, code in blocks(text) if tag == CUML]
+    assert {name for name, _ in needing} == {"from-cuml.md"}
+    assert all(code.startswith("# needs cuML\n") for _, code in needing)
+    assert f"The {['no', 'one', 'two', 'three'][len(needing)]} blocks that begin" in DOCUMENTS["from-cuml.md"]
 
 
 def test_every_block_runs_or_says_why_not():

@@ -5,23 +5,35 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
+from benchmarks.gpu.examples import NEEDS
+from tests.guides.libraries import ON_CUDF, wanted
+
 FOLDER = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "orders")
 ROWS = 4000
+FRAMES = ["pandas", "polars", *(["cudf"] if ON_CUDF else [])]
 
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Run an example in this process, where warnings are errors, and give the lines that it prints."""
+    """Run an example in this process, where warnings are errors, and give the lines that it prints; cuDF's on a GPU."""
     monkeypatch.syspath_prepend(FOLDER)
 
-    def main(script, *arguments):
-        monkeypatch.setattr(sys, "argv", [script, "--rows", str(ROWS), "--device", "cpu", *arguments])
-        importlib.import_module(script).main()
+    def main(script, frames):
+        device = "cuda" if frames == "cudf" else "cpu"
+        wanted(*NEEDS[script])
+        given = {"rows": ROWS, "device": device, "frames": frames}
+        monkeypatch.setattr(sys, "argv", [script, *(f"--{name}={value}" for name, value in given.items())])
+        with warnings.catch_warnings():
+            if device == "cuda":
+                # XGBoost warns of frames on the host that a model on the GPU predicts, as cross-validation has it.
+                warnings.simplefilter("default")
+            importlib.import_module(script).main()
         return capsys.readouterr().out.splitlines()
 
     yield main
@@ -33,25 +45,26 @@ def score(line, which):
     return float(re.search(rf"{which} AUC (\d\.\d+)", line)[1])
 
 
-@pytest.mark.parametrize("frames", ["pandas", "polars"])
+@pytest.mark.parametrize("frames", FRAMES)
 @pytest.mark.parametrize("script", ["logistic_regression", "xgboost_on_gpu"])
 def test_cross_fitted_codes_beat_greedy_ones_on_new_rows(run, script, frames):
-    cross_fitted, greedy = run(script, "--frames", frames)
+    cross_fitted, greedy = run(script, frames)
     assert cross_fitted.startswith("cross-fitted: ")
     assert greedy.startswith("greedy: ")
     assert score(greedy, "train") > score(cross_fitted, "train") + 0.05
     assert score(cross_fitted, "test") > score(greedy, "test") + 0.02 > 0.52
 
 
-@pytest.mark.parametrize("frames", ["pandas", "polars"])
+@pytest.mark.parametrize("frames", FRAMES)
 def test_a_pipeline_is_scored_on_new_rows_and_by_cross_validation(run, frames):
-    once, by_folds = run("pipeline", "--frames", frames)
+    once, by_folds = run("pipeline", frames)
     assert score(once, "test") > 0.55
     assert score(by_folds, "test") > 0.55
 
 
-def test_partitions_have_the_bits_of_one_frame(run):
-    same, scores = run("dask_cudf_partitions", "--frames", "pandas")
+@pytest.mark.parametrize("frames", [name for name in FRAMES if name != "polars"])
+def test_partitions_have_the_bits_of_one_frame(run, frames):
+    same, scores = run("dask_cudf_partitions", frames)
     assert same == "the same bits as one frame of all rows: training True, new rows True"
     assert abs(score(scores, "train") - score(scores, "test")) < 0.05
     assert score(scores, "test") > 0.55
@@ -59,7 +72,7 @@ def test_partitions_have_the_bits_of_one_frame(run):
 
 def test_dask_has_no_polars(run):
     with pytest.raises(SystemExit, match="--frames pandas"):
-        run("dask_cudf_partitions", "--frames", "polars")
+        run("dask_cudf_partitions", "polars")
 
 
 def test_rows_are_the_same_every_time(monkeypatch):

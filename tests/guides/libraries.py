@@ -1,0 +1,16 @@
+"""What the guides and examples run on: cuDF where the suites run on a GPU and cuDF is there, pandas elsewhere."""
+
+from importlib.util import find_spec
+
+import pytest
+
+from tests.backends import ON_CUDA
+
+ON_CUDF = "cuda" in ON_CUDA and find_spec("cudf") is not None
+
+
+def wanted(*modules):
+    """Leave a test out where a machine with a GPU lacks a library; the extra "test" has what all others need."""
+    for module in modules if ON_CUDF else ():
+        if find_spec(module) is None:
+            pytest.skip(f"{module} is not installed: the extra workflows-cu13, or workflows-cu12, has it")
