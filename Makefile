@@ -7,7 +7,8 @@ EXTRAS ?= test,lint
 KERNEL_TESTS ?= tests/cpu_fallback
 # GPU_ARGS="--only bits,kernels --time-limit 540" narrows `make gpu`; --help says more.
 GPU_ARGS ?=
-# RAPIDS_ARGS="--rows 1e8 --work folds --time-limit 540" narrows `make rapids-bench`.
+# RAPIDS_ARGS="--rows 1e8 --work folds --time-limit 540" narrows `make rapids-bench`; benchmarks/README.md has four
+# commands for half an hour.
 RAPIDS_ARGS ?=
 # The CUDA backend in numba's simulator, on arrays that refuse what CuPy refuses.
 SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in OPS_BACKENDS=cuda-simulator

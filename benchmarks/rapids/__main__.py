@@ -5,55 +5,37 @@ import json
 import sys
 import time
 import warnings
-from dataclasses import replace
+from collections.abc import Collection
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import benchmarks.rapids
+from benchmarks.gpu.arguments import names_of, whole_number, whole_numbers
 from benchmarks.gpu.machine import ROOT, versions
+from benchmarks.gpu.report import folder_for
 from benchmarks.gpu.tables import Row
 from benchmarks.rapids import grid, plot
 from benchmarks.rapids.contenders import CONTENDERS
 from benchmarks.rapids.energy import meter_of
 from benchmarks.rapids.job import Job
-from benchmarks.rapids.library import RESOURCES, Cudf, Frames, Pandas
-from benchmarks.rapids.measurement import REPEATS, Settings, attempt, measure
-from benchmarks.rapids.results import STAND_IN, Results
+from benchmarks.rapids.library import RESOURCES, Cudf, FrameLibrary, Pandas
+from benchmarks.rapids.measurement import CELL_LIMIT, REPEATS, Settings, attempt, measure
+from benchmarks.rapids.results import STAND_IN, RefusedError, Results
 from gpu_encode import devices
 
 FOREVER = float("inf")
 # Cells of which no rows could be made, one after the other: the device is lost.
 MOST_UNMADE = 3
 TINY_ROWS, TINY_CATEGORIES = (40,), (5,)
-
-
-def whole_number(text: str) -> int:
-    """Read a number such as 1e6."""
-    found = float(text)
-    if not 1 <= found < 1e12 or found != int(found):
-        message = f"{text} is no positive whole number"
-        raise argparse.ArgumentTypeError(message)
-    return int(found)
-
-
-def whole_numbers(text: str) -> list[int]:
-    """Read numbers separated by commas."""
-    return [whole_number(each) for each in text.split(",")]
-
-
-def some_of(known: Any) -> Any:
-    """Give a reader of names, separated by commas."""
-
-    def listed(text: str) -> list[str]:
-        names = [name for name in text.split(",") if name]
-        unknown = [name for name in names if name not in known]
-        if unknown or not names:
-            message = f"{', '.join(unknown) or 'nothing'} is none of {', '.join(known)}"
-            raise argparse.ArgumentTypeError(message)
-        return names
-
-    return listed
+# Options that choose by name: what one of them is, and all there are.
+NAMED: dict[str, tuple[str, Collection[str]]] = {
+    "keys": ("kind of keys", grid.KEYS),
+    "distributions": ("distribution", grid.DISTRIBUTIONS),
+    "work": ("kind of work", grid.WORKS),
+    "contenders": ("contender", CONTENDERS),
+}
 
 
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
@@ -66,9 +48,8 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--rows", type=whole_numbers, help="such as 1e8,1e7")
     add("--categories", type=whole_numbers, help="such as 100,1e5")
-    for name, known in (("keys", grid.KEYS), ("distributions", grid.DISTRIBUTIONS), ("work", grid.WORKS)):
-        add(f"--{name}", type=some_of(known), default=list(known), help=f"of {','.join(known)}")
-    add("--contenders", type=some_of(CONTENDERS), default=list(CONTENDERS), help=f"of {','.join(CONTENDERS)}")
+    for name, (kind, known) in NAMED.items():
+        add(f"--{name}", type=names_of(known, kind, True), default=list(known), help=f"of {','.join(known)}")
     add("--dtype", choices=("float64", "float32"), default="float64", help="type of the codes")
     add("--repeats", type=int, default=REPEATS, help="timed calls of each contender in a cell")
     add("--cpu-rows", type=whole_number, default=10_000_000, help="most rows of which our CPU path is asked")
@@ -76,6 +57,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     add("--memory-resource", choices=RESOURCES, default="pool", help="RMM's, for all contenders")
     add("--frames", choices=("cudf", "pandas"), default="cudf", help="pandas: in cuDF's place, to try the program")
     add("--tiny", action="store_true", help="a few rows, to try the program")
+    add("--cell-limit", type=float, default=CELL_LIMIT, help="seconds; calls that would end later are left out")
     add("--time-limit", type=float, default=FOREVER, help="seconds; what is found by then is kept")
     add("--out", type=Path, help="folder of the results")
     add("--resume", action="store_true", help="keep the cells that an earlier run left in that folder")
@@ -83,7 +65,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def head_of(library: Frames, options: argparse.Namespace) -> dict[str, Any]:
+def head_of(library: FrameLibrary, options: argparse.Namespace) -> dict[str, Any]:
     """Give what is known before anything is measured."""
     found = {**versions(), **library.versions()}
     return {
@@ -99,14 +81,14 @@ def head_of(library: Frames, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def run(library: Frames, options: argparse.Namespace, results: Results, settings: Settings) -> None:
+def run(library: FrameLibrary, options: argparse.Namespace, results: Results, settings: Settings) -> None:
     """Measure cell after cell."""
     rows = options.rows or (TINY_ROWS if options.tiny else grid.ROWS)
     categories = options.categories or (TINY_CATEGORIES if options.tiny else grid.CATEGORIES)
-    drawn = [grid.DISTRIBUTIONS[name] for name in options.distributions]
+    distributions = [grid.DISTRIBUTIONS[name] for name in options.distributions]
     unmade = 0
-    for cell in grid.cells(rows, categories, options.keys, drawn, options.work):
-        if results.has(cell):
+    for cell in grid.cells(rows, categories, options.keys, distributions, options.work):
+        if results.has(cell, settings.contenders):
             continue
         if settings.late():
             return results.end("cut short: time was up")
@@ -115,28 +97,26 @@ def run(library: Frames, options: argparse.Namespace, results: Results, settings
         records: dict[str, Row] = {}
         if not said:
             results.begin(cell)
-            library.release()
+            here = settings.for_cell(results.also(cell))
             job = Job(library, cell, options.dtype)
             # Made here, where it is not measured.
             said = attempt(job.made).get("said", "")
             unmade = unmade + 1 if said else 0
-            records = {} if said else measure(job, settings)
+            records = {} if said else measure(job, here)
             del job
         results.add(cell, records, said)
-        tell(records, said, library.stand_in)
+        tell(records, said)
         if unmade == MOST_UNMADE:
             return results.end(f"broken: no rows could be made {MOST_UNMADE} times")
     return results.end("done")
 
 
-def tell(records: dict[str, Row], said: str, stand_in: bool) -> None:
+def tell(records: dict[str, Row], said: str) -> None:
     """Say what was found, in a line for each contender."""
     if said:
         print(f"  skipped: {said}")
     for name, record in records.items():
-        timed = "seconds" in record
-        took = "ran" if stand_in else f"{record['seconds'] * 1e3:.3f} ms" if timed else ""
-        print(f"  {name}: {took if timed else record['status']}", flush=True)
+        print(f"  {name}: " + (f"{record['seconds'] * 1e3:.3f} ms" if "seconds" in record else record["status"]))
 
 
 def plot_only(options: argparse.Namespace) -> int:
@@ -151,7 +131,7 @@ def plot_only(options: argparse.Namespace) -> int:
     return 0
 
 
-def library_of(options: argparse.Namespace) -> Frames | None:
+def library_of(options: argparse.Namespace) -> FrameLibrary | None:
     """Give the library of frames; none where cuDF cannot work."""
     if options.frames == "pandas":
         return Pandas()
@@ -169,17 +149,30 @@ def main(arguments: list[str] | None = None) -> int:
     if library is None:
         print("No NVIDIA GPU with cuDF found; --tiny --frames pandas runs this without.", file=sys.stderr)
         return 2
-    trial = "build/rapids-stand-in" if library.stand_in else "build/rapids-tiny" if options.tiny else ""
-    folder = (options.out or ROOT / (trial or "benchmarks/results")).resolve()
     head = head_of(library, options)
-    settings = Settings(tuple(options.contenders), options.repeats, options.cpu_rows, begun + options.time_limit)
+    folder = (options.out or folder_of(head)).resolve()
+    limits = {"deadline": begun + options.time_limit, "cell_limit": options.cell_limit}
     meter = None if options.no_energy else meter_of(head.get("bus"))
-    settings = replace(settings, copy_rate=head["copy bytes a second"], meter=meter)
-    results = Results.open(folder, head, options.contenders, options.resume)
+    rate = head["copy bytes a second"]
+    settings = Settings(
+        tuple(options.contenders), options.repeats, options.cpu_rows, copy_rate=rate, meter=meter, **limits
+    )
+    try:
+        results = Results.open(folder, head, options.resume)
+    except RefusedError as error:
+        print(error, file=sys.stderr)
+        return 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run(library, options, results, settings)
     return finished(results, folder)
+
+
+def folder_of(head: dict[str, Any]) -> Path:
+    """Where results go unless the user says so: those of trials are none."""
+    if head["stand in"] or head["tiny"]:
+        return ROOT / ("build/rapids-stand-in" if head["stand in"] else "build/rapids-tiny")
+    return folder_for(ROOT, head["device"], f"{datetime.now(UTC).date().isoformat()}-rapids")
 
 
 def finished(results: Results, folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""Who is compared: ours, groupby and merge, cuML's encoder, and ours on the CPU."""
+"""Who is compared: ours with its own prior and with theirs, groupby and merge, cuML's encoder, and ours on the CPU."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rapids import formulation
-from benchmarks.rapids.grid import N_FOLDS, SMOOTH
+from benchmarks.rapids.grid import N_FOLDS, OWN_PRIOR, SMOOTH
 from benchmarks.rapids.job import Job
 from gpu_encode import TargetEncoder, interactions
 from gpu_encode.ops import Array
@@ -42,14 +42,16 @@ class Contender:
     on_host: bool = False
 
 
-def encoding(job: Job, X: Any, y: Any, device: str) -> Callable[[], Any]:
-    """Give the call of our encoder."""
+def encoding(job: Job, X: Any, y: Any, device: str, own_prior: bool = False) -> Callable[[], Any]:
+    """Give the call of our encoder, with the mean of all targets for prior, or its own."""
     work = job.work
     columns = interactions(work.names, order=2) if work.n_keys > 1 else None
     options = {**work.options, "columns": columns, "smooth": SMOOTH, "dtype": job.dtype, "device": device}
     options["target_type"] = KINDS[work.n_classes]
     if job.cell.work == "mean":
         return lambda: TargetEncoder(**options).fit(X, y).transform(X)
+    if own_prior:
+        return lambda: TargetEncoder(**options).fit_transform(X, y)
     # A prior of all rows, as the others have it: one question for all.
     return lambda: TargetEncoder(prior=job.prior(), **options).fit_transform(X, y)
 
@@ -60,8 +62,16 @@ def ours(job: Job) -> Contender:
     return Contender(call, job.library.matrix)
 
 
+def own_prior(job: Job) -> Contender:
+    """TargetEncoder as it is by default: no row sees its own target, in its prior neither."""
+    if job.cell.work == "mean":
+        raise NotOfferedError("the prior of new rows is the mean of all targets")
+    call = encoding(job, job.frame[job.work.names], job.frame["y"], job.library.device, own_prior=True)
+    return Contender(call, job.library.matrix)
+
+
 def cudf(job: Job) -> Contender:
-    """Groupby and merge."""
+    """Groupby and merge; rows are sorted back."""
 
     def matrix(found: list[Any]) -> Array:
         codes = stacked([job.library.matrix(each) for each in found])
@@ -72,6 +82,17 @@ def cudf(job: Job) -> Contender:
         return made
 
     return Contender(lambda: formulation.encoded(job), matrix)
+
+
+def cudf_scatter(job: Job) -> Contender:
+    """Groupby and merge; codes are written to their rows."""
+    if job.cell.work == "ordered":
+        raise NotOfferedError("nothing is merged")
+
+    def call() -> list[Any]:
+        return formulation.encoded(job, formulation.scattered_back)
+
+    return Contender(call, lambda found: stacked([job.library.matrix(each) for each in found]))
 
 
 def cuml(job: Job) -> Contender:
@@ -117,4 +138,11 @@ def stacked(columns: list[Array]) -> Array:
     return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
 
 
-CONTENDERS: dict[str, Callable[[Job], Contender]] = {"ours": ours, "cudf": cudf, "cuml": cuml, "cpu": cpu}
+CONTENDERS: dict[str, Callable[[Job], Contender]] = {
+    "ours": ours,
+    OWN_PRIOR: own_prior,
+    "cudf": cudf,
+    "cudf-scatter": cudf_scatter,
+    "cuml": cuml,
+    "cpu": cpu,
+}

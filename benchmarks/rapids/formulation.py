@@ -3,10 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from benchmarks.rapids.grid import N_FOLDS, SMOOTH
 from benchmarks.rapids.job import Job
 
 Key = tuple[str, ...]
+# Gives the named columns of a merged frame in the order of its column "row".
+Back = Callable[[Job, Any, Sequence[str]], Any]
 
 
 def shrunk(total: Any, count: Any, prior: float) -> Any:
@@ -22,9 +26,18 @@ def sums_by(frame: Any, keys: Sequence[str], targets: Sequence[str]) -> Any:
     return found.reset_index()
 
 
-def back(merged: Any, columns: Sequence[str], dtype: str) -> Any:
-    """Codes in the order of the rows, which a merge does not keep."""
-    return merged.sort_values("row", ignore_index=True)[list(columns)].astype(dtype)
+def sorted_back(job: Job, merged: Any, columns: Sequence[str]) -> Any:
+    """Codes in the order of the rows, which a merge does not keep: by a sort, as cuML does it."""
+    return merged.sort_values("row", ignore_index=True)[list(columns)].astype(job.dtype)
+
+
+def scattered_back(job: Job, merged: Any, columns: Sequence[str]) -> Any:
+    """Codes in the order of the rows, each written to its row."""
+    rows = merged["row"].values
+    found = np.empty_like(rows, dtype=job.dtype, shape=(len(rows), len(columns)), order="F")
+    for place, name in enumerate(columns):
+        found[:, place][rows] = merged[name].values
+    return found
 
 
 def named(targets: Sequence[str]) -> list[str]:
@@ -32,16 +45,16 @@ def named(targets: Sequence[str]) -> list[str]:
     return [f"{target}_code" for target in targets]
 
 
-def mean(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:
+def mean(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) -> Any:
     """Fit and transform: groupby, merge, sort back."""
     prior, sums, made = job.prior(), sums_by(frame, key, targets), named(targets)
     for code, target in zip(made, targets, strict=True):
         sums[code] = shrunk(sums[target], sums["rows"], prior)
     rows = frame[list(key)].assign(row=job.library.row_numbers(job.n_rows))
-    return back(rows.merge(sums[[*key, *made]], on=list(key), how="left"), made, job.dtype)
+    return back(job, rows.merge(sums[[*key, *made]], on=list(key), how="left"), made)
 
 
-def folds(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:
+def folds(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) -> Any:
     """Sums by key and fold, taken from the sums by key."""
     prior, made, row = job.prior(), named(targets), job.library.row_numbers(job.n_rows)
     rows = frame.assign(row=row, fold=row % N_FOLDS)
@@ -52,19 +65,19 @@ def folds(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:
     count = by_fold["rows_all"] - by_fold["rows"]
     for code, target in zip(made, targets, strict=True):
         by_fold[code] = shrunk(by_fold[f"{target}_all"] - by_fold[target], count, prior)
-    return back(rows[[*both, "row"]].merge(by_fold[[*both, *made]], on=both, how="left"), made, job.dtype)
+    return back(job, rows[[*both, "row"]].merge(by_fold[[*both, *made]], on=both, how="left"), made)
 
 
-def leave_one_out(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:
+def leave_one_out(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) -> Any:
     """Sums by key, merged back, less the row."""
     prior, (target,), made = job.prior(), targets, named(targets)
     sums = sums_by(frame, key, targets).rename(columns={target: "total"})
     rows = frame.assign(row=job.library.row_numbers(job.n_rows)).merge(sums, on=list(key), how="left")
     rows[made[0]] = shrunk(rows["total"] - rows[target], rows["rows"] - 1, prior)
-    return back(rows, made, job.dtype)
+    return back(job, rows, made)
 
 
-def ordered(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:
+def ordered(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) -> Any:  # noqa: ARG001
     """Running sums by key; the rows are in the order that they are walked in."""
     (target,) = targets
     groups = frame.groupby(list(key), sort=False, observed=True)
@@ -72,13 +85,13 @@ def ordered(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:
     return shrunk(total, groups.cumcount(), job.prior()).astype(job.dtype)
 
 
-def classes(job: Job, frame: Any, key: Key, targets: Sequence[str]) -> Any:  # noqa: ARG001
+def classes(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) -> Any:  # noqa: ARG001
     """Each class a target of its own, as NVTabular has it."""
     own = {f"y{label}": (frame["y"] == label).astype("int8") for label in range(job.work.n_classes)}
-    return folds(job, frame[list(key)].assign(**own), key, list(own))
+    return folds(job, frame[list(key)].assign(**own), key, list(own), back)
 
 
-FORMS: dict[str, Callable[[Job, Any, Key, Sequence[str]], Any]] = {
+FORMS: dict[str, Callable[[Job, Any, Key, Sequence[str], Back], Any]] = {
     "folds": folds,
     "mean": mean,
     "leave-one-out": leave_one_out,
@@ -88,8 +101,8 @@ FORMS: dict[str, Callable[[Job, Any, Key, Sequence[str]], Any]] = {
 }
 
 
-def encoded(job: Job) -> list[Any]:
+def encoded(job: Job, back: Back = sorted_back) -> list[Any]:
     """Codes of every key, one after the other."""
     frame = job.arranged if job.cell.work == "ordered" else job.frame
     form = FORMS[job.cell.work]
-    return [form(job, frame[[*key, "y"]], key, ["y"]) for key in job.work.groups]
+    return [form(job, frame[[*key, "y"]], key, ["y"], back) for key in job.work.groups]

@@ -12,15 +12,17 @@ N_FOLDS = 5
 # Rows at which the prior weighs as much as the category.
 SMOOTH = 10.0
 N_CLASSES = 10
+# The contender that has no prior in common with the others.
+OWN_PRIOR = "ours-own-prior"
 
-ROWS = (100_000_000, 10_000_000, 1_000_000_000, 1_000_000)
-CATEGORIES = (100_000, 1_000_000, 100, 100_000_000)
+ROWS = (100_000_000, 1_000_000_000, 10_000_000, 1_000_000)
+CATEGORIES = (100_000, 1_000_000, 100_000_000, 100)
 KEYS = ("int", "string", "category")
 DISTRIBUTIONS = {"uniform": "uniform", "zipf": "Zipf 1.5"}
 # The second and third column of a work of three.
 FEWER_CATEGORIES = (1000, 100)
-# The middle of the grid: 1e8 rows, then 1e7 before 1e9; between 1e5 and 1e6 categories, nearer to the first.
-MIDDLE_ROWS, MIDDLE_CATEGORIES = 7.9, 5.4
+# The middle of the grid: 1e8 rows, then 1e9 before 1e7; between 1e5 and 1e6 categories, nearer to the first.
+MIDDLE_ROWS, MIDDLE_CATEGORIES = 8.1, 5.4
 
 
 @dataclass(frozen=True)
@@ -80,14 +82,14 @@ class Cell:
         One of `WORKS`.
     rows, categories : int
     keys : {"int", "string", "category"}
-    drawn : {"uniform", "Zipf 1.5"}
+    distribution : {"uniform", "Zipf 1.5"}
     """
 
     work: str
     rows: int
     categories: int
     keys: str
-    drawn: str
+    distribution: str
 
     @property
     def described(self) -> dict[str, Any]:
@@ -97,15 +99,14 @@ class Cell:
             "rows": self.rows,
             "categories": self.categories,
             "keys": self.keys,
-            "distribution": self.drawn,
+            "distribution": self.distribution,
         }
 
     @property
     def name(self) -> str:
         """Give it in words."""
-        return (
-            f"{WORKS[self.work].title}: {self.rows:,} rows, {self.categories:,} categories, {self.keys}, {self.drawn}"
-        )
+        sizes = f"{self.rows:,} rows, {self.categories:,} categories"
+        return f"{WORKS[self.work].title}: {sizes}, {self.keys}, {self.distribution}"
 
     def categories_of(self, place: int) -> int:
         """Categories of each column: those asked for in the first, fewer in the others."""
@@ -119,15 +120,24 @@ def cells(
     distributions: Sequence[str],
     works: Sequence[str],
 ) -> list[Cell]:
-    """List the grid from its middle outwards."""
-    found = [Cell(*each) for each in product(works, rows, categories, keys, distributions)]
-    order = {name: place for names in (keys, works, distributions) for place, name in enumerate(names)}
+    """List the grid: what breaks first, then from its middle outwards.
 
-    def distance(cell: Cell) -> float:
-        sizes = 3 * abs(log10(cell.rows) - MIDDLE_ROWS) + abs(log10(cell.categories) - MIDDLE_CATEGORIES) / 2
-        return sizes + order[cell.keys] + order[cell.drawn] / 2 + order[cell.work] / 4
+    Every work comes once at the fewest rows.  Then, for each number of rows, works take turns with keys and
+    distributions, so that the first cells have all of them; a work gets other keys after all numbers of categories.
+    """
+    by_rows = sorted(set(rows), key=lambda n: abs(log10(n) - MIDDLE_ROWS))
+    by_categories = sorted(set(categories), key=lambda n: abs(log10(n) - MIDDLE_CATEGORIES))
+    kinds = list(product(distributions, keys))
 
-    return sorted(found, key=distance)
+    def turn(number: int, n_rows: int, n_categories: int) -> list[Cell]:
+        """One cell of each work, with other keys or another distribution than in other turns."""
+        drawn = [(work, *kinds[(number + place) % len(kinds)]) for place, work in enumerate(works)]
+        return [Cell(work, n_rows, n_categories, key, distribution) for work, distribution, key in drawn]
+
+    found = turn(0, min(by_rows), by_categories[0])
+    for n_rows, number, n_categories in product(by_rows, range(len(kinds)), by_categories):
+        found += turn(number, n_rows, n_categories)
+    return list(dict.fromkeys(found))
 
 
 KEY_BYTES = {"int": 8, "string": 18, "category": 4}

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.gpu.drawn import codes, labels
 from benchmarks.gpu.tables import Row
 from benchmarks.rapids.grid import N_CLASSES, WORKS, Cell, Work
-from benchmarks.rapids.library import Frames
+from benchmarks.rapids.library import FrameLibrary
 from gpu_encode.ops import Array, resolve
 from gpu_encode.rows import Permutation
 from gpu_encode.schemes.base import seed_of
@@ -21,13 +21,13 @@ class Job:
 
     Parameters
     ----------
-    library : Frames
+    library : FrameLibrary
     cell : Cell
     dtype : {"float64", "float32"}
         Type of the codes.
     """
 
-    library: Frames
+    library: FrameLibrary
     cell: Cell
     dtype: str
 
@@ -45,7 +45,9 @@ class Job:
     def categories(self) -> list[Array]:
         """Category number of each row, for each column: what the judge goes by."""
         return [
-            self.library.held(codes(self.n_rows, self.cell.categories_of(place), self.cell.drawn, seed=10 + place))
+            self.library.held(
+                codes(self.n_rows, self.cell.categories_of(place), self.cell.distribution, seed=10 + place)
+            )
             for place in range(self.work.n_keys)
         ]
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rapids.grid import N_CLASSES, N_FOLDS, SMOOTH
+from benchmarks.rapids.grid import N_CLASSES, N_FOLDS, OWN_PRIOR, SMOOTH
 from benchmarks.rapids.job import Job
 from gpu_encode.ops import Array
 
+# An order's prior is taken at its places of nine binary digits and zeros.
+DIGITS_OF_PLACE = 9
 # Relative: sums of floats are no worse than that, and codes in float32 are rounded once.
 TOLERANCE = {"float64": 1e-9, "float32": 2.0**-22}
 BY_DEFINITION = 24
@@ -61,16 +63,32 @@ class Judge:
         job = self.job
         return int(job.target.sum()) / job.n_rows if job.work.n_classes == 2 else 1 / N_CLASSES
 
-    def expected(self, place: int) -> list[float]:
+    def own_priors(self, place: int) -> list[float]:
+        """Share of each class in all rows that the row at a place may see, or in an order most of them."""
+        target = self.walked[1]
+        seen = target >= 0
+        if self.job.cell.work == "ordered" and place > 0:
+            spare = max(place.bit_length() - DIGITS_OF_PLACE, 0)
+            seen[place >> spare << spare :] = False
+        elif self.job.cell.work == "ordered":
+            # It sees nobody: its prior is that of all others.
+            seen[0] = False
+        else:
+            seen = self.visible(seen, place)
+        counts = [int(((target == label) & seen).sum()) for label in range(self.job.work.n_classes)]
+        return [count / sum(counts) for count in counts]
+
+    def expected(self, place: int, own_prior: bool = False) -> list[float]:
         """Codes of the row at a place of the walk, by counting the rows that it may see."""
         categories, target = self.walked
+        priors = self.own_priors(place) if own_prior else [self.prior] * self.job.work.n_classes
         found = []
         for key in self.job.work.groups:
             columns = [categories[self.job.work.names.index(name)] for name in key]
             seen = columns[0] == columns[0][place]
             for column in columns[1:]:
                 seen = seen & (column == column[place])
-            found += self.codes(self.visible(seen, place), target)
+            found += self.codes(self.visible(seen, place), target, priors)
         return found
 
     def visible(self, alike: Array, place: int) -> Array:
@@ -84,19 +102,19 @@ class Judge:
             alike[place % N_FOLDS :: N_FOLDS] = False
         return alike
 
-    def codes(self, seen: Array, target: Array) -> list[float]:
+    def codes(self, seen: Array, target: Array, priors: list[float]) -> list[float]:
         """Codes of what is seen."""
         n_classes = self.job.work.n_classes
         counts = [int(count) for count in plain(np.bincount(target[seen], minlength=n_classes))]
-        kept = counts[1:] if n_classes == 2 else counts
-        return [(count + SMOOTH * self.prior) / (sum(counts) + SMOOTH) for count in kept]
+        kept = range(1, 2) if n_classes == 2 else range(n_classes)
+        return [(counts[label] + SMOOTH * priors[label]) / (sum(counts) + SMOOTH) for label in kept]
 
-    def by_definition(self, codes: Array) -> str:
+    def by_definition(self, codes: Array, own_prior: bool) -> str:
         """Compare the codes of some rows with what they should be; nothing if they agree."""
         n_rows, tolerance = self.job.n_rows, TOLERANCE[self.job.dtype]
         for place in sorted({0, n_rows - 1, *(turn * STEP % n_rows for turn in range(BY_DEFINITION))}):
             row = int(self.job.order[place]) if self.job.cell.work == "ordered" else place
-            found, expected = plain(codes[row]), np.array(self.expected(place))
+            found, expected = plain(codes[row]), np.array(self.expected(place, own_prior))
             if not np.all(np.abs(found - expected) <= tolerance * expected):
                 return f"row {row:,} has {found.tolist()}, not {expected.tolist()}"
         return ""
@@ -107,17 +125,18 @@ class Judge:
         Parameters
         ----------
         name : str
-            The contender; "cpu" must have our bits.
+            The contender; "cpu" must have our bits, and `OWN_PRIOR` other ones than all others.
         codes : array of shape (n_rows, n_outputs)
         """
         shape = (self.job.n_rows, self.job.work.n_outputs)
         if codes.shape != shape:
             return f"its codes are of shape {codes.shape}, not {shape}", "the shape"
-        said, by = self.by_definition(codes), f"the definition for {min(BY_DEFINITION + 2, shape[0])} rows"
+        said = self.by_definition(codes, name == OWN_PRIOR)
+        by = f"the definition for {min(BY_DEFINITION + 2, shape[0])} rows"
         chosen = codes[:: self.stride]
         if name == "ours" and not said:
             self.ours = chosen.copy() if self.stride > 1 else chosen
-        elif self.ours is not None and not said:
+        elif name != OWN_PRIOR and self.ours is not None and not said:
             by += f", ours for {len(chosen):,}"
             said = self.unlike(name, chosen, self.ours)
         return said, by

@@ -17,10 +17,10 @@ from gpu_encode.cli.doctor import installed
 SPREAD, BITS = 2_654_435_761, 40
 # All texts have ten digits.
 FIRST_TEXT = 10**9
-# What the pool leaves to the driver and to kernels.
-POOLED = 0.9
+# Share of the free memory that frames may have; the rest is the driver's and the kernels'.
+USABLE = 0.9
 PACKAGES = ("cudf-cu13", "cuml-cu13", "rmm-cu13", "pylibcudf-cu13", "pandas", "pyarrow")
-RESOURCES = ("pool", "async", "managed", "cuda")
+RESOURCES = ("pool", "async", "cuda")
 # As much as anybody wants.
 ENDLESS = 1 << 62
 
@@ -32,7 +32,7 @@ def host_seconds(call: Callable[[], Any]) -> float:
     return time.perf_counter() - begun
 
 
-class Frames(ABC):
+class FrameLibrary(ABC):
     """What pandas and cuDF share: the names of methods.
 
     Parameters
@@ -106,15 +106,15 @@ class Frames(ABC):
 
     @abstractmethod
     def free(self) -> int:
-        """Bytes that a cell may need."""
+        """Bytes that a cell may need now."""
 
     @abstractmethod
     def machine(self) -> dict[str, Any]:
         """Give the device, its memory resource, and how fast a copy is."""
 
 
-class Pandas(Frames):
-    """Pandas in cuDF's place: every line runs, and no time means anything."""
+class Pandas(FrameLibrary):
+    """Pandas in cuDF's place: every line runs, and nothing is measured."""
 
     def __init__(self) -> None:
         super().__init__("pandas")
@@ -156,12 +156,12 @@ class Pandas(Frames):
         return {"device": device, "memory resource": "the host's", "copy bytes a second": None}
 
 
-class Cudf(Frames):
+class Cudf(FrameLibrary):
     """cuDF, with its memory from RMM; CuPy's comes from there too, since cuDF sees to that.
 
     Parameters
     ----------
-    resource : {"pool", "async", "managed", "cuda"}
+    resource : {"pool", "async", "cuda"}
         Which of RMM's memory resources.
     """
 
@@ -175,15 +175,16 @@ class Cudf(Frames):
         # Before a pool takes the memory.
         self.card, available = card(), self.timing.free_memory()
         self.copy = copied(min(COPIED, available // 4))
-        self.pooled = int(available * POOLED) // 256 * 256
-        self.memory.set_current_device_resource(self.resource(resource))
+        self.usable = int(available * USABLE) // 256 * 256
+        # Counts what is in use: a pool does not say, and the driver knows only that the pool has it.
+        self.counted = self.memory.StatisticsResourceAdaptor(self.resource(resource))
+        self.memory.set_current_device_resource(self.counted)
 
     def resource(self, kind: str) -> Any:
         """One of RMM's resources."""
         if kind == "pool":
-            return self.memory.PoolMemoryResource(self.memory.CudaMemoryResource(), initial_pool_size=self.pooled)
-        made = {"async": "CudaAsyncMemoryResource", "managed": "ManagedMemoryResource", "cuda": "CudaMemoryResource"}
-        return getattr(self.memory, made[kind])()
+            return self.memory.PoolMemoryResource(self.memory.CudaMemoryResource(), initial_pool_size=self.usable)
+        return self.memory.CudaAsyncMemoryResource() if kind == "async" else self.memory.CudaMemoryResource()
 
     def held(self, array: Any) -> Any:
         """Give the array: it is on the device."""
@@ -213,7 +214,6 @@ class Cudf(Frames):
             found = call()
             self.timing.wait()
             most = self.statistics.get_statistics().peak_bytes
-            # Memory goes back to the resource that it came from while that one still counts.
             del found
             self.release()
         return int(most)
@@ -223,13 +223,14 @@ class Cudf(Frames):
         gc.collect()
 
     def free(self) -> int:
-        """As much as the pool holds."""
-        return self.pooled
+        """What was free at the start less what is in use now."""
+        self.release()
+        return self.usable - int(self.counted.allocation_counts.current_bytes)
 
     def machine(self) -> dict[str, Any]:
         """Give device, driver, memory resource, and how fast a copy is."""
         moved, seconds = self.copy
-        resource, names = self.memory.get_current_device_resource(), []
+        resource, names = self.counted.upstream_mr, []
         while resource is not None:
             names.append(type(resource).__name__)
             resource = getattr(resource, "upstream_mr", None)

@@ -8,13 +8,17 @@ from typing import Any, Self
 
 from benchmarks.gpu.tables import Document, Row
 from benchmarks.rapids.grid import Cell
-from benchmarks.rapids.measurement import TIME_WAS_UP
+from benchmarks.rapids.measurement import OURS, TIME_WAS_UP
 from benchmarks.rapids.tables import markdown
 from gpu_encode.cli.whole_files import whole_files
 
-STAND_IN = "pandas stands in for cuDF: times mean nothing"
+STAND_IN = "pandas stands in for cuDF: nothing was measured"
 # What has to be the same for two runs to be one.
-SAME = ("device", "commit", "frames", "dtype", "repeats", "memory resource", "tiny")
+SAME = ("device", "commit", "frames", "dtype", "repeats", "memory resource", "tiny", "versions")
+
+
+class RefusedError(Exception):
+    """What is in the folder would be lost, or is of another run."""
 
 
 def complete(cell: Row, contenders: Iterable[str]) -> bool:
@@ -23,6 +27,37 @@ def complete(cell: Row, contenders: Iterable[str]) -> bool:
     if "skipped" in cell:
         return True
     return set(contenders) <= set(records) and not any(TIME_WAS_UP in str(record) for record in records.values())
+
+
+def n_found(cell: Row) -> int:
+    """Contenders of which a cell says more than that there was no time."""
+    return sum(not record["status"].startswith("not ") for record in cell["contenders"].values())
+
+
+def differences(found: Document, head: Document) -> list[str]:
+    """Say what differs between results and the settings of a run that would go on with them."""
+    lines = []
+    for name in SAME:
+        old, new = found.get(name), head.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            lines += [
+                f"{key} {old.get(key)}, now {new.get(key)}" for key in {**old, **new} if old.get(key) != new.get(key)
+            ]
+        elif old != new:
+            lines.append(f"{name} {old}, now {new}")
+    return lines
+
+
+def opened(path: Path) -> Document:
+    """Read results; RefusedError if they are none."""
+    try:
+        found: Document = json.loads(path.read_text())
+        for cell in found["cells"]:
+            n_found(cell)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        message = f"{path} holds no results of this program: move it away, or name another folder with --out"
+        raise RefusedError(message) from None
+    return found
 
 
 class Results:
@@ -38,7 +73,7 @@ class Results:
         self.folder, self.document = folder, document
 
     @classmethod
-    def open(cls, folder: Path, head: Document, contenders: Iterable[str] = (), resume: bool = False) -> Self:
+    def open(cls, folder: Path, head: Document, resume: bool = False) -> Self:
         """Begin results, or go on with those of the same device, commit and settings in the folder.
 
         Parameters
@@ -46,23 +81,47 @@ class Results:
         folder : Path
         head : dict
             Device and settings.
-        contenders : list of str
-            Cells that lack one of them, or the time for one, are measured again.
         resume : bool
+
+        Raises
+        ------
+        RefusedError
+            If finished cells would be lost, or the folder holds results of other settings.
         """
         path = folder / "rapids.json"
-        if resume and path.exists():
-            found = cls(folder, json.loads(path.read_text()))
-            if all(found.document.get(name) == head[name] for name in SAME):
-                found.cells[:] = [cell for cell in found.cells if complete(cell, contenders)]
-                found.note_killed()
-                return found
+        found = opened(path) if path.exists() else None
+        if found is not None and resume:
+            differing = differences(found, head)
+            if differing:
+                message = f"{path} is of another run: {'; '.join(differing)}. --out names another folder"
+                raise RefusedError(message)
+            results = cls(folder, found)
+            results.note_killed()
+            results.document["status"] = "running"
+            return results
+        # Those of a trial measure nothing.
+        trial = found is not None and bool(found.get("stand in") or found.get("tiny"))
+        finished = [] if found is None or trial else [cell for cell in found["cells"] if n_found(cell)]
+        if finished:
+            message = f"{path} holds {len(finished)} cells: --resume goes on with them, --out names another folder"
+            raise RefusedError(message)
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         return cls(folder, {**head, "begun": begun, "status": "running", "now": None, "cells": []})
 
-    def has(self, cell: Cell) -> bool:
-        """Whether a cell was tried before."""
-        return any(all(found[key] == value for key, value in cell.described.items()) for found in self.cells)
+    def earlier(self, described: Row) -> Row | None:
+        """Find what is known of a cell from before."""
+        alike = (found for found in self.cells if all(found[key] == value for key, value in described.items()))
+        return next(alike, None)
+
+    def has(self, cell: Cell, contenders: Iterable[str]) -> bool:
+        """Whether a cell needs no run."""
+        found = self.earlier(cell.described)
+        return found is not None and complete(found, contenders)
+
+    def also(self, cell: Cell) -> list[str]:
+        """Contenders of a cell from before, which run again where others do."""
+        found = self.earlier(cell.described)
+        return [] if found is None else list(found["contenders"])
 
     @property
     def cells(self) -> list[dict[str, Any]]:
@@ -73,8 +132,19 @@ class Results:
     def note_killed(self) -> None:
         """Write down the cell in which an earlier run was killed, so that this one is not."""
         if self.document["now"] is not None:
-            self.cells.append({**self.document["now"], "skipped": "the run was killed in it", "contenders": {}})
+            self.put({**self.document["now"], "skipped": "the run was killed in it", "contenders": {}})
             self.document["now"] = None
+
+    def put(self, cell: Row) -> None:
+        """Add a cell, or put it where it was, unless more was found there before."""
+        earlier = self.earlier({key: value for key, value in cell.items() if key not in ("skipped", "contenders")})
+        if earlier is None:
+            self.cells.append(cell)
+        elif n_found(cell) >= n_found(earlier):
+            self.cells[self.cells.index(earlier)] = cell
+        elif "skipped" in cell:
+            # What was found stays, and is not asked for again.
+            earlier["skipped"] = cell["skipped"]
 
     def begin(self, cell: Cell) -> None:
         """Say which cell is being measured."""
@@ -84,7 +154,7 @@ class Results:
     def add(self, cell: Cell, contenders: dict[str, Row], skipped: str = "") -> None:
         """Add a cell."""
         self.document["now"] = None
-        self.cells.append({**cell.described, "contenders": contenders} | ({"skipped": skipped} if skipped else {}))
+        self.put({**cell.described, "contenders": contenders} | ({"skipped": skipped} if skipped else {}))
         self.save()
 
     def end(self, status: str) -> None:
@@ -98,7 +168,7 @@ class Results:
             f"{name}: {record['status']}"
             for cell in self.cells
             for name, record in cell["contenders"].items()
-            if record["status"] == "wrong" or (name in ("ours", "cpu") and record["status"] == "failed")
+            if record["status"] == "wrong" or (name in (*OURS, "cpu") and record["status"] == "failed")
         ]
 
     def save(self) -> None:
