@@ -14,7 +14,7 @@ from gpu_encode.formula import Mask, Seen, row_codes
 from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.ops import Array, Carry, Layout, Ops, Rows, Window, digit_window
-from gpu_encode.outputs import Output, in_type
+from gpu_encode.outputs import Output
 from gpu_encode.plans import OrderedPlan, TimeOrder
 from gpu_encode.rows import Permutation
 from gpu_encode.smoothing import Context
@@ -54,9 +54,11 @@ def ordered(job: Job, plan: OrderedPlan, out: Array, want_unseen: bool) -> Mask 
                 unseen.put(rows, unseen[rows] & missing)
     output.close()
     if averaged:
-        for number in range(job.n_outputs):
-            codes = average(every.T[number * n_orders : (number + 1) * n_orders])
-            out[:, number] = in_type(codes, out.dtype.name, job.ops)
+        whole = Output(out, job.ops)
+        for start, stop in tiles(n, job.tile):
+            columns_of = every[start:stop].T.reshape(job.n_outputs, n_orders, stop - start)
+            whole.write(start, stop, np.stack([average(each) for each in columns_of], axis=1))
+        whole.close()
     return unseen
 
 

@@ -132,10 +132,15 @@ def all_rows() -> FoldPlan:
 
 def by_time(codes: Array, n_distinct: int) -> TimeOrder:
     """Order rows by the sorted codes of their times."""
-    counts = np.bincount(codes, minlength=n_distinct)
-    starts = np.cumsum(counts) - counts
     rows = np.argsort(codes, kind="stable")
-    return TimeOrder(rows, codes[rows].astype(np.int64), starts)
+    return TimeOrder(rows, codes[rows].astype(np.int64), starts_in_time(codes, n_distinct))
+
+
+def starts_in_time(codes: Array, n_distinct: int) -> Array:
+    """Place in time at which the rows of each of the sorted times begin."""
+    counts = np.bincount(codes, minlength=n_distinct)
+    starts: Array = np.cumsum(counts) - counts
+    return starts
 
 
 def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | SplitPlan:

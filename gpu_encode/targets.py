@@ -242,7 +242,7 @@ def checked_weight(ops: Ops, weight: Array) -> Array:
     if weight.dtype.kind != "f":
         return weight.astype(np.int64)
     whole = weight.max() < WHOLE_LIMIT / max(len(weight), 1) and (np.floor(weight) == weight).all()
-    return weight.astype(np.int64) if whole else weight.astype(np.float64)
+    return weight.astype(np.int64) if whole else weight.astype(np.float64, copy=False)
 
 
 def measured(ops: Ops, target: Target, weight: Array | None, squares: bool, drop: str | None) -> Measured:

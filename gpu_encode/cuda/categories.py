@@ -113,11 +113,9 @@ def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
 
 def lookup(values: Array, categories: Array, /) -> Array:
     """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
-    codes = empty(len(values), np.int32)
     if not len(values) or not len(categories):
-        codes[...] = UNKNOWN
-        return codes
-    common = np.result_type(values.dtype, categories.dtype)
+        return unknown(len(values))
+    common = common_type(values, categories)
     known = cast(categories, common) if is_device_array(categories) else categories.astype(common, copy=False)
     # Before the categories go to the device: there one would have to wait for their ends.
     ends = bounds(known, len(values), is_sorted=True)
@@ -128,8 +126,25 @@ def lookup(values: Array, categories: Array, /) -> Array:
     if ends is None:
         return codes_in(words_of(given), words_of(known))
     words, (base, mask), ranks = words_of(given).words, base_and_mask(ends[0], common), zeros(ends[1], np.int32)
+    codes = empty(len(given), np.int32)
     launch_rows(mark_categories, len(known), words_of(known).words, base, mask, ranks)
     launch_rows(rank_rows, len(words), words, base, mask, ranks, codes)
+    return codes
+
+
+def common_type(values: Array, categories: Array) -> np.dtype[np.generic]:
+    """Type that both are compared in: that of the rows, which are many, where it holds the categories too."""
+    wide: np.dtype[np.generic] = np.result_type(values.dtype, categories.dtype)
+    if is_device_array(categories) or wide.kind not in "iu" or values.dtype.itemsize >= wide.itemsize:
+        return wide
+    held = np.iinfo(values.dtype)
+    return values.dtype if held.min <= categories[0] and categories[-1] <= held.max else wide
+
+
+def unknown(n_rows: int) -> Array:
+    """Codes of rows whose values are all unknown."""
+    codes = empty(n_rows, np.int32)
+    codes[...] = UNKNOWN
     return codes
 
 

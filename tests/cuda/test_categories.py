@@ -260,3 +260,17 @@ def test_joint_keys_near_the_end_of_64_bits(ops):
     expected = [(2**32 - 1) * n_right + 2**31 - 2, 0]
     assert expected[0] < 2**63
     assert ops.combine(left, right, n_right).tolist() == expected
+
+
+@pytest.mark.parametrize("narrow", ["int8", "int16", "int32", "uint8", "uint16", "uint32"])
+@pytest.mark.parametrize("beyond", [False, True], ids=["held", "beyond"])
+def test_narrow_rows_are_found_among_wide_categories(ops, narrow, beyond):
+    """Rows are compared in their own width where that holds the categories, which are few."""
+    ends = np.iinfo(narrow)
+    wide = np.dtype("uint64" if narrow[0] == "u" else "int64")
+    categories = np.array([ends.min, 3, ends.max, *([int(ends.max) + 4] if beyond else [])], wide)
+    values = np.array([3, ends.max, ends.min, 4, 0], narrow)
+    lookup = getattr(ops, "ops", ops).lookup
+    found = memory.to_host(lookup(memory.to_device(values), categories)).tolist()
+    known = categories.tolist()
+    assert found == [known.index(value) if value in known else -2 for value in values.tolist()]
