@@ -158,8 +158,13 @@ def spread(codes: Array, nulls: Array | None, ops: Ops) -> Array:
         return codes
     every = ops.empty((len(nulls),), np.int32)
     every[...] = MISSING
-    # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-    every.put(np.flatnonzero(~nulls), codes)
+    done = 0
+    # In tiles, so that the places of all rows are never there at once.
+    for start in range(0, len(nulls), ops.TILE):
+        places = np.flatnonzero(~nulls[start : start + ops.TILE])
+        # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+        every[start : start + ops.TILE].put(places, codes[done : done + len(places)])
+        done += len(places)
     return every
 
 
