@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_encode.hierarchy import Derived
 from gpu_encode.levels import Level, levels_by_rule, link, positions_of_labels
-from gpu_encode.ops import MISSING, UNKNOWN, Array, Codes, Ops
+from gpu_encode.ops import MISSING, UNKNOWN, Array, Codes, Ops, through
 from gpu_encode.vocabulary import Vocabulary
 
 
@@ -163,8 +163,7 @@ class Key:
             for start, level, paths in zip(self.starts[1:], self.levels, self.entry.rule.paths(values), strict=False):
                 known = positions_of_labels(level, paths, self.entry.name)
                 places[unknown] = np.where(known >= 0, start + known, places[unknown])
-        table: Codes = ops.to_device(np.append(places, np.int32(MISSING)).astype(np.int32))
-        return table[codes]
+        return through(places, codes, ops)
 
     def _joint_lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
         sizes = [len(vocabulary) for vocabulary in self.vocabularies]

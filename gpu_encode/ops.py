@@ -244,6 +244,15 @@ def memory_of(ops: Ops) -> str:
     return f"cuda:{import_module('gpu_encode.cuda.runtime').current_device()}"
 
 
+def through(places: Array, codes: Array, ops: Ops) -> Array:
+    """Place of each row, by its code, where `ops` computes; `places` lie on the host, and a missing code stays."""
+    if np.array_equal(places, np.arange(len(places))):
+        return codes
+    # A missing code counts from the end of the table, where it is found again.
+    table: Array = ops.to_device(np.append(places, np.int32(MISSING)).astype(np.int32))
+    return table[codes]
+
+
 @contextmanager
 def use_backend(name: str) -> Iterator[None]:
     """Run every call inside the block on one backend, whatever the size and the device.

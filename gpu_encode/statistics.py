@@ -57,16 +57,19 @@ class Statistics:
     ) -> Self:
         """Sum rows per (category, fold, class)."""
         layout, n_rows = measured.layout, len(rows)
-        first = rows if n_rows <= CARRY_AFTER else rows.block(0, CARRY_AFTER)
-        cells = ops.accumulate(first, n_categories, folds_of(folds, 0, len(first)), n_folds, n_classes, layout)
-        for start in range(CARRY_AFTER, n_rows, CARRY_AFTER):
-            part = rows.block(start, min(start + CARRY_AFTER, n_rows))
-            carry(cells, layout)
-            own = folds_of(folds, start, start + len(part))
-            cells += ops.accumulate(part, n_categories, own, n_folds, n_classes, layout)
+
+        def block(start: int) -> Integers:
+            stop = min(start + CARRY_AFTER, n_rows)
+            own = folds_of(folds, start, stop)
+            return ops.accumulate(rows.block(start, stop), n_categories, own, n_folds, n_classes, layout)
+
+        cells = block(0)
         if n_rows <= CARRY_AFTER:
             return cls(cells, measured, n_rows)
         carry(cells, layout)
+        for start in range(CARRY_AFTER, n_rows, CARRY_AFTER):
+            cells += block(start)
+            carry(cells, layout)
         return cls(cells, measured, 1)
 
     @property

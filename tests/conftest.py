@@ -5,8 +5,11 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -41,6 +44,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unfit = "long" if "cuda-simulator" in ON_CUDA else "" if ON_CUDA else "cuda"
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(unfit)])
     items[:] = [item for item in items if not item.get_closest_marker(unfit)]
+
+
+@pytest.fixture(scope="module")
+def xp() -> Any:
+    """Give the array library of the device, or of what stands in for it: GPU_ENCODE_SIMULATED_ARRAYS."""
+    found = import_module("gpu_encode.cuda.runtime").xp
+    if found is np:
+        pytest.skip("in the simulator, NumPy's arrays are those of the host")
+    return found
 
 
 @pytest.fixture(autouse=True)

@@ -131,7 +131,7 @@ def _bytes(span: Any) -> Array:
     """Bytes of a buffer, without a copy."""
     if span is None or not span.size:
         return _library().empty(0, np.uint8)  # type: ignore[no-any-return]
-    return on_device.adopt(_Seen(span), "a buffer")
+    return import_module("gpu_encode.cuda.memory").adopted(_Seen(span))  # type: ignore[no-any-return]
 
 
 def _numbers(held: Any, dtype: str) -> Array:

@@ -11,7 +11,7 @@ from gpu_encode import errors, values
 from gpu_encode.frames import columns, encoding, on_device
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.encoding import Keys
-from gpu_encode.ops import MISSING, Array, Ops, host, memory_of
+from gpu_encode.ops import MISSING, Array, Ops, host, memory_of, through
 from gpu_encode.vocabulary import Vocabulary
 
 
@@ -35,11 +35,6 @@ class DeviceColumn:
     nulls: Array | None = None
     type: Any = None
     entries: Column | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.rows.n_rows) if self.holds_strings else len(self.rows)
 
     @property
     def holds_strings(self) -> bool:
@@ -114,15 +109,6 @@ def meant(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Colu
         codes = codes if nulls is None else np.where(nulls, np.int32(MISSING), codes)
         return Column(column.entries.data, column.entries.nulls, codes)
     return Column(held, nulls) if column.type is None else columns.from_arrow(as_arrow(held, column.type, nulls))
-
-
-def through(places: Array, codes: Array, ops: Ops) -> Array:
-    """Place of each row, by its code; missing stays."""
-    if np.array_equal(places, np.arange(len(places))):
-        return codes
-    # A null counts from the end of the table, where it is found again.
-    table: Array = ops.to_device(np.append(places, np.int32(MISSING)).astype(np.int32))
-    return table[codes]
 
 
 def known(vocabulary: Vocabulary, ops: Ops) -> Any:

@@ -11,7 +11,7 @@ from gpu_encode import errors
 from gpu_encode import values as typed
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.on_device import to_host
-from gpu_encode.ops import MISSING, Array
+from gpu_encode.ops import Array, through
 from gpu_encode.values import Values
 from gpu_encode.vocabulary import Vocabulary
 
@@ -72,12 +72,8 @@ def joined(parts: Sequence[Any]) -> Any:
         raise errors.incomparable_labels(kinds)
     labels, places = np.unique(every, return_inverse=True)
     ops: Any = import_module("gpu_encode.cuda")
-    tables = np.split(places.astype(np.int32), np.cumsum([len(part.labels) for part in filled])[:-1])
-    # A null counts from the end of the table, where it is found again.
-    codes = [
-        ops.to_device(np.append(table, np.int32(MISSING)))[part.codes]
-        for table, part in zip(tables, filled, strict=True)
-    ]
+    tables = np.split(places, np.cumsum([len(part.labels) for part in filled])[:-1])
+    codes = [through(table, part.codes, ops) for table, part in zip(tables, filled, strict=True)]
     return NumberedLabels(np.concatenate(codes), labels)
 
 

@@ -14,7 +14,7 @@ from gpu_encode.frames.encoding import Keys
 from gpu_encode.frames.frame import Frame
 from gpu_encode.frames.joining import concatenated, joined_vocabulary
 from gpu_encode.frames.reading import is_frame, is_series, read, refuse_dask
-from gpu_encode.ops import MISSING, Array, Ops
+from gpu_encode.ops import Array, Ops, through
 from gpu_encode.vocabulary import Vocabulary
 
 # What a table or an array has, Arrow's reader of batches and what lies on a device too; any of them is enough.
@@ -103,9 +103,7 @@ class Pieces:
         for number, _, rows in filled:
             # Sorted values are in the places of all values if there are as many of them.
             if len(found[number]) < len(vocabulary):
-                # A null counts from the end of the table, where it is found again.
-                table = ops.to_device(np.append(places[number], np.int32(MISSING)).astype(np.int32))
-                codes[rows] = table[codes[rows]]
+                codes[rows] = through(places[number], codes[rows], ops)
         return Keys(codes, vocabulary)
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:

@@ -2,7 +2,6 @@
 
 import pickle
 import warnings
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -41,15 +40,6 @@ SCHEMES = {
     "fold numbers": lambda: ROWS * 3 % 4,
     "splitter": lambda: SplitKFold(3),
 }
-
-
-@pytest.fixture(scope="module")
-def xp():
-    """Give the array library of the device, or of what stands in for it: GPU_ENCODE_SIMULATED_ARRAYS."""
-    found = import_module("gpu_encode.cuda.runtime").xp
-    if found is np:
-        pytest.skip("in the simulator, NumPy's arrays are those of the host")
-    return found
 
 
 def encoder(**parameters):

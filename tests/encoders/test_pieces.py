@@ -3,7 +3,6 @@
 import collections
 import itertools
 import pickle
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -514,15 +513,6 @@ def test_rows_stay_rows():
     expected = TargetEncoder(cv=2).fit_transform(np.array(rows, object), [1.5, 2, 3, 4])
     for same in (rows, tuple(map(tuple, rows)), [np.array(row, object) for row in rows]):
         np.testing.assert_array_equal(TargetEncoder(cv=2).fit_transform(same, [1.5, 2, 3, 4]), expected)
-
-
-@pytest.fixture(scope="module")
-def xp():
-    """Give the array library of the device, or of what stands in for it: GPU_ENCODE_SIMULATED_ARRAYS."""
-    found = import_module("gpu_encode.cuda.runtime").xp
-    if found is np:
-        pytest.skip("in the simulator, NumPy's arrays are those of the host")
-    return found
 
 
 DEVICE = np.column_stack([ROWS * 7 % 5, ROWS * 11 % 13, ROWS % 3 - 1])
