@@ -7,7 +7,7 @@ import numpy as np
 from cpu_fallback.sums import BLOCK, fold_array
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Array, Folds
+    from gpu_encode.cells import Array, Folds
 
 
 def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cpu_fallback.sums import row_digits
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Array, Layout, Rows
+    from gpu_encode.cells import Array, Layout, Rows
 
 
 def leave_one_out(cells: "Array", rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:

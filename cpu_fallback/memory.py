@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Array
+    from gpu_encode.cells import Array
 
 Order = Literal["C", "F"]
 

@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.exact import Limbs, deviation, quotient
+from cpu_fallback.exact import Limbs, deviation, peak, quotient
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Array, Layout
+    from gpu_encode.cells import Array, Layout
+
+
+SMALL = 1 << 31
 
 
 class MomentArrays(NamedTuple):
@@ -37,6 +40,9 @@ def moments(cells: "Array", layout: "Layout", first_output: int, deviations: boo
     """Count, mean and, where asked for, squared deviations of cells (..., classes, layout.width)."""
     out = empty_moments(cells.shape, first_output, deviations)
     count, total, square = sums_of(cells, layout, first_output)
+    if all(window.whole for window, _, _ in layout.measures()) and peak(cells) * max(cells.shape[-2], 1) < SMALL:
+        small_moments(out, *(sums.digits[..., 0] for sums in (count, total, square)))
+        return out
     out.n[:] = count.rounded()
     out.mean[:] = quotient(total, count)
     if deviations:
@@ -45,6 +51,17 @@ def moments(cells: "Array", layout: "Layout", first_output: int, deviations: boo
         out.fraction[:] = spread.fraction
         out.exponent[:] = spread.exponent
     return out
+
+
+def small_moments(out: MomentArrays, count: "Array", total: "Array", square: "Array") -> None:
+    """Write the moments of whole sums below 2**31: products fit int64, quotients are rounded correctly as they are."""
+    out.n[:] = count
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out.mean[:] = np.where(count == 0, np.nan, total / count)
+    if out.fraction.shape[-1]:
+        out.less_one[:] = count - 1
+        out.fraction[:] = count * square - total * total
+        out.exponent[:] = 0
 
 
 def sums_of(cells: "Array", layout: "Layout", first_output: int) -> tuple[Limbs, Limbs, Limbs]:

@@ -9,7 +9,7 @@ from cpu_fallback.digits import signed_digits
 from cpu_fallback.folds import fold_numbers
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Array, Folds, Layout, Rows, Window
+    from gpu_encode.cells import Array, Folds, Layout, Rows, Window
 
 # Digits are below 2**32, so this many of them add up exactly in float64, in which bincount works.
 BLOCK = 1 << 20

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.blending import Background, Blend
+from cpu_fallback.exact import Floats, Integers, Scaled
+from gpu_encode.cells import MISSING, UNKNOWN, Codes, Folds
 from gpu_encode.keys import Key
 from gpu_encode.moments import CategoryMoments, Moments
-from gpu_encode.ops import MISSING, UNKNOWN, Ops
+from gpu_encode.ops import Ops
+from gpu_encode.shrinkages import shrinkage_of
 from gpu_encode.smoothing import Context, Smoothing
 from gpu_encode.statistics import Measured, Statistics
 
@@ -60,13 +63,21 @@ class Formula:
         views = statistics.n_views if visibility is None else max(statistics.n_views, len(visibility))
         size = max(ops.TILE // max(views * statistics.cells.shape[2], 1), 1)
         chunks = range(0, len(statistics.cells), size)
-        parts = (statistics.part(start, start + size).visible(visibility) for start in chunks or [0])
+        parts = (statistics.part(start, start + size).visible(ops, visibility) for start in chunks or [0])
         return Moments.joined([self.moments(ops, part.cells, part.measured) for part in parts])
 
     @property
     def needs_categories(self) -> bool:
         """Whether the category means are asked for."""
         return self.smoothing.needs_categories or self.prior == "category_mean"
+
+    def for_backends(self) -> Blend | None:
+        """Describe the formula to backends that compute codes in one pass; None where they cannot."""
+        shrinkage = shrinkage_of(self.smoothing)
+        if shrinkage is None or self.needs_categories:
+            return None
+        unseen = 0.0 if self.unseen is None else float(self.unseen)
+        return Blend(shrinkage, float(self.min_count), self.unseen is not None, unseen)
 
     def counts(self, moments: Moments) -> Mask:
         """Say which cells hold a category that counts."""
@@ -115,9 +126,27 @@ class CodeTable:
     unseen: Mask
 
 
-def table(statistics: Statistics, visibility: Visibility, key: Key, formula: Formula, ops: Ops) -> CodeTable:
-    """Code of every category, view and output; without a visibility matrix each fold is a view of its own."""
-    total = formula.moments_of_views(ops, statistics.totals(), visibility).at(0)
+def total_of_views(statistics: Statistics, visibility: Visibility, formula: Formula, ops: Ops) -> Moments:
+    """Moments of all rows that each view sees, whatever their category."""
+    return formula.moments_of_views(ops, statistics.totals(ops), visibility).at(0)
+
+
+def table(
+    statistics: Statistics,
+    visibility: Visibility,
+    key: Key,
+    formula: Formula,
+    ops: Ops,
+    total: Moments | None = None,
+) -> CodeTable:
+    """Code of every category, view and output; without a visibility matrix each fold is a view of its own.
+
+    `total` is `total_of_views`, where it is known already.
+    """
+    if total is None:
+        total = total_of_views(statistics, visibility, formula, ops)
+    if not key.levels and (fused := in_one_pass(statistics, visibility, formula, total, ops)) is not None:
+        return fused
     leaf = formula.moments_of_views(ops, statistics, visibility)
     counted = formula.leaf_counts(leaf)
     categories = formula.categories_of(leaf, counted)
@@ -146,6 +175,33 @@ def table(statistics: Statistics, visibility: Visibility, key: Key, formula: For
     )
 
 
+def in_one_pass(
+    statistics: Statistics, visibility: Visibility, formula: Formula, total: Moments, ops: Ops, less_one: bool = False
+) -> CodeTable | None:
+    """Give the table from one pass of the backend over the cells, with the same bits; None where it has no such pass.
+
+    Where there are no levels, for formulas that ask for no other category; `total` is what each view sees in all.
+    """
+    blend = formula.for_backends()
+    if blend is None:
+        return None
+    root = formula.root(total, None)
+    variance = (
+        total.variance if formula.smoothing.needs_squares else Scaled(root[:0], np.zeros_like(root[:0], np.int64))
+    )
+    measured, background = statistics.measured, Background(root, variance.fraction, variance.exponent)
+    found = ops.blended(
+        statistics.cells, measured.layout, measured.first_output, visibility, blend, background, less_one
+    )
+    if found is None:
+        return None
+    values, unseen = found
+    values[-2], unseen[-2] = formula.or_unseen(root), True
+    if formula.missing != "category":
+        values[-1], unseen[-1] = formula.missing_code(root), True
+    return CodeTable(values, unseen)
+
+
 @dataclass(frozen=True)
 class Seen:
     """What each row of a tile sees at one level: its sums there, the context, and whether it has that level at all."""
@@ -168,3 +224,11 @@ def row_codes(levels: Sequence[Seen], codes: NDArray[np.int32], root: Floats, fo
     if formula.missing != "category":
         values = np.where((codes == MISSING)[:, None], formula.missing_code(root), values)
     return values, ~counted[:, 0]
+
+
+def indicator(ops: Ops, unseen: Mask, codes: Codes, folds: Folds) -> Mask:
+    """Look up which rows' categories are unseen."""
+    found = ops.empty((len(codes), 1), np.float64)
+    ops.gather(unseen[..., None].astype(np.float64), codes, folds, found)
+    flags: Mask = found[:, 0] != 0
+    return flags

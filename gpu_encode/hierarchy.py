@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from gpu_encode import errors
-from gpu_encode.ops import Array
+from gpu_encode.cells import Array
 
 
 class Derived(BaseEstimator):

@@ -1,15 +1,18 @@
 """One entry and one target of the rows at hand: what every scheme works on."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_encode.formula import Formula, Mask
+from cpu_fallback.blending import AS_CATEGORY, AS_NAN, AS_PRIOR, Rule
+from gpu_encode.cells import MISSING, UNKNOWN, Codes, Folds, Rows
+from gpu_encode.formula import Formula, Mask, Visibility, total_of_views
 from gpu_encode.keys import Key
 from gpu_encode.levels import Level
-from gpu_encode.ops import MISSING, UNKNOWN, Codes, Folds, Ops, Rows
+from gpu_encode.moments import Moments
+from gpu_encode.ops import Ops
 from gpu_encode.statistics import Measured, Statistics
 
 # Tiles are not cut smaller than this: each costs a few hundred calls of the array library.
@@ -29,6 +32,9 @@ class Job:
         Classes that a cell counts; 1 for a continuous target.
     measured : Measured
     formula : Formula
+    totals : list of (visibility, Moments)
+        What each view sees of all rows: the same under every key, so the jobs of a target share a list, which the first
+        of them fills.
     """
 
     ops: Ops
@@ -37,6 +43,16 @@ class Job:
     n_classes: int
     measured: Measured
     formula: Formula
+    totals: list[tuple[Visibility, Moments]] = field(default_factory=list)
+
+    def total_of_views(self, statistics: Statistics, visibility: Visibility) -> Moments:
+        """Moments of all rows that each view sees; found out once for all jobs of the target."""
+        for known, total in self.totals:
+            if known is visibility:
+                return total
+        total = total_of_views(statistics, visibility, self.formula, self.ops)
+        self.totals.append((visibility, total))
+        return total
 
     @property
     def n_outputs(self) -> int:
@@ -48,6 +64,18 @@ class Job:
         return Statistics.measure(
             self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.measured
         )
+
+    def rule(self) -> Rule | None:
+        """Describe the formula to backends that write the code of every row in one pass; None where they cannot.
+
+        They do where rows see nothing above their own category, by one of the formulas that they know.
+        """
+        formula, blend = self.formula, self.formula.for_backends()
+        if blend is None or self.key.levels:
+            return None
+        by_mean = formula.prior == "mean"
+        missing = AS_CATEGORY if formula.missing == "category" else AS_NAN if formula.missing == "nan" else AS_PRIOR
+        return Rule(blend, by_mean, 0.0 if by_mean else float(formula.prior), missing)
 
     @property
     def tile(self) -> int:

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_encode.cells import MISSING, UNKNOWN, Array, Codes
 from gpu_encode.hierarchy import Derived
 from gpu_encode.levels import Level, levels_by_rule, link, positions_of_labels
-from gpu_encode.ops import MISSING, UNKNOWN, Array, Codes, Ops, through
+from gpu_encode.ops import Ops, through
 from gpu_encode.vocabulary import Vocabulary
 
 

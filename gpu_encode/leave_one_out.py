@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
-from gpu_encode.formula import Formula, Mask, Seen, row_codes
+from gpu_encode.cells import Array, Rows
+from gpu_encode.formula import CodeTable, Formula, Mask, Seen, in_one_pass, indicator, row_codes
 from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.moments import CategoryMoments, Moments
-from gpu_encode.ops import Array, Rows
 from gpu_encode.outputs import Output, in_type
 from gpu_encode.smoothing import Context
 from gpu_encode.statistics import Statistics
@@ -30,10 +30,15 @@ def leave_one_out(job: Job, statistics: Statistics, out: Array, want_unseen: boo
     bool array (rows,) or None
         Rows whose category no other row has.
     """
-    evaluate, rows = Evaluation(job, statistics), job.rows
+    rows = job.rows
     if job.measured.classification and rows.weight is None and rows.classes is not None:
-        return by_own_class(job, statistics, evaluate, out, want_unseen)
-    output, unseen = Output(out, job.ops), job.ops.empty(len(rows), np.bool_) if want_unseen else None
+        return by_own_class(job, statistics, out, want_unseen)
+    output, unseen = Output(out, job.ops), job.ops.xp.ones(len(rows), np.bool_) if want_unseen else None
+    if (lost := rows_in_one_pass(job, statistics, out, unseen)) is not None:
+        output.count(lost)
+        output.close()
+        return unseen
+    evaluate = Evaluation(job, statistics)
     for start, stop in tiles(len(rows), job.tile):
         values, missing = evaluate(rows.block(start, stop))
         output.write(start, stop, values)
@@ -43,29 +48,53 @@ def leave_one_out(job: Job, statistics: Statistics, out: Array, want_unseen: boo
     return unseen
 
 
-def by_own_class(
-    job: Job, statistics: Statistics, evaluate: "Evaluation", out: Array, want_unseen: bool
-) -> Mask | None:
+def rows_in_one_pass(job: Job, statistics: Statistics, out: Array, unseen: Mask | None) -> int | None:
+    """Write the codes by one pass of the backend over the rows, with the same bits; None where it has no such pass."""
+    if (rule := job.rule()) is None:
+        return None
+    cells, total, measured = statistics.cells[:, 0], statistics.totals(job.ops).cells[0, 0], job.measured
+    return job.ops.leave_one_out_codes(
+        cells, total, job.rows, measured.layout, measured.first_output, rule, out, unseen
+    )
+
+
+def by_own_class(job: Job, statistics: Statistics, out: Array, want_unseen: bool) -> Mask | None:
     """Without weights a row's code depends on its category and class alone: a table of both, then one look-up a row."""
+    ops, rows = job.ops, job.rows
+    codes = table_in_one_pass(job, statistics) or table_by_cells(job, statistics)
+    ops.gather(in_type(codes.values, out.dtype.name, ops), rows.codes, rows.classes, out)
+    return indicator(ops, codes.unseen, rows.codes, rows.classes) if want_unseen else None
+
+
+def table_in_one_pass(job: Job, statistics: Statistics) -> CodeTable | None:
+    """Give the table from one pass of the backend over the cells; None where it has no such pass."""
+    if job.key.levels or job.formula.for_backends() is None:
+        return None
+    one_each = Rows(job.ops.zeros(job.n_classes, np.int32), job.ops.xp.arange(job.n_classes, dtype=np.int32))
+    others = job.ops.leave_one_out(statistics.totals(job.ops).cells[:, 0], one_each, job.measured.layout)
+    total = job.formula.moments(job.ops, others, job.measured)
+    codes = in_one_pass(statistics, None, job.formula, total, job.ops, less_one=True)
+    if codes is not None:
+        # Nobody looks at cells without rows, and nobody is to be warned of what stands there.
+        codes.values[statistics.cells[:, 0, :, 0] == 0] = 0.0
+    return codes
+
+
+def table_by_cells(job: Job, statistics: Statistics) -> CodeTable:
+    """Give the table from the array expressions, for the cells that hold rows; nobody looks at the others."""
     ops, n, width = job.ops, job.key.n_categories, job.n_outputs
+    evaluate = Evaluation(job, statistics)
     category, label = np.nonzero(statistics.cells[:, 0, :, 0])
     codes = np.where(category >= n, category - n - 2, category).astype(np.int32)
-    # Nobody looks at the cells without rows.
     table = ops.zeros((n + 2, job.n_classes, width), np.float64)
-    alone = ops.zeros((n + 2, job.n_classes, 1), np.float64)
+    alone = ops.zeros((n + 2, job.n_classes), np.bool_)
     for start, stop in tiles(len(codes), job.tile):
         part = slice(start, stop)
         values, unseen = evaluate(Rows(codes[part], label[part].astype(np.int32)))
         cell = category[part] * job.n_classes + label[part]
         table.put(cell[:, None] * width + ops.xp.arange(width), values)
-        alone.put(cell, unseen.astype(np.float64))
-    ops.gather(in_type(table, out.dtype.name, ops), job.rows.codes, job.rows.classes, out)
-    if not want_unseen:
-        return None
-    flags = ops.empty((len(job.rows), 1), np.float64)
-    ops.gather(alone, job.rows.codes, job.rows.classes, flags)
-    found: Mask = flags[:, 0] != 0
-    return found
+        alone.put(cell, unseen)
+    return CodeTable(table, alone)
 
 
 @dataclass(frozen=True)
@@ -83,7 +112,7 @@ class Evaluation:
 
     def __init__(self, job: Job, statistics: Statistics) -> None:
         self.job = job
-        self.totals = statistics.totals().cells[:, 0]
+        self.totals = statistics.totals(job.ops).cells[:, 0]
         self.levels = [self._whole(keying, statistics) for keying in job.keyings()]
 
     def _whole(self, keying: Keying, statistics: Statistics) -> Whole:

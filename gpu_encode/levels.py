@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import errors
+from gpu_encode.cells import Codes
 from gpu_encode.hierarchy import Derived
-from gpu_encode.ops import Codes
 from gpu_encode.vocabulary import Vocabulary
 
 

@@ -8,16 +8,17 @@ import numpy as np
 
 from cpu_fallback.exact import Floats
 from gpu_encode import errors
-from gpu_encode.formula import CodeTable, Formula, table
+from gpu_encode.cells import MISSING, Array
+from gpu_encode.formula import CodeTable, Formula, indicator, table
 from gpu_encode.frames import Frame, Pieces, part_with, with_piece
 from gpu_encode.keys import Key
 from gpu_encode.moments import Moments
-from gpu_encode.ops import MISSING, Array, Ops, host, memory_of
+from gpu_encode.ops import Ops, host, memory_of
 from gpu_encode.outputs import in_type
 from gpu_encode.selection import Located, Selection, located
 from gpu_encode.statistics import Statistics
 from gpu_encode.targets import counted_classes, joined_labels
-from gpu_encode.training import flat, indicator
+from gpu_encode.training import flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,9 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         # What was computed from the sums may lie on a device that another process does not have.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        # Bytes that leave the process are those of the sums, whatever way they were added up.
+        return state | {"statistics": [[each.carried() for each in per_target] for per_target in self.statistics]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -115,8 +118,8 @@ class Model:
     def means(self) -> list[Floats]:
         """Exact mean of each target over the rows that new rows see: (outputs,)."""
         return [
-            Moments.of(host(0), per_target.totals().cells[0, 0], per_target.measured, variances=False).mean
-            for per_target in self.statistics[0]
+            Moments.of(host(0), each.totals(host(len(each.cells))).cells[0, 0], each.measured, variances=False).mean
+            for each in self.statistics[0]
         ]
 
     def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], Located]:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers, Limbs, Scaled, deviation, quotient
-from gpu_encode.ops import Array, Ops
+from gpu_encode.cells import Array
+from gpu_encode.ops import Ops
 from gpu_encode.statistics import Measured
 
 

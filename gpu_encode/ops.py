@@ -1,32 +1,23 @@
 """The seam: what a backend must do, what crosses the border, and which backend a call runs on.
 
 A backend is a module: `cpu_fallback` (NumPy, the definition), `cpu_fallback.compiled` (numba, threaded) and
-`gpu_encode.cuda` (a GPU) each *are* an `Ops`.  Rows cross as int32 codes (-1 missing, -2 unknown); sums cross as int64
-digits, so every backend gives the same bits in any order of addition.  Tables per category have two rows more than
-categories, unknown and missing last, so that a negative code counts from the end.
+`gpu_encode.cuda` (a GPU) each *are* an `Ops`.  What crosses is in `gpu_encode.cells`.
 """
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cpu_fallback.blending import Background, Blend, Rule, Written
 from cpu_fallback.memory import Order
 from cpu_fallback.moments import MomentArrays
 from gpu_encode import devices, errors
+from gpu_encode.cells import MISSING, Array, Carry, Folds, Layout, Rows
 from gpu_encode.rows import FoldPattern, Permutation
-
-Array = NDArray[Any]
-Codes = NDArray[np.int32]
-
-MISSING = -1
-UNKNOWN = -2
-Folds = FoldPattern | Array | None
 
 # From this many rows on the first call of a process is no slower on the compiled, threaded backend than on NumPy, the
 # 0.3 s included that it takes to load the kernels from their cache on disk; and from this many once they are loaded.
@@ -34,102 +25,6 @@ Folds = FoldPattern | Array | None
 COMPILED_ROWS = 300_000
 LOADED_ROWS = 300
 COMPILED = "cpu_fallback.compiled"
-
-
-@dataclass(frozen=True)
-class Window:
-    """Digit positions [low, low + width) of base 2**32 that a sum is kept at.
-
-    `whole` says that one int64 holds the entire sum (position 0), without digits.
-    """
-
-    low: int = 0
-    width: int = 1
-    whole: bool = True
-
-
-def digit_window(extent: tuple[int, int]) -> Window:
-    """Digit positions of sums of numbers that touch binary places [low, high), with one to spare for carries."""
-    low, high = extent
-    return Window(low // 32, max((high - 1) // 32 - low // 32 + 1, 1) + 1, False)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Columns of a cell: the digits of the summed weight, then of weight * target, then of weight * target**2."""
-
-    count: Window = field(default_factory=Window)
-    total: Window | None = None
-    square: Window | None = None
-
-    @property
-    def width(self) -> int:
-        """Number of int64 columns of a cell."""
-        return sum(window.width for window, _, _ in self.measures())
-
-    def measures(self) -> list[tuple[Window, int, slice]]:
-        """Window, power of the target and columns of each sum kept."""
-        found, start = [], 0
-        for power, window in enumerate((self.count, self.total, self.square)):
-            if window is not None:
-                found.append((window, power, slice(start, start + window.width)))
-                start += window.width
-        return found
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What is known of each row: category code, class number or target, weight.
-
-    Parameters
-    ----------
-    codes : int32 array
-    classes : int32 array, optional
-        Class number of a classification target.
-    target : float64 or int64 array, optional
-        Target of a regression.
-    weight : float64 or int64 array, optional
-    """
-
-    codes: Array
-    classes: Array | None = None
-    target: Array | None = None
-    weight: Array | None = None
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def block(self, start: int, stop: int) -> "Rows":
-        """Rows [start, stop), without a copy."""
-        return self.pick(slice(start, stop))
-
-    def pick(self, chosen: "slice | Array") -> "Rows":
-        """Rows at the given places, in their order."""
-        parts = (self.codes, self.classes, self.target, self.weight)
-        return Rows(*(None if part is None else part[chosen] for part in parts))  # type: ignore[arg-type]
-
-    def with_codes(self, codes: Array) -> "Rows":
-        """Give the same rows under another key."""
-        return Rows(codes, self.classes, self.target, self.weight)
-
-
-@dataclass
-class Carry:
-    """State between chunks of an ordered pass: sums so far, and for ties the sums at the tie each category saw last."""
-
-    sums: Array
-    at_tie: Array
-    last_tie: Array
-
-    @classmethod
-    def empty(cls, n_categories: int, n_classes: int, width: int, ties: bool, xp: Any = np) -> "Carry":
-        """State before the first row, as arrays of the library `xp`."""
-        shape = (n_categories + 2, n_classes, width)
-        return cls(
-            xp.zeros(shape, np.int64),
-            xp.zeros(shape if ties else (0, 0, 0), np.int64),
-            xp.full(n_categories + 2, -1, np.int64),
-        )
 
 
 class Ops(Protocol):
@@ -186,6 +81,33 @@ class Ops(Protocol):
     def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
         """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs)."""
 
+    def visible(self, cells: Array, visibility: Array | None, /) -> Array:
+        """Sum cells (categories + 2, folds, ...) over the folds that each view sees: visibility[view, fold] is 0 or 1.
+
+        Without a matrix each fold is a view of its own.
+        """
+
+    def totals(self, cells: Array, /) -> Array:
+        """Sum cells (categories + 2, ...) over all categories, unknown and missing included."""
+
+    def blended(
+        self,
+        cells: Array,
+        layout: Layout,
+        first_output: int,
+        visibility: Array | None,
+        blend: Blend,
+        background: Background,
+        less_one: bool,
+        /,
+    ) -> tuple[Array, Array] | None:
+        """Codes (categories + 2, views, outputs) of cells, and where (categories + 2, views) they are unseen.
+
+        Policies for unknown and missing are the caller's.  With `less_one` there is one fold, and as many views as
+        classes: each sees one row of its class less; where there is none, anything may stand.  None from a backend
+        that leaves all of it to array expressions.
+        """
+
     def moments(self, cells: Array, layout: Layout, first_output: int, deviations: bool, /) -> MomentArrays:
         """Give N, S / N and, where asked for, N - 1 and N * Q - S**2 of cells, each exact and then rounded once.
 
@@ -201,6 +123,45 @@ class Ops(Protocol):
 
         `carry` holds the sums of all rows before these and is brought up to date, so that chunks chain.  With `ties`
         (non-decreasing numbers) rows of one tie do not see each other, in whatever chunk they lie.
+        """
+
+    def leave_one_out_codes(
+        self,
+        cells: Array,
+        total: Array,
+        rows: Rows,
+        layout: Layout,
+        first_output: int,
+        rule: Rule,
+        out: Array,
+        unseen: Array | None,
+        /,
+    ) -> int | None:
+        """Write the code of every row from all others: `cells` (categories + 2, n_classes, width) and their `total`.
+
+        Gives how many codes `out` (rows, outputs) cannot hold.  `unseen` keeps its flag where the category is unseen.
+        None, with nothing written, from a backend that leaves it to array expressions.
+        """
+
+    def ordered_codes(
+        self,
+        rows: Rows,
+        n_categories: int,
+        n_classes: int,
+        layout: Layout,
+        first_output: int,
+        order: Permutation | Array | None,
+        ties: tuple[Array, Array] | None,
+        burn_in: int,
+        rule: Rule,
+        out: Array,
+        unseen: Array | None,
+        /,
+    ) -> Written | None:
+        """Write the code of every row from those before it in an order; the first sees nothing, and its prior is NaN.
+
+        The order is random, the row at each place, or None: as rows stand.  `ties` are the number of each place's time
+        and the place at which each time begins.  At most 2**30 rows.  Otherwise as `leave_one_out_codes`.
         """
 
 

@@ -9,24 +9,23 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.blending import CHECKPOINT_BITS
 from cpu_fallback.exact import Floats, Integers, Limbs, stacked
+from gpu_encode.cells import MISSING, Array, Carry, Layout, Rows, Window, digit_window
 from gpu_encode.formula import Mask, Seen, row_codes
 from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.moments import CategoryMoments, Moments
-from gpu_encode.ops import Array, Carry, Layout, Ops, Rows, Window, digit_window
+from gpu_encode.ops import Ops
 from gpu_encode.outputs import Output
-from gpu_encode.plans import OrderedPlan, TimeOrder
+from gpu_encode.plans import Order, OrderedPlan, RowOrder, TimeOrder
 from gpu_encode.rows import Permutation
 from gpu_encode.smoothing import Context
-from gpu_encode.statistics import CARRY_AFTER, carry
+from gpu_encode.statistics import CARRY_AFTER, Statistics, carry
 
-CHECKPOINT_BITS = 9
 EXACT_PLACES = 1 << CHECKPOINT_BITS
 
-Order = Permutation | TimeOrder
 
-
-def ordered(job: Job, plan: OrderedPlan, out: Array, want_unseen: bool) -> Mask | None:
+def ordered(job: Job, plan: OrderedPlan, out: Array, want_unseen: bool) -> tuple[Statistics, Mask | None]:
     """Write the code of each row from the rows before it.
 
     Parameters
@@ -39,27 +38,79 @@ def ordered(job: Job, plan: OrderedPlan, out: Array, want_unseen: bool) -> Mask 
 
     Returns
     -------
-    bool array (rows,) or None
+    statistics : Statistics
+        Sums of all rows, one view.
+    unseen : bool array (rows,) or None
         Rows whose category none of the orders had seen.
     """
     n, n_orders = len(job.rows), len(plan.orders)
     averaged = plan.average and n_orders > 1
     every = job.ops.empty((n, job.n_outputs * n_orders), np.float64, "F") if averaged else out
     output, unseen = Output(every, job.ops), job.ops.xp.ones(n, np.bool_) if want_unseen else None
+    statistics = None
     for number, order in enumerate(plan.orders):
         columns = range(number, job.n_outputs * n_orders, n_orders)
-        for rows, values, missing in Pass(job, order, plan.burn_in):
-            output.put(rows, columns, values)
-            if unseen is not None:
-                unseen.put(rows, unseen[rows] & missing)
+        found = in_one_pass(job, order, plan.burn_in, output, columns, unseen)
+        statistics = statistics or found
+        if found is None:
+            by_tiles(Pass(job, order, plan.burn_in), output, columns, unseen)
     output.close()
     if averaged:
-        whole = Output(out, job.ops)
-        for start, stop in tiles(n, job.tile):
-            columns_of = every[start:stop].T.reshape(job.n_outputs, n_orders, stop - start)
-            whole.write(start, stop, np.stack([average(each) for each in columns_of], axis=1))
-        whole.close()
-    return unseen
+        average_orders(job, every, n_orders, out)
+    return statistics or job.measure(None, 1), unseen
+
+
+def by_tiles(codes: "Pass", output: Output, columns: range, unseen: Mask | None) -> None:
+    """Write the codes of one order, tile by tile."""
+    for rows, values, missing in codes:
+        output.put(rows, columns, values)
+        if unseen is not None:
+            unseen.put(rows, unseen[rows] & missing)
+
+
+def in_one_pass(
+    job: Job, order: Order, burn_in: int, output: Output, columns: range, unseen: Mask | None
+) -> Statistics | None:
+    """Write the codes of one order by one pass of the backend, with the same bits; None where it has no such pass."""
+    rule = job.rule()
+    # The sums of more rows have to be carried on the way.
+    if rule is None or len(job.rows) > CARRY_AFTER:
+        return None
+    numbers = order.rows if isinstance(order, TimeOrder) else order if isinstance(order, Permutation) else None
+    ties = (order.ties, order.starts) if isinstance(order, TimeOrder) else None
+    fixed = job.key.n_categories, job.n_classes, job.measured.layout, job.measured.first_output
+    out = output.matrix[:, columns.start :: columns.step]
+    written = job.ops.ordered_codes(job.rows, *fixed, numbers, ties, burn_in, rule, out, unseen)
+    if written is None:
+        return None
+    output.count(written.lost)
+    statistics = Statistics(written.cells[:, None], job.measured, len(job.rows))
+    if isinstance(order, Permutation) and rule.by_mean and not burn_in:
+        first = job.ops.rows_at(order, 0, 1)
+        row = job.rows.pick(first)
+        root = mean_of_others(job, statistics.totals(job.ops).cells[0, 0], row)[None]
+        no_category = job.formula.missing != "category" and bool((row.codes == MISSING)[0])
+        values = job.formula.missing_code(root) if no_category else job.formula.or_unseen(root)
+        output.put(first, columns, values)
+    return statistics
+
+
+def mean_of_others(job: Job, everything: Integers, rows: Rows) -> Floats:
+    """Prior of the first row of a random order: the mean of all other rows, of whose sums all are given."""
+    cells = job.ops.zeros((3, *everything.shape), np.int64)
+    cells[0] = everything
+    others = job.ops.leave_one_out(cells, without_key(rows.block(0, 1)), job.measured.layout)
+    mean: Floats = job.formula.moments(job.ops, others, job.measured).mean[0]
+    return mean
+
+
+def average_orders(job: Job, every: Floats, n_orders: int, out: Array) -> None:
+    """Write the average over the orders, tile by tile."""
+    whole = Output(out, job.ops)
+    for start, stop in tiles(len(job.rows), job.tile):
+        columns_of = every[start:stop].T.reshape(job.n_outputs, n_orders, stop - start)
+        whole.write(start, stop, np.stack([average(each) for each in columns_of], axis=1))
+    whole.close()
 
 
 def average(columns: Floats) -> Floats:
@@ -124,6 +175,9 @@ class Pass:
     def _row_numbers(self, start: int, stop: int) -> Integers:
         if isinstance(self.order, TimeOrder):
             return self.order.rows[start:stop]
+        if isinstance(self.order, RowOrder):
+            places: Integers = self.job.ops.xp.arange(start, stop)
+            return places
         return self.job.ops.rows_at(self.order, start, stop)
 
     def _ties(self, start: int, stop: int) -> Integers | None:
@@ -199,18 +253,9 @@ class Pass:
                 context = Context(total, None if categories is None else categories.at(at))
                 seen.append(Seen(moments, context, keying.has(codes, job.formula)))
             root = job.formula.root(total, seen[-1].context.categories)
-            if not timed and start == 0 and isinstance(job.formula.prior, str):
-                root[0] = self._mean_of_others(rows)
+            if isinstance(self.order, Permutation) and start == 0 and isinstance(job.formula.prior, str):
+                root[0] = mean_of_others(job, self.everything, rows)
             values, unseen = row_codes(seen, rows.codes, root, job.formula)
             if start < self.burn_in:
                 values = np.where((begins < self.burn_in)[:, None], np.nan, values)
             yield numbers, values, unseen
-
-    def _mean_of_others(self, rows: Rows) -> Floats:
-        """Prior of the first row of a random order: the mean of all other rows."""
-        job = self.job
-        cells = job.ops.zeros((3, *self.everything.shape), np.int64)
-        cells[0] = self.everything
-        others = job.ops.leave_one_out(cells, without_key(rows.block(0, 1)), job.measured.layout)
-        mean: Floats = job.formula.moments(job.ops, others, job.measured).mean[0]
-        return mean

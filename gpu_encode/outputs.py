@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.exact import Floats
+from gpu_encode.cells import Array
 from gpu_encode.notices import warn
-from gpu_encode.ops import Array, Ops
+from gpu_encode.ops import Ops
 
 
 def in_type(codes: Floats, dtype: str, ops: Ops) -> Array:
@@ -54,6 +55,10 @@ class Output:
         # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
         for column, codes in zip(columns, self._rounded(values).T, strict=True):
             self.matrix[:, column].put(rows, codes)
+
+    def count(self, lost: Any) -> None:
+        """Count codes, written by others, that the type could not hold."""
+        self._lost = self._lost + lost
 
     def close(self) -> None:
         """Warn once of all codes that the type could not hold."""

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_encode import errors
-from gpu_encode.ops import Array, Folds, Ops
+from gpu_encode.cells import Array, Folds
+from gpu_encode.ops import Ops
 from gpu_encode.rows import Permutation
 from gpu_encode.targets import Target
 
@@ -95,19 +96,27 @@ class TimeOrder:
 
 
 @dataclass(frozen=True)
+class RowOrder:
+    """Rows in the order in which they stand, none of them tied."""
+
+
+Order = Permutation | TimeOrder | RowOrder
+
+
+@dataclass(frozen=True)
 class OrderedPlan:
     """Every row sees the rows before it in each of several orders.
 
     Parameters
     ----------
-    orders : list of Permutation or TimeOrder
+    orders : list of Permutation, TimeOrder or RowOrder
     average : bool
         One column with the average over the orders, else one column an order.
     burn_in : int
         Rows at the first `burn_in` places get NaN.
     """
 
-    orders: list[Permutation | TimeOrder]
+    orders: list[Order]
     average: bool
     burn_in: int
 

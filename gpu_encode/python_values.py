@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode import errors
-from gpu_encode.ops import Array
+from gpu_encode.cells import Array
 from gpu_encode.values import UNITS, Values, from_arrow, moment_storage, nothing
 
 _EPOCH = datetime.datetime(1970, 1, 1)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import errors
+from gpu_encode.cells import Codes
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.hierarchy import Derived
 from gpu_encode.keys import Entry
-from gpu_encode.ops import Codes, Ops
+from gpu_encode.ops import Ops
 from gpu_encode.vocabulary import Vocabulary
 
 

@@ -1,6 +1,5 @@
 """Mergeable exact sums per category."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -8,11 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Integers, Limbs, peak, widened
-from gpu_encode.ops import Folds, Layout, Ops, Rows, Window
+from gpu_encode.cells import Folds, Layout, Rows, Window
+from gpu_encode.ops import Ops
 from gpu_encode.rows import FoldPattern
 
 # Digits below 2**32 leave an int64 room for this many additions between carries.
 CARRY_AFTER = 1 << 30
+# Sums over all categories and views are added up in one int64 as well.
+MOST_WHOLE = 1 << 61
 
 
 @dataclass(frozen=True)
@@ -86,27 +88,12 @@ class Statistics:
         """Rows [start, stop) of the table."""
         return replace(self, cells=self.cells[start:stop])
 
-    def visible(self, visibility: NDArray[np.int64] | None) -> "Statistics":
+    def visible(self, ops: Ops, visibility: NDArray[np.int64] | None) -> "Statistics":
         """Sums seen from each view: over the folds f with visibility[view, f] = 1.  A tiny matrix product, exact.
 
         Without a matrix each fold is a view of its own.
         """
-        if visibility is None:
-            return self
-        total = self.cells.sum(axis=1, keepdims=True)
-        hidden = 1 - visibility
-        if not hidden.any():
-            return replace(self, cells=np.repeat(total, len(visibility), axis=1))
-        if np.array_equal(hidden, np.eye(len(hidden), dtype=np.int64)):
-            return replace(self, cells=total - self.cells)
-        return replace(self, cells=np.stack([self.over(stretches(seen)) for seen in visibility], axis=1))
-
-    def over(self, folds: Sequence[tuple[int, int]]) -> Integers:
-        """Sums over stretches [start, stop) of folds."""
-        total = np.zeros_like(self.cells[:, 0])
-        for start, stop in folds:
-            total += self.cells[:, start:stop].sum(axis=1)
-        return total
+        return self if visibility is None else replace(self, cells=ops.visible(self.cells, visibility))
 
     def grouped(self, ops: Ops, parent_of: NDArray[np.int32], n_parents: int) -> "Statistics":
         """Sums per parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
@@ -122,10 +109,10 @@ class Statistics:
         """Give the same sums in the host's memory, where models are kept."""
         return replace(self, cells=ops.to_host(self.cells))
 
-    def totals(self) -> "Statistics":
+    def totals(self, ops: Ops) -> "Statistics":
         """Sums over all rows whatever their category: one category."""
         cells = np.zeros_like(self.cells, shape=(3, *self.cells.shape[1:]))
-        cells[0] = self.cells.sum(axis=0)
+        cells[0] = ops.totals(self.cells)
         return replace(self, cells=cells)
 
     def remapped(self, position: NDArray[np.int32], n_categories: int) -> "Statistics":
@@ -162,11 +149,12 @@ class Statistics:
         """Give the canonical form: the same for the same sums, whatever way they were added up."""
         parts, windows = [], []
         for window, _, columns in self.measured.layout.measures():
-            if window.whole:
-                parts.append(self.cells[..., columns])
+            cells = self.cells[..., columns]
+            if window.whole and magnitude(cells) < MOST_WHOLE:
+                parts.append(cells)
                 windows.append(window)
                 continue
-            canonical = Limbs(self.cells[..., columns], window.low).canonical()
+            canonical = (halves(cells) if window.whole else Limbs(cells, window.low)).canonical()
             whole = as_integers(canonical)
             parts.append(canonical.digits if whole is None else whole)
             windows.append(Window(canonical.low, canonical.digits.shape[-1], False) if whole is None else Window())
@@ -207,31 +195,34 @@ def joined(left: Statistics, right: Statistics) -> Layout:
 
 
 def fits(left: Integers, right: Integers) -> bool:
-    """Say whether sums of entries stay inside int64."""
-    return peak(left) + peak(right) < 1 << 62
+    """Say whether all sums of entries of both stay inside int64."""
+    return magnitude(left) + magnitude(right) < 1 << 62
+
+
+def magnitude(cells: Integers) -> int:
+    """Sum of the magnitudes of all cells, exactly."""
+    sizes = np.abs(cells)
+    return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())
+
+
+def halves(cells: Integers) -> Limbs:
+    """Whole numbers, one column, as digits."""
+    return Limbs(np.concatenate([cells & 0xFFFFFFFF, cells >> 32], axis=-1))
 
 
 def as_integers(number: Limbs) -> Integers | None:
-    """One int64 column, where all numbers are integers that fit one with room to spare."""
+    """One int64 column, where all numbers are integers of which one holds any sum, with room to spare."""
     top = number.low + number.digits.shape[-1]
     if number.low < 0 or top > 2 or (top == 2 and peak(number.digits[..., -1]) >= 1 << 29):
         return None
     whole = np.zeros_like(number.digits[..., :1])
     for i in range(number.digits.shape[-1]):
         whole = whole + (number.digits[..., i : i + 1] << (32 * (number.low + i)))
-    return whole
-
-
-def stretches(seen: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Stretches [start, stop) of neighbouring folds that a view sees, from the 0 or 1 of each fold."""
-    edges = np.flatnonzero(np.diff(seen, prepend=0, append=0)).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))
+    return whole if magnitude(whole) < MOST_WHOLE else None
 
 
 def moved(digits: Integers, old: Window, new: Window) -> Integers:
     """Digits of one window in another that holds it."""
     if old.whole and new.whole:
         return digits
-    if old.whole:
-        digits = np.concatenate([digits & 0xFFFFFFFF, digits >> 32], axis=-1)
-    return widened(Limbs(digits, old.low), new.low, new.width)
+    return widened(halves(digits) if old.whole else Limbs(digits, old.low), new.low, new.width)

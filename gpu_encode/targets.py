@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -9,14 +10,15 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from gpu_encode import errors
+from gpu_encode.cells import Array
 from gpu_encode.frames import NumberedLabels, on_host
 from gpu_encode.notices import warn
-from gpu_encode.ops import Array, Layout, Ops, Window, digit_window, host
-from gpu_encode.statistics import Measured
+from gpu_encode.ops import Ops, host
 
 KINDS = ("binary", "continuous", "multiclass")
 MANY_CLASSES = 100
 MANY_ROWS = 100_000
+FEW_ROWS = 1_000
 WHOLE_LIMIT = 1 << 62
 
 
@@ -68,11 +70,25 @@ def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) 
     target_type : str or list of str
         "auto" or a kind, for all targets or one each.
     """
-    kinds = kinds_of(ops, named, target_type)
-    return [make(ops, name, values, kind, None) for (name, values), kind in zip(named, kinds, strict=True)]
+    columns = [(name, Labels(ops, values)) for name, values in named]
+    kinds = kinds_of(columns, target_type)
+    return [make(name, labels, kind, None) for (name, labels), kind in zip(columns, kinds, strict=True)]
 
 
-def kinds_of(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) -> list[str]:
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """One column of y, numbered at most once."""
+
+    ops: Ops
+    values: Any
+
+    @cached_property
+    def distinct(self) -> tuple[Array, Array]:
+        """Sorted labels, on the host, and the label number of each row, where the values are."""
+        return distinct(self.ops, self.values)
+
+
+def kinds_of(named: Sequence[tuple[str | None, Labels]], target_type: Any) -> list[str]:
     """Kind asked for or inferred, one per target."""
     if isinstance(target_type, (list, tuple)):
         if len(target_type) != len(named):
@@ -80,37 +96,38 @@ def kinds_of(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: A
         for kind in target_type:
             errors.check_option("TargetEncoder", "target_type", kind, ("auto", *KINDS))
         return [
-            inferred(ops, values) if kind == "auto" else kind
-            for kind, (_, values) in zip(target_type, named, strict=True)
+            inferred(labels) if kind == "auto" else kind for kind, (_, labels) in zip(target_type, named, strict=True)
         ]
     errors.check_option("TargetEncoder", "target_type", target_type, ("auto", *KINDS))
     if len(named) > 1 and target_type != "continuous":
+        given = [(name, labels.values) for name, labels in named]
         found = (
             f"target_type={target_type!r} is for one"
             if target_type != "auto"
-            else f"Target type was inferred to be {type_of_target(on_host(named), input_name='y')!r}"
+            else f"Target type was inferred to be {type_of_target(on_host(given), input_name='y')!r}"
         )
         raise errors.one_type_for_several(len(named), found, KINDS)
-    return [inferred(ops, values) if target_type == "auto" else target_type for _, values in named]
+    return [inferred(labels) if target_type == "auto" else target_type for _, labels in named]
 
 
-def inferred(ops: Ops, values: Array) -> str:
+def inferred(labels: Labels) -> str:
     """Kind that scikit-learn infers; warns of a regression target that looks like classes."""
+    values = labels.values
     if values.dtype.kind in "mM":
         return "continuous"
     if isinstance(values, NumberedLabels):
         return "binary" if len(values.labels) <= 2 else "multiclass"
     check_numbers(values)
     if not isinstance(values, np.ndarray):
-        return inferred_on_device(ops, values)
+        return inferred_on_device(labels)
     # scikit-learn comes to the same, after a cast to integers that warns of large numbers.
-    if values.dtype.kind == "f" and ((values != np.floor(values)).any() or np.abs(values).max() >= 2.0**63):
+    if values.dtype.kind == "f" and (has_fractions(labels.ops, values) or np.abs(values).max() >= 2.0**63):
         return "continuous"
     if values.dtype.kind in "biu" and len(values) >= MANY_ROWS:
         # The same answer from the threads that number the labels; scikit-learn's warnings are for small data.
-        return "binary" if len(distinct(ops, values)[0]) <= 2 else "multiclass"
+        return "binary" if len(labels.distinct[0]) <= 2 else "multiclass"
     if values.dtype.kind == "O":
-        distinct(ops, values)  # refuses labels that cannot be compared, in words
+        _ = labels.distinct  # refuses labels that cannot be compared, in words
     kind = str(type_of_target(values, input_name="y"))
     if kind not in KINDS:
         raise errors.unknown_target_type(kind, KINDS)
@@ -121,15 +138,19 @@ def inferred(ops: Ops, values: Array) -> str:
 
 def has_fractions(ops: Ops, values: Array) -> bool:
     """Whether some numbers are not whole; as doubles, since CuPy takes small floats for zero when it compares them."""
-    wide = values if isinstance(values, np.ndarray) else ops.cast(values, np.float64)
-    return bool((wide != np.floor(wide)).any())
+    if not isinstance(values, np.ndarray):
+        wide = ops.cast(values, np.float64)
+        return bool((wide != np.floor(wide)).any())
+    # Where there are fractions, they are seldom far.
+    return any(bool((part != np.floor(part)).any()) for part in (values[:FEW_ROWS], values[FEW_ROWS:]))
 
 
-def inferred_on_device(ops: Ops, values: Array) -> str:
+def inferred_on_device(labels: Labels) -> str:
     """Kind that scikit-learn would infer of numbers that stay on the device."""
+    ops, values = labels.ops, labels.values
     if values.dtype.kind == "f" and (has_fractions(ops, values) or float(np.abs(values).max()) >= 2.0**63):
         return "continuous"
-    found = len(distinct(ops, values)[0])
+    found = len(labels.distinct[0])
     if found > 2 and values.dtype.kind == "f":
         warn_of_many_classes(found)
     return "binary" if found <= 2 else "multiclass"
@@ -147,16 +168,21 @@ def warn_of_many_classes(found: int) -> None:
 def check_numbers(values: Array) -> None:
     """Raise ValueError for NaN or infinity, saying how many and where the first is."""
     errors.check_real("y", values)
-    if values.dtype.kind != "f" or bool(np.isfinite(values).all()):
+    if values.dtype.kind != "f":
         return
+    # A finite sum has finite addends: one pass, and no array of answers.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all()):
+            return
     bad = np.isnan(values)
     word = "NaN" if bad.any() else "infinity or a value too large for dtype('float64')"
     places = np.flatnonzero(bad if bad.any() else np.isinf(values))
     raise errors.infinite_target(word, places, len(values))
 
 
-def make(ops: Ops, name: str | None, values: Array, kind: str, known: Array | None) -> Target:
+def make(name: str | None, labels: Labels, kind: str, known: Array | None) -> Target:
     """Check one target against its kind and number its classes."""
+    ops, values = labels.ops, labels.values
     if isinstance(values, NumberedLabels):
         if kind == "continuous":
             raise errors.text_as_quantity(values.labels[0])
@@ -164,14 +190,14 @@ def make(ops: Ops, name: str | None, values: Array, kind: str, known: Array | No
         check_numbers(values)
     if kind == "continuous":
         return Target(name, kind, ops.to_device(as_numbers(ops, values)), None)
-    found, codes = distinct(ops, values)
-    codes, labels = ops.to_device(codes), found
+    found, codes = labels.distinct
+    codes, classes = ops.to_device(codes), found
     if known is not None:
-        labels = joined_labels(known, found)
-        codes = ops.to_device(np.searchsorted(labels, found).astype(np.int32))[codes]
-    if kind == "binary" and len(labels) > 2:
-        raise errors.more_than_two_labels(labels)
-    return Target(name, kind, codes.astype(np.int32, copy=False), labels)
+        classes = joined_labels(known, found)
+        codes = ops.to_device(np.searchsorted(classes, found).astype(np.int32))[codes]
+    if kind == "binary" and len(classes) > 2:
+        raise errors.more_than_two_labels(classes)
+    return Target(name, kind, codes.astype(np.int32, copy=False), classes)
 
 
 def joined_labels(one: Array, other: Array) -> Array:
@@ -243,38 +269,3 @@ def checked_weight(ops: Ops, weight: Array) -> Array:
         return weight.astype(np.int64)
     whole = weight.max() < WHOLE_LIMIT / max(len(weight), 1) and (np.floor(weight) == weight).all()
     return weight.astype(np.int64) if whole else weight.astype(np.float64, copy=False)
-
-
-def measured(ops: Ops, target: Target, weight: Array | None, squares: bool, drop: str | None) -> Measured:
-    """Choose the columns that hold the exact sums of this target."""
-    n_rows = len(target.values)
-    if target.is_classification:
-        layout = Layout(*windows(ops, None, weight, 0, n_rows))
-        first = 1 if target.kind == "binary" or drop == "first" else 0
-        if first >= target.n_classes:
-            raise errors.single_class_dropped()
-        return Measured(layout, True, first)
-    return Measured(Layout(*windows(ops, target.values, weight, 2 if squares else 1, n_rows)), False)
-
-
-def windows(ops: Ops, target: Array | None, weight: Array | None, highest: int, n_rows: int) -> list[Window]:
-    """Digit positions that the sums of weight * target**power touch, for powers up to the highest.
-
-    With one to spare for carries; one int64 where that holds the sum.
-    """
-    powers = [power for power in range(highest + 1) if not is_whole(target, weight, power, n_rows)]
-    # In one go: on a device every answer is waited for.
-    found = dict(zip(powers, ops.extents(target, weight, tuple(powers)) if powers else [], strict=True))
-    return [digit_window(found[power]) if power in found else Window() for power in range(highest + 1)]
-
-
-def is_whole(target: Array | None, weight: Array | None, power: int, n_rows: int) -> bool:
-    """Whether one int64 holds the sum of weight * target**power for certain."""
-    factors = [] if weight is None else [weight]
-    factors += [] if target is None else [target] * power
-    if any(factor.dtype.kind != "i" for factor in factors):
-        return False
-    bound = max(n_rows, 1) if factors else 0
-    for factor in factors:
-        bound *= max(abs(int(factor.max())), abs(int(factor.min())))
-    return bound < WHOLE_LIMIT

@@ -5,15 +5,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_encode.formula import CodeTable, Mask, table
+from gpu_encode.cells import Array, Folds
+from gpu_encode.formula import CodeTable, indicator, table
 from gpu_encode.jobs import Job
 from gpu_encode.leave_one_out import leave_one_out
-from gpu_encode.ops import Array, Codes, Folds, Ops
+from gpu_encode.ops import Ops, device_of
 from gpu_encode.ordered import ordered
 from gpu_encode.outputs import in_type
-from gpu_encode.plans import FoldPlan, LeaveOneOutPlan, OrderedPlan, Plan, SplitPlan, TimeOrder
-from gpu_encode.rows import FoldPattern, Permutation
+from gpu_encode.plans import FoldPlan, Order, OrderedPlan, Plan, SplitPlan, TimeOrder
+from gpu_encode.rows import FoldPattern
 from gpu_encode.statistics import Statistics
+
+# Their fold numbers fit the fast caches.
+FEW_ROWS = 1 << 15
 
 
 def n_columns(plan: Plan) -> int:
@@ -34,9 +38,17 @@ def placed(plan: Plan, ops: Ops) -> Plan:
     return plan
 
 
-def placed_order(order: Permutation | TimeOrder, ops: Ops) -> Permutation | TimeOrder:
-    """Give an order in time where the backend computes; random orders are functions of the row number."""
-    if isinstance(order, Permutation):
+def numbered(plan: Plan, n_rows: int, ops: Ops) -> Plan:
+    """Write down the fold numbers of few rows, which every column would ask for again; a GPU is quick to find them."""
+    few = n_rows <= FEW_ROWS and device_of(ops) == "cpu"
+    if few and isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern):
+        return replace(plan, folds=ops.fold_numbers(plan.folds, 0, n_rows))
+    return plan
+
+
+def placed_order(order: Order, ops: Ops) -> Order:
+    """Give an order in time where the backend computes; others are functions of the row number."""
+    if not isinstance(order, TimeOrder):
         return order
     return TimeOrder(*(ops.to_device(each) for each in (order.rows, order.ties, order.starts)))
 
@@ -45,7 +57,7 @@ def lasting(job: Job, plan: Plan) -> Statistics:
     """Sums that new rows see: over all rows, but for holdout and blow-up columns."""
     plan = placed(plan, job.ops)
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all()):
-        return job.measure(plan.folds, plan.n_folds).visible(plan.new_rows)
+        return job.measure(plan.folds, plan.n_folds).visible(job.ops, plan.new_rows)
     return job.measure(None, 1)
 
 
@@ -59,10 +71,13 @@ class Trained:
         What new rows see.
     unseen : bool array (rows,) or None
         Rows whose category nobody they see has; None unless asked for.
+    all_see : bool
+        Whether it is known that every row sees some rows.
     """
 
     statistics: Statistics
     unseen: Array | None
+    all_see: bool = False
 
 
 def train(job: Job, plan: Plan, out: Array, want_unseen: bool) -> Trained:
@@ -72,21 +87,22 @@ def train(job: Job, plan: Plan, out: Array, want_unseen: bool) -> Trained:
         return by_folds(job, plan, out, want_unseen)
     if isinstance(plan, SplitPlan):
         return by_splits(job, plan, out, want_unseen)
+    if isinstance(plan, OrderedPlan):
+        return Trained(*ordered(job, plan, out, want_unseen))
     statistics = job.measure(None, 1)
-    if isinstance(plan, LeaveOneOutPlan):
-        return Trained(statistics, leave_one_out(job, statistics, out, want_unseen))
-    return Trained(statistics, ordered(job, plan, out, want_unseen))
+    return Trained(statistics, leave_one_out(job, statistics, out, want_unseen))
 
 
 def by_folds(job: Job, plan: FoldPlan, out: Array, want_unseen: bool) -> Trained:
     """One scatter-add, one tiny matrix product, one gather."""
     sums = job.measure(plan.folds, plan.n_folds)
-    new = sums.visible(plan.new_rows)
+    new = sums.visible(job.ops, plan.new_rows)
     if plan.blow_up:
         codes = table(new, None, job.key, job.formula, job.ops)
-        return Trained(new, spread(job, flat(codes), None, out, want_unseen))
-    codes = table(sums, plan.visibility, job.key, job.formula, job.ops)
-    return Trained(new, spread(job, codes, plan.folds, out, want_unseen))
+        return Trained(new, looked_up(job, flat(codes), None, out, want_unseen))
+    total = job.total_of_views(sums, plan.visibility)
+    codes = table(sums, plan.visibility, job.key, job.formula, job.ops, total)
+    return Trained(new, looked_up(job, codes, plan.folds, out, want_unseen), bool((total.n > 0).all()))
 
 
 def by_splits(job: Job, plan: SplitPlan, out: Array, want_unseen: bool) -> Trained:
@@ -95,7 +111,7 @@ def by_splits(job: Job, plan: SplitPlan, out: Array, want_unseen: bool) -> Train
     everything = job.measure(None, 1)
     views = replace(everything, cells=np.concatenate(parts, axis=1))
     return Trained(
-        everything, spread(job, table(views, None, job.key, job.formula, job.ops), plan.folds, out, want_unseen)
+        everything, looked_up(job, table(views, None, job.key, job.formula, job.ops), plan.folds, out, want_unseen)
     )
 
 
@@ -106,15 +122,7 @@ def flat(codes: CodeTable) -> CodeTable:
     return CodeTable(whole, np.all(codes.unseen, axis=1, keepdims=True))
 
 
-def spread(job: Job, codes: CodeTable, folds: Folds, out: Array, want_unseen: bool) -> NDArray[np.bool_] | None:
+def looked_up(job: Job, codes: CodeTable, folds: Folds, out: Array, want_unseen: bool) -> NDArray[np.bool_] | None:
     """Look every row up, and its indicator where asked for."""
     job.ops.gather(in_type(codes.values, out.dtype.name, job.ops), job.rows.codes, folds, out)
     return indicator(job.ops, codes.unseen, job.rows.codes, folds) if want_unseen else None
-
-
-def indicator(ops: Ops, unseen: Mask, codes: Codes, folds: Folds) -> Mask:
-    """Look up which rows' categories are unseen."""
-    found = ops.empty((len(codes), 1), np.float64)
-    ops.gather(unseen[..., None].astype(np.float64), codes, folds, found)
-    flags: Mask = found[:, 0] != 0
-    return flags

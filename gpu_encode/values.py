@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_encode import errors
-from gpu_encode.ops import Array
+from gpu_encode import errors, texts
+from gpu_encode.cells import Array
+from gpu_encode.ops import host
 
 # Powers of ten per second; every other unit of a moment is turned into seconds when read.
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
@@ -65,14 +66,16 @@ class Values:
     def sort(self) -> tuple["Values", Array]:
         """Give the sorted distinct values, and the place among them (int32) of each value."""
         array = self.array
-        if not isinstance(array, np.ndarray):
+        if isinstance(array, np.ndarray):
+            distinct, places = np.unique(array, return_inverse=True)
+        elif (found := texts.factorize(array, host(len(array)))) is not None:
+            places, distinct = found
+        else:
             repeated = array.dictionary_encode()
             order = pc.sort_indices(repeated.dictionary).to_numpy()
             distinct, indices = repeated.dictionary.take(pa.array(order)), repeated.indices.to_numpy()
             places = inverse(order)[indices]
-        else:
-            distinct, places = np.unique(array, return_inverse=True)
-        return Values(self.kind, distinct, self.dtype, self.unit, self.timezone), places.astype(np.int32)
+        return Values(self.kind, distinct, self.dtype, self.unit, self.timezone), places.astype(np.int32, copy=False)
 
     def infinite(self) -> Array:
         """Places of values that are infinite."""

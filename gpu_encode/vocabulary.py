@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_encode import errors, python_values, values
-from gpu_encode.ops import UNKNOWN, Array
+from gpu_encode import errors, python_values, texts, values
+from gpu_encode.cells import UNKNOWN, Array
+from gpu_encode.ops import Ops, host
 from gpu_encode.values import MOMENTS, UNITS, Values
 
 # Up to this many texts are looked up by bisection, which takes a microsecond each among a million categories.
@@ -94,11 +95,11 @@ class Vocabulary:
 
     @cached_property
     def placed(self) -> dict[str, Any]:
-        """What look-ups on devices keep there of the values, by memory."""
+        """What look-ups keep of the values, by the memory that they look them up in."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was made of the values may lie on a device that another process does not have.
+        # What was made of the values can be made again, and may lie on a device that another process does not have.
         return {"values": self.values}
 
     def __repr__(self) -> str:
@@ -156,8 +157,24 @@ class Vocabulary:
         place = place if self._order is None else self._order[place]
         return np.where(exact & (array[place] == given), place, UNKNOWN).astype(np.int32)
 
+    def places_of(self, array: Any, ops: Ops) -> Array | None:
+        """Position of each value of an Arrow array of this kind (int32): -1 for null, -2 where it is absent.
+
+        None where the backend leaves that to Arrow.
+        """
+        strings = texts.backend(len(array) + len(self), ops)
+        if strings is None or len(array) <= _FEW:
+            return None
+        if "cpu" not in self.placed:
+            self.placed["cpu"] = texts.known(self.values.array, strings)
+        return texts.lookup(array, self.placed["cpu"], strings)
+
     def _positions_of_text(self, wanted: Any) -> Array:
         array = self.values.array
+        if wanted.equals(array):
+            return np.arange(len(array), dtype=np.int32)
+        if (found := self.places_of(wanted, host(len(wanted)))) is not None:
+            return found
         if len(wanted) <= _FEW:
             found = np.full(len(wanted), UNKNOWN, np.int32)
             for index, value in enumerate(wanted.to_pylist()):

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from gpu_encode import ops as seam
-from gpu_encode.ops import Carry, Ops, Rows
+from gpu_encode.cells import Carry, Rows
+from gpu_encode.ops import Ops
 
 DEFAULT = "numpy,compiled-1,compiled-2,compiled-3"
 BACKENDS = tuple(os.environ.get("OPS_BACKENDS", DEFAULT).split(","))

@@ -10,14 +10,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Folds, Layout, Rows
+    from gpu_encode.cells import Folds, Layout, Rows
 
 Array = NDArray[Any]
 
 # No fastmath: its reordering would change bits.
-kernel = njit(
-    cache=True, nogil=True, error_model="numpy"
-)  # Rows worked on at once: their scratch space stays in the fast caches.
+kernel = njit(cache=True, nogil=True, error_model="numpy")
+# Arrays are counted when they cross a call, and when they are taken out of a tuple, which costs more than the
+# arithmetic on a cell: what is called once a cell or a row is copied into its caller.
+inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+# Rows worked on at once: their scratch space stays in the fast caches.
 BLOCK = 2048
 
 ABSENT, WHOLE, REAL = 0, 1, 2

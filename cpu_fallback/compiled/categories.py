@@ -1,6 +1,6 @@
 """Values to codes: by direct index where the range is small, else by hashing; in sorted order, never by a race."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,8 @@ UNKNOWN = -2
 
 # Building a table of many categories for few values costs more than bisection.
 VALUES_PER_CATEGORY = 8
+# Twice as many are still int32.
+MOST_CODES = 1 << 30
 
 
 def wide(values: Array) -> Array:
@@ -32,13 +34,6 @@ def raw(values: Array) -> Array:
 
 
 @kernel
-def mark_range(words: Array, lowest: np.uint64, start: int, stop: int, present: Array) -> None:
-    """Mark the values that occur, counted from the lowest."""
-    for i in range(start, stop):
-        present[words[i] - lowest] = 1
-
-
-@kernel
 def rank_range(words: Array, lowest: np.uint64, ranks: Array, start: int, stop: int, codes: Array) -> None:
     """Look the code of each value up in a table that is indexed by the value; absent outside of it."""
     size = np.uint64(len(ranks))
@@ -48,40 +43,55 @@ def rank_range(words: Array, lowest: np.uint64, ranks: Array, start: int, stop: 
 
 
 @kernel
-def number_marks(present: Array, ranks: Array) -> None:
-    """Number the marked values from 0 on."""
-    count = np.int32(0)
-    for i in range(len(present)):
-        ranks[i] = count
-        count += np.int32(present[i])
+def offset_inside_range(words: Array, lowest: np.uint64, size: int, start: int, stop: int, codes: Array) -> None:
+    """Distance of each value from the lowest; absent from `size` on."""
+    for i in range(start, stop):
+        offset = words[i] - lowest
+        codes[i] = np.int32(offset) if offset < np.uint64(size) else np.int32(UNKNOWN)
 
 
 @kernel
-def bounds_range(values: Array, start: int, stop: int) -> tuple[int, int]:
-    """Smallest and largest of signed or unsigned whole numbers."""
+def offset_with_bounds(values: Array, base: int, start: int, stop: int, codes: Array) -> tuple[int, int]:
+    """Write the distance of each value from `base`, and give the smallest and the largest value."""
     lowest = highest = values[start]
     for i in range(start, stop):
-        lowest, highest = min(lowest, values[i]), max(highest, values[i])
+        value = values[i]
+        lowest, highest = min(lowest, value), max(highest, value)
+        codes[i] = np.int32(value - base)
     return lowest, highest
 
 
-def in_shares(work: "Callable[[int, int], object]", n_rows: int) -> "list[object]":
+@kernel
+def mark_codes(codes: Array, shift: int, start: int, stop: int, present: Array) -> None:
+    """Mark the codes that occur, `shift` added."""
+    for i in range(start, stop):
+        present[np.uint64(codes[i] + shift)] = True
+
+
+@kernel
+def shift_range(codes: Array, shift: int, start: int, stop: int) -> None:
+    """Add a number to codes."""
+    for i in range(start, stop):
+        codes[i] += np.int32(shift)
+
+
+@kernel
+def rank_codes(codes: Array, shift: int, ranks: Array, start: int, stop: int) -> None:
+    """Turn codes into ranks, `shift` added."""
+    for i in range(start, stop):
+        codes[i] = ranks[np.uint64(codes[i] + shift)]
+
+
+def in_shares(work: "Callable[[int, int], Any]", n_rows: int) -> list[Any]:
     """Run on ranges of rows and give what each returned."""
     parts = shares(n_rows)
-    results: list[object] = [None] * len(parts)
+    results: list[Any] = [None] * len(parts)
 
     def one(share: int) -> None:
         results[share] = work(*parts[share])
 
     run(one, len(parts))
     return results
-
-
-def bounds(values: Array) -> tuple[int, int]:
-    """Smallest and largest value as Python ints."""
-    given = frozen(values, values.dtype)
-    found: list[tuple[int, int]] = in_shares(lambda start, stop: bounds_range(given, start, stop), len(values))  # type: ignore[assignment]
-    return int(min(low for low, _ in found)), int(max(high for _, high in found))
 
 
 def word_of(number: int) -> np.uint64:
@@ -94,26 +104,49 @@ def factorize(values: Array, /) -> tuple[Array, Array]:
     if not len(values):
         return np.zeros(0, np.int32), values[:0]
     numbers = wide(values)
-    if numbers.dtype.kind != "f":
-        lowest, highest = bounds(numbers)
-        if highest - lowest < DENSE_RANGE * len(values) + 1024:
-            codes, categories = factorize_dense(numbers, lowest, highest)
-            return codes, categories.astype(values.dtype, copy=False)
-    codes, categories = factorize_hashed(numbers)
+    found = None if numbers.dtype.kind == "f" else factorize_dense(numbers)
+    codes, categories = factorize_hashed(numbers) if found is None else found
     return codes, categories.astype(values.dtype, copy=False)
 
 
-def factorize_dense(numbers: Array, lowest: int, highest: int) -> tuple[Array, Array]:
-    """Number the values of a small range of whole numbers."""
-    words, base = raw(numbers), word_of(lowest)
-    present = np.zeros(highest - lowest + 1, np.uint8)
-    # Threads may mark the same value: all of them write a one.
-    in_shares(lambda start, stop: mark_range(words, base, start, stop, present), len(words))
-    ranks = np.empty(len(present), np.int32)
-    number_marks(present, ranks)
-    codes = np.empty(len(words), np.int32)
-    in_shares(lambda start, stop: rank_range(words, base, ranks, start, stop, codes), len(words))
-    return codes, np.flatnonzero(present).astype(numbers.dtype) + numbers.dtype.type(lowest)
+def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
+    """Number whole numbers of a small range by their place in it; None where the range is large.
+
+    The pass that finds the range also writes distances from a guess of where it begins; for nothing if it is large.
+    """
+    given, codes = frozen(numbers, numbers.dtype), np.empty(len(numbers), np.int32)
+    base = guessed_base(numbers)
+    bounds = in_shares(lambda start, stop: offset_with_bounds(given, base, start, stop, codes), len(codes))
+    lowest, highest = int(min(low for low, _ in bounds)), int(max(high for _, high in bounds))
+    size, shift = highest - lowest + 1, int(base) - lowest
+    if size > min(DENSE_RANGE * len(codes) + 1024, MOST_CODES):
+        return None
+    # Of two neighbours both occur: one is the lowest, the other the highest.
+    found = np.arange(2) if size == 2 else marked(codes, shift, size)
+    if len(found) < size:
+        ranks = np.empty(size, np.int32)
+        ranks[found] = np.arange(len(found), dtype=np.int32)
+        in_shares(lambda start, stop: rank_codes(codes, shift, ranks, start, stop), len(codes))
+    elif shift:
+        in_shares(lambda start, stop: shift_range(codes, shift, start, stop), len(codes))
+    return codes, found.astype(numbers.dtype) + numbers.dtype.type(lowest)
+
+
+def guessed_base(numbers: Array) -> Any:
+    """Guess the smallest number: most often zero, or near the first."""
+    first = numbers[0]
+    return numbers.dtype.type(0) if 0 <= first < MOST_CODES else first
+
+
+def marked(codes: Array, shift: int, size: int) -> Array:
+    """Distances from the lowest value at which there are values."""
+    parts = shares(len(codes))
+    # Each thread has its own marks: a line of memory that one writes is taken away from the others.
+    present = [np.zeros(size, np.bool_) for _ in parts]
+    run(lambda share: mark_codes(codes, shift, *parts[share], present[share]), len(parts))
+    for other in present[1:]:
+        present[0] |= other
+    return np.flatnonzero(present[0])
 
 
 def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
@@ -152,8 +185,11 @@ def lookup(values: Array, categories: Array, /) -> Array:
     words, known = raw(wide(values)), wide(categories)
     codes = np.empty(len(values), np.int32)
     if known.dtype.kind != "f" and int(known[-1]) - int(known[0]) < DENSE_RANGE * len(values) + 1024:
-        base = word_of(int(known[0]))
-        ranks = np.full(int(known[-1]) - int(known[0]) + 1, UNKNOWN, np.int32)
+        base, size = word_of(int(known[0])), int(known[-1]) - int(known[0]) + 1
+        if size == len(known):
+            in_shares(lambda start, stop: offset_inside_range(words, base, size, start, stop, codes), len(words))
+            return codes
+        ranks = np.full(size, UNKNOWN, np.int32)
         ranks[(raw(known) - base).astype(np.int64)] = np.arange(len(known), dtype=np.int32)
         in_shares(lambda start, stop: rank_range(words, base, ranks, start, stop, codes), len(words))
     else:

@@ -10,7 +10,7 @@ from cpu_fallback.compiled.folds import fill_folds, fold_room
 from cpu_fallback.compiled.threads import run, shares
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Folds
+    from gpu_encode.cells import Folds
 
 RAW: dict[int, Any] = {4: np.uint32, 8: np.uint64}
 
@@ -29,6 +29,11 @@ def gather_range(
     """Write the rows [start, stop); `steps`: folds and outputs of a line, distance of two rows and of two outputs."""
     n_folds, n_outputs, by_row, by_output = steps
     by_code = n_folds * n_outputs
+    if source.kind == NO_FOLDS and n_outputs == 1:
+        for i in range(start, stop):
+            code = np.int64(codes[i])
+            out[np.uint64(i * by_row)] = table[np.uint64(code + n_lines if code < 0 else code)]
+        return
     room, folds, cells = fold_room(), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
     for begin in range(start, stop, BLOCK):
         n = min(BLOCK, stop - begin)
@@ -39,13 +44,11 @@ def gather_range(
             fill_folds(source, begin, folds[:n], room)
             for i in range(n):
                 cells[i] += folds[i] * n_outputs
-        if n_outputs == 1:
+        # Column by column: the lines of a block stay in the fast caches, and each column is written in one piece.
+        for k in range(n_outputs):
+            first = begin * by_row + k * by_output
             for i in range(n):
-                out[np.uint64((begin + i) * by_row)] = table[np.uint64(cells[i])]
-        else:
-            for i in range(n):
-                for k in range(n_outputs):
-                    out[np.uint64((begin + i) * by_row + k * by_output)] = table[np.uint64(cells[i] + k)]
+                out[np.uint64(first + i * by_row)] = table[np.uint64(cells[i] + k)]
 
 
 def flat(out: Array) -> tuple[Array, int, int] | None:

@@ -10,7 +10,7 @@ from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.threads import run, shares
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Layout, Rows
+    from gpu_encode.cells import Layout, Rows
 
 
 @kernel

@@ -9,18 +9,27 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.border import Array, frozen, kernel, measures_of
+from cpu_fallback.compiled.border import Array, frozen, inlined, kernel, measures_of
+from cpu_fallback.compiled.digits import ZERO
+from cpu_fallback.compiled.rounding import (
+    MASK,
+    WORD_DIGITS,
+    gathered,
+    magnitude,
+    pair_of_words,
+    power_of_two,
+    rounded_pair,
+    spread_of_words,
+)
 from cpu_fallback.moments import MomentArrays, empty_moments
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Layout
+    from gpu_encode.cells import Layout
 
-MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
 SMALL = np.int64(1) << np.int64(31)
+COUNTS = np.int64(1) << np.int64(32)
 SPLITTER = 134217729.0
-TWO_TO_MINUS_64 = 2.0**-64
-TWO_TO_MINUS_128 = 2.0**-128
 # A cell costs as much as some thirty rows of other kernels.
 SMALLEST_SHARE = 1 << 10
 
@@ -66,72 +75,41 @@ def scratch(shape: Shape) -> Room:
 
 
 @kernel
-def magnitude(digits: Array, at: int, n: int, out: Array) -> int:
-    """Carry signed digits to non-negative ones, one more than there were; gives the sign."""
-    carry = np.int64(0)
-    for i in range(n):
-        low = (digits[at + i] & MASK) + carry
-        out[i] = low & MASK
-        carry = (digits[at + i] >> 32) + (low >> 32)
-    out[n] = carry
-    if carry >= 0:
-        return 1
-    carry = np.int64(1)
-    for i in range(n):
-        low = (~out[i] & MASK) + carry
-        out[i] = low & MASK
-        carry = low >> 32
-    out[n] = ~out[n] + carry
-    return -1
-
-
-@kernel
-def digit(digits: Array, i: int) -> np.uint64:
-    """Give a digit, zero below the first."""
-    return np.uint64(digits[i]) if i >= 0 else np.uint64(0)
-
-
-@kernel
-def rounded_pair(digits: Array, n: int, low: int) -> tuple[float, float, int]:
-    """Round non-negative digits to (hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded."""
-    top = n - 1
-    while top > 0 and digits[top] == 0:
-        top -= 1
-    if digits[top] == 0:
-        return 0.0, 0.0, 0
-    first, second, third = digit(digits, top), digit(digits, top - 1), digit(digits, top - 2)
-    fourth, fifth = digit(digits, top - 3), digit(digits, top - 4)
-    _, length = math.frexp(float(first))
-    size = np.uint64(length)
-    head = (first << (np.uint64(64) - size)) | (second << (np.uint64(32) - size)) | (third >> size)
-    tail = np.int64(third & ((np.uint64(1) << size) - np.uint64(1)))
-    sticky = tail != 0 or fourth != 0 or fifth != 0
-    for i in range(top - 4):
-        sticky = sticky or digits[i] != 0
-    mantissa = np.int64(head >> np.uint64(11))
-    rest = np.int64(head & np.uint64(0x7FF))
-    if rest > 1024 or (rest == 1024 and (sticky or mantissa & 1 == 1)):
-        mantissa += 1
-        rest -= 2048
-    deep = (fourth << np.uint64(32)) | fifth
-    lower = float((rest << length) + tail) * TWO_TO_MINUS_64 + float(deep) * TWO_TO_MINUS_128
-    return math.ldexp(float(mantissa), length - 53), lower, 32 * (top + low)
-
-
-@kernel
-def pair(digits: Array, at: int, n: int, low: int, room: Array) -> tuple[float, float, int]:
-    """Give (hi, lo, exponent) of signed digits."""
-    if low == 0 and n == 1 and -SAFE < digits[at] < SAFE:
-        return float(digits[at]), 0.0, 0
+def pair_of_many(digits: Array, at: int, n: int, low: int) -> tuple[float, float, int]:
+    """Give (hi, lo, exponent) of any number of signed digits; in room of its own, which costs what is rarely paid."""
+    room = np.empty(n + 1, np.int64)
     sign = magnitude(digits, at, n, room)
     high, lower, exponent = rounded_pair(room, n + 1, low)
     return sign * high, sign * lower, exponent
 
 
+@inlined
+def pair(digits: Array, at: int, n: int, low: int) -> tuple[float, float, int]:
+    """Give (hi, lo, exponent) of signed digits."""
+    if low == 0 and n == 1 and -SAFE < digits[at] < SAFE:
+        return float(digits[at]), 0.0, 0
+    fits, top, middle, bottom = False, ZERO, ZERO, ZERO
+    if 0 < n <= WORD_DIGITS:
+        fits, top, middle, bottom = gathered(digits, at, n)
+    if not fits:
+        return pair_of_many(digits, at, n, low)
+    high, lower, exponent = pair_of_words(top, middle, bottom)
+    return high, lower, exponent + 32 * low if high else 0
+
+
+@kernel
+def bounded(exponent: int) -> int:
+    """Give an exponent that a float has, or one beyond all of them."""
+    return min(max(exponent, -5000), 5000)
+
+
 @kernel
 def plain(value: float, exponent: int) -> float:
     """Value * 2**exponent, for any exponent."""
-    return value if exponent == 0 else math.ldexp(value, min(max(exponent, -5000), 5000))
+    if exponent == 0:
+        return value
+    # Multiplying by a normal power of two rounds once, as ldexp does.
+    return value * power_of_two(exponent) if -1000 < exponent < 1000 else math.ldexp(value, bounded(exponent))
 
 
 @kernel
@@ -190,17 +168,28 @@ def deviation(cells: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> t
         room.columns[i] = 0
     add_product(room.n, n, room.q, q, n_sign * q_sign, room.columns, left - low)
     add_product(room.s, s, room.s, s, -1, room.columns, right - low)
-    fraction, _, exponent = pair(room.columns, 0, width, low, room.product)
+    fraction, _, exponent = pair(room.columns, 0, width, low)
     return fraction, exponent
 
 
-@kernel
-def spread(cells: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tuple[float, int]:
-    """N * Q - S**2: in plain integers where these are small, else digit by digit."""
+@inlined
+def spread(cells: Array, s_at: int, q_at: int, shape: Shape, n: int, room: Room) -> tuple[float, int]:
+    """N * Q - S**2: in plain integers where these are small, in a few words where they fit, else digit by digit."""
     if shape.n_width == shape.s_width == shape.q_width == 1 and shape.n_low == shape.s_low == shape.q_low == 0:
-        n, s, q = room.summed[0], cells[s_at], cells[q_at]
+        s, q = cells[s_at], cells[q_at]
         if 0 <= n < SMALL and 0 <= q < SMALL and -SMALL < s < SMALL and -SAFE < n * q - s * s < SAFE:
             return float(n * q - s * s), 0
+    ahead = shape.q_low - 2 * shape.s_low
+    narrow = shape.n_width == 1 and max(shape.s_width, shape.q_width) <= WORD_DIGITS
+    if narrow and shape.n_low == 0 and 0 <= ahead <= 1:
+        total_fits, s_high, s_middle, s_bottom = gathered(cells, s_at, shape.s_width)
+        fits, q_high, q_middle, q_bottom = gathered(cells, q_at, shape.q_width)
+        # The total's magnitude has to stay below 2**127, where the sign of its second word is that of its first.
+        if fits and total_fits and 0 <= n < COUNTS and np.int64(s_high) == np.int64(s_middle) >> 63:
+            fraction, exponent = spread_of_words(
+                np.uint64(n), (s_high, s_middle, s_bottom), (q_high, q_middle, q_bottom), ahead
+            )
+            return fraction, exponent + 64 * shape.s_low if fraction else 0
     return deviation(cells, s_at, q_at, shape, room)
 
 
@@ -208,8 +197,6 @@ def spread(cells: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tupl
 def less_one(shape: Shape, room: Room) -> float:
     """N - 1, correctly rounded."""
     n, low = shape.n_width, shape.n_low
-    if low == 0 and n == 1 and -SAFE < room.summed[0] < SAFE:
-        return float(room.summed[0] - 1)
     base = min(low, 0)
     width = max(low - base + n, 1 - base)
     for i in range(width):
@@ -217,7 +204,7 @@ def less_one(shape: Shape, room: Room) -> float:
     for i in range(n):
         room.columns[low - base + i] = room.summed[i]
     room.columns[-base] -= 1
-    high, _, exponent = pair(room.columns, 0, width, base, room.product)
+    high, _, exponent = pair(room.columns, 0, width, base)
     return plain(high, exponent)
 
 
@@ -237,24 +224,28 @@ def moments_range(
 ) -> None:
     """Moments of the cells [start, stop)."""
     room = scratch(shape)
+    summed, whole = room.summed, shape.n_width == 1 and shape.n_low == 0
     line = shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
     for i in range(start, stop):
         cell = i * shape.n_classes * line
         for column in range(shape.n_width):
-            room.summed[column] = 0
+            summed[column] = 0
             for label in range(shape.n_classes):
-                room.summed[column] += cells[cell + label * line + column]
-        n_high, n_lower, n_exponent = pair(room.summed, 0, shape.n_width, shape.n_low, room.n)
+                summed[column] += cells[cell + label * line + column]
+        n_high, n_lower, n_exponent = pair(summed, 0, shape.n_width, shape.n_low)
         n[i, 0] = plain(n_high, n_exponent)
         if deviations:
-            fewer[i, 0] = less_one(shape, room)
+            few = whole and -SAFE < summed[0] < SAFE
+            fewer[i, 0] = float(summed[0] - 1) if few else less_one(shape, room)
         for label in range(first, shape.n_classes):
             s_at = cell + label * line + (0 if shape.by_class else shape.n_width)
-            high, lower, power = pair(cells, s_at, shape.s_width, shape.s_low, room.s)
+            high, lower, power = pair(cells, s_at, shape.s_width, shape.s_low)
             mean[i, label - first] = plain(quotient(high, lower, n_high, n_lower), power - n_exponent)
             if deviations:
                 q_at = s_at if shape.by_class else s_at + shape.s_width
-                fraction[i, label - first], exponent[i, label - first] = spread(cells, s_at, q_at, shape, room)
+                fraction[i, label - first], exponent[i, label - first] = spread(
+                    cells, s_at, q_at, shape, summed[0], room
+                )
 
 
 def moments(cells: Array, layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:

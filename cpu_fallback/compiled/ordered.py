@@ -9,7 +9,7 @@ from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, frozen
 from cpu_fallback.compiled.digits import scratch
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Carry, Layout, Rows
+    from gpu_encode.cells import Carry, Layout, Rows
 
 
 @kernel

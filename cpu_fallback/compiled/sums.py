@@ -22,7 +22,7 @@ from cpu_fallback.compiled.folds import fill_folds, fold_room
 from cpu_fallback.compiled.threads import run, shares, threads
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Folds, Layout, Rows
+    from gpu_encode.cells import Folds, Layout, Rows
 
 
 @kernel

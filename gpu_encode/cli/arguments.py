@@ -34,6 +34,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     5
     """
     parser, commands = build()
+    if words[:1] == ["benchmark"]:
+        # The benchmarks read their own arguments, and have their own help.
+        return argparse.Namespace(command="benchmark", module="benchmark", debug=False, arguments=list(words[1:]))
     options, unknown = parser.parse_known_args(words)
     if unknown:
         word = unknown[0].split("=")[0]
@@ -57,6 +60,7 @@ def build() -> tuple[Parser, dict[str, Parser]]:
         ("inspect", "inspect_model", add_inspect, "show what a saved model holds"),
         ("doctor", "doctor", add_doctor, "show what was found on this machine and what to install for more"),
         ("demo", "demo", add_demo, "make rows, encode them, and check every scheme for leaks"),
+        ("benchmark", "benchmark", add_nothing, "measure this machine: ours beside other libraries (in a checkout)"),
     ):
         command: Parser = chosen.add_parser(
             name, help=line, description=f"{line[0].upper()}{line[1:]}.", allow_abbrev=False
@@ -66,6 +70,10 @@ def build() -> tuple[Parser, dict[str, Parser]]:
         fill(command)
         commands[name] = command
     return parser, commands
+
+
+def add_nothing(_: argparse.ArgumentParser) -> None:
+    """Add no argument: all are passed on."""
 
 
 def add_fit_transform(parser: argparse.ArgumentParser) -> None:
@@ -150,6 +158,7 @@ def add_scheme(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--gap", type=int, metavar="FOLDS", help="time: folds left out before each (0)")
     group.add_argument("--permutations", type=int, metavar="N", help="ordered: number of permutations (1)")
     group.add_argument("--no-average", **flag, help="ordered: one column per permutation")
+    group.add_argument("--no-shuffle", **flag, help="ordered: rows in the order in which they stand")
     group.add_argument("--burn-in", metavar="N|SHARE", help="ordered: the first rows get no code (0)")
     group.add_argument("--fold-column", metavar="COL", help="column of your own fold numbers")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="seed of folds and permutations (0)")

@@ -66,6 +66,7 @@ SCHEMES: dict[str, tuple[str, dict[str, str]]] = {
             "time": "time",
             "average": "average",
             "burn_in": "burn_in",
+            "shuffle": "shuffle",
             "seed": "random_state",
         },
     ),
@@ -217,6 +218,7 @@ def scheme_choice(options: argparse.Namespace) -> Choice | str:
         "folds": options.folds, "order": options.order, "stratify": options.stratify, "blow_up": options.blow_up,
         "fraction": options.fraction, "groups": options.groups, "time": options.time, "gap": options.gap,
         "permutations": options.permutations, "average": False if options.no_average else None,
+        "shuffle": False if options.no_shuffle else None,
         "burn_in": None if options.burn_in is None else rows_or_share(options.burn_in),
     }  # fmt: skip
     given = {option: value for option, value in given.items() if value is not None}
@@ -243,7 +245,7 @@ def scheme_choice(options: argparse.Namespace) -> Choice | str:
 
 def option_name(key: str) -> str:
     """Return the option that a key of the scheme's options is given by."""
-    return "no-average" if key == "average" else key.replace("_", "-")
+    return f"no-{key}" if key in {"average", "shuffle"} else key.replace("_", "-")
 
 
 def rows_or_share(text: str) -> float:

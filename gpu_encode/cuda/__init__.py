@@ -1,5 +1,9 @@
 """The operations on an NVIDIA GPU: kernels in numba.cuda, memory, sort and scan by CuPy, the same bits as on a CPU."""
 
+from cpu_fallback.blending import blended
+from cpu_fallback.leave_one_out_codes import leave_one_out_codes
+from cpu_fallback.ordered_codes import ordered_codes
+from cpu_fallback.views import totals, visible
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.categories import combine, factorize, lookup
 from gpu_encode.cuda.extents import extents
@@ -14,6 +18,7 @@ from gpu_encode.cuda.sums import accumulate
 __all__ = [
     "TILE",
     "accumulate",
+    "blended",
     "cast",
     "combine",
     "empty",
@@ -22,13 +27,17 @@ __all__ = [
     "fold_numbers",
     "gather",
     "leave_one_out",
+    "leave_one_out_codes",
     "lookup",
     "moments",
     "ordered",
+    "ordered_codes",
     "places_of",
     "rows_at",
     "to_device",
     "to_host",
+    "totals",
+    "visible",
     "xp",
     "zeros",
 ]

@@ -15,7 +15,7 @@ from gpu_encode.cuda.digits import below, is_left, number, signed, whole_number
 from gpu_encode.cuda.runtime import cuda, device_function
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Array, Layout
+    from gpu_encode.cells import Array, Layout
 
     Factors = tuple[np.uint64, int, np.uint64, int]
     Measure = tuple[int, int, int, int, int]

@@ -10,7 +10,7 @@ from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, SIMULATED, THREADS, launch
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Folds
+    from gpu_encode.cells import Folds
 
 # A table of two counts a word must be added to the cells before either can overflow; of one count a word, long before.
 # Multiples of four, so that every piece begins at a vector.

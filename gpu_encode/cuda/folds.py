@@ -12,7 +12,7 @@ from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows
 from gpu_encode.rows import FoldPattern, Permutation
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Folds
+    from gpu_encode.cells import Folds
 
 # Launch arguments: kind, numbers, n_splits, seed, n_rows, first_row, units; see `fold_of`.
 FoldArguments = tuple[int, Array, int, np.uint64, int, int, Array]

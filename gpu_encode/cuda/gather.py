@@ -12,7 +12,7 @@ from gpu_encode.cuda.row_parts import line_of
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Array, Folds
+    from gpu_encode.cells import Array, Folds
 
 # Rows that a thread looks up at once: one look-up alone leaves it waiting for memory.
 IN_FLIGHT = 4

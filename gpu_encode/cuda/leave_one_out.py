@@ -11,7 +11,7 @@ from gpu_encode.cuda.row_parts import line_of, parts_of
 from gpu_encode.cuda.runtime import cuda, kernel, launch_rows, types
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Array, Layout, Rows
+    from gpu_encode.cells import Array, Layout, Rows
 
 
 @kernel

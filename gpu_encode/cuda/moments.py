@@ -12,7 +12,7 @@ from gpu_encode.cuda.rounding import HALF, LOW_HALF, MASK, no_digits, pushed, qu
 from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, kernel, launch, launch_rows, types
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Array, Layout
+    from gpu_encode.cells import Array, Layout
 
 # Digits of the widest windows whose numbers a thread keeps to itself, and of those with one for the last carry.  The
 # driver sets memory aside for every thread the GPU can run at once; wider numbers lie in scratch space instead.

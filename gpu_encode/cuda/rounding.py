@@ -1,7 +1,7 @@
 """Exact numbers, digit by digit from the lowest, rounded once to float64; and their quotients.
 
-The twin of `rounded_pair`, `plain` and `quotient` in `cpu_fallback.compiled.moments`.  Numbers of any size pass through
-a few registers: no thread holds their digits in memory.
+The twin of `rounded_pair` in `cpu_fallback.compiled.rounding`, and of `plain` and `quotient` in its `moments`.  Numbers
+of any size pass through a few registers: no thread holds their digits in memory.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.extents import bit_length
-from cpu_fallback.compiled.moments import SPLITTER, TWO_TO_MINUS_64, TWO_TO_MINUS_128
+from cpu_fallback.compiled.moments import SPLITTER
+from cpu_fallback.compiled.rounding import TWO_TO_MINUS_64, TWO_TO_MINUS_128
 from gpu_encode.cuda.runtime import device_function, times
 
 MASK = np.int64(0xFFFFFFFF)

@@ -13,7 +13,7 @@ from gpu_encode.cuda.folds import fold_of
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, types
 
 if TYPE_CHECKING:
-    from gpu_encode.ops import Array
+    from gpu_encode.cells import Array
 
     Data = tuple[Array, Array, Array, Array]
     Source = tuple[int, Array, int, np.uint64, int, int, Array]

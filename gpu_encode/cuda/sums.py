@@ -16,8 +16,8 @@ from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, THREADS, blocks_f
 from gpu_encode.cuda.sum_kernels import add_hot_in_tables, add_in_cells, add_in_tables
 
 if TYPE_CHECKING:
+    from gpu_encode.cells import Array, Folds, Layout, Rows
     from gpu_encode.cuda.runtime import Kernel
-    from gpu_encode.ops import Array, Folds, Layout, Rows
 
 # Tables that do not hold all lines are filled several times over, as long as reading the rows so often costs less than
 # atomics in global memory: those were measured at 25 to 47 G rows/s; a pass is expected, not measured, at 200 ...

@@ -10,6 +10,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
 
 from gpu_encode import devices, errors, ops, plans, schemes, training
+from gpu_encode.cells import Array
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.merging import check_same_columns, check_same_parameters
 from gpu_encode.encoders.names import check_unique, frame_for_names, lacks_training_only, own_names
@@ -17,7 +18,6 @@ from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.work import Work
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.model import Model
-from gpu_encode.ops import Array
 from gpu_encode.selection import Located, Selection
 from gpu_encode.statistics import Statistics
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import devices, frames
+from gpu_encode.cells import Array
 from gpu_encode.errors.rows import RowError
 from gpu_encode.frames import Frame, Pieces, PieceVectors
-from gpu_encode.ops import Array
 
 
 class Given:

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import devices, errors
+from gpu_encode.cells import Array
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame, Pieces, with_piece
 from gpu_encode.notices import warn
-from gpu_encode.ops import Array
 from gpu_encode.plans import FoldPlan, OrderedPlan, Plan
 from gpu_encode.schemes import Scheme
 from gpu_encode.selection import Selection, locate
 from gpu_encode.smoothing import Smoothing
-from gpu_encode.targets import Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,28 +112,17 @@ class Options:
         if self.handle_unknown == "error" and bool((codes == -2).any()):
             raise with_piece(frame, errors.outside_given_categories(repr(name), np.flatnonzero(codes == -2)))
 
-    def warn_of_rare_classes(self, targets: list[Target]) -> None:
-        """Warn, as scikit-learn does, of a class with fewer rows than folds; only for an integer `cv`."""
-        if self.integer_folds is None:
-            return
-        for target in targets:
-            if target.is_classification:
-                least = int(np.bincount(target.values).min())
-                if least < self.integer_folds:
-                    warn(
-                        f"The least populated class in y has only {least} members, which is less than "
-                        f"n_splits={self.integer_folds}."
-                    )
-
     def warn_of_nothing_seen(self, columns: list[Array], plan: Plan) -> None:
         """Warn once of rows that see no rows at all; `columns` are codes whose prior is a mean of what is seen."""
         if isinstance(plan, OrderedPlan) and plan.burn_in:
             return
         if "nan" not in (self.handle_unknown, self.handle_missing):
-            empty = np.isnan(columns[0]) if columns else np.zeros(0, bool)
-            for column in columns[1:]:
-                empty |= np.isnan(column)
-            if bool(empty.any()):
+            # The smallest number is NaN where any is.
+            blind = [column for column in columns if len(column) and bool(np.isnan(column.min()))]
+            if blind:
+                empty = np.isnan(blind[0])
+                for column in blind[1:]:
+                    empty |= np.isnan(column)
                 why = (
                     "their earlier folds or times hold no rows"
                     if isinstance(plan, (FoldPlan, OrderedPlan))

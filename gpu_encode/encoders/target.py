@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import errors, schemes, smoothing
+from gpu_encode.cells import Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.model import Model, TargetInfo
-from gpu_encode.ops import Array
 
 
 class TargetEncoder(Encoder):

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import errors, frames, ops, targets, training
+from gpu_encode import errors, frames, layouts, ops, targets, training
+from gpu_encode.cells import Array, Layout, Rows
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.options import Options
 from gpu_encode.formula import Formula
@@ -14,7 +15,7 @@ from gpu_encode.jobs import Job
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo, refuse_missing
 from gpu_encode.notices import warn
-from gpu_encode.ops import Array, Ops, Rows
+from gpu_encode.ops import Ops
 from gpu_encode.plans import FoldPlan, Plan, Request
 from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.selection import Selection, locate, same_frame, select
@@ -48,9 +49,10 @@ class Work:
         self.keyed = self._keys()
         self.formulas = options.formulas(self.selection, self.frame)
         squares, drop = options.smoothing.needs_squares, options.drop
-        measured = [targets.measured(self.ops, target, self.weight, squares, drop) for target in self.targets]
+        measured = [layouts.measured(self.ops, target, self.weight, squares, drop) for target in self.targets]
+        totals: list[Any] = [[] for _ in self.targets]
         self.jobs = [
-            [self._job(key, codes, formula, *pair) for pair in zip(self.targets, measured, strict=True)]
+            [self._job(key, codes, formula, *own) for own in zip(self.targets, measured, totals, strict=True)]
             for (key, codes), formula in zip(self.keyed, self.formulas, strict=True)
         ]
         if known is not None:
@@ -109,7 +111,7 @@ class Work:
                 and targets.has_fractions(self.ops, values)
             ):
                 raise errors.fractions_for_labels(info.kind)
-            found.append(targets.make(self.ops, name, values, info.kind, info.classes))
+            found.append(targets.make(name, targets.Labels(self.ops, values), info.kind, info.classes))
         return found
 
     def _keys(self) -> list[tuple[Key, Array]]:
@@ -129,20 +131,21 @@ class Work:
             keyed.append((key, codes))
         return keyed
 
-    def _job(self, key: Key, codes: Array, formula: Formula, target: Target, measured: Measured) -> Job:
+    def _job(
+        self, key: Key, codes: Array, formula: Formula, target: Target, measured: Measured, totals: list[Any]
+    ) -> Job:
         classes = target.values if target.is_classification else None
         values = None if target.is_classification else target.values
         rows = Rows(codes, classes, values, self.weight)
-        return Job(self.ops, rows, key, target.n_classes, measured, formula)
+        return Job(self.ops, rows, key, target.n_classes, measured, formula, totals)
 
     def plan(self) -> Plan:
         """Let the scheme decide."""
         X, y = self.given.for_splitter() if isinstance(self.options.scheme, Splits) else (None, None)
         request = Request(self.frame.n_rows, self.ops, self.targets, self._codes_of, X, y, self.groups)
         plan = self.options.scheme.plan(request)
-        self.options.warn_of_rare_classes(self.targets)
         # Once for all jobs: what a plan says of each row may have to go to a device.
-        return training.placed(plan, self.ops)
+        return training.numbered(training.placed(plan, self.ops), self.frame.n_rows, self.ops)
 
     def _codes_of(self, column: Any, role: str) -> tuple[Array, int]:
         """Codes of a column that a scheme reads, in sorted order of the values."""
@@ -153,13 +156,15 @@ class Work:
         wide = training.n_columns(plan)
         widths = [[job.n_outputs * wide for job in jobs] for jobs in self.jobs]
         matrix = self.ops.empty((self.frame.n_rows, sum(map(sum, widths))), self.options.dtype, "F")
-        flags, statistics, start = [], [], 0
+        flags, statistics, blind, start = [], [], [], 0
         for jobs, sizes in zip(self.jobs, widths, strict=True):
             kept = []
             for number, (job, size) in enumerate(zip(jobs, sizes, strict=True)):
                 done = training.train(
                     job, plan, matrix[:, start : start + size], self.options.indicators and number == 0
                 )
+                if isinstance(job.formula.prior, str) and not done.all_see:
+                    blind += [matrix[:, column] for column in range(start, start + size)]
                 start += size
                 kept.append(done.statistics)
                 if done.unseen is not None and number == 0 and self.options.indicators:
@@ -167,9 +172,26 @@ class Work:
             statistics.append(kept)
         if isinstance(plan, FoldPlan) and plan.n_folds == 1:
             warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
-        by_mean = np.repeat([isinstance(formula.prior, str) for formula in self.formulas], [*map(sum, widths)])
-        self.options.warn_of_nothing_seen([matrix[:, i] for i in np.flatnonzero(by_mean)], plan)
+        if self.options.integer_folds is not None and statistics:
+            self._warn_of_rare_classes(statistics[0], self.options.integer_folds)
+        self.options.warn_of_nothing_seen(blind, plan)
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], statistics
+
+    def _warn_of_rare_classes(self, statistics: list[Statistics], n_splits: int) -> None:
+        """Warn, as scikit-learn does, of a class with fewer rows than folds; `statistics` are those of any entry."""
+        for target, sums in zip(self.targets, statistics, strict=True):
+            if target.classes is None:
+                continue
+            number = len(target.classes)
+            if self.weight is None:
+                counts = sums.totals(self.ops).cells[0, :, :number, 0].sum(axis=0)
+            else:
+                counts = self.ops.accumulate(Rows(target.values), number, None, 1, 1, Layout())[:number]
+            if int(counts.min()) < n_splits:
+                warn(
+                    f"The least populated class in y has only {int(counts.min())} members, which is less than "
+                    f"n_splits={n_splits}."
+                )
 
     def model(self, statistics: list[list[Statistics]]) -> Model:
         """Put together what lasts."""
@@ -181,7 +203,7 @@ class Work:
             self.frame.names,
             infos,
             [key for key, _ in self.keyed],
-            [[each.on_host(self.ops).carried() for each in per_target] for per_target in statistics],
+            [[each.on_host(self.ops) for each in per_target] for per_target in statistics],
             self.formulas,
             self.options.handle_unknown == "error",
             self.options.indicators,

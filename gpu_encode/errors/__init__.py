@@ -67,6 +67,7 @@ from gpu_encode.errors.parameters import (
     lengths_beyond_width,
     lengths_not_falling,
     no_lengths,
+    order_of_rows_and_another,
     permuted_time,
 )
 from gpu_encode.errors.pieces import (
@@ -121,6 +122,7 @@ from gpu_encode.errors.values import (
     broken_text,
     damaged_vocabulary,
     different_kinds,
+    index_outside_of_dictionary,
     infinite_category,
     infinite_value,
     integers_beyond_floats,
@@ -166,6 +168,7 @@ __all__ = [
     "in_piece",
     "incomparable_labels",
     "inconsistent_lengths",
+    "index_outside_of_dictionary",
     "infinite_category",
     "infinite_code",
     "infinite_target",
@@ -214,6 +217,7 @@ __all__ = [
     "nothing_to_stratify",
     "null_not_last",
     "one_type_for_several",
+    "order_of_rows_and_another",
     "other_columns",
     "other_number_of_targets",
     "other_parameters",

@@ -65,6 +65,11 @@ def permuted_time() -> ValueError:
     return ValueError("Ordered(time=...) has one order: leave n_permutations at 1.")
 
 
+def order_of_rows_and_another() -> ValueError:
+    """Error for permutations, or a time, where the order of the rows is asked for."""
+    return ValueError("Ordered(shuffle=False) has one order, that of the rows: leave n_permutations at 1 and time out.")
+
+
 def bad_random_state(random_state: object) -> ValueError:
     """Error for something that gives no seed."""
     return ValueError(f"random_state must be an integer, None or a NumPy generator. Got {random_state!r} instead.")

@@ -19,6 +19,14 @@ def unsupported_type(column: object, type_name: str) -> TypeError:
     )
 
 
+def index_outside_of_dictionary(index: int, size: int) -> ValueError:
+    """Error for a dictionary array that Arrow itself calls invalid."""
+    return ValueError(
+        f"a dictionary column of X has the index {index}, but its dictionary has {size} entries. The array is damaged: "
+        "array.validate(full=True) of pyarrow says where."
+    )
+
+
 def mixed_types(column: object, first: str, second: str) -> TypeError:
     """Error for a column of values that cannot be compared with one another."""
     return TypeError(

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode import devices, errors
+from gpu_encode.cells import Array
 from gpu_encode.frames import cudf, on_device
-from gpu_encode.ops import Array
 
 if TYPE_CHECKING:
     from gpu_encode.frames.frame import Frame

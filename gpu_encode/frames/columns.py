@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_encode.ops import Array
+from gpu_encode import errors
+from gpu_encode.cells import Array
 
 # What pyarrow has no kernel or no import for, or would take for something else.
 _POLARS_BY_VALUE = ("Int128", "UInt128", "Object")
@@ -76,6 +77,9 @@ def _join_dictionaries(array: Any) -> tuple[Array, Any]:
             start = sum(map(len, entries))
             entries.append(part.dictionary)
         own = _codes(part.indices)
+        lowest, highest = (int(own.min()), int(own.max())) if len(own) else (0, -1)
+        if lowest < -1 or highest >= len(part.dictionary):
+            raise errors.index_outside_of_dictionary(lowest if lowest < -1 else highest, len(part.dictionary))
         codes.append(np.where(own < 0, own, own + np.int32(start)) if start else own)
     joined = entries[0] if len(entries) == 1 else pa.concat_arrays([pa.array([], array.type.value_type), *entries])
     return codes[1] if len(codes) == 2 else np.concatenate(codes), joined
@@ -105,6 +109,13 @@ def _codes(indices: Any) -> Array:
     return (whole.fill_null(-1) if whole.null_count else whole).to_numpy()  # type: ignore[no-any-return]
 
 
+def _read_only(array: Array) -> Array:
+    """Give a view that cannot be written to: the memory may be the caller's."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def from_pandas(series: Any) -> Column:
     """Column of a pandas Series or Index."""
     dtype = series.dtype
@@ -112,7 +123,7 @@ def from_pandas(series: Any) -> Column:
     if type(dtype).__name__ == "CategoricalDtype":
         # By hand, since Arrow has no type for every kind of category.
         entries = from_pandas(dtype.categories)
-        return Column(entries.data, entries.nulls, np.asarray(values.codes).astype(np.int32))
+        return Column(entries.data, entries.nulls, _read_only(np.asarray(values.codes).astype(np.int32, copy=False)))
     if isinstance(dtype, np.dtype):
         return from_numpy(series.to_numpy())
     if type(dtype).__name__ == "SparseDtype":

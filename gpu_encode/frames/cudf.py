@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode import devices, errors
+from gpu_encode.cells import Array
 from gpu_encode.frames import device_columns, on_device
 from gpu_encode.frames.device_columns import DeviceColumn
-from gpu_encode.ops import Array
 
 if TYPE_CHECKING:
     from gpu_encode.frames.frame import Frame

@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode import errors, values
+from gpu_encode.cells import MISSING, Array
 from gpu_encode.frames import columns, encoding, on_device
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.encoding import Keys
-from gpu_encode.ops import MISSING, Array, Ops, host, memory_of, through
+from gpu_encode.ops import Ops, host, memory_of, through
 from gpu_encode.vocabulary import Vocabulary
 
 

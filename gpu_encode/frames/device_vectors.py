@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode import errors
+from gpu_encode.cells import Array
 from gpu_encode.frames import cudf, device_columns, on_device
 from gpu_encode.frames.device_columns import DeviceColumn
-from gpu_encode.ops import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,18 +1,17 @@
 """Rows to codes and distinct values: per row one dictionary and one take; only distinct values are ever sorted."""
 
-from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import errors, python_values
+from gpu_encode import errors, python_values, texts
 from gpu_encode import values as typed
+from gpu_encode.cells import MISSING, Array, Layout, Rows
 from gpu_encode.frames import columns
 from gpu_encode.frames.columns import Column
-from gpu_encode.ops import MISSING, Array, Ops
+from gpu_encode.frames.dictionaries import Encoded, Place, encode_objects, texts_of_objects
+from gpu_encode.ops import Ops
 from gpu_encode.values import NOT_A_TIME, Values
 from gpu_encode.vocabulary import Vocabulary
 
@@ -24,50 +23,36 @@ class Keys(NamedTuple):
     vocabulary: Vocabulary
 
 
-class Place(NamedTuple):
-    """Where values stand, for messages: the column, and the row of the value at an index."""
-
-    column: object
-    row: Callable[[int], int]
-
-
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """Dictionary of a column: raw code of each row, and the place of each raw code among the values."""
-
-    codes: Array
-    values: Values
-    table: Array | None = None  # place of each raw code, -1 at the end; None: the codes are the places
-    is_sorted: bool = False
-
-    def through(self, places: Array | None) -> Array:
-        """Code of each row, the values having moved to `places`."""
-        if places is None and self.table is None:
-            return self.codes
-        # A null counts from the end of the table, where it is found again.
-        table = np.arange(len(self.values), dtype=np.int32) if places is None else places
-        table = np.append(table, np.int32(MISSING)).astype(np.int32)
-        return table[self.codes] if self.table is None else table[self.table][self.codes]
-
-
 def keys(column: Column, name: object, ops: Ops) -> Keys:
     """Codes and sorted vocabulary of a column."""
     encoded = encode(column, Place(name, int), ops)
     if encoded.is_sorted:
-        return Keys(encoded.through(None), Vocabulary(encoded.values))
+        return Keys(encoded.through(None, ops), Vocabulary(encoded.values))
     vocabulary, places = Vocabulary.sorted_from(encoded.values)
-    return Keys(encoded.through(places), vocabulary)
+    return Keys(encoded.through(places, ops), vocabulary)
 
 
 def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
     """Position in a vocabulary of each row (int32): -1 for null, -2 where it is absent."""
-    if (found := _direct_lookup(column, name, vocabulary, ops)) is not None:
+    if (found := _lookup_numbers(column, name, vocabulary, ops)) is not None:
+        return found
+    if (found := _lookup_texts(column, vocabulary, ops)) is not None:
         return found
     encoded = encode(column, Place(name, int), ops)
-    return encoded.through(vocabulary.positions(encoded.values, name))
+    return encoded.through(vocabulary.positions(encoded.values, name), ops)
 
 
-def _direct_lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
+def _lookup_texts(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | None:
+    """Look text or bytes up without a dictionary, if both sides are of one kind and there are rows enough."""
+    if column.codes is not None or vocabulary.kind not in ("text", "bytes"):
+        return None
+    array = _arrow_texts(column, ops)
+    if array is None or vocabulary.values.array.type != texts.large(array.type):
+        return None
+    return vocabulary.places_of(array, ops)
+
+
+def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
     """Look numbers up without a dictionary of their own, if both sides are of one type and there are rows enough."""
     fitted = vocabulary.values.array
     if vocabulary.kind != "number" or len(column) < len(vocabulary) or column.codes is not None:
@@ -109,11 +94,30 @@ def encode(column: Column, place: Place, ops: Ops) -> Encoded:
         read = typed.from_numpy(column.data[:0], place.column)
         return _encode_moments(moments if nulls is None else moments[~nulls], nulls, read, ops)
     if kind in "US":
-        return _encode_arrow(_arrow_text(column, place), place, ops)
+        return _encode_fixed_width(column, place, ops)
     if kind == "O":
-        return _encode_objects(column, place)
+        found = _arrow_texts(column, ops)
+        return encode_objects(column, place) if found is None else _encode_arrow(found, place, ops)
     errors.check_real(place.column, column.data)
     raise errors.unsupported_type(place.column, str(column.data.dtype))
+
+
+def _arrow_texts(column: Column, ops: Ops) -> Any:
+    """Text or bytes of any library as an Arrow array, where the backend is to number them; None of anything else."""
+    data = column.data
+    if texts.backend(len(data), ops) is None:
+        return None
+    if not isinstance(data, np.ndarray):
+        return data if typed.is_text(data.type) or typed.is_binary(data.type) else None
+    return texts_of_objects(column) if data.dtype.kind == "O" else None
+
+
+def _encode_fixed_width(column: Column, place: Place, ops: Ops) -> Encoded:
+    """Find the dictionary of NumPy's text as it lies in memory, or as Arrow's."""
+    if (found := texts.factorize_fixed(column.data, column.nulls, ops)) is None:
+        return _encode_arrow(_arrow_text(column, place), place, ops)
+    codes, distinct = found
+    return Encoded(codes, typed.from_arrow(_arrow_text(Column(distinct), place)))
 
 
 def _arrow_text(column: Column, place: Place) -> Any:
@@ -195,52 +199,36 @@ def _encode_arrow(array: Any, place: Place, ops: Ops) -> Encoded:
         return _encode_moments(present, nulls, read, ops)
     if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
         raise errors.unsupported_type(place.column, str(type_))
+    if not pa.types.is_decimal(type_) and (found := texts.factorize(array, ops)) is not None:
+        return Encoded(found[0], typed.from_arrow(found[1]), is_sorted=True)
     codes, entries = columns.dictionary_parts(array.dictionary_encode())
     return Encoded(codes, typed.from_arrow(entries))
 
 
-def _encode_objects(column: Column, place: Place) -> Encoded:
-    """Find the dictionary of Python objects by their own equality, which is exact across types of numbers."""
-    table: defaultdict[object, int] = defaultdict()
-    table.default_factory = table.__len__
-    try:
-        codes = np.fromiter(map(table.__getitem__, column.data), np.int32, len(column.data))
-    except TypeError:
-        odd = next(value for value in column.data if not _hashes(value))
-        raise errors.unsupported_type(place.column, type(odd).__name__) from None
-    if column.nulls is not None:
-        codes[column.nulls] = MISSING
-    used = np.zeros(len(table) + 1, bool)
-    used[codes] = True
-    kept = [key for key, seen in zip(table, used[:-1], strict=True) if seen and not python_values.is_null(key)]
-    places = np.full(len(table) + 1, MISSING, np.int32)
-    places[[table[key] for key in kept]] = np.arange(len(kept), dtype=np.int32)
-    found = python_values.from_objects(kept, place.column)
-    if len(infinite := found.infinite()):
-        raise errors.infinite_value(place.column, place.row(int(np.isin(places[codes], infinite).argmax())))
-    return Encoded(codes, found, places)
-
-
-def _hashes(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
 def _encode_dictionary(column: Column, codes: Array, place: Place, ops: Ops) -> Encoded:
     """Tidy the dictionary of a column that has one: unused entries are dropped, repeated ones merged."""
-    used = np.zeros(len(column.data) + 1, bool)
-    used[codes] = True
-    kept = np.flatnonzero(used[:-1])
-    data = column.data[kept] if isinstance(column.data, np.ndarray) else column.data.take(pa.array(kept))
-    nulls = None if column.nulls is None else column.nulls[kept]
+    counts = ops.accumulate(Rows(codes), len(column.data), None, 1, 1, Layout())
+    kept = np.flatnonzero(counts[: len(column.data), 0, 0, 0])
+    data, nulls = column.data, column.nulls
+    if len(kept) < len(data):
+        data = data[kept] if isinstance(data, np.ndarray) else data.take(pa.array(kept))
+        nulls = None if nulls is None else nulls[kept]
     inner = Place(place.column, lambda index: place.row(int((codes == kept[index]).argmax())))
-    entries = encode(Column(data, nulls), inner, ops)
+    entries = _as_they_are(data) or encode(Column(data, nulls), inner, ops)
     table = np.full(len(column.data) + 1, MISSING, np.int32)
-    table[kept] = entries.through(None)
+    table[kept] = entries.through(None, ops)
     return Encoded(codes, entries.values, table, entries.is_sorted)
+
+
+def _as_they_are(data: Any) -> Encoded | None:
+    """Text that is sorted already, as categories often are; None of anything else."""
+    if isinstance(data, np.ndarray) or not typed.is_text(data.type) or data.null_count:
+        return None
+    # The first of them tell it of most that are not.
+    if not all(typed.from_arrow(part).is_sorted for part in (data[:100], data)):
+        return None
+    found = data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
+    return Encoded(np.arange(len(data), dtype=np.int32), typed.from_arrow(found), is_sorted=True)
 
 
 def plain(column: Column) -> tuple[Array, Array]:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_encode import errors
+from gpu_encode.cells import Array
 from gpu_encode.frames import columns, cudf, device_columns, encoding
 from gpu_encode.frames.assembly import assemble
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import DeviceColumn
 from gpu_encode.frames.encoding import Keys
-from gpu_encode.ops import Array, Ops, device_of, host
+from gpu_encode.ops import Ops, device_of, host
 from gpu_encode.vocabulary import Vocabulary
 
 

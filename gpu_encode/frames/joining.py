@@ -9,9 +9,10 @@ import numpy as np
 
 from gpu_encode import errors
 from gpu_encode import values as typed
+from gpu_encode.cells import Array
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.on_device import to_host
-from gpu_encode.ops import Array, through
+from gpu_encode.ops import through
 from gpu_encode.values import Values
 from gpu_encode.vocabulary import Vocabulary
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import devices, errors
-from gpu_encode.ops import Array
+from gpu_encode.cells import Array
 
 NUMBERS = "biuf"
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpu_encode import devices, errors
 from gpu_encode import values as typed
+from gpu_encode.cells import Array
 from gpu_encode.frames import columns, encoding
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_vectors import NumberedLabels
@@ -17,7 +18,6 @@ from gpu_encode.frames.on_device import to_host
 from gpu_encode.frames.pieces import Pieces, is_collection, is_table
 from gpu_encode.frames.reading import read, refuse_dask
 from gpu_encode.frames.vectors import read_grouping, read_targets
-from gpu_encode.ops import Array
 from gpu_encode.python_values import is_null
 
 

@@ -9,12 +9,13 @@ import narwhals as nw
 import numpy as np
 
 from gpu_encode import devices, errors
+from gpu_encode.cells import Array
 from gpu_encode.errors.rows import RowError
 from gpu_encode.frames.encoding import Keys
 from gpu_encode.frames.frame import Frame
 from gpu_encode.frames.joining import concatenated, joined_vocabulary
 from gpu_encode.frames.reading import is_frame, is_series, read, refuse_dask
-from gpu_encode.ops import Array, Ops, through
+from gpu_encode.ops import Ops, through
 from gpu_encode.vocabulary import Vocabulary
 
 # What a table or an array has, Arrow's reader of batches and what lies on a device too; any of them is enough.

@@ -39,18 +39,23 @@ def read(data: Any) -> Frame:
     """
     if isinstance(data, Frame):
         return data
+    # Asking which library a table is of takes longer than encoding a row of it.
+    frame = _read_array(data) if type(data) is np.ndarray else _read_any(data)
+    if frame.n_columns == 0:
+        raise errors.no_columns(frame.shape)
+    if repeated := [str(label) for label, count in Counter(frame.labels or []).items() if count > 1]:
+        raise errors.repeated_names(repeated)
+    return frame
+
+
+def _read_any(data: Any) -> Frame:
     refuse_dask(data, "X")
     refuse_sparse(data, "X")
     if devices.is_accelerated(data):
         return replace(read(devices.unwrapped(data)), wrap=devices.accelerated)
     if _MODULE.is_narwhals_dataframe(data):
         return replace(read(nw.to_native(data)), wrap=nw.from_native)
-    frame = _read_frame(data) or _read_array(data)
-    if frame.n_columns == 0:
-        raise errors.no_columns(frame.shape)
-    if repeated := [str(label) for label, count in Counter(frame.labels or []).items() if count > 1]:
-        raise errors.repeated_names(repeated)
-    return frame
+    return _read_frame(data) or _read_array(data)
 
 
 def is_frame(data: Any) -> bool:

@@ -9,12 +9,12 @@ import narwhals as nw
 import numpy as np
 
 from gpu_encode import devices, errors
+from gpu_encode.cells import Array
 from gpu_encode.frames import columns, cudf, device_vectors, encoding, on_device
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.frame import Frame
 from gpu_encode.frames.reading import is_frame, read, refuse_dask, refuse_sparse, to_array
-from gpu_encode.ops import Array
 
 _NUMBERS = (bool, int, float, np.number, np.bool_, Decimal)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import errors
-from gpu_encode.ops import Array
+from gpu_encode.cells import Array
 from gpu_encode.plans import FoldPlan, Request, all_but_own, all_rows, starts_in_time
 from gpu_encode.rows import FoldPattern, key_of
 from gpu_encode.schemes.base import Scheme, check_random_state, check_splits, seed_of

@@ -4,7 +4,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from gpu_encode import errors
-from gpu_encode.plans import LeaveOneOutPlan, OrderedPlan, Request, by_time
+from gpu_encode.plans import LeaveOneOutPlan, OrderedPlan, Request, RowOrder, by_time
 from gpu_encode.rows import Permutation
 from gpu_encode.schemes.base import Scheme, check_random_state, seed_of
 
@@ -29,7 +29,7 @@ class LeaveOneOut(Scheme):
 
 
 class Ordered(Scheme):
-    """Every row sees the rows before it, in a random order or in time (CatBoost's ordered target statistics).
+    """Every row sees the rows before it: in a random order, in time or as they stand (CatBoost's ordered statistics).
 
     The prior is the mean of the order so far, taken at the row's place with all but its top nine bits cleared (at most
     1/256 stale); the first row of a random order gets the mean of all other rows.
@@ -45,6 +45,9 @@ class Ordered(Scheme):
     burn_in : int or float, default=0
         The first rows of each order (a count, or a share below 1) get NaN.
     random_state : int, RandomState, Generator or None, default=0
+    shuffle : bool, default=True
+        False for the rows in the order in which they stand (CatBoost's `has_time`): no permutation, and the first row,
+        which sees nothing, gets NaN.
 
     References
     ----------
@@ -56,6 +59,9 @@ class Ordered(Scheme):
     >>> X, y = [[0, 2021], [0, 2022], [0, 2023], [0, 2024]], [1.0, 2.5, 6.0, 4.5]
     >>> TargetEncoder(cv=Ordered(time=1, burn_in=1), smooth=None).fit_transform(X, y).ravel().tolist()
     [nan, 1.0, 1.75, 3.1666666666666665]
+    >>> as_they_stand = TargetEncoder(columns=[0], cv=Ordered(shuffle=False, burn_in=1), smooth=None)
+    >>> as_they_stand.fit_transform(X, y)[:, 0].tolist()
+    [nan, 1.0, 1.75, 3.1666666666666665]
     """
 
     def __init__(
@@ -66,23 +72,28 @@ class Ordered(Scheme):
         average: bool = True,
         burn_in: float = 0,
         random_state: Any = 0,
+        shuffle: bool = True,
     ) -> None:
         self.n_permutations = n_permutations
         self.time = time
         self.average = average
         self.burn_in = burn_in
         self.random_state = random_state
+        self.shuffle = shuffle
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
         errors.check_count("Ordered", "n_permutations", self.n_permutations, low=1)
         errors.check_option("Ordered", "average", self.average, (True, False))
+        errors.check_option("Ordered", "shuffle", self.shuffle, (True, False))
         check_random_state(self.random_state)
         errors.check_number("Ordered", "burn_in", self.burn_in, low=0.0)
         if (not isinstance(self.burn_in, Integral) and self.burn_in >= 1) or not isinstance(self.burn_in, Real):
             raise errors.burn_in_between(self.burn_in)
         if self.time is not None and self.n_permutations != 1:
             raise errors.permuted_time()
+        if not self.shuffle and (self.time is not None or self.n_permutations != 1):
+            raise errors.order_of_rows_and_another()
 
     def used_columns(self) -> list[Any]:
         """Give the time column, if there is one."""
@@ -94,5 +105,7 @@ class Ordered(Scheme):
         burn_in = int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n)
         if self.time is not None:
             return OrderedPlan([by_time(*request.codes_of(self.time, "time"))], True, burn_in)
+        if not self.shuffle:
+            return OrderedPlan([RowOrder()], True, burn_in)
         seeds = [seed_of(self.random_state, "Ordered", number) for number in range(self.n_permutations)]
         return OrderedPlan([Permutation(n, seed) for seed in seeds], self.average, burn_in)

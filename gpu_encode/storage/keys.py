@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from gpu_encode.cells import Array
 from gpu_encode.hierarchy import Derived
 from gpu_encode.keys import Entry, Key, present
-from gpu_encode.ops import Array
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import counts, field, listed, paired
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.exact import Limbs
+from gpu_encode.cells import Layout, Window
 from gpu_encode.formula import Formula
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo
-from gpu_encode.ops import Layout, Window
 from gpu_encode.selection import Selection
 from gpu_encode.smoothing import Smoothing
 from gpu_encode.statistics import Measured, Statistics
@@ -57,6 +57,7 @@ def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
 
 def describe_statistics(statistics: Statistics, writer: Writer) -> dict[str, Any]:
     """Give sums as JSON."""
+    statistics = statistics.carried()
     measured = statistics.measured
     windows = (measured.layout.count, measured.layout.total, measured.layout.square)
     return {

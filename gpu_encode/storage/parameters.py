@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode import hierarchy, python_values, schemes, smoothing
-from gpu_encode.ops import Array
+from gpu_encode.cells import Array
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import counts, field
 

@@ -12,12 +12,13 @@ from tests.architecture.imports import ROOT, imports_of, modules, within
 # Each layer may import those before it, and itself.
 LAYERS = (
     ("errors", "notices", "elementary", "rows"),
-    ("devices",),
+    ("devices", "cells"),
     ("ops", "cuda"),
     ("statistics",),
     ("moments", "smoothing"),
-    ("values", "python_values", "vocabulary", "frames"),
-    ("targets", "hierarchy", "levels", "keys", "plans"),
+    ("texts", "values", "python_values", "vocabulary", "frames"),
+    ("targets", "layouts", "hierarchy", "levels", "keys", "plans"),
+    ("shrinkages",),
     ("formula", "jobs", "outputs", "selection", "schemes"),
     ("leave_one_out", "ordered", "training"),
     ("model",),
@@ -43,6 +44,7 @@ HOMES = {
         "gpu_encode.frames",
         "gpu_encode.cli",
         "gpu_encode.storage",
+        "gpu_encode.texts",
         "gpu_encode.values",
         "gpu_encode.python_values",
         "gpu_encode.vocabulary",
@@ -84,7 +86,8 @@ def test_the_numpy_backend_does_not_know_the_compiled_one():
 
 
 def test_the_backend_is_reached_through_the_seam_alone():
-    # Shared are fold numbers, exact numbers in tables, and the types of what `moments` and `empty` take and give.
+    # Shared are fold numbers, exact numbers in tables, formulas as backends know them, and the types of what `moments`
+    # and `empty` take and give.
     allowed = {
         "gpu_encode.rows": {"cpu_fallback.folds"},
         "gpu_encode.ops": {"cpu_fallback.moments", "cpu_fallback.memory"},
@@ -93,11 +96,12 @@ def test_the_backend_is_reached_through_the_seam_alone():
         # The backends are twins: the one on a GPU uses scalars of the compiled one as they are.
         if within(module, "gpu_encode") and not within(module, "gpu_encode.cuda"):
             reached = {each.module for each in imports_of(module) if within(each.module, "cpu_fallback")}
-            assert reached <= {*allowed.get(module, ()), "cpu_fallback.exact"}, module
+            assert reached <= {*allowed.get(module, ()), "cpu_fallback.exact", "cpu_fallback.blending"}, module
 
 
 def test_the_cuda_backend_knows_the_seam_and_the_other_backends_alone():
-    known = ("cpu_fallback", "gpu_encode.cuda", "gpu_encode.errors", "gpu_encode.rows", "gpu_encode.ops")
+    shared = ("errors", "rows", "cells", "ops")
+    known = ("cpu_fallback", "gpu_encode.cuda", *(f"gpu_encode.{name}" for name in shared))
     for module in OURS:
         if within(module, "gpu_encode.cuda"):
             reached = {each.module for each in imports_of(module)}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_encode.ops import Carry
+from gpu_encode.cells import Carry
 from tests.cpu_fallback.definitions import KINDS, N_CATEGORIES, column, drawn, label, line, many, row_digits
 
 

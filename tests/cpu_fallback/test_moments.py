@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_encode.ops import Layout, Window
+from gpu_encode.cells import Layout, Window
 
 DIGIT = st.integers(-(2**40), 2**40)
 LOWS = st.integers(-6, 4)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_encode.ops import Layout, Rows, Window
+from gpu_encode.cells import Layout, Rows, Window
 from gpu_encode.rows import FoldPattern, fold_numbers
 from tests.cpu_fallback.definitions import (
     KINDS,

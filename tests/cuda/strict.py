@@ -18,7 +18,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 import cpu_fallback
 from cpu_fallback.moments import MomentArrays
-from gpu_encode.ops import Carry, Rows
+from gpu_encode.cells import Carry, Rows
 
 WEAK = {int: 1, float: 2}
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
@@ -274,6 +274,10 @@ class Library:
         return made
 
 
+# Operations whose argument at a place is a small matrix that the host keeps: who sees which fold.
+OF_THE_HOST = {"visible": 1, "blended": 3}
+
+
 class StrictOps:
     """The definition as a backend whose arrays are strict, with tiny tiles."""
 
@@ -303,7 +307,8 @@ class StrictOps:
         operation = getattr(cpu_fallback, name)
 
         def call(*given: Any) -> Any:
-            found = operation(*map(inside, given))
+            host = OF_THE_HOST.get(name)
+            found = operation(*(each if place == host else inside(each) for place, each in enumerate(given)))
             return MomentArrays(*map(on, found)) if isinstance(found, MomentArrays) else on(found)
 
         return call

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from gpu_encode.ops import Layout, Rows
+from gpu_encode.cells import Layout, Rows
 from gpu_encode.rows import FoldPattern
 from tests.backends import memory
 from tests.cuda.emulated import emulated

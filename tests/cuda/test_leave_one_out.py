@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from gpu_encode.ops import Layout, Rows
+from gpu_encode.cells import Layout, Rows
 from tests.backends import memory
 from tests.cpu_fallback.definitions import KINDS, N_CATEGORIES, many
 

@@ -7,7 +7,7 @@ import pytest
 
 import cpu_fallback
 from cpu_fallback import compiled
-from gpu_encode.ops import Layout, Window
+from gpu_encode.cells import Layout, Window
 
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 

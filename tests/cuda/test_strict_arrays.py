@@ -15,9 +15,10 @@ import gpu_encode as ge
 from cpu_fallback.digits import mantissas
 from cpu_fallback.exact import Limbs
 from gpu_encode import formula, training
+from gpu_encode.cells import Layout, Rows
 from gpu_encode.encoders.work import Work
 from gpu_encode.jobs import Job
-from gpu_encode.ops import Layout, Rows, use_backend
+from gpu_encode.ops import use_backend
 from gpu_encode.plans import Plan
 from gpu_encode.statistics import Measured, Statistics
 from tests.cuda.strict import StrictArray, StrictOps
@@ -112,7 +113,8 @@ def read(data: Data, kind: str, weighted: bool, scheme: Any, **choices: Any) -> 
 def strict(job: Job) -> Job:
     """Give the job with its rows on the other side."""
     parts = (job.rows.codes, job.rows.classes, job.rows.target, job.rows.weight)
-    return replace(job, ops=STRICT, rows=Rows(*(part if part is None else STRICT.to_device(part) for part in parts)))
+    rows = Rows(*(part if part is None else STRICT.to_device(part) for part in parts))
+    return replace(job, ops=STRICT, rows=rows, totals=[])
 
 
 def trained(job: Job, plan: Plan, dtype: str) -> list[Any]:
@@ -185,8 +187,8 @@ def test_views_see_the_folds_that_the_matrix_says():
     visibility[:2] = [[0] * 6, [1, 0, 1, 1, 0, 1]]
     expected = np.tensordot(cells, visibility, ([1], [1])).transpose(0, 3, 1, 2)
     measured = Measured(Layout(), True)
-    np.testing.assert_array_equal(Statistics(cells, measured).visible(visibility).cells, expected)
-    there = Statistics(STRICT.to_device(cells), measured).visible(visibility)
+    np.testing.assert_array_equal(Statistics(cells, measured).visible(cpu_fallback, visibility).cells, expected)
+    there = Statistics(STRICT.to_device(cells), measured).visible(STRICT, visibility)
     np.testing.assert_array_equal(there.on_host(STRICT).cells, expected)
 
 

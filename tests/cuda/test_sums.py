@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from gpu_encode.ops import Layout, Rows, Window
+from gpu_encode.cells import Layout, Rows, Window
 from gpu_encode.rows import FoldPattern
 from tests.backends import memory
 from tests.cpu_fallback.definitions import KINDS as DEFINITION_KINDS

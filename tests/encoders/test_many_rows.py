@@ -5,7 +5,7 @@ import pytest
 
 import cpu_fallback.compiled
 from gpu_encode import Greedy, Holdout, KFold, LeaveOneOut, Ordered, TargetEncoder, TimeFolds, ordered, statistics
-from gpu_encode.ops import Layout, Window
+from gpu_encode.cells import Layout, Window
 
 N = 120
 # Rows of a tile in the simulator.

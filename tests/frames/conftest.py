@@ -1,5 +1,6 @@
 """The containers of every library, and the ops that the frames call."""
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,20 @@ import pyarrow as pa
 import pytest
 
 import cpu_fallback
+from gpu_encode import texts, vocabulary
+from gpu_encode.ops import use_backend
 
 
-@pytest.fixture
-def ops() -> Any:
-    return cpu_fallback
+@pytest.fixture(params=["numpy", "compiled"])
+def ops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    if request.param == "numpy":
+        yield cpu_fallback
+        return
+    # However few rows there are, they are numbered as many would be.
+    monkeypatch.setattr(texts, "FIRST_ROWS", 0)
+    monkeypatch.setattr(vocabulary, "_FEW", 0)
+    with use_backend("compiled"):
+        yield import_module("cpu_fallback.compiled")
 
 
 def arrow(values: list[Any]) -> pa.Array:

@@ -156,3 +156,10 @@ def test_no_frame_library_is_imported_to_find_out():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_dictionary_with_an_index_outside_of_it_is_refused(ops):
+    for indices in ([0, 1, 2], [0, -2]):
+        damaged = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(["a", "b"]), safe=False)
+        with pytest.raises(ValueError, match=f"index {indices[-1]}, but its dictionary has 2 entries"):
+            read(pa.table({"a": damaged})).keys(0, ops)

@@ -129,6 +129,24 @@ def test_a_long_time_order_reads_the_prior_at_the_start_of_a_tie(smoothing, tie)
         encoding.assert_same_bits(found[:, 0], expected)
 
 
+@pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
+@pytest.mark.parametrize("kind", strategies.KINDS)
+def test_rows_as_they_stand_are_rows_whose_time_is_their_number(kind, smoothing):
+    drawn, (make, _) = long_rows(), encoding.SMOOTHINGS[smoothing]
+    target = drawn.target if kind == "continuous" else drawn.target % (2 if kind == "binary" else 3)
+    frame = pd.DataFrame({"key": drawn.keys, "time": np.arange(drawn.size)})
+    for burn_in in (0, 7):
+        schemes = gpu_encode.Ordered(time="time", burn_in=burn_in), gpu_encode.Ordered(shuffle=False, burn_in=burn_in)
+        choices = {"columns": ["key"], "indicators": True}
+        for backend in encoding.BACKENDS:
+            timed, standing = (
+                encoding.fit_transform(frame, target, None, scheme, make(), kind, backend, **choices)
+                for scheme in schemes
+            )
+            encoding.assert_same_bits(standing, timed)
+            assert np.isnan(standing[: max(burn_in, 1), 0]).all()
+
+
 def test_the_first_row_of_a_permutation_gets_the_mean_of_all_others():
     target = np.array([1.0, 2.0, 4.0, 8.0])
     keys = np.array(["a", "b", "a", "b"], dtype=object)
@@ -137,7 +155,10 @@ def test_the_first_row_of_a_permutation_gets_the_mean_of_all_others():
     assert found[first, 0] == np.delete(target, first).mean()
 
 
-@pytest.mark.parametrize("scheme", [gpu_encode.Ordered, lambda: gpu_encode.Ordered(time="time")])
+@pytest.mark.parametrize(
+    "scheme",
+    [gpu_encode.Ordered, lambda: gpu_encode.Ordered(time="time"), lambda: gpu_encode.Ordered(shuffle=False)],
+)
 def test_a_row_alone_gets_nan_and_one_warning(scheme):
     frame = pd.DataFrame({"key": ["a"], "time": [1]})
     encoder = gpu_encode.TargetEncoder(cv=scheme(), columns=["key"], target_type=KIND)

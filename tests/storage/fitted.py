@@ -112,6 +112,7 @@ SCHEMES = [
     KFold(4, stratify=True),
 ]
 SCHEMES += [Holdout(0.4, random_state=3), LeaveOneOut(), Ordered(2), Ordered(3, average=False), "fold"]
+SCHEMES += [Ordered(shuffle=False)]
 SCHEMES += [TimeFolds(3, time="day", gap=1), Ordered(time="day", burn_in=0.1), GroupKFold(3, groups="day")]
 
 MOMENT = datetime.datetime(2024, 2, 29, 12, 30, 15, 123456)

@@ -1,0 +1,115 @@
+"""What a fused backend must know of a formula: mu + lam * (mean - mu), lam from a cell's own sums and few numbers."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gpu_encode.cells import Array, Layout
+
+PLAIN, M_ESTIMATE, SIGMOID, EMPIRICAL_BAYES = 0, 1, 2, 3
+# Priors are taken at a row's place with all but its top nine bits cleared.
+CHECKPOINT_BITS = 9
+AS_CATEGORY, AS_PRIOR, AS_NAN = 0, 1, 2
+
+
+class Shrinkage(NamedTuple):
+    """One of the formulas for lam that need nothing but a cell's own sums and the variance of all that is visible.
+
+    Parameters
+    ----------
+    kind : int
+        PLAIN, M_ESTIMATE, SIGMOID or EMPIRICAL_BAYES.
+    first, second : float
+        m; or k and f.
+    """
+
+    kind: int
+    first: float = 0.0
+    second: float = 1.0
+
+
+class Blend(NamedTuple):
+    """Everything that turns the sums of a cell into a code, but for what each view sees.
+
+    Parameters
+    ----------
+    shrinkage : Shrinkage
+    least : float
+        Cells of less weight are as if unseen.
+    has_unseen : bool
+        Whether unseen cells get a number of their own instead of the prior.
+    unseen : float
+        That number.
+    """
+
+    shrinkage: Shrinkage
+    least: float
+    has_unseen: bool
+    unseen: float
+
+
+class Background(NamedTuple):
+    """What a view sees of all categories together, per view and output.
+
+    Parameters
+    ----------
+    prior : float64 array (views, outputs)
+        mu; NaN where nothing is visible.
+    fraction, exponent : float64 and int64 arrays (views, outputs)
+        Variance of the visible targets, fraction * 2**exponent; empty where lam does not ask for it.
+    """
+
+    prior: NDArray[np.float64]
+    fraction: NDArray[np.float64]
+    exponent: NDArray[np.int64]
+
+
+class Rule(NamedTuple):
+    """Everything that turns what a row sees into its code.
+
+    Parameters
+    ----------
+    blend : Blend
+    by_mean : bool
+        Whether the prior is the mean of all that the row sees.
+    prior : float
+        The prior where it is not.
+    missing : int
+        AS_CATEGORY, AS_PRIOR or AS_NAN: what a missing value is.
+    """
+
+    blend: Blend
+    by_mean: bool
+    prior: float
+    missing: int
+
+
+class Written(NamedTuple):
+    """What a pass over all rows leaves beside the codes.
+
+    Parameters
+    ----------
+    cells : int64 array (categories + 2, classes, layout.width)
+        Sums over all rows.
+    lost : int
+        Codes that became infinite because the type of the output cannot hold them.
+    """
+
+    cells: NDArray[np.int64]
+    lost: int
+
+
+def blended(
+    cells: "Array",  # noqa: ARG001
+    layout: "Layout",  # noqa: ARG001
+    first_output: int,  # noqa: ARG001
+    visibility: "Array | None",  # noqa: ARG001
+    blend: Blend,  # noqa: ARG001
+    background: Background,  # noqa: ARG001
+    less_one: bool,  # noqa: ARG001
+    /,
+) -> "tuple[Any, Any] | None":
+    """Give None: the array expressions of `gpu_encode.formula` are the definition."""
+    return None

@@ -1,0 +1,256 @@
+"""Codes in an order from counts of classes: sums are handed out row by row, and blended block by block.
+
+One thread hands out: an order has no halves.  Loops over a block are apart, so that misses of the cache overlap in
+those that read rows and cells, and the compiler makes vector instructions of those that divide.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cpu_fallback.blending import AS_CATEGORY, EMPIRICAL_BAYES, SIGMOID, Blend, Rule
+from cpu_fallback.compiled.blending import bayes_weight, blend_one, unseen_code, weight_of
+from cpu_fallback.compiled.border import BLOCK, Array, kernel
+from cpu_fallback.compiled.course import END, Course, enter, leg, pause
+from cpu_fallback.compiled.row_codes import (
+    Destination,
+    code_without,
+    flag,
+    has_category,
+    write,
+)
+from cpu_fallback.compiled.stages import Ground
+
+LEAST_BLOCK = 64
+
+
+class Block(NamedTuple):
+    """Scratch space of a block: categories and classes of its rows, the counts they see, what they get."""
+
+    code: Array
+    label: Array
+    number: Array
+    own: Array
+    value: Array
+    counted: Array
+
+
+class Table(NamedTuple):
+    """Counts per category and class; with ties also those at the tie that each category saw last."""
+
+    sums: Array
+    at_tie: Array
+    last_tie: Array
+
+
+def table_of(n_lines: int, length: int, tied: bool) -> Table:
+    """Give an empty table."""
+    size = n_lines if tied else 0
+    return Table(np.zeros(n_lines * length, np.int64), np.zeros(size * length, np.int64), np.full(size, -1, np.int64))
+
+
+@kernel
+def block_of(n_classes: int) -> Block:
+    """Give room for a block, of fewer rows where there are many classes."""
+    size = max(BLOCK // n_classes, LEAST_BLOCK)
+    return Block(
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        np.empty((n_classes, size), np.int32),
+        np.empty(size, np.float64),
+        np.empty(size, np.bool_),
+    )
+
+
+@kernel
+def read_rows(codes: Array, numbers: Array, begin: int, out: Array) -> None:
+    """Read categories, or classes, of a block: in a loop of its own, in which misses of the cache overlap."""
+    if len(numbers):
+        for i in range(len(numbers)):
+            out[i] = codes[np.uint64(numbers[i])]
+    else:
+        for i in range(len(out)):
+            out[i] = codes[np.uint64(begin + i)]
+
+
+@kernel
+def pass_pairs(codes: Array, labels: Array, n_lines: int, sums: Array, count: Array, own: Array) -> int:
+    """Let each row see the counts of both classes, then count it; gives how many rows are of the second class."""
+    ones = np.int64(0)
+    for i in range(len(codes)):
+        code, label = np.int64(codes[i]), np.int64(labels[i])
+        line = np.uint64(2 * (code + n_lines if code < 0 else code))
+        zero, one = sums[line], sums[line + np.uint64(1)]
+        count[i], own[i] = zero + one, one
+        # Both are known by now: no load has to wait for the last row's store twice.
+        sums[line + np.uint64(label)] = (one if label else zero) + 1
+        ones += label
+    return ones  # type: ignore[return-value]
+
+
+@kernel
+def pass_lines(
+    codes: Array,
+    labels: Array,
+    k: int,
+    ties: Array,
+    sums: Array,
+    at_tie: Array,
+    last_tie: Array,
+    totals: Array,
+    count: Array,
+    own: Array,
+) -> None:
+    """Do so for any number of classes; every row of a tie sees what the first one saw."""
+    source, n_lines = at_tie if len(ties) else sums, len(sums) // k
+    for i in range(len(codes)):
+        code, total = np.int64(codes[i]), np.int64(0)
+        category = code + n_lines if code < 0 else code
+        line = category * k
+        if len(ties) and ties[i] != last_tie[category]:
+            last_tie[category] = ties[i]
+            for label in range(k):
+                at_tie[line + label] = sums[line + label]
+        for label in range(k):
+            found = source[np.uint64(line + label)]
+            own[label, i] = found
+            total += found
+        count[i] = total
+        sums[np.uint64(line + labels[i])] += 1
+        totals[labels[i]] += 1
+
+
+@kernel
+def least_of(numbers: Array) -> int:
+    """Give the smallest number, or zero."""
+    least = np.int32(0)
+    for i in range(len(numbers)):
+        least = min(least, numbers[i])
+    return least  # type: ignore[return-value]
+
+
+@kernel
+def blend_block(
+    count: Array, own: Array, mu: float, nothing: float, blend: Blend, variance: tuple[float, int], value: Array
+) -> None:
+    """Codes of one class from small counts, whose quotients are rounded correctly as they are."""
+    shrinkage = blend.shrinkage
+    least = max(blend.least, 1.0)
+    if shrinkage.kind < SIGMOID:
+        # Without smoothing m is zero, and the weight n / n.
+        m = shrinkage.first
+        for i in range(len(count)):
+            weight = np.float64(count[i])
+            code = mu + weight / (weight + m) * (np.float64(own[i]) / weight - mu)
+            value[i] = code if weight >= least else nothing
+        return
+    for i in range(len(count)):
+        weight = np.float64(count[i])
+        if weight < least:
+            value[i] = nothing
+            continue
+        if shrinkage.kind == EMPIRICAL_BAYES:
+            spread = np.float64(np.int64(own[i]) * np.int64(count[i] - own[i]))
+            lam = bayes_weight(weight, spread, 0, variance[0], variance[1])
+        else:
+            lam = weight_of(weight, shrinkage)
+        value[i] = blend_one(mu, np.float64(own[i]) / weight, lam)
+
+
+@kernel
+def write_block(
+    block: Block,
+    n: int,
+    numbers: Array,
+    begin: int,
+    burned: int,
+    first: int,
+    rule: Rule,
+    priors: Ground,
+    to: Destination,
+) -> int:
+    """Write the codes of a block of which the first `burned` rows get none; gives how many are lost."""
+    lost, value, own, count, codes = 0, block.value[:n], block.own, block.number[:n], block.code[:n]
+    negative = least_of(codes) < 0
+    for i in range(n if negative else 0):
+        if not has_category(codes[i], rule):
+            count[i] = 0
+    for output in range(len(own) - first):
+        mu, variance = priors.mean[output, 0], (priors.fraction[output, 0], priors.exponent[output, 0])
+        nothing = unseen_code(mu, rule.blend)
+        blend_block(count, own[first + output, :n], mu, nothing, rule.blend, variance, value)
+        for i in range(n if negative and rule.missing != AS_CATEGORY else 0):
+            if codes[i] == -1:
+                value[i] = code_without(-1, mu, rule)
+        value[: max(min(burned, n), 0)] = np.nan
+        lost += write(value, to.columns[output], numbers, begin, to.wide, to.narrow)
+    if len(to.unseen):
+        for i in range(n):
+            block.counted[i] = np.float64(count[i]) >= max(rule.blend.least, 1.0)
+        flag(block.counted[:n], numbers, begin, to.unseen)
+    return lost
+
+
+@kernel
+def count_priors(totals: Array, first: int, rule: Rule, priors: Ground) -> None:
+    """Take the priors, and where lam asks for it the variances, from the counts of all classes."""
+    count, (mean, fraction, _) = np.int64(0), priors
+    for label in range(len(totals)):
+        count += totals[label]
+    weight, bayes = np.float64(count), rule.blend.shrinkage.kind == EMPIRICAL_BAYES
+    for label in range(first, len(totals)):
+        own = totals[label]
+        mean[label - first, 0] = rule.prior
+        if rule.by_mean:
+            mean[label - first, 0] = np.float64(own) / weight if count else np.nan
+        if bayes:
+            fraction[label - first, 0] = np.float64(own * (count - own)) / weight / weight if count else 0.0
+
+
+@kernel
+def pass_block(block: Block, n: int, pairs: bool, ties: Array, table: Table, totals: Array) -> None:
+    """Hand out counts to the rows of a block, and count them."""
+    codes, labels, k = block.code[:n], block.label[:n], len(block.own)
+    if pairs:
+        ones = pass_pairs(codes, labels, len(table.sums) // 2, table.sums, block.number, block.own[1])
+        totals[0] += n - ones
+        totals[1] += ones
+    else:
+        pass_lines(codes, labels, k, ties, table.sums, table.at_tie, table.last_tie, totals, block.number, block.own)
+
+
+@kernel
+def counted_rows(
+    codes: Array,
+    classes: Array,
+    numbers: Array,
+    start: int,
+    stop: int,
+    n_classes: int,
+    first: int,
+    rule: Rule,
+    course: Course,
+    table: Table,
+    priors: Ground,
+    to: Destination,
+) -> int:
+    """Write the codes of the places [start, stop); gives how many are lost.  `numbers` are those of these places."""
+    block, lost, at = block_of(n_classes), 0, start
+    pairs = n_classes == 2 and first == 1 and not len(course.starts)
+    while at < stop:
+        if at == course.state[END]:
+            source = course.held if enter(course, at) else course.totals
+            count_priors(source, first, rule, priors)
+            pause(course, at)
+        end = min(leg(course, at, stop), at + len(block.code))
+        n = end - at
+        mine = numbers[at - start : end - start] if len(numbers) else numbers
+        read_rows(codes, mine, at, block.code[:n])
+        read_rows(classes, mine, at, block.label[:n])
+        ties = course.ties[at:end] if len(course.starts) else course.ties
+        pass_block(block, n, pairs, ties, table, course.totals)
+        lost += write_block(block, n, mine, at, course.burned - at, first, rule, priors, to)
+        at = end
+        pause(course, at)
+    return lost

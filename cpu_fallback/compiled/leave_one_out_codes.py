@@ -1,0 +1,89 @@
+"""Codes of all rows, each left out of what it sees, in one pass over the rows: see `gpu_encode.ops.Ops`."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cpu_fallback.blending import EMPIRICAL_BAYES, Rule
+from cpu_fallback.compiled.addition import add_rows
+from cpu_fallback.compiled.border import Array, Numbers, codes_of, frozen, kernel, measures_of, numbers_of
+from cpu_fallback.compiled.digits import scratch as digit_room
+from cpu_fallback.compiled.moments import Shape, scratch, shape_of
+from cpu_fallback.compiled.row_codes import Destination, cell_width, destination
+from cpu_fallback.compiled.seen_codes import run_counting, write_rows
+from cpu_fallback.compiled.stages import BLOCK, ground, moment_rows, prior_rows, weighed
+
+if TYPE_CHECKING:
+    from gpu_encode.cells import Layout, Rows
+
+
+@kernel
+def see_others(cells: Array, codes: Array, length: int, mine: Array, seen: Array) -> None:
+    """Give the line of each row's category with what the row adds, which is negative."""
+    n_lines = len(cells) // length
+    for i in range(len(codes)):
+        code, target = np.int64(codes[i]), i * length
+        source = (code + n_lines if code < 0 else code) * length
+        for k in range(length):
+            seen[np.uint64(target + k)] = cells[np.uint64(source + k)] + mine[np.uint64(target + k)]
+
+
+@kernel
+def leave_out_range(
+    cells: Array,
+    total: Array,
+    codes: Array,
+    classes: Array,
+    numbers: Numbers,
+    measures: Array,
+    shape: Shape,
+    first: int,
+    rule: Rule,
+    start: int,
+    stop: int,
+    to: Destination,
+) -> int:
+    """Write the codes of the rows [start, stop); gives how many are lost."""
+    width, n_outputs, lost, in_order = cell_width(shape), shape.n_classes - first, 0, np.empty(0, np.int64)
+    length = width * shape.n_classes
+    room, digits, slots = scratch(shape), digit_room(), np.empty(BLOCK, np.int64)
+    seen, mine = np.empty(BLOCK * length, np.int64), np.empty(BLOCK * length, np.int64)
+    own, around, number = ground(n_outputs, BLOCK), ground(n_outputs, BLOCK), weighed(BLOCK, shape.n_width)
+    values, counted = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_)
+    bayes, nobody = rule.blend.shrinkage.kind == EMPIRICAL_BAYES, np.zeros(BLOCK, np.int32)
+    for begin in range(start, stop, BLOCK):
+        end = min(begin + BLOCK, stop)
+        n, here = end - begin, codes[begin:end]
+        for i in range(n):
+            slots[i] = i * length + (np.int64(classes[begin + i]) * width if len(classes) else 0)
+        mine[: n * length] = 0
+        add_rows(numbers, measures, begin, end, -1, digits, slots[:n], mine)
+        if bayes or rule.by_mean:
+            see_others(total, nobody[:n], length, mine, seen)
+        prior_rows(seen, 0, n, shape, first, rule, room, number, around)
+        see_others(cells, here, length, mine, seen)
+        moment_rows(seen, 0, n, shape, first, bayes, room, number, own)
+        lost += write_rows(here, in_order, begin, 0, number, own, around, rule, values, counted, to)
+    return lost
+
+
+def leave_one_out_codes(
+    cells: Array,
+    total: Array,
+    rows: "Rows",
+    layout: "Layout",
+    first_output: int,
+    rule: Rule,
+    out: Array,
+    unseen: Array | None,
+    /,
+) -> int | None:
+    """Write the code of every row from all others; see `gpu_encode.ops.Ops`."""
+    n_classes, n_rows = cells.shape[1], len(rows.codes)
+    to = destination(out, unseen, n_classes - first_output)
+    if to is None:
+        return None
+    sums = frozen(cells, np.int64).reshape(-1), frozen(total, np.int64).reshape(-1)
+    given = codes_of(rows.codes), codes_of(rows.classes), numbers_of(rows), measures_of(layout)
+    fixed = shape_of(layout, n_classes), first_output, rule
+    return run_counting(leave_out_range, n_rows, (*sums, *given, *fixed), to)

@@ -1,0 +1,90 @@
+"""Codes of all rows from the rows before them, in one pass: see `gpu_encode.ops.Ops`."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cpu_fallback.blending import Rule, Written
+from cpu_fallback.compiled import threads
+from cpu_fallback.compiled.border import Array, codes_of, frozen
+from cpu_fallback.compiled.counted_codes import counted_rows, table_of
+from cpu_fallback.compiled.course import course_of
+from cpu_fallback.compiled.folds import walk_range
+from cpu_fallback.compiled.moments import shape_of
+from cpu_fallback.compiled.row_codes import destination
+from cpu_fallback.compiled.seen_codes import MOST_NUMBERS, seen_rows, stretch_of
+from cpu_fallback.compiled.stages import ground
+
+if TYPE_CHECKING:
+    from gpu_encode.cells import Layout, Rows
+    from gpu_encode.rows import Permutation
+
+# Rows whose numbers in a random order are known at a time.
+STRETCH = 1 << 16
+LEAST_STRETCH = 1 << 10
+
+
+def rows_of(order: "Permutation", start: int, stop: int) -> Array:
+    """Row at each place in [start, stop), found by the thread that asks."""
+    numbers = np.empty(stop - start, np.int64)
+    fixed = np.uint64(order.n_rows), np.uint64(order.half_bits), frozen(order.keys, np.uint64), False
+    walk_range(*fixed, start, 0, len(numbers), numbers)
+    return frozen(numbers, np.int64)
+
+
+def stretches(order: "Permutation | Array | None", n_rows: int, size: int) -> Iterator[tuple[int, int, Array]]:
+    """Cut an order into stretches of places, each with the numbers of its rows; none where rows stand in order.
+
+    Those of the next stretch of a random order are computed on a second thread, while the caller works on this one.
+    """
+    edges = [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    if order is None or isinstance(order, np.ndarray):
+        numbers = frozen(np.zeros(0) if order is None else order, np.int64)
+        yield from ((start, stop, numbers[start:stop]) for start, stop in edges)
+    elif threads.threads() == 1:
+        yield from ((start, stop, rows_of(order, start, stop)) for start, stop in edges)
+    else:
+        helper, ahead = threads.pool(threads.threads() - 1), deque[Any]()
+        for place, edge in enumerate(edges):
+            while len(ahead) < min(2, len(edges) - place):
+                ahead.append(helper.submit(rows_of, order, *edges[place + len(ahead)]))
+            yield *edge, ahead.popleft().result()
+
+
+def ordered_codes(
+    rows: "Rows",
+    n_categories: int,
+    n_classes: int,
+    layout: "Layout",
+    first_output: int,
+    order: "Permutation | Array | None",
+    ties: tuple[Array, Array] | None,
+    burn_in: int,
+    rule: Rule,
+    out: Array,
+    unseen: Array | None,
+    /,
+) -> Written | None:
+    """Write the code of every row from the rows before it; see `gpu_encode.ops.Ops`."""
+    n_rows = len(rows.codes)
+    to = destination(out, unseen, n_classes - first_output)
+    if to is None:
+        return None
+    length = n_classes * layout.width
+    course = course_of(ties, n_rows, burn_in, length)
+    table = table_of(n_categories + 2, length, bool(len(course.starts)))
+    if rows.classes is not None and rows.weight is None and layout.count.whole:
+        # Only a random order has numbers that come stretch by stretch.
+        parts = stretches(order, n_rows, n_rows if order is None or isinstance(order, np.ndarray) else STRETCH)
+        priors, known = ground(n_classes - first_output, 1), (codes_of(rows.codes), codes_of(rows.classes))
+        given = n_classes, first_output, rule, course, table, priors, to
+        found = [counted_rows(*known, numbers, *places, *given) for *places, numbers in parts]
+    else:
+        size = max(min(STRETCH, MOST_NUMBERS // length), LEAST_STRETCH)
+        parts = stretches(order, n_rows, size)
+        fixed = shape_of(layout, n_classes), first_output, rule, course, table, to
+        stretch = stretch_of(min(size, n_rows), length, n_classes - first_output)
+        found = [seen_rows(rows, numbers, layout, places, stretch, fixed) for *places, numbers in parts]
+    return Written(table.sums.reshape(n_categories + 2, n_classes, layout.width), sum(found))

@@ -1,0 +1,85 @@
+"""From what each row of a block sees to its code, written at the row's place in the output."""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cpu_fallback.blending import AS_CATEGORY, AS_NAN, Rule
+from cpu_fallback.compiled.blending import unseen_code
+from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.moments import Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+class Destination(NamedTuple):
+    """Where codes go: one of two flat outputs, the place at which each column begins, and the flags of the unseen."""
+
+    wide: Array
+    narrow: Array
+    columns: Array
+    unseen: Array
+
+
+def destination(out: Array, unseen: Array | None, n_outputs: int) -> Destination | None:
+    """Describe an output to the kernels; None for one that they do not write to."""
+    size = out.itemsize
+    if out.dtype.name not in {"float64", "float32"} or not out.dtype.isnative or out.strides[0] != size:
+        return None
+    step = out.strides[1] // size
+    flat = np.lib.stride_tricks.as_strided(out, ((n_outputs - 1) * step + len(out),), (size,))
+
+    def of(dtype: "DTypeLike") -> Array:
+        return flat if out.dtype == dtype else np.zeros(0, dtype)
+
+    flags = np.zeros(0, bool) if unseen is None else unseen
+    return Destination(of(np.float64), of(np.float32), np.arange(n_outputs) * step, flags)
+
+
+@kernel
+def cell_width(shape: Shape) -> int:
+    """Columns of a cell."""
+    return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
+
+
+@kernel
+def has_category(code: int, rule: Rule) -> bool:
+    """Say whether a row has a category; the missing one is a category by policy."""
+    return code >= 0 or (code == -1 and rule.missing == AS_CATEGORY)
+
+
+@kernel
+def code_without(code: int, mu: float, rule: Rule) -> float:
+    """Code of a row whose category does not count: a missing value that is no category has its own."""
+    if code == -1 and rule.missing != AS_CATEGORY:
+        return math.nan if rule.missing == AS_NAN else mu
+    return unseen_code(mu, rule.blend)
+
+
+@kernel
+def write(values: Array, column: int, numbers: Array, begin: int, wide: Array, narrow: Array) -> int:
+    """Write one output of a block, by row number or in order from `begin` on; gives how many codes are lost."""
+    lost = 0
+    if len(wide):
+        if len(numbers):
+            for i in range(len(values)):
+                wide[np.uint64(column + numbers[i])] = values[i]
+        else:
+            for i in range(len(values)):
+                wide[np.uint64(column + begin + i)] = values[i]
+        return 0
+    for i in range(len(values)):
+        code = np.float32(values[i])
+        narrow[np.uint64(column + (numbers[i] if len(numbers) else begin + i))] = code
+        lost += 1 if math.isinf(code) and not math.isinf(values[i]) else 0
+    return lost
+
+
+@kernel
+def flag(counted: Array, numbers: Array, begin: int, unseen: Array) -> None:
+    """Keep the flag of the rows of a block whose category does not count."""
+    for i in range(len(counted) if len(unseen) else 0):
+        row = numbers[i] if len(numbers) else begin + i
+        unseen[row] = unseen[row] and not counted[i]

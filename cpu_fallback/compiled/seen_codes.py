@@ -1,0 +1,240 @@
+"""Codes from sums of any kind: what each row of a stretch sees is handed out first, then blended by all threads."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cpu_fallback.blending import EMPIRICAL_BAYES, Rule
+from cpu_fallback.compiled import threads
+from cpu_fallback.compiled.addition import add_rows
+from cpu_fallback.compiled.border import Array, Numbers, codes_of, kernel, measures_of, numbers_of
+from cpu_fallback.compiled.counted_codes import Table
+from cpu_fallback.compiled.course import END, Course, enter, leg, pause
+from cpu_fallback.compiled.digits import scratch as digit_room
+from cpu_fallback.compiled.moments import Shape, scratch
+from cpu_fallback.compiled.ordered import pass_rows, pass_tied_rows
+from cpu_fallback.compiled.row_codes import Destination, cell_width, flag, write
+from cpu_fallback.compiled.stages import BLOCK, Ground, Weighed, blend_rows, ground, moment_rows, prior_rows, weighed
+
+if TYPE_CHECKING:
+    from gpu_encode.cells import Layout, Rows
+
+# Segments of one prior at a time, and numbers that a stretch may hold at a time.
+MOST_SEGMENTS = 1 << 10
+MOST_NUMBERS = 1 << 18
+# A row costs as much as some ten of other kernels.
+SMALLEST_SHARE = 1 << 11
+
+
+class Stretch(NamedTuple):
+    """What the rows of a stretch see, as digits, and where the rows of each prior end."""
+
+    seen: Array
+    ends: Array
+    priors: Ground
+
+
+class Added(NamedTuple):
+    """What the rows of a block add, and where the sums of their categories, and of their classes there, begin."""
+
+    own: Array
+    lines: Array
+    cells: Array
+
+
+@kernel
+def add_lines(own: Array, cells: Array, lines: Array, n: int, width: int, totals: Array) -> None:
+    """Add what the rows of a block add to the sums of all categories."""
+    for column in range(width):
+        total = np.int64(0)
+        if len(totals) == width:
+            for i in range(n):
+                total += own[i * width + column]
+            totals[column] += total
+        else:
+            for i in range(n):
+                totals[cells[i] - lines[i] + column] += own[i * width + column]
+
+
+@kernel
+def pass_block(
+    codes: Array, classes: Array, ties: Array, shape: Shape, begin: int, block: Added, table: Table, seen: Array
+) -> None:
+    """Let each row of a block see its category's line, then add the row's own digits to its cell."""
+    width, n, (own, lines, cells) = cell_width(shape), len(codes), block
+    (sums, at_tie, last_tie), length = table, width * shape.n_classes
+    n_lines = len(sums) // length
+    for i in range(n):
+        code = np.int64(codes[i])
+        lines[i] = (code + n_lines if code < 0 else code) * length
+        cells[i] = lines[i] + (np.int64(classes[i]) * width if len(classes) else 0)
+    if len(ties):
+        pass_tied_rows(lines[:n], own, cells, width, length, begin, ties, sums, at_tie, last_tie, seen)
+    else:
+        pass_rows(lines[:n], own, cells, width, length, begin, sums, seen)
+
+
+@kernel
+def keep(prior: Ground, priors: Ground, segment: int) -> None:
+    """Keep the priors of a segment."""
+    priors.mean[:, segment] = prior.mean[:, 0]
+    priors.fraction[:, segment] = prior.fraction[:, 0]
+    priors.exponent[:, segment] = prior.exponent[:, 0]
+
+
+@kernel
+def hand_out(
+    codes: Array,
+    classes: Array,
+    numbers: Numbers,
+    measures: Array,
+    start: int,
+    stop: int,
+    shape: Shape,
+    first: int,
+    rule: Rule,
+    course: Course,
+    table: Table,
+    stretch: Stretch,
+) -> tuple[int, int]:
+    """Hand out sums to the places [start, stop) until priors run out; gives where, and how many priors there are."""
+    width, at, segments, room, digits = cell_width(shape), start, 0, scratch(shape), digit_room()
+    totals, ends, number = course.totals, stretch.ends, weighed(1, shape.n_width)
+    prior = ground(shape.n_classes - first, 1)
+    block = Added(np.empty(width * BLOCK, np.int64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64))
+    slots = np.arange(BLOCK) * width
+    while at < stop:
+        entering = at == course.state[END]
+        if (entering or at == start) and segments == len(ends):
+            break
+        if entering:
+            source = course.held if enter(course, at) else totals
+            prior_rows(source, 0, 1, shape, first, rule, room, number, prior)
+            keep(prior, stretch.priors, segments)
+            pause(course, at)
+        segments += 1 if entering or at == start else 0
+        end = min(leg(course, at, stop), at + BLOCK)
+        begin, n = at - start, end - at
+        block.own[: n * width] = 0
+        add_rows(numbers, measures, begin, begin + n, 0, digits, slots[:n], block.own)
+        ties = course.ties[at:end] if len(course.starts) else course.ties
+        pass_block(codes[begin : begin + n], classes[begin : begin + n], ties, shape, begin, block, table, stretch.seen)
+        add_lines(block.own, block.cells, block.lines, n, width, totals)
+        at = end
+        pause(course, at)
+        ends[segments - 1] = at
+    return at, segments
+
+
+@kernel
+def spread_priors(ends: Array, place: int, segment: int, n: int, priors: Ground, out: Ground) -> int:
+    """Give each of n rows from `place` on the priors of its segment; gives the segment of the last."""
+    at = 0
+    while at < n:
+        while ends[segment] <= place + at:
+            segment += 1
+        end = min(ends[segment] - place, n)
+        for output in range(len(out.mean)):
+            out.mean[output, at:end] = priors.mean[output, segment]
+            out.fraction[output, at:end] = priors.fraction[output, segment]
+            out.exponent[output, at:end] = priors.exponent[output, segment]
+        at = end
+    return segment
+
+
+@kernel
+def write_rows(
+    codes: Array,
+    numbers: Array,
+    begin: int,
+    burned: int,
+    number: Weighed,
+    own: Ground,
+    around: Ground,
+    rule: Rule,
+    values: Array,
+    counted: Array,
+    to: Destination,
+) -> int:
+    """Write the codes of a block whose first `burned` rows get none; gives how many are lost."""
+    lost, n = 0, len(codes)
+    for output in range(len(own.mean)):
+        mu, total, exponent = around.mean[output], around.fraction[output], around.exponent[output]
+        fraction, power = own.fraction[output], own.exponent[output]
+        given = number.weight[:n], own.mean[output], fraction, power, mu, total, exponent
+        blend_rows(codes, *given, rule, values[:n], counted[:n])
+        values[: max(min(burned, n), 0)] = np.nan
+        lost += write(values[:n], to.columns[output], numbers, begin, to.wide, to.narrow)
+    flag(counted[:n], numbers, begin, to.unseen)
+    return lost
+
+
+@kernel
+def blend_seen(
+    codes: Array,
+    numbers: Array,
+    place: int,
+    burned: int,
+    shape: Shape,
+    first: int,
+    rule: Rule,
+    stretch: Stretch,
+    start: int,
+    stop: int,
+    to: Destination,
+) -> int:
+    """Write the codes of the rows [start, stop) of a stretch that begins at `place`; gives how many are lost."""
+    room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
+    own, around, number = ground(n_outputs, BLOCK), ground(n_outputs, BLOCK), weighed(BLOCK, shape.n_width)
+    values, counted = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_)
+    bayes, lost, segment = rule.blend.shrinkage.kind == EMPIRICAL_BAYES, 0, 0
+    for begin in range(start, stop, BLOCK):
+        n, at = min(BLOCK, stop - begin), place + begin
+        segment = spread_priors(stretch.ends, at, segment, n, stretch.priors, around)
+        moment_rows(stretch.seen, begin * length, n, shape, first, bayes, room, number, own)
+        mine = numbers[begin : begin + n] if len(numbers) else numbers
+        here = codes[begin : begin + n]
+        lost += write_rows(here, mine, at, burned - at, number, own, around, rule, values, counted, to)
+    return lost
+
+
+def stretch_of(n_rows: int, length: int, n_outputs: int) -> Stretch:
+    """Give room for the rows of a stretch."""
+    return Stretch(
+        np.empty(n_rows * length, np.int64), np.zeros(MOST_SEGMENTS, np.int64), ground(n_outputs, MOST_SEGMENTS)
+    )
+
+
+def seen_rows(
+    rows: "Rows", numbers: Array, layout: "Layout", places: Sequence[int], stretch: Stretch, fixed: tuple[Any, ...]
+) -> int:
+    """Write the codes of the places of one stretch; gives how many are lost."""
+    shape, first, rule, course, _, to = fixed
+    at, stop = places
+    here = rows.pick(numbers) if len(numbers) else rows.block(at, stop)
+    lost = 0
+    while at < stop:
+        codes = codes_of(here.codes)
+        reached, segments = hand_out(
+            codes, codes_of(here.classes), numbers_of(here), measures_of(layout), at, stop, *fixed[:-1], stretch
+        )
+        given = codes, numbers, at, course.burned, shape, first, rule, stretch
+        lost += run_counting(blend_seen, reached - at, given, to)
+        for part in stretch.priors:
+            part[:, 0] = part[:, segments - 1]
+        here, numbers = here.block(reached - at, stop - at), numbers[reached - at :]
+        at = reached
+    return lost
+
+
+def run_counting(work: Callable[..., int], n_rows: int, given: tuple[Any, ...], to: Destination) -> int:
+    """Call work(*given, start, stop, to) on shares of the rows, and add up what each gives."""
+    parts = threads.shares(n_rows, smallest=SMALLEST_SHARE)
+    counts = [0] * len(parts)
+
+    def counted(share: int) -> None:
+        counts[share] = work(*given, *parts[share], to)
+
+    threads.run(counted, len(parts))
+    return sum(counts)

@@ -1,0 +1,283 @@
+"""From what the rows of a block see, as digits, to codes: stage by stage, each a loop over the block.
+
+Arrays are given to a stage one by one and once a block: what a loop takes off a tuple, or gives to a function, is
+counted as in use for every row, which threads wait for.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cpu_fallback.blending import EMPIRICAL_BAYES, PLAIN, SIGMOID, Blend, Rule
+from cpu_fallback.compiled.blending import bayes_weight, blend_one, unseen_code, weight_of
+from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
+from cpu_fallback.compiled.moments import SAFE, Room, Shape, pair, plain, quotient, spread
+from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, joined, power_of_two, rounded_words
+from cpu_fallback.compiled.row_codes import cell_width, code_without, has_category
+
+BLOCK = 256
+MIDDLE, BOTTOM = BLOCK, 2 * BLOCK
+
+
+class Pairs(NamedTuple):
+    """Numbers of a block as pairs and exponents, and room for their words: high ones first, middle, then low ones."""
+
+    high: Array
+    lower: Array
+    power: Array
+    word: Array
+
+
+class Weighed(NamedTuple):
+    """N of each row of a block as digits, as a pair and as a plain number; and room for the pairs of S."""
+
+    summed: Array
+    pair: Pairs
+    weight: Array
+    total: Pairs
+
+
+class Ground(NamedTuple):
+    """Mean, and fraction * 2**exponent of the spread or the variance, per output and row of a block."""
+
+    mean: Array
+    fraction: Array
+    exponent: Array
+
+
+@kernel
+def pairs_of(size: int) -> Pairs:
+    """Give room for a block."""
+    return Pairs(np.empty(size), np.empty(size), np.empty(size, np.int64), np.empty(3 * BLOCK, np.uint64))
+
+
+@kernel
+def weighed(size: int, n_width: int) -> Weighed:
+    """Give room for a block."""
+    return Weighed(np.empty(size * n_width, np.int64), pairs_of(size), np.empty(size), pairs_of(size))
+
+
+@kernel
+def ground(n_outputs: int, size: int) -> Ground:
+    """Give room for a block."""
+    return Ground(np.zeros((n_outputs, size)), np.zeros((n_outputs, size)), np.zeros((n_outputs, size), np.int64))
+
+
+@kernel
+def word_rows(digits: Array, at: int, n: int, step: int, width: int, word: Array) -> bool:
+    """Carry up to seven signed digits of n rows, as `gathered` does, to three words each; says whether all fit.
+
+    Digits that a number does not have are read where it has some, and masked: branches cost more than all the rest.
+    """
+    last = width - 1
+    p1, p2, p3 = np.uint64(min(1, last)), np.uint64(min(2, last)), np.uint64(min(3, last))
+    p4, p5, p6 = np.uint64(min(4, last)), np.uint64(min(5, last)), np.uint64(last)
+    m1, m2, m3 = -np.int64(width > 1), -np.int64(width > 2), -np.int64(width > 3)
+    m4, m5, m6 = -np.int64(width > 4), -np.int64(width > 5), -np.int64(width > 6)
+    over_all, sign = np.int64(0), np.int64(63)
+    for i in range(n):
+        p = np.uint64(at + i * step)
+        low, over = joined(digits[p], digits[p + p1] & m1)
+        middle, above = joined(digits[p + p2] & m2, digits[p + p3] & m3)
+        total = middle + np.uint64(over)
+        above += (over >> sign) + np.int64(total < middle)
+        fifth, sixth = digits[p + p4] & m4, digits[p + p5] & m5
+        # What is left of magnitudes beyond FIFTH_BOUND and SIXTH_BOUND.
+        over_all |= ((fifth ^ (fifth >> sign)) >> np.int64(59)) | ((sixth ^ (sixth >> sign)) >> np.int64(27))
+        over_all |= digits[p + p6] & m6
+        word[i] = np.uint64(above + fifth) + (np.uint64(sixth) << HALF)
+        word[MIDDLE + i], word[BOTTOM + i] = total, low
+    return over_all == 0
+
+
+@kernel
+def round_rows(word: Array, n: int, low: int, high: Array, lower: Array, power: Array) -> None:
+    """Round the words of n rows, as `pair_of_words` does, without branches."""
+    for i in range(n):
+        first, second, third = word[i], word[MIDDLE + i], word[BOTTOM + i]
+        sign = 1.0 - 2.0 * np.float64(first >> SIGN)
+        first, second, third = absolute(first, second, third)
+        top = np.int64(5)
+        for _ in range(2):
+            empty = ZERO - np.uint64(first == ZERO)
+            first |= second & empty
+            second ^= (second ^ third) & empty
+            third &= ~empty
+            top += np.int64(empty) << np.int64(1)
+        nothing = first == ZERO
+        upper, rest, exponent = rounded_words(first | np.uint64(nothing), second, third, top)
+        high[i] = 0.0 if nothing else sign * upper
+        lower[i] = 0.0 if nothing else sign * rest
+        power[i] = 0 if nothing else exponent + 32 * low
+
+
+@kernel
+def pair_rows(
+    digits: Array,
+    at: int,
+    n: int,
+    step: int,
+    width: int,
+    low: int,
+    high: Array,
+    lower: Array,
+    power: Array,
+    word: Array,
+) -> None:
+    """Give (hi, lo, exponent) of a number of n rows, whose first begins at `at`."""
+    if width == 1 and low == 0:
+        small = True
+        for i in range(n):
+            digit = digits[np.uint64(at + i * step)]
+            small &= -SAFE < digit < SAFE
+            high[i], lower[i], power[i] = float(digit), 0.0, 0
+        if small:
+            return
+    elif 0 < width <= WORD_DIGITS and word_rows(digits, at, n, step, width, word):
+        round_rows(word, n, low, high, lower, power)
+        return
+    for i in range(n):
+        high[i], lower[i], power[i] = pair(digits, at + i * step, width, low)
+
+
+@kernel
+def sum_rows(seen: Array, line: int, n: int, shape: Shape, summed: Array) -> None:
+    """Sum the digits of the weights of all classes of n rows."""
+    width, n_width = cell_width(shape), shape.n_width
+    single = shape.n_classes == 1 and n_width == 1
+    for i in range(n if single else 0):
+        summed[i] = seen[np.uint64(line + i * width)]
+    for i in range(0 if single else n):
+        at = line + i * width * shape.n_classes
+        for column in range(n_width):
+            total = np.int64(0)
+            for label in range(shape.n_classes):
+                total += seen[at + label * width + column]
+            summed[i * n_width + column] = total
+
+
+@kernel
+def plain_rows(n: int, high: Array, power: Array, weight: Array) -> None:
+    """Give the plain numbers of n rows, as `plain` does."""
+    near = True
+    for i in range(n):
+        near &= -1000 < power[i] < 1000
+        weight[i] = high[i] * power_of_two(power[i])
+    for i in range(0 if near else n):
+        weight[i] = plain(high[i], power[i])
+
+
+@kernel
+def divide_rows(
+    n: int, high: Array, lower: Array, power: Array, n_high: Array, n_lower: Array, n_power: Array, mean: Array
+) -> None:
+    """Give quotients of the pairs of n rows as plain numbers."""
+    near = True
+    for i in range(n):
+        exponent = power[i] - n_power[i]
+        near &= -1000 < exponent < 1000
+        mean[i] = quotient(high[i], lower[i], n_high[i], n_lower[i]) * power_of_two(exponent)
+    for i in range(0 if near else n):
+        mean[i] = plain(quotient(high[i], lower[i], n_high[i], n_lower[i]), power[i] - n_power[i])
+
+
+@kernel
+def spread_rows(
+    seen: Array, line: int, own: int, n: int, shape: Shape, room: Room, summed: Array, fraction: Array, exponent: Array
+) -> None:
+    """Give N * Q - S**2 of one output of n rows, whose sums begin at `line` and S `own` places later."""
+    length, n_width, held = cell_width(shape) * shape.n_classes, shape.n_width, room.summed
+    q_own = own if shape.by_class else own + shape.s_width
+    for i in range(n):
+        for column in range(n_width):
+            held[column] = summed[i * n_width + column]
+        fraction[i], exponent[i] = spread(seen, line + own, line + q_own, shape, held[0], room)
+        line += length
+
+
+@kernel
+def variances(n: int, weight: Array, fraction: Array) -> None:
+    """Turn N * Q - S**2 of n rows into their variances."""
+    for i in range(n):
+        fraction[i] = fraction[i] / weight[i] / weight[i] if weight[i] > 0 else 0.0
+
+
+@kernel
+def moment_rows(
+    seen: Array, line: int, n: int, shape: Shape, first: int, bayes: bool, room: Room, number: Weighed, out: Ground
+) -> None:
+    """Give N of n rows, whose sums begin at `line`, and of each output the mean, and the spread if lam asks for it."""
+    width, (summed, count, weight, total) = cell_width(shape), number
+    sum_rows(seen, line, n, shape, summed)
+    pair_rows(summed, 0, n, shape.n_width, shape.n_width, shape.n_low, count.high, count.lower, count.power, count.word)
+    plain_rows(n, count.high, count.power, weight)
+    high, lower, power = total.high, total.lower, total.power
+    for output in range(shape.n_classes - first):
+        own = (first + output) * width + (0 if shape.by_class else shape.n_width)
+        step, s_width, low = width * shape.n_classes, shape.s_width, shape.s_low
+        pair_rows(seen, line + own, n, step, s_width, low, high, lower, power, total.word)
+        divide_rows(n, high, lower, power, count.high, count.lower, count.power, out.mean[output])
+        if bayes:
+            spread_rows(seen, line, own, n, shape, room, summed, out.fraction[output], out.exponent[output])
+
+
+@kernel
+def prior_rows(
+    seen: Array, line: int, n: int, shape: Shape, first: int, rule: Rule, room: Room, number: Weighed, out: Ground
+) -> None:
+    """Give the prior of n rows and, where lam asks for it, the variance, from the sums of all that they see."""
+    bayes = rule.blend.shrinkage.kind == EMPIRICAL_BAYES
+    if rule.by_mean or bayes:
+        moment_rows(seen, line, n, shape, first, bayes, room, number, out)
+    for output in range(shape.n_classes - first):
+        if not rule.by_mean:
+            out.mean[output, :n] = rule.prior
+        if bayes:
+            variances(n, number.weight, out.fraction[output])
+
+
+@kernel
+def blend_weights(weight: Array, mean: Array, mu: Array, blend: Blend, values: Array, counted: Array) -> None:
+    """Write the codes of rows that have a category, where lam is a quotient: without branches."""
+    m, least, every = blend.shrinkage.first, blend.least, blend.shrinkage.kind == PLAIN
+    for i in range(len(counted)):
+        counts = (weight[i] > 0) & (weight[i] >= least)
+        lam = 1.0 if every else weight[i] / (weight[i] + m)
+        code = blend_one(mu[i], mean[i], lam)
+        values[i] = code if counts else unseen_code(mu[i], blend)
+        counted[i] = counts
+
+
+@kernel
+def blend_rows(
+    codes: Array,
+    weight: Array,
+    mean: Array,
+    fraction: Array,
+    exponent: Array,
+    mu: Array,
+    total: Array,
+    total_exponent: Array,
+    rule: Rule,
+    values: Array,
+    counted: Array,
+) -> None:
+    """Write the codes of one output of a block, and whether the category of each row counts."""
+    kind = rule.blend.shrinkage.kind
+    if kind < SIGMOID:
+        blend_weights(weight, mean, mu, rule.blend, values, counted)
+        for i in range(len(codes)):
+            if codes[i] < 0 and not has_category(codes[i], rule):
+                counted[i], values[i] = False, code_without(codes[i], mu[i], rule)
+        return
+    for i in range(len(codes)):
+        counts = has_category(codes[i], rule) and weight[i] > 0 and weight[i] >= rule.blend.least
+        counted[i] = counts
+        if not counts:
+            values[i] = code_without(codes[i], mu[i], rule)
+        elif kind == EMPIRICAL_BAYES:
+            lam = bayes_weight(weight[i], fraction[i], exponent[i], total[i], total_exponent[i])
+            values[i] = blend_one(mu[i], mean[i], lam)
+        else:
+            values[i] = blend_one(mu[i], mean[i], weight_of(weight[i], rule.blend.shrinkage))

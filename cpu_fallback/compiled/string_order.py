@@ -1,0 +1,110 @@
+"""Order of distinct strings by their bytes: first by the eight behind what all begin with."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.string_pieces import word_at
+
+
+class Picked(NamedTuple):
+    """Strings somewhere among bytes: where each begins, and how many bytes it has."""
+
+    words: Array
+    starts: Array
+    lengths: Array
+
+
+@kernel
+def swapped(word: np.uint64) -> np.uint64:
+    """Word with its bytes in the other order, so that words are in the order of the bytes."""
+    found = np.uint64(0)
+    for k in range(8):
+        found |= ((word >> np.uint64(8 * k)) & np.uint64(0xFF)) << np.uint64(56 - 8 * k)
+    return found
+
+
+@kernel
+def common_prefix(picked: Picked, order: Array, begin: int, end: int) -> int:
+    """Bytes that all strings at some places of the order begin with."""
+    words = picked.words
+    first, common = picked.starts[order[begin]], picked.lengths[order[begin]]
+    for k in range(begin + 1, end):
+        start = picked.starts[order[k]]
+        common = min(common, picked.lengths[order[k]])
+        for done in range(0, common, 8):
+            differs = word_at(words, first + done, common - done) ^ word_at(words, start + done, common - done)
+            if differs:
+                common = done
+                while not differs & np.uint64(0xFF):
+                    differs >>= np.uint64(8)
+                    common += 1
+                break
+    return common
+
+
+@kernel
+def key_range(picked: Picked, depth: int, start: int, stop: int, keys: Array) -> None:
+    """Write the eight bytes of some strings that lie `depth` bytes behind their start, zeros where one has ended."""
+    for i in range(start, stop):
+        keys[i] = swapped(word_at(picked.words, picked.starts[i] + depth, picked.lengths[i] - depth))
+
+
+@kernel
+def precedes(picked: Picked, one: int, other: int, depth: int) -> bool:
+    """Whether a string comes before another one that begins with the same `depth` bytes."""
+    length, other_length = picked.lengths[one], picked.lengths[other]
+    for done in range(depth, min(length, other_length), 8):
+        key = swapped(word_at(picked.words, picked.starts[one] + done, length - done))
+        other_key = swapped(word_at(picked.words, picked.starts[other] + done, other_length - done))
+        if key != other_key:
+            return key < other_key
+    return length < other_length
+
+
+@kernel
+def merge_runs(picked: Picked, order: Array, begin: int, end: int, depth: int, scratch: Array) -> None:
+    """Sort the places [begin, end) of the order by merging runs of 1, 2, 4, ... of them."""
+    width = 1
+    while width < end - begin:
+        for start in range(begin, end, 2 * width):
+            middle, stop = min(start + width, end), min(start + 2 * width, end)
+            left, right = start, middle
+            for k in range(start, stop):
+                if right == stop or (left < middle and not precedes(picked, order[right], order[left], depth)):
+                    scratch[k] = order[left]
+                    left += 1
+                else:
+                    scratch[k] = order[right]
+                    right += 1
+        order[begin:end] = scratch[begin:end]
+        width *= 2
+
+
+@kernel
+def sort_ties(picked: Picked, keys: Array, order: Array) -> None:
+    """Sort the strings of equal keys by all that they do not have in common."""
+    scratch = np.empty(0, np.int64)
+    begin = 0
+    while begin < len(order):
+        end = begin + 1
+        while end < len(order) and keys[order[end]] == keys[order[begin]]:
+            end += 1
+        if end - begin > 1:
+            if not len(scratch):
+                scratch = np.empty(len(order), np.int64)
+            merge_runs(picked, order, begin, end, common_prefix(picked, order, begin, end), scratch)
+        begin = end
+
+
+def order_of(picked: Picked) -> Array:
+    """Order of strings, all of them different, by their bytes."""
+    order = np.arange(len(picked.starts))
+    if len(order) < 2:
+        return order
+    keys = np.empty(len(order), np.uint64)
+    key_range(picked, common_prefix(picked, order, 0, len(order)), 0, len(order), keys)
+    order = np.argsort(keys)
+    sort_ties(picked, keys, order)
+    return order

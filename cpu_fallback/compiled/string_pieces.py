@@ -1,0 +1,139 @@
+"""Strings cut for comparison: a stamp of hash and length, and sixteen bytes of a short one, in words of eight bytes."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.hashing import GOLDEN
+
+# Bytes of a string that are compared without a look at the string.
+SHORT = 16
+# The second factor of splitmix64 (Steele et al. 2014).
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
+# Hash bits of a stamp: the upper 27 and, for the place, the lower 32; the length class lies between.
+HASHED = np.uint64(0xFFFFFFE0FFFFFFFF)
+EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class Texts(NamedTuple):
+    """Strings as Arrow lays them out.
+
+    Parameters
+    ----------
+    words : uint64 array
+        Eight bytes from every byte on.
+    offsets : uint32 array
+        Where each string begins, and the last ends: one word each, or two if `wide`.
+    wide : int
+    validity : uint8 array
+        A bit for each row, 0 for null; empty if no row is.
+    first : int
+        Bit of the first row.
+    """
+
+    words: Array
+    offsets: Array
+    wide: int
+    validity: Array
+    first: int
+
+
+@kernel
+def offset_at(texts: Texts, row: int) -> np.int64:
+    """Where the string of a row begins."""
+    if texts.wide:
+        low, high = texts.offsets[np.uint64(2 * row)], texts.offsets[np.uint64(2 * row + 1)]
+        return np.int64(low) | np.int64(high) << np.int64(32)
+    return np.int64(texts.offsets[np.uint64(row)])
+
+
+@kernel
+def first_bytes(word: np.uint64, length: int) -> np.uint64:
+    """Keep the first bytes of a word, all of them from eight on, none below one."""
+    few = min(max(length, 0), 7)
+    return word & (EVERY if length >= 8 else ~(EVERY << np.uint64(8 * few)))
+
+
+@kernel
+def word_at(words: Array, start: int, length: int) -> np.uint64:
+    """First eight bytes of a string, or fewer, in one word; never read behind the end of all."""
+    near = min(start, len(words) - 1)
+    return first_bytes(words[np.uint64(near)] >> np.uint64(8 * min(start - near, 7)), length)
+
+
+@kernel
+def is_null(texts: Texts, row: int) -> bool:
+    """Whether a row is null, where any is."""
+    bit = texts.first + row
+    return not (texts.validity[np.uint64(bit >> 3)] >> (bit & 7)) & 1
+
+
+@kernel
+def hash_of(first: np.uint64, second: np.uint64) -> np.uint64:
+    """Two words, stirred."""
+    word = first ^ second * SECOND_FACTOR
+    word = (word ^ (word >> np.uint64(32))) * GOLDEN
+    return word ^ (word >> np.uint64(29))
+
+
+@kernel
+def hash_of_long(words: Array, start: int, length: int) -> np.uint64:
+    """Hash of all bytes of a string of more than eight; the last eight may be taken together with others before."""
+    word = np.uint64(length)
+    for done in range(start, start + length - 8, 8):
+        word = (word ^ words[np.uint64(done)]) * GOLDEN
+        word ^= word >> np.uint64(32)
+    return (word ^ words[np.uint64(start + length - 8)]) * SECOND_FACTOR
+
+
+@kernel
+def alike(words: Array, start: int, others: Array, other_start: int, length: int) -> bool:
+    """Whether two strings of one length of more than eight are equal, byte by byte."""
+    apart = other_start - start
+    for done in range(start, start + length - 8, 8):
+        if words[np.uint64(done)] != others[np.uint64(done + apart)]:
+            return False
+    last = start + length - 8
+    return words[np.uint64(last)] == others[np.uint64(last + apart)]
+
+
+@kernel
+def begin_block(texts: Texts, begin: int, n: int, starts: Array) -> int:
+    """Write where the strings of n rows begin, and the last ends; gives the longest."""
+    if texts.wide:
+        for i in range(n + 1):
+            starts[i] = offset_at(texts, begin + i)
+    else:
+        for i in range(n + 1):
+            starts[i] = texts.offsets[np.uint64(begin + i)]
+    longest = 0
+    for i in range(n):
+        longest = max(longest, starts[i + 1] - starts[i])
+    return longest
+
+
+@kernel
+def cut_block(texts: Texts, begin: int, n: int, starts: Array, stamps: Array, firsts: Array, seconds: Array) -> int:
+    """Write start, stamp and pieces of the strings of n rows; gives the longest's bytes."""
+    words = texts.words
+    longest = begin_block(texts, begin, n, starts)
+    if starts[n] + 8 < len(words):
+        for i in range(n):
+            length = starts[i + 1] - starts[i]
+            firsts[i] = first_bytes(words[np.uint64(starts[i])], length)
+            seconds[i] = first_bytes(words[np.uint64(starts[i] + 8)], length - 8)
+    else:
+        for i in range(n):
+            length = starts[i + 1] - starts[i]
+            firsts[i] = word_at(words, starts[i], length)
+            seconds[i] = word_at(words, starts[i] + 8, length - 8)
+    if longest > SHORT:
+        for i in range(n):
+            length = starts[i + 1] - starts[i]
+            if length > SHORT:
+                firsts[i], seconds[i] = hash_of_long(words, starts[i], length), np.uint64(length)
+    for i in range(n):
+        class_ = np.uint64(min(starts[i + 1] - starts[i], SHORT + 1) + 1)
+        stamps[i] = hash_of(firsts[i], seconds[i]) & HASHED | class_ << np.uint64(32)
+    return longest

@@ -1,0 +1,197 @@
+"""Tables of strings: numbers by stamp and pieces, and where there are more bytes than that, byte by byte.
+
+A place of a table holds the upper half of a string's stamp and its number plus one, in one word.  What is compared,
+sixteen bytes of a short string or hash and length of a long one, lies densely by number: cold places cost eight bytes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.string_pieces import SHORT, Texts, alike, cut_block, is_null
+
+MISSING, UNKNOWN = -1, -2
+# Rows cut and hashed at once: their loads from the table do not wait for one another.
+BLOCK = 512
+FEWEST_PLACES = 1 << 12
+LOW = np.uint64(0xFFFFFFFF)
+HIGH = np.uint64(0xFFFFFFFF00000000)
+
+
+class Dictionary(NamedTuple):
+    """Distinct strings by number, and the table to find them in.
+
+    Parameters
+    ----------
+    table : uint64 array
+    pieces : uint64 array
+        Two words for each: the bytes of a short string, hash and length of a long one.
+    stamps : uint64 array
+    starts : int64 array
+        Where the string begins.
+    """
+
+    table: Array
+    pieces: Array
+    stamps: Array
+    starts: Array
+
+
+@kernel
+def put(table: Array, stamps: Array, count: int) -> None:
+    """Give the first numbers their places in an empty table."""
+    last = np.uint64(len(table) - 1)
+    for number in range(count):
+        place = stamps[number] & last
+        while table[place] != 0:
+            place = (place + np.uint64(1)) & last
+        table[place] = stamps[number] & HIGH | np.uint64(number + 1)
+
+
+@kernel
+def grown(dictionary: Dictionary, count: int, n_places: int) -> Dictionary:
+    """Give the same dictionary with more places, and room for half as many strings."""
+    room = n_places // 2
+    table, pieces = np.zeros(n_places, np.uint64), np.empty(2 * room, np.uint64)
+    stamps, starts = np.empty(room, np.uint64), np.empty(room, np.int64)
+    pieces[: 2 * count] = dictionary.pieces[: 2 * count]
+    stamps[:count], starts[:count] = dictionary.stamps[:count], dictionary.starts[:count]
+    put(table, stamps, count)
+    return Dictionary(table, pieces, stamps, starts)
+
+
+@kernel
+def probe(
+    words: Array, start: int, length: int, cut: tuple[int, int, int], known: Array, dictionary: Dictionary
+) -> tuple[np.int64, np.uint64]:
+    """Give the number of a string, -2 where it is absent, and the place where it is or would be."""
+    stamp, first, second = cut
+    last = np.uint64(len(dictionary.table) - 1)
+    place = stamp & last
+    while dictionary.table[place] != 0:
+        held = dictionary.table[place]
+        if held & HIGH == stamp & HIGH:
+            number = (held & LOW) - np.uint64(1)
+            at = number << np.uint64(1)
+            equal = dictionary.pieces[at] == first and dictionary.pieces[at + np.uint64(1)] == second
+            if equal and (length <= SHORT or alike(words, start, known, dictionary.starts[number], length)):
+                return np.int64(number), place
+        place = (place + np.uint64(1)) & last
+    return np.int64(UNKNOWN), place
+
+
+@kernel
+def insert(dictionary: Dictionary, place: np.uint64, number: int, start: int, cut: tuple[int, int, int]) -> None:
+    """Write a new string to a free place."""
+    stamp, first, second = cut
+    dictionary.table[place] = stamp & HIGH | np.uint64(number + 1)
+    dictionary.stamps[number], dictionary.starts[number] = stamp, start
+    dictionary.pieces[2 * number], dictionary.pieces[2 * number + 1] = first, second
+
+
+@kernel
+def guess_block(
+    dictionary: Dictionary, n: int, stamps: Array, firsts: Array, seconds: Array, codes: Array, missed: Array
+) -> int:
+    """Number strings by stamp and pieces in the first place looked at; gives how many rows are not there, and which."""
+    table, pieces, last = dictionary.table, dictionary.pieces, np.uint64(len(dictionary.table) - 1)
+    n_missed = 0
+    for i in range(n):
+        held = table[stamps[i] & last]
+        number = max(np.int64(held & LOW) - np.int64(1), np.int64(0))
+        at = np.uint64(2 * number)
+        differs = (held ^ stamps[i]) & HIGH | pieces[at] ^ firsts[i] | pieces[at + np.uint64(1)] ^ seconds[i]
+        codes[i] = number if differs == 0 else UNKNOWN
+        missed[n_missed] = i
+        n_missed += differs != 0
+    return n_missed
+
+
+@kernel
+def check_long(
+    words: Array,
+    n: int,
+    starts: Array,
+    known: Array,
+    dictionary: Dictionary,
+    codes: Array,
+    missed: Array,
+    n_missed: int,
+) -> int:
+    """Compare long strings with those of the numbers guessed; gives how many rows are to be looked for, and which."""
+    for i in range(n):
+        length = starts[i + 1] - starts[i]
+        if length > SHORT and codes[i] >= 0:
+            start = dictionary.starts[np.uint64(codes[i])]
+            if not alike(words, starts[i], known, start, length):
+                missed[n_missed] = i
+                n_missed += 1
+    return n_missed
+
+
+@kernel
+def number_rows(
+    texts: Texts, start: int, stop: int, known: Array, dictionary: Dictionary, count: int, adds: int, codes: Array
+) -> tuple[Dictionary, int]:
+    """Number the strings of the rows [start, stop); gives the dictionary, to which new ones are added if asked for."""
+    firsts, seconds, stamps = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
+    missed, starts = np.empty(BLOCK, np.int64), np.empty(BLOCK + 1, np.int64)
+    for begin in range(start, stop, BLOCK):
+        n = min(BLOCK, stop - begin)
+        if adds and count + n > len(dictionary.starts):
+            dictionary = grown(dictionary, count, 4 * len(dictionary.table))
+        longest = cut_block(texts, begin, n, starts, stamps, firsts, seconds)
+        own = codes[begin : begin + n]
+        n_missed = guess_block(dictionary, n, stamps, firsts, seconds, own, missed)
+        if longest > SHORT:
+            n_guessed = n_missed
+            n_missed = check_long(texts.words, n, starts, known, dictionary, own, missed, n_missed)
+            if n_missed > n_guessed:
+                # Strings are numbered in the order of their rows, whatever kept them from being found at once.
+                missed[:n_missed].sort()
+        for k in range(n_missed):
+            i = missed[k]
+            if len(texts.validity) and is_null(texts, begin + i):
+                continue
+            cut = (stamps[i], firsts[i], seconds[i])
+            number, place = probe(texts.words, starts[i], starts[i + 1] - starts[i], cut, known, dictionary)
+            if adds and number < 0:
+                insert(dictionary, place, count, starts[i], cut)
+                number = count
+                count += 1
+            own[i] = number
+        if len(texts.validity):
+            for i in range(n):
+                own[i] = MISSING if is_null(texts, begin + i) else own[i]
+    return dictionary, count
+
+
+@kernel
+def length_of(dictionary: Dictionary, number: int) -> np.int64:
+    """Bytes of a string of the dictionary."""
+    class_ = np.int64((dictionary.stamps[number] >> np.uint64(32)) & np.uint64(31))
+    return class_ - np.int64(1) if class_ <= SHORT + 1 else np.int64(dictionary.pieces[2 * number + 1])
+
+
+@kernel
+def join(words: Array, dictionary: Dictionary, count: int, other: Dictionary, n_other: int, codes: Array) -> int:
+    """Add the strings of another dictionary of the same bytes, of which there is room for all; gives their numbers."""
+    for i in range(n_other):
+        cut = (other.stamps[i], other.pieces[2 * i], other.pieces[2 * i + 1])
+        number, place = probe(words, other.starts[i], length_of(other, i), cut, words, dictionary)
+        if number < 0:
+            insert(dictionary, place, count, other.starts[i], cut)
+            number = count
+            count += 1
+        codes[i] = number
+    return count
+
+
+@kernel
+def lengths_of(dictionary: Dictionary, count: int) -> Array:
+    """Bytes of each string."""
+    lengths = np.empty(count, np.int64)
+    for number in range(count):
+        lengths[number] = length_of(dictionary, number)
+    return lengths

@@ -1,0 +1,232 @@
+"""Rows of bytes, such as text, to codes and back, as Arrow lays them out: numbered by hashing, compared by bytes.
+
+Each thread numbers its rows by a dictionary of its own; dictionaries are joined, and only distinct strings are sorted.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.border import Array, frozen, kernel
+from cpu_fallback.compiled.string_order import Picked, order_of
+from cpu_fallback.compiled.string_pieces import Texts, word_at
+from cpu_fallback.compiled.string_tables import (
+    FEWEST_PLACES,
+    MISSING,
+    Dictionary,
+    grown,
+    join,
+    lengths_of,
+    number_rows,
+)
+from cpu_fallback.compiled.threads import run, shares, threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Bytes that two words read at the end of a string must not lie behind.
+FEWEST_BYTES = 16
+
+
+class Strings(NamedTuple):
+    """Rows of bytes: row i is characters[offsets[i]:offsets[i + 1]].
+
+    Parameters
+    ----------
+    offsets : int32 or int64 array
+        One more than rows.
+    characters : uint8 array
+    validity : uint8 array, optional
+        A bit for each row, 0 for null.
+    first : int
+        Bit of the first row.
+    """
+
+    offsets: Array
+    characters: Array
+    validity: Array | None = None
+    first: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.offsets) - 1
+
+
+class Known(NamedTuple):
+    """Distinct strings to look others up in: their bytes, and the dictionary to find them with."""
+
+    words: Array
+    dictionary: Dictionary
+
+
+class Part(NamedTuple):
+    """Distinct strings of a range of rows of one array."""
+
+    words: Array
+    dictionary: Dictionary
+    size: int
+
+    def picked(self) -> Picked:
+        """Give the strings."""
+        return Picked(self.words, self.dictionary.starts[: self.size], lengths_of(self.dictionary, self.size))
+
+
+def words_of(characters: Array) -> Array:
+    """Give eight bytes from every byte on, each in a word that lies where it may; few bytes are copied."""
+    if len(characters) < FEWEST_BYTES:
+        characters = np.append(characters, np.zeros(FEWEST_BYTES, np.uint8))
+    return np.ndarray((len(characters) - 7,), np.uint64, np.ascontiguousarray(characters), strides=(1,))
+
+
+def texts_of(strings: Strings) -> Texts:
+    """Strings as the kernels take them."""
+    words = words_of(strings.characters)
+    words.flags.writeable = False
+    offsets = frozen(strings.offsets, strings.offsets.dtype)
+    validity = frozen(np.zeros(0, np.uint8) if strings.validity is None else strings.validity, np.uint8)
+    return Texts(words, offsets.view(np.uint32), int(offsets.itemsize == 8), validity, strings.first)
+
+
+def blank(expected: int) -> Dictionary:
+    """Give an empty dictionary with room for so many strings."""
+    n_places = max(FEWEST_PLACES, 1 << int(2 * expected - 1).bit_length()) if expected else FEWEST_PLACES
+    room = n_places // 2
+    return Dictionary(
+        np.zeros(n_places, np.uint64),
+        np.empty(2 * room, np.uint64),
+        np.empty(room, np.uint64),
+        np.empty(room, np.int64),
+    )
+
+
+def ranges_of(parts: list[Strings]) -> list[tuple[int, int, int, int]]:
+    """Part, rows in it and first row of all, of each range of rows to be numbered by itself."""
+    found, first = [], 0
+    for number, part in enumerate(parts):
+        found += [(number, start, stop, first) for start, stop in shares(part.n_rows) if stop > start]
+        first += part.n_rows
+    return found
+
+
+@kernel
+def copy_picked(picked: Picked, order: Array, offsets: Array, begin: int, words: Array) -> None:
+    """Copy strings in an order, one behind the other, and write where each begins, counted from `begin` on."""
+    done = 0
+    for i in range(len(order)):
+        start, length = picked.starts[order[i]], picked.lengths[order[i]]
+        offsets[i] = begin + done
+        # What lies behind a string's end is overwritten by the next.
+        for k in range(0, length, 8):
+            words[np.uint64(done + k)] = word_at(picked.words, start + k, length - k)
+        done += length
+    offsets[len(order)] = begin + done
+
+
+def copied(pieces: list[tuple[Picked, Array]]) -> Strings:
+    """Strings in an order, those of one piece after those of another, in memory of their own."""
+    lengths = [int(picked.lengths.sum()) for picked, _ in pieces]
+    offsets = np.zeros(sum(len(order) for _, order in pieces) + 1, np.int64)
+    characters = np.empty(sum(lengths) + FEWEST_BYTES, np.uint8)
+    row = begin = 0
+    for (picked, order), length in zip(pieces, lengths, strict=True):
+        copy_picked(picked, order, offsets[row : row + len(order) + 1], begin, words_of(characters[begin:]))
+        row, begin = row + len(order), begin + length
+    return Strings(offsets, characters[:begin])
+
+
+def in_one_place(parts: list[Part]) -> list[Part]:
+    """Dictionaries of several arrays as those of one, which holds their distinct strings."""
+    if all(part.words is parts[0].words for part in parts):
+        return parts
+    strings = copied([(part.picked(), np.arange(part.size)) for part in parts])
+    words, edges = words_of(strings.characters), np.cumsum([part.size for part in parts])[:-1]
+    words.flags.writeable = False
+    for part, starts in zip(parts, np.split(strings.offsets[:-1], edges), strict=True):
+        part.dictionary.starts[: part.size] = starts
+    return [part._replace(words=words) for part in parts]
+
+
+def joined(parts: list[Part]) -> tuple[Part, list[Array]]:
+    """One dictionary of all, and the number in it of each string of each."""
+    (words, dictionary, count), *others = in_one_place(parts)
+    places = [np.arange(count, dtype=np.int32)]
+    for part in others:
+        n_places = len(dictionary.table)
+        while n_places // 2 < count + part.size:
+            n_places *= 2
+        if n_places > len(dictionary.table):
+            dictionary = Dictionary(*grown(dictionary, count, n_places))
+        places.append(np.empty(part.size, np.int32))
+        count = join(words, dictionary, count, part.dictionary, part.size, places[-1])
+    return Part(words, dictionary, count), places
+
+
+@kernel
+def renumber_rows(ranks: Array, start: int, stop: int, codes: Array) -> None:
+    """Turn numbers into ranks; -1 finds the last of them, which is -1."""
+    for i in range(start, stop):
+        codes[i] = ranks[codes[i]]
+
+
+def each(work: "Callable[[int], None]", n_items: int) -> None:
+    """Call work(0) .. work(n_items - 1), on as many threads as there are."""
+    n_shares = max(min(threads(), n_items), 1)
+
+    def some(share: int) -> None:
+        for item in range(share, n_items, n_shares):
+            work(item)
+
+    run(some, n_shares)
+
+
+def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
+    """Codes (int32; -1 for null) of the rows of all parts, and the distinct strings in the order of their bytes."""
+    codes = np.empty(sum(part.n_rows for part in parts), np.int32)
+    texts, ranges = [texts_of(part) for part in parts], ranges_of(parts)
+    if not ranges:
+        return codes, Strings(np.zeros(1, np.int64), np.zeros(0, np.uint8))
+    found: dict[int, Part] = {}
+
+    def number(index: int) -> None:
+        part, start, stop, first = ranges[index]
+        own, words = codes[first : first + parts[part].n_rows], texts[part].words
+        dictionary, count = number_rows(texts[part], start, stop, words, blank(0), 0, 1, own)
+        found[index] = Part(words, Dictionary(*dictionary), count)
+
+    each(number, len(ranges))
+    whole, places = joined([found[index] for index in range(len(ranges))])
+    picked = whole.picked()
+    order = order_of(picked)
+    ranks = np.empty(whole.size, np.int32)
+    ranks[order] = np.arange(whole.size, dtype=np.int32)
+
+    def rank(index: int) -> None:
+        _, start, stop, first = ranges[index]
+        renumber_rows(np.append(ranks[places[index]], np.int32(MISSING)), first + start, first + stop, codes)
+
+    each(rank, len(ranges))
+    return codes, copied([(picked, order)])
+
+
+def known(strings: Strings) -> Known:
+    """Distinct strings, ready for others to be looked up."""
+    texts, n_rows = texts_of(strings), strings.n_rows
+    codes = np.empty(n_rows, np.int32)
+    (table, pieces, _, starts), _ = number_rows(texts, 0, n_rows, texts.words, blank(n_rows), 0, 1, codes)
+    n_kept = max(n_rows, 1)
+    kept = Dictionary(table, pieces[: 2 * n_kept].copy(), np.zeros(0, np.uint64), starts[:n_kept].copy())
+    return Known(texts.words, kept)
+
+
+def lookup_strings(parts: list[Strings], categories: Known) -> Array:
+    """Index of each string among known ones (int32): -1 for null, -2 where it is absent."""
+    codes = np.empty(sum(part.n_rows for part in parts), np.int32)
+    texts, ranges = [texts_of(part) for part in parts], ranges_of(parts)
+
+    def find(index: int) -> None:
+        part, start, stop, first = ranges[index]
+        number_rows(texts[part], start, stop, *categories, 0, 0, codes[first : first + parts[part].n_rows])
+
+    each(find, len(ranges))
+    return codes

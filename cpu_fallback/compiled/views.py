@@ -1,0 +1,119 @@
+"""What each view sees of a category: sums over some of its folds, one category after the other."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cpu_fallback import views as definition
+from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
+from cpu_fallback.compiled.threads import run, shares
+
+# A category costs as much as several rows of other kernels.
+SMALLEST_SHARE = 1 << 12
+OWN, OTHERS, CHOSEN, LESS_ONE = 0, 1, 2, 3
+
+
+class Views(NamedTuple):
+    """Which folds a view sees: its own, all others, those with a 1 in its line of the matrix; or all, less one row.
+
+    That row is of the class whose number the view has.
+    """
+
+    kind: int
+    n_views: int
+    n_folds: int
+    matrix: Array
+
+
+def views_of(visibility: "Array | None", n_folds: int) -> Views:
+    """Describe a visibility matrix to the kernels."""
+    if visibility is None:
+        return Views(OWN, n_folds, n_folds, frozen(np.zeros((0, 0), np.int64), np.int64))
+    square = len(visibility) == n_folds > 1
+    others = square and np.array_equal(visibility, 1 - np.eye(n_folds, dtype=np.int64))
+    return Views(OTHERS if others else CHOSEN, len(visibility), n_folds, frozen(visibility, np.int64))
+
+
+@inlined
+def sum_of_folds(cells: Array, at: int, n_folds: int, length: int, k: int) -> int:
+    """Sum number k of all folds of the category that begins at `at`."""
+    total, place = np.int64(0), np.uint64(at + k)
+    for _ in range(n_folds):
+        total += cells[place]
+        place += np.uint64(length)
+    return total  # type: ignore[return-value]
+
+
+@inlined
+def see_all(
+    cells: Array, at: int, length: int, kind: int, n_views: int, n_folds: int, matrix: Array, seen: Array, to: int
+) -> None:
+    """Write what every view sees of the category that begins at `at`, one view after the other, from `to` on."""
+    # Number after number and not view after view: loops this short are over before the compiler's vectors pay.
+    for k in range(length):
+        total = sum_of_folds(cells, at, n_folds, length, k) if kind in (OTHERS, LESS_ONE) else np.int64(0)
+        place, target = np.uint64(at + k), np.uint64(to + k)
+        for view in range(n_views):
+            if kind == OTHERS:
+                seen[target] = total - cells[place]
+            elif kind == OWN:
+                seen[target] = cells[place]
+            elif kind == LESS_ONE:
+                seen[target] = total - (1 if view == k else 0)
+            else:
+                seen[target] = sum_of_chosen(cells, at + k, n_folds, length, matrix, view)
+            place += np.uint64(length)
+            target += np.uint64(length)
+
+
+@inlined
+def sum_of_chosen(cells: Array, at: int, n_folds: int, length: int, matrix: Array, view: int) -> int:
+    """Sum one number of the folds that a view sees."""
+    total, place = np.int64(0), np.uint64(at)
+    for fold in range(n_folds):
+        total += cells[place] if matrix[view, fold] else np.int64(0)
+        place += np.uint64(length)
+    return total  # type: ignore[return-value]
+
+
+@kernel
+def visible_range(cells: Array, length: int, views: Views, start: int, stop: int, out: Array) -> None:
+    """Write what every view sees of the categories [start, stop)."""
+    kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
+    for i in range(start, stop):
+        see_all(cells, i * n_folds * length, length, kind, n_views, n_folds, matrix, out, i * n_views * length)
+
+
+@kernel
+def sum_range(cells: Array, n_folds: int, length: int, start: int, stop: int, out: Array) -> None:
+    """Write the sums over all folds of the categories [start, stop)."""
+    for i in range(start, stop):
+        for k in range(length):
+            out[np.uint64(i * length + k)] = sum_of_folds(cells, i * n_folds * length, n_folds, length, k)
+
+
+def visible(cells: Array, visibility: "Array | None", /) -> Array:
+    """Sum cells over the folds that each view sees; see `gpu_encode.ops.Ops`."""
+    if visibility is None:
+        return cells
+    views, length = views_of(visibility, cells.shape[1]), int(np.prod(cells.shape[2:]))
+    out = np.empty((len(cells), views.n_views, *cells.shape[2:]), np.int64)
+    flat, lines = frozen(cells, np.int64).reshape(-1), out.reshape(-1)
+    parts = shares(len(cells), smallest=SMALLEST_SHARE)
+    if views.n_views == 1 and visibility.all():
+        run(lambda share: sum_range(flat, views.n_folds, length, *parts[share], lines), len(parts))
+    else:
+        run(lambda share: visible_range(flat, length, views, *parts[share], lines), len(parts))
+    return out
+
+
+def totals(cells: Array, /) -> Array:
+    """Sum cells over their first axis."""
+    parts = shares(len(cells), smallest=SMALLEST_SHARE)
+    found: list[Array] = [cells] * len(parts)
+
+    def work(share: int) -> None:
+        found[share] = definition.totals(cells[slice(*parts[share])])
+
+    run(work, len(parts))
+    return np.sum(found, axis=0)

@@ -1,0 +1,53 @@
+"""What each view sees of a category: sums over some of its folds."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from gpu_encode.cells import Array
+
+LINES_AT_ONCE = 64
+
+
+def visible(cells: "Array", visibility: "Array | None", /) -> "Array":
+    """Sum cells (categories + 2, folds, ...) over the folds that each view sees: (categories + 2, views, ...).
+
+    Without a matrix each fold is a view of its own.
+    """
+    if visibility is None:
+        return cells
+    total = cells.sum(axis=1, keepdims=True)
+    hidden = 1 - visibility
+    if not hidden.any():
+        return np.repeat(total, len(visibility), axis=1)
+    if np.array_equal(hidden, np.eye(len(hidden), dtype=np.int64)):
+        others: Array = total - cells
+        return others
+    return np.stack([over(cells, stretches(seen)) for seen in visibility], axis=1)
+
+
+def over(cells: "Array", folds: Sequence[tuple[int, int]]) -> "Array":
+    """Sums over stretches [start, stop) of folds."""
+    total = np.zeros_like(cells[:, 0])
+    for start, stop in folds:
+        total += cells[:, start:stop].sum(axis=1)
+    return total
+
+
+def stretches(seen: "Array") -> list[tuple[int, int]]:
+    """Stretches [start, stop) of neighbouring folds that a view sees, from the 0 or 1 of each fold."""
+    edges = np.flatnonzero(np.diff(seen, prepend=0, append=0)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def totals(cells: "Array", /) -> "Array":
+    """Sum cells over their first axis; many short lines are added as fewer long ones, in a quarter of the time."""
+    whole = len(cells) // LINES_AT_ONCE * LINES_AT_ONCE
+    rest: Array = cells[whole:].sum(axis=0)
+    if not whole:
+        return rest
+    lines = cells[:whole].reshape(whole // LINES_AT_ONCE, -1).sum(axis=0)
+    rest += lines.reshape(LINES_AT_ONCE, *cells.shape[1:]).sum(axis=0)
+    return rest

@@ -1,0 +1,253 @@
+"""Codes of every row in one pass, ordered or leave-one-out, against the array expressions on NumPy, bit for bit."""
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cpu_fallback
+from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid, layouts, training
+from gpu_encode.cells import Layout, Rows
+from gpu_encode.formula import Formula
+from gpu_encode.jobs import Job
+from gpu_encode.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, by_time
+from gpu_encode.rows import Permutation
+from gpu_encode.smoothing import JamesStein, NoSmoothing
+from gpu_encode.statistics import Measured
+
+N_CATEGORIES = 6
+SMOOTHINGS = {
+    "none": NoSmoothing(),
+    "m-estimate": MEstimate(0.7),
+    "sigmoid": Sigmoid(3.0, 2.0),
+    "bayes": EmpiricalBayes(),
+}
+FORMULAS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "policies": {"prior": 0.25, "unseen": 7.5, "missing": "nan", "min_count": 3.0},
+    "prior for missing": {"unseen": -1.0, "missing": "prior", "min_count": 0.5},
+}
+TARGETS = ("binary", "classes", "whole", "large", "real", "wild")
+WEIGHTS = ("none", "whole", "real")
+ORDERS = ("random", "rows", "times", "ties", "one time", "late ties", "one tie")
+
+
+@dataclass(frozen=True)
+class OnlyKey:
+    """All that a job asks of a key."""
+
+    n_categories: int = N_CATEGORIES
+    levels: list[Any] = field(default_factory=list)
+
+
+def values_of(kind, size, random):
+    if kind == "large":
+        return random.integers(-(2**62), 2**62, size) // size
+    if kind == "whole":
+        return random.integers(-40, 40, size)
+    scale = 10.0 ** random.integers(-300, 150, size) if kind == "wild" else 10.0 ** random.integers(-3, 4, size)
+    return random.standard_normal(size) * scale
+
+
+def job_of(ops, target, weight, smoothing, formula, size):
+    random = np.random.default_rng(size)
+    codes = random.choice(np.arange(-2, N_CATEGORIES), size, p=[0.05, 0.1, 0.5, 0.2, 0.1, 0.04, 0.009, 0.001])
+    drawn = {"none": None, "whole": random.integers(0, 4, size), "real": random.random(size)}[weight]
+    given = Formula(SMOOTHINGS[smoothing], **FORMULAS[formula])
+    if target in {"binary", "classes"}:
+        n_classes = 2 if target == "binary" else 4
+        rows = Rows(codes.astype(np.int32), random.integers(0, n_classes, size).astype(np.int32), None, drawn)
+        windows = layouts.windows(ops, None, drawn, 0, size)
+        measured = Measured(training_layout(windows), True, 1 if target == "binary" else 0)
+        return Job(ops, rows, OnlyKey(), n_classes, measured, given)
+    values = values_of(target, size, random)
+    windows = layouts.windows(ops, values, drawn, 2 if given.smoothing.needs_squares else 1, size)
+    rows = Rows(codes.astype(np.int32), None, values, drawn)
+    return Job(ops, rows, OnlyKey(), 1, Measured(training_layout(windows), False), given)
+
+
+def training_layout(windows):
+    return Layout(*windows)
+
+
+def order_of(kind, size):
+    times = {
+        "times": np.random.default_rng(1).permutation(size),
+        "ties": np.arange(size) * 7 % size // 3,
+        "one time": np.zeros(size, np.int64),
+        "one tie": np.maximum(np.arange(size) - size // 2, 0),
+        "late ties": np.maximum(np.arange(size) - size // 2, 0) // 40,
+    }
+    if kind == "random":
+        return Permutation(size, 11)
+    return RowOrder() if kind == "rows" else by_time(times[kind].astype(np.int32), int(times[kind].max()) + 1)
+
+
+def trained(ops, plan, *description, dtype="float64"):
+    job = job_of(ops, *description)
+    wide = training.n_columns(plan)
+    out = np.full((len(job.rows), job.n_outputs * wide), 9.0, dtype, order="F")
+    found = training.train(job, plan, out, want_unseen=True)
+    return out, found
+
+
+def assert_same(ops, plan, *description, dtype="float64"):
+    expected, stated = trained(cpu_fallback, plan, *description, dtype=dtype)
+    found, learned = trained(ops, plan, *description, dtype=dtype)
+    bits = np.int64 if dtype == "float64" else np.int32
+    assert np.array_equal(np.isnan(found), np.isnan(expected))
+    known = ~np.isnan(expected)
+    assert np.array_equal(found.view(bits)[known], expected.view(bits)[known])
+    assert np.array_equal(learned.unseen, stated.unseen)
+    assert np.array_equal(learned.statistics.cells, stated.statistics.cells)
+    assert learned.statistics.added == stated.statistics.added
+
+
+@pytest.fixture
+def short_stretches(monkeypatch):
+    """Let stretches, and the room for priors, end often."""
+    ordered = import_module("cpu_fallback.compiled.ordered_codes")
+    monkeypatch.setattr(import_module("cpu_fallback.compiled.seen_codes"), "MOST_SEGMENTS", 37)
+    monkeypatch.setattr(import_module("cpu_fallback.compiled.seen_codes"), "SMALLEST_SHARE", 1)
+    for name in ("STRETCH", "LEAST_STRETCH"):
+        monkeypatch.setattr(ordered, name, 301)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+@pytest.mark.parametrize(("target", "weight"), [*product(TARGETS, WEIGHTS)])
+@pytest.mark.usefixtures("short_stretches")
+def test_every_order_and_leave_one_out(ops, target, weight, smoothing):
+    for number, kind in enumerate(ORDERS):
+        formula = [*FORMULAS][(number + len(target)) % len(FORMULAS)]
+        plan = OrderedPlan([order_of(kind, 1300)], True, [0, 5][number % 2])
+        assert_same(ops, plan, target, weight, smoothing, formula, 1300)
+    for formula in FORMULAS:
+        assert_same(ops, LeaveOneOutPlan(), target, weight, smoothing, formula, 1300)
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("target", ["binary", "classes", "real"])
+@pytest.mark.parametrize("kind", ORDERS)
+def test_every_policy(ops, kind, target, formula):
+    for burn_in in (0, 1, 50):
+        plan = OrderedPlan([order_of(kind, 120)], True, burn_in)
+        assert_same(ops, plan, target, "none", "m-estimate", formula, 120)
+
+
+@pytest.mark.parametrize("target", ["binary", "classes", "real"])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_few_rows(ops, size, target):
+    for kind, burn_in in product(ORDERS, [0, 1, 9]):
+        plan = OrderedPlan([order_of(kind, size)], True, burn_in)
+        assert_same(ops, plan, target, "none", "bayes", "plain", size)
+    assert_same(ops, LeaveOneOutPlan(), target, "real", "bayes", "plain", size)
+
+
+@pytest.mark.parametrize("target", ["binary", "classes", "real"])
+@pytest.mark.parametrize("average", [True, False])
+def test_several_orders(ops, average, target):
+    plan = OrderedPlan([Permutation(150, seed) for seed in (3, 4, 5)], average, 2)
+    assert_same(ops, plan, target, "none", "m-estimate", "plain", 150)
+
+
+@pytest.mark.parametrize("plan", [OrderedPlan([RowOrder()], True, 0), OrderedPlan([Permutation(150, 3)], True, 0)])
+@pytest.mark.parametrize("target", ["binary", "real"])
+def test_narrow_codes(ops, plan, target):
+    assert_same(ops, plan, target, "none", "m-estimate", "policies", 150, dtype="float32")
+
+
+@pytest.mark.parametrize("plan", [OrderedPlan([RowOrder()], True, 0), LeaveOneOutPlan()])
+def test_codes_that_the_type_cannot_hold_are_counted_as_by_the_definition(ops, plan):
+    for backend in (cpu_fallback, ops):
+        with pytest.warns(UserWarning, match="codes are beyond the range of float32") as caught:
+            trained(backend, plan, "wild", "none", "none", "plain", 90, dtype="float32")
+        assert len(caught) == 1
+        if backend is cpu_fallback:
+            expected = str(caught[0].message)
+    assert str(caught[0].message) == expected
+
+
+def test_rows_as_they_stand_are_rows_in_time(ops):
+    times = by_time(np.arange(700, dtype=np.int32), 700)
+    for target in ("binary", "real"):
+        codes = [
+            trained(ops, OrderedPlan([order], True, 3), target, "none", "bayes", "plain", 700)[0]
+            for order in (RowOrder(), times)
+        ]
+        assert np.array_equal(*codes, equal_nan=True)
+        assert np.isnan(codes[0][:3]).all()
+
+
+def test_the_compiled_backend_has_the_pass_and_numpy_leaves_it(monkeypatch):
+    compiled = import_module("cpu_fallback.compiled")
+    for ops, has in ((cpu_fallback, False), (compiled, True)):
+        calls = []
+        for name in ("ordered", "moments", "ordered_codes", "leave_one_out_codes"):
+            own = getattr(ops, name)
+            monkeypatch.setattr(
+                ops, name, lambda *given, own=own, name=name, calls=calls: calls.append(name) or own(*given)
+            )
+        trained(ops, OrderedPlan([RowOrder()], True, 0), "real", "real", "bayes", "plain", 50)
+        assert ("ordered" in calls) != has
+        calls.clear()
+        trained(ops, LeaveOneOutPlan(), "real", "real", "bayes", "plain", 50)
+        assert ("moments" in calls) != has
+
+
+def test_a_formula_that_asks_for_other_categories_has_no_rule():
+    job = job_of(cpu_fallback, "real", "none", "bayes", "plain", 9)
+    assert job.rule() is not None
+    for formula in (Formula(JamesStein()), Formula(NoSmoothing(), prior="category_mean")):
+        assert Job(job.ops, job.rows, job.key, 1, job.measured, formula).rule() is None
+    assert Job(job.ops, job.rows, OnlyKey(levels=["one"]), 1, job.measured, job.formula).rule() is None
+
+
+def test_more_rows_than_digits_have_room_for_are_left_to_tiles(ops, monkeypatch):
+    monkeypatch.setattr(import_module("gpu_encode.ordered"), "CARRY_AFTER", 99)
+    assert_same(ops, OrderedPlan([Permutation(100, 2)], True, 0), "real", "none", "bayes", "plain", 100)
+
+
+@pytest.mark.parametrize("bits", [30, 53, 58, 59, 60, 62])
+@pytest.mark.parametrize(("width", "low"), [*product(range(1, 10), [-40, -2, 0, 3])])
+def test_blocks_of_numbers_are_rounded_as_single_ones(width, low, bits):
+    stages = import_module("cpu_fallback.compiled.stages")
+    moments = import_module("cpu_fallback.compiled.moments")
+    random, size, step = np.random.default_rng(bits), 200, width + 2
+    digits = random.integers(-(2**bits), 2**bits + 1, size * step) >> random.integers(0, bits + 1, size * step)
+    # Digits at the bounds, and numbers whose upper digits, or all, are zero.
+    digits[random.random(len(digits)) < 0.3] = 0
+    digits[random.random(len(digits)) < 0.05] = -(2**bits)
+    for upper in (4, 5, 6):
+        digits.reshape(size, step)[random.random(size) < 0.6, 1 + upper :] = 0
+    digits.reshape(size, step)[:9] = 0
+    high, lower, power, word = stages.pairs_of(size)
+    stages.pair_rows(digits, 1, size, step, width, low, high, lower, power, word)
+    one = [moments.pair(digits, 1 + row * step, width, low) for row in range(size)]
+    for found, expected in zip((high, lower, power), zip(*one, strict=True), strict=True):
+        assert np.array_equal(found.view(np.int64), np.array(expected, found.dtype).view(np.int64))
+    for row in range(size):
+        stages.pair_rows(digits, 1 + row * step, 1, step, width, low, high[row:], lower[row:], power[row:], word)
+    for found, expected in zip((high, lower, power), zip(*one, strict=True), strict=True):
+        assert np.array_equal(found.view(np.int64), np.array(expected, found.dtype).view(np.int64))
+
+
+@pytest.mark.parametrize("reach", [900, 999, 1000, 1300, 6000])
+def test_blocks_of_any_exponent_are_divided_as_single_numbers(reach):
+    stages = import_module("cpu_fallback.compiled.stages")
+    moments = import_module("cpu_fallback.compiled.moments")
+    random, size = np.random.default_rng(reach), 200
+    high, n_high = random.standard_normal(size), random.integers(0, 4, size).astype(float)
+    lower, n_lower = high * 2.0**-60, n_high * 2.0**-61
+    power, n_power = random.integers(-reach, reach + 1, size), np.zeros(size, np.int64)
+    power[:2] = -reach, reach
+    mean, weight = np.empty(size), np.empty(size)
+    stages.divide_rows(size, high, lower, power, n_high, n_lower, n_power, mean)
+    stages.plain_rows(size, high, power, weight)
+    parts = zip(high, lower, power, n_high, n_lower, strict=True)
+    expected = [moments.plain(moments.quotient(a, b, c, d), int(e)) for a, b, e, c, d in parts]
+    assert np.array_equal(mean, np.array(expected), equal_nan=True)
+    assert np.array_equal(weight, [moments.plain(a, int(e)) for a, e in zip(high, power, strict=True)])

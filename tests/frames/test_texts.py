@@ -1,0 +1,240 @@
+"""Text and bytes numbered and looked up by the compiled backend: the same bits as by Arrow, whatever holds them."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import cpu_fallback
+import cpu_fallback.compiled
+from cpu_fallback.compiled import threads
+from gpu_encode import texts
+from gpu_encode.frames import dictionaries, read, read_pieces
+from gpu_encode.ops import use_backend
+from gpu_encode.values import from_arrow
+from gpu_encode.vocabulary import Vocabulary
+
+WORDS = [
+    "",
+    "a",
+    "a\0",
+    "b",
+    "ß",
+    "日本",
+    "cat_0000001",
+    "cat_0000002",
+    "x" * 16,
+    "x" * 17,
+    "x" * 40,
+    "x" * 40 + "y",
+    None,
+]
+
+
+def drawn(seed, n_rows=400):
+    picks = np.random.default_rng(seed).integers(0, len(WORDS), n_rows)
+    return [WORDS[pick] for pick in picks]
+
+
+def chunked(values, type_):
+    edges = [0, 0, 7, 7, 150, len(values)]
+    parts = [pa.array(values[start:stop], type_) for start, stop in pairwise(edges)]
+    return pa.chunked_array(parts, type_)
+
+
+def fixed_width(values):
+    return np.ma.MaskedArray(np.array([value or "" for value in values], "U41"), [value is None for value in values])
+
+
+def categories(values):
+    return pd.Series(pd.Categorical(values, categories=[word for word in reversed(WORDS) if word is not None]))
+
+
+def ordered_categories(values):
+    known = sorted(word for word in WORDS if word is not None)
+    return pd.Series(pd.Categorical(values, categories=known))
+
+
+BUILDERS = {
+    "string": lambda values: pa.array(values, pa.string()),
+    "large_string": lambda values: pa.array(values, pa.large_string()),
+    "string_view": lambda values: pa.array(values, pa.string()).cast(pa.string_view()),
+    "sliced": lambda values: pa.array(["zz", None, "y", *values, None], pa.string())[3:-1],
+    "chunked": lambda values: chunked(values, pa.string()),
+    "chunked large": lambda values: chunked(values, pa.large_string()),
+    "no chunk": lambda values: pa.chunked_array([pa.array(values, pa.string())][: len(values)], pa.string()),
+    "dictionary": lambda values: pa.array(values).dictionary_encode(),
+    "pandas str": lambda values: pd.Series(values, dtype="str"),
+    "pandas string": lambda values: pd.Series(values, dtype="string[pyarrow]"),
+    "pandas object": lambda values: pd.Series(values, dtype=object),
+    "pandas category": categories,
+    "pandas category, sorted": ordered_categories,
+    "pandas category, all used": lambda values: ordered_categories(values).cat.remove_unused_categories(),
+    "polars": lambda values: pl.Series(values, dtype=pl.String),
+    "polars category": lambda values: pl.Series(values, dtype=pl.String).cast(pl.Categorical),
+    "numpy object": lambda values: np.array([*values, None], object)[:-1],
+    "numpy U": fixed_width,
+    "numpy U, swapped": lambda values: fixed_width(values).astype(">U41"),
+    "numpy U, strided": lambda values: fixed_width([*values, *values])[::2],
+}
+BYTES = {
+    "binary": lambda values: pa.array(values, pa.binary()),
+    "large_binary": lambda values: pa.array(values, pa.large_binary()),
+    "binary_view": lambda values: pa.array(values, pa.binary()).cast(pa.binary_view()),
+    "chunked": lambda values: chunked(values, pa.binary()),
+    "polars": lambda values: pl.Series(values, dtype=pl.Binary),
+}
+
+pytestmark = pytest.mark.parametrize("ops", ["compiled"], indirect=True)
+
+
+@pytest.fixture(params=[1, 2, 3])
+def compiled(request, monkeypatch, ops):
+    """The compiled backend on so many threads, for any number of rows."""
+    monkeypatch.setattr(threads, "SMALLEST_SHARE", 1)
+    threads.set_threads(request.param)
+    yield ops
+    threads.set_threads(None)
+
+
+def frame_of(series):
+    return read(pd.DataFrame({"c": series}) if isinstance(series, pd.Series) else as_table(series))
+
+
+def as_table(series):
+    if isinstance(series, np.ndarray):
+        return series.reshape(-1, 1)
+    return pl.DataFrame({"c": series}) if isinstance(series, pl.Series) else pa.table({"c": series})
+
+
+def keys(frame):
+    return frame.keys(0, cpu_fallback)
+
+
+def by_arrow(call, *arguments):
+    with use_backend("numpy"):
+        return call(*arguments)
+
+
+def check_keys(found, reference):
+    assert found.codes.dtype == np.int32
+    np.testing.assert_array_equal(found.codes, reference.codes)
+    assert found.vocabulary.kind == reference.vocabulary.kind
+    if found.vocabulary.kind != "null":
+        assert found.vocabulary.values.array.equals(reference.vocabulary.values.array)
+
+
+@pytest.mark.parametrize("chunk_rows", [0, 1 << 15])
+@pytest.mark.parametrize("name", BUILDERS)
+def test_text_is_numbered_and_found_as_by_arrow(name, chunk_rows, compiled, monkeypatch):
+    monkeypatch.setattr(texts, "CHUNK_ROWS", chunk_rows)
+    monkeypatch.setattr(dictionaries, "REPEATED", 1000)
+    for n_rows in (0, 1, 400):
+        frame, others = (frame_of(BUILDERS[name](drawn(seed, n_rows))) for seed in (1, 2))
+        reference = by_arrow(keys, frame)
+        check_keys(keys(frame), reference)
+        every = reference.vocabulary.values
+        for known in (every, every.take(np.arange(len(every))[::-2])):
+            for rows in (frame, others):
+                expected = by_arrow(lookup, rows, Vocabulary(known))
+                np.testing.assert_array_equal(lookup(rows, Vocabulary(known)), expected)
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_bytes_are_numbered_and_found_as_by_arrow(name, compiled):
+    values = [None if value is None else value.encode() + b"\xff" for value in drawn(3)]
+    frame = frame_of(BYTES[name](values))
+    reference = by_arrow(keys, frame)
+    check_keys(keys(frame), reference)
+    np.testing.assert_array_equal(lookup(frame, reference.vocabulary), reference.codes)
+
+
+def test_pieces_are_joined_alike(compiled):
+    sizes = ((1, 50), (2, 0), (3, 3), (4, 50))
+    tables = [pa.table({"c": pa.array(drawn(seed, 50)[:size], pa.string())}) for seed, size in sizes]
+    whole = by_arrow(keys, read(pa.concat_tables(tables)))
+    check_keys(keys(read_pieces(tables)), whole)
+    check_keys(by_arrow(keys, read_pieces(tables)), whole)
+
+
+def test_values_are_sorted_alike(compiled):
+    held = from_arrow(pa.array([value for value in drawn(5) if value is not None]))
+    results = []
+    for backend in ("compiled", "numpy"):
+        with use_backend(backend):
+            results.append(held.sort())
+    (found, places), (reference, expected) = results
+    assert found.array.equals(reference.array)
+    np.testing.assert_array_equal(places, expected)
+
+
+def test_other_kinds_are_refused_and_empty_vocabularies_know_nothing(compiled):
+    text, data = read(pa.table({"c": ["a", "b"]})), read(pa.table({"c": [b"a", None]}))
+    known = keys(text).vocabulary
+    with pytest.raises(ValueError, match="was fitted on text values and now holds bytes values"):
+        lookup(data, known)
+    with pytest.raises(ValueError, match="was fitted on text values and now holds number values"):
+        lookup(read(np.array([[1], [2]], object)), known)
+    nothing = Vocabulary(known.values.take(np.zeros(0, np.int64)))
+    assert lookup(text, nothing).tolist() == [-2, -2]
+
+
+def lookup(frame, vocabulary):
+    return frame.lookup(0, vocabulary, cpu_fallback)
+
+
+class Word(str):
+    """Text that is compared in a way of its own."""
+
+    __slots__ = ()
+
+    def __hash__(self):
+        return hash(self.lower())
+
+    def __eq__(self, other):
+        return self.lower() == other.lower()
+
+
+def test_objects_that_only_begin_as_text(ops, monkeypatch):
+    monkeypatch.setattr(dictionaries, "REPEATED", 1000)
+    for values, message in ((["a", 1], "mixes str and int"), ([None, "a", b"a"], "mixes str and bytes")):
+        with pytest.raises(TypeError, match=message):
+            keys(read(as_table(np.array(values, object))))
+    with pytest.raises(ValueError, match="no valid Unicode"):
+        keys(read(as_table(np.array(["a", "\ud800"], object))))
+    nulls = np.array(["a", None, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), np.str_("a")], object)
+    assert keys(read(as_table(nulls))).codes.tolist() == [0, -1, -1, -1, -1, -1, 0]
+    words = read(as_table(np.array([Word("b"), Word("A"), Word("a")], object)))
+    assert keys(words).codes.tolist() == by_arrow(keys, words).codes.tolist() == [1, 0, 0]
+    with pytest.raises(TypeError, match="holds list values"):
+        keys(read(as_table(np.array(["a", None, [1]], object))))
+
+
+def test_the_table_is_made_once_and_not_pickled(compiled):
+    frame = read(pa.table({"c": drawn(1)}))
+    vocabulary = by_arrow(keys, frame).vocabulary
+    lookup(frame, vocabulary)
+    table = vocabulary.placed["cpu"]
+    lookup(frame, vocabulary)
+    assert vocabulary.placed["cpu"] is table
+    assert pickle.loads(pickle.dumps(vocabulary)).placed == {}
+
+
+def test_categories_in_order_are_not_copied_and_cannot_be_written(compiled):
+    series = pd.Series(pd.Categorical(["b", "a", "b"], categories=["a", "b"]))
+    own = series.cat.codes.astype(np.int32)
+    codes = keys(frame_of(series)).codes
+    assert not codes.flags.writeable
+    np.testing.assert_array_equal(codes, own)
+
+
+def test_few_rows_are_left_to_arrow(ops, monkeypatch):
+    monkeypatch.undo()
+    assert texts.backend(10**9, cpu_fallback) is None
+    assert texts.backend(300, cpu_fallback.compiled) is not None
+    monkeypatch.setattr(texts, "STRINGS", "cpu_fallback.compiled.not_loaded")
+    assert texts.backend(texts.FIRST_ROWS - 1, cpu_fallback.compiled) is None
