@@ -10,6 +10,8 @@ GPU_ARGS ?=
 # RAPIDS_ARGS="--rows 1e8 --work folds --time-limit 540" narrows `make rapids-bench`; benchmarks/README.md has four
 # commands for half an hour.
 RAPIDS_ARGS ?=
+# BENCH_ARGS="--quick" runs every line of `make bench` once, on a few rows; --help says more.
+BENCH_ARGS ?=
 # The CUDA backend in numba's simulator, on arrays that refuse what CuPy refuses.
 SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in OPS_BACKENDS=cuda-simulator
 # cuDF wants an older numba than the suite has, and 3 GB: it gets an environment of its own.
@@ -23,7 +25,7 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types test sim rapids ptx gpu rapids-bench doctest coverage build ci clean
+.PHONY: help install demo bench format lint types test sim rapids ptx gpu rapids-bench doctest coverage build ci clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +40,10 @@ $(INSTALLED): pyproject.toml
 
 demo: $(INSTALLED)  ## the main job on rows that it makes: before and after, and a leak check of the schemes
 	$(BIN)/gpu-encode demo
+
+# Not installed by `make install`: EXTRAS=test,lint,bench has the other libraries; without them their lines are left out.
+bench: $(INSTALLED)  ## ours beside other libraries and bare loops, on this CPU; BENCH_ARGS="--only table --rows 1e6" narrows it
+	$(BIN)/python -m benchmarks.cpu $(BENCH_ARGS)
 
 format: $(INSTALLED)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .

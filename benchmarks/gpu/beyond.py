@@ -9,9 +9,10 @@ from benchmarks.gpu.comparison import difference
 from benchmarks.gpu.drawn import CHUNK, filled
 from benchmarks.gpu.run import Run
 from benchmarks.gpu.timing import free_memory
+from gpu_encode.cells import Array, Carry, Layout, Rows, Window
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.cuda.runtime import xp
-from gpu_encode.ops import Array, Carry, Layout, Ops, Rows, Window, resolve, use_backend
+from gpu_encode.ops import Ops, resolve, use_backend
 from gpu_encode.rows import FoldPattern, Permutation
 
 COUNT = Layout()

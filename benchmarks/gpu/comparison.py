@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu_encode.cells import Array
 from gpu_encode.cuda.memory import to_host
-from gpu_encode.ops import Array
 
 
 def on_host(found: Any) -> Any:

@@ -23,8 +23,9 @@ from gpu_encode import (
     TargetEncoder,
     TimeFolds,
 )
+from gpu_encode.cells import Array
 from gpu_encode.cuda.runtime import xp
-from gpu_encode.ops import Array, use_backend
+from gpu_encode.ops import use_backend
 
 N_ROWS = 200_003
 Options = dict[str, Any]

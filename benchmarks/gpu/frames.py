@@ -12,9 +12,9 @@ from benchmarks.gpu import goals
 from benchmarks.gpu.drawn import DRAWN, Columns, codes
 from benchmarks.gpu.run import Run
 from benchmarks.gpu.timing import free_memory, measure
+from gpu_encode.cells import Array
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.cuda.runtime import xp
-from gpu_encode.ops import Array
 
 N_ROWS = 100_000_000
 CATEGORIES = (1000, 100_000, 1_000_000)

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 from benchmarks.gpu.drawn import Columns
-from gpu_encode import targets
-from gpu_encode.ops import Array, Layout, Ops, Rows
+from gpu_encode import layouts
+from gpu_encode.cells import Array, Layout, Rows
+from gpu_encode.ops import Ops
 
 
 class Kind(NamedTuple):
@@ -26,7 +27,7 @@ class Kind(NamedTuple):
         """Layout that holds their sums, as an encoder chooses it."""
         target = getattr(columns, self.target) if self.target else None
         weight = getattr(columns, self.weight) if self.weight else None
-        return Layout(*targets.windows(ops, target, weight, self.powers, columns.n_rows))
+        return Layout(*layouts.windows(ops, target, weight, self.powers, columns.n_rows))
 
     def row_bytes(self) -> dict[str, int]:
         """Bytes of a row."""

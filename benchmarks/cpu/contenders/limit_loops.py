@@ -1,0 +1,232 @@
+"""Bare loops of the limit, part two: numbers into sums, and sums into codes of rows."""
+
+import numpy as np
+
+from benchmarks.cpu.contenders.limit_tables import compiled
+
+
+@compiled
+def total(target, found, part, start, stop):
+    sum_ = 0.0
+    for i in range(start, stop):
+        sum_ += target[i]
+    found[part] = sum_
+
+
+@compiled
+def total_of_cells(cells, found, part, start, stop):
+    """Sum of targets, of cells that are pairs with it in the second place."""
+    sum_ = 0.0
+    for i in range(start, stop):
+        sum_ += cells[2 * i + 1]
+    found[part] = sum_
+
+
+@compiled
+def add(cells, others, start, stop):
+    for i in range(start, stop):
+        cells[i] += others[i]
+
+
+@compiled
+def count_rows(codes, low, cells, start, stop):
+    for i in range(start, stop):
+        cells[codes[i] - low] += 1
+
+
+@compiled
+def count_classes(codes, low, labels, n_folds, n_classes, cells, start, stop):
+    fold = start % n_folds
+    for i in range(start, stop):
+        cells[((codes[i] - low) * n_folds + fold) * n_classes + labels[i]] += 1
+        fold += 1
+        if fold == n_folds:
+            fold = 0
+
+
+@compiled
+def sum_reals(codes, low, target, n_folds, cells, start, stop):
+    fold = start % n_folds
+    for i in range(start, stop):
+        cell = 2 * ((codes[i] - low) * n_folds + fold)
+        cells[cell] += 1.0
+        cells[cell + 1] += target[i]
+        fold += 1
+        if fold == n_folds:
+            fold = 0
+
+
+@compiled
+def code_of(cells, first, cell, n_folds, smooth, share):
+    """Code of what a row of one fold sees, of cells that are counts of 0 and 1."""
+    if n_folds == 1:
+        return (cells[cell + 1] + share) / (cells[cell] + cells[cell + 1] + smooth)
+    count = sum_ = 0
+    for fold in range(n_folds):
+        count += cells[first + 2 * fold] + cells[first + 2 * fold + 1]
+        sum_ += cells[first + 2 * fold + 1]
+    return (sum_ - cells[cell + 1] + share) / (count - cells[cell] - cells[cell + 1] + smooth)
+
+
+@compiled
+def real_code_of(cells, first, cell, n_folds, smooth, share):
+    """The same of cells that are counts and sums."""
+    if n_folds == 1:
+        return (cells[cell + 1] + share) / (cells[cell] + smooth)
+    count = sum_ = 0.0
+    for fold in range(n_folds):
+        count += cells[first + 2 * fold]
+        sum_ += cells[first + 2 * fold + 1]
+    return (sum_ - cells[cell + 1] + share) / (count - cells[cell] + smooth)
+
+
+@compiled
+def class_table(cells, n_folds, smooth, prior, table, start, stop):
+    for category in range(start, stop):
+        first = 2 * category * n_folds
+        for fold in range(n_folds):
+            table[category * n_folds + fold] = code_of(cells, first, first + 2 * fold, n_folds, smooth, smooth * prior)
+
+
+@compiled
+def real_table(cells, n_folds, smooth, prior, table, start, stop):
+    for category in range(start, stop):
+        first = 2 * category * n_folds
+        for fold in range(n_folds):
+            table[category * n_folds + fold] = real_code_of(
+                cells, first, first + 2 * fold, n_folds, smooth, smooth * prior
+            )
+
+
+@compiled
+def gather(codes, low, table, n_folds, out, start, stop):
+    fold = start % n_folds
+    for i in range(start, stop):
+        out[i] = table[(codes[i] - low) * n_folds + fold]
+        fold += 1
+        if fold == n_folds:
+            fold = 0
+
+
+@compiled
+def class_codes(codes, low, cells, n_folds, smooth, prior, out, start, stop):
+    fold = start % n_folds
+    for i in range(start, stop):
+        first = 2 * (codes[i] - low) * n_folds
+        out[i] = code_of(cells, first, first + 2 * fold, n_folds, smooth, smooth * prior)
+        fold += 1
+        if fold == n_folds:
+            fold = 0
+
+
+@compiled
+def real_codes(codes, low, cells, n_folds, smooth, prior, out, start, stop):
+    fold = start % n_folds
+    for i in range(start, stop):
+        first = 2 * (codes[i] - low) * n_folds
+        out[i] = real_code_of(cells, first, first + 2 * fold, n_folds, smooth, smooth * prior)
+        fold += 1
+        if fold == n_folds:
+            fold = 0
+
+
+@compiled
+def others_table(cells, smooth, prior, table, start, stop):
+    """Codes of rows of either label, without the row itself."""
+    for category in range(start, stop):
+        count, sum_ = cells[2 * category] + cells[2 * category + 1], cells[2 * category + 1]
+        table[2 * category] = (sum_ + smooth * prior) / (count - 1 + smooth)
+        table[2 * category + 1] = (sum_ - 1 + smooth * prior) / (count - 1 + smooth)
+
+
+@compiled
+def gather_others(codes, low, table, labels, out, start, stop):
+    for i in range(start, stop):
+        out[i] = table[2 * (codes[i] - low) + labels[i]]
+
+
+@compiled
+def others_codes(codes, low, cells, labels, smooth, prior, out, start, stop):
+    for i in range(start, stop):
+        first = 2 * (codes[i] - low)
+        count = cells[first] + cells[first + 1] - 1
+        out[i] = (cells[first + 1] - labels[i] + smooth * prior) / (count + smooth)
+
+
+@compiled
+def category_totals(cells, n_folds, n_classes, totals, found, part, start, stop):
+    counts = np.zeros(n_classes, dtype=np.int64)
+    for category in range(start, stop):
+        for label in range(n_classes):
+            sum_ = 0
+            for fold in range(n_folds):
+                sum_ += cells[(category * n_folds + fold) * n_classes + label]
+            totals[category * n_classes + label] = sum_
+            counts[label] += sum_
+    found[part] = counts
+
+
+@compiled
+def row_shares(totals, cells, category, fold, n_folds, n_classes, weights, smooth, out):
+    """Shares of all classes that a row of one fold sees."""
+    first = (category * n_folds + fold) * n_classes
+    count = 0
+    for label in range(n_classes):
+        seen = totals[category * n_classes + label] - cells[first + label]
+        count += seen
+        out[label] = seen + weights[label]
+    factor = 1.0 / (count + smooth)
+    for label in range(n_classes):
+        out[label] *= factor
+
+
+@compiled
+def share_table(totals, cells, n_folds, n_classes, weights, smooth, table, start, stop):
+    for category in range(start, stop):
+        for fold in range(n_folds):
+            out = table[category * n_folds + fold]
+            row_shares(totals, cells, category, fold, n_folds, n_classes, weights, smooth, out)
+
+
+@compiled
+def gather_shares(codes, low, table, n_folds, out, start, stop):
+    for i in range(start, stop):
+        found = table[(codes[i] - low) * n_folds + i % n_folds]
+        for label in range(out.shape[1]):
+            out[i, label] = found[label]
+
+
+@compiled
+def share_codes(codes, low, totals, cells, n_folds, n_classes, weights, smooth, out, start, stop):
+    for i in range(start, stop):
+        row_shares(totals, cells, codes[i] - low, i % n_folds, n_folds, n_classes, weights, smooth, out[i])
+
+
+@compiled
+def ordered_codes(codes, low, labels, cells, smooth, total, out, start, stop):
+    """Earlier rows of the category; the prior is the mean of rows before a place of nine binary digits and zeros."""
+    step, end = 1, 512
+    while end <= start:
+        step, end = 2 * step, 2 * end
+    share = smooth * np.nan
+    for i in range(start, stop):
+        if i == end:
+            step, end = 2 * step, 2 * end
+        if i & (step - 1) == 0 and i > 0:
+            share = smooth * (total / i)
+        total += labels[i]
+        cell = 2 * (codes[i] - low)
+        out[i] = (cells[cell + 1] + share) / (cells[cell] + smooth)
+        cells[cell] += 1
+        cells[cell + 1] += labels[i]
+
+
+@compiled
+def ordered_sums(codes, low, labels, cells, start, stop):
+    total = 0.0
+    for i in range(start, stop):
+        cell = 2 * (codes[i] - low)
+        cells[cell] += 1
+        cells[cell + 1] += labels[i]
+        total += labels[i]
+    return total

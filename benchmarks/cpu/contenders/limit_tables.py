@@ -1,0 +1,179 @@
+"""Bare loops of the limit, part one: values into numbers, by range or by hash, nothing verified."""
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from benchmarks.cpu.contenders.machine_words import prefetch, word_at
+
+compiled: Any = numba.njit(nogil=True, cache=True, boundscheck=False)
+TILE = 128
+FIRST_SLOTS = 1 << 12
+ONE, TWO = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
+
+
+@compiled
+def extremes(keys, found, part, start, stop):
+    low = high = keys[start]
+    for i in range(start, stop):
+        low = min(low, keys[i])
+        high = max(high, keys[i])
+    found[2 * part], found[2 * part + 1] = low, high
+
+
+@compiled
+def mark(keys, low, seen, start, stop):
+    for i in range(start, stop):
+        seen[keys[i] - low] = 1
+
+
+@compiled
+def places_of(seen, places):
+    count = 0
+    for value in range(len(seen)):
+        places[value] = count
+        count += seen[value]
+    return count
+
+
+@compiled
+def first_seen(keys, low, places, codes):
+    count = 0
+    for i in range(len(keys)):
+        value = keys[i] - low
+        code = places[value]
+        if code == 0:
+            count += 1
+            code = places[value] = count
+        codes[i] = code - 1
+    return count
+
+
+@compiled
+def mixed(word):
+    word = (word ^ (word >> np.uint64(32))) * ONE
+    return word ^ (word >> np.uint64(29))
+
+
+@compiled
+def bytes_word(data, start, stop):
+    word = np.uint64(0)
+    for place in range(min(stop - start, 8)):
+        word |= np.uint64(data[start + place]) << np.uint64(8 * place)
+    return word
+
+
+@compiled
+def hash_of(data, start, stop):
+    found = np.uint64(stop - start) * TWO
+    place = start
+    while place < stop:
+        size = stop - place
+        # The last bytes of all must not be read over.
+        if place + 8 <= len(data):
+            word = word_at(data, place)
+            if size < 8:
+                word &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
+        else:
+            word = bytes_word(data, place, stop)
+        found = (found ^ word) * ONE
+        found ^= found >> np.uint64(32)
+        place += 8
+    return mixed(found)
+
+
+@compiled
+def grown(slots):
+    """Four times as many slots."""
+    larger = np.zeros(4 * len(slots), dtype=np.int64)
+    mask = len(larger) // 2 - 1
+    for old in range(len(slots) // 2):
+        if slots[2 * old + 1] != 0:
+            slot = np.int64(mixed(np.uint64(slots[2 * old]))) & mask
+            while larger[2 * slot + 1] != 0:
+                slot = (slot + 1) & mask
+            larger[2 * slot], larger[2 * slot + 1] = slots[2 * old], slots[2 * old + 1]
+    return larger
+
+
+@compiled
+def insert(slots, count, keys, spread, n, codes, start):
+    """Number a tile of keys; a slot holds a key and its number plus one."""
+    mask = len(slots) // 2 - 1
+    for j in range(n):
+        prefetch(slots, 2 * (spread[j] & mask))
+    for j in range(n):
+        key = keys[j]
+        slot = spread[j] & mask
+        while True:
+            code = slots[2 * slot + 1]
+            if code == 0:
+                count += 1
+                slots[2 * slot], slots[2 * slot + 1] = key, count
+                codes[start + j] = count - 1
+                break
+            if slots[2 * slot] == key:
+                codes[start + j] = code - 1
+                break
+            slot = (slot + 1) & mask
+    return count
+
+
+@compiled
+def hashed_integers(keys, codes, start, stop):
+    """Numbers of int64 keys in the order of their first rows, and the table."""
+    slots, count = np.zeros(2 * FIRST_SLOTS, dtype=np.int64), 0
+    spread = np.empty(TILE, dtype=np.int64)
+    for first in range(start, stop, TILE):
+        n = min(TILE, stop - first)
+        if 2 * (count + n) > len(slots) // 2:
+            slots = grown(slots)
+        for j in range(n):
+            spread[j] = np.int64(mixed(np.uint64(keys[first + j])))
+        count = insert(slots, count, keys[first : first + n], spread, n, codes, first)
+    return slots, count
+
+
+@compiled
+def hashed_text(offsets, data, codes, start, stop):
+    """The same of texts, each known by 64 bits only."""
+    slots, count = np.zeros(2 * FIRST_SLOTS, dtype=np.int64), 0
+    keys, spread = np.empty(TILE, dtype=np.int64), np.empty(TILE, dtype=np.int64)
+    for first in range(start, stop, TILE):
+        n = min(TILE, stop - first)
+        if 2 * (count + n) > len(slots) // 2:
+            slots = grown(slots)
+        for j in range(n):
+            keys[j] = np.int64(hash_of(data, offsets[first + j], offsets[first + j + 1]))
+            spread[j] = np.int64(mixed(np.uint64(keys[j])))
+        count = insert(slots, count, keys, spread, n, codes, first)
+    return slots, count
+
+
+@compiled
+def joined(slots, count, others, n_others):
+    """Add the keys of a second table to a first, and give the number of each of them there."""
+    places = np.empty(n_others, dtype=np.int32)
+    while 2 * (count + n_others) > len(slots) // 2:
+        slots = grown(slots)
+    mask = len(slots) // 2 - 1
+    for other in range(len(others) // 2):
+        number = others[2 * other + 1]
+        if number == 0:
+            continue
+        key = others[2 * other]
+        slot = np.int64(mixed(np.uint64(key))) & mask
+        while slots[2 * slot + 1] != 0 and slots[2 * slot] != key:
+            slot = (slot + 1) & mask
+        if slots[2 * slot + 1] == 0:
+            count += 1
+            slots[2 * slot], slots[2 * slot + 1] = key, count
+        places[number - 1] = slots[2 * slot + 1] - 1
+    return places, count
+
+
+@compiled
+def renumber(codes, places, start, stop):
+    for i in range(start, stop):
+        codes[i] = places[codes[i]]

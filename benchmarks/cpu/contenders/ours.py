@@ -1,0 +1,97 @@
+"""TargetEncoder as users call it; counts and codes, which have no encoder yet, by the library's own operations."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.cpu.contenders.base import Contender, Prepared, expected_of, floored
+from benchmarks.cpu.grid import N_FOLDS, SMOOTH
+from benchmarks.cpu.rows import Array, Rows
+from gpu_encode import Greedy, LeaveOneOut, Ordered, TargetEncoder
+from gpu_encode.cells import Layout
+from gpu_encode.cells import Rows as OpsRows
+from gpu_encode.frames import read
+from gpu_encode.keys import Entry, Key
+from gpu_encode.ops import resolve
+from gpu_encode.rows import FoldPattern, Permutation, fold_numbers, rows_at
+from gpu_encode.schemes.base import seed_of
+
+KINDS = {"binary": "binary", "real": "continuous", "classes": "multiclass"}
+TOLERANCE = {"float64": 1e-12, "float32": 2.0**-22}
+
+
+def table_of(rows: Rows) -> Any:
+    """Keys in the container of a user."""
+    if rows.keys == "category":
+        return rows.frame
+    return pa.table({"key": rows.text}) if rows.keys == "text" else rows.integers.reshape(-1, 1)
+
+
+def matrix(found: Any) -> Array:
+    """NumPy array of a table of codes, as cheaply as its library allows."""
+    if isinstance(found, np.ndarray):
+        return found
+    if isinstance(found, pa.Table):
+        columns = [column.to_numpy() for column in found.columns]
+        return columns[0] if len(columns) == 1 else np.column_stack(columns)
+    values: Array = found.to_numpy()
+    return values
+
+
+def encoding(rows: Rows, dtype: str, X: Any, form: str) -> Callable[[], Array]:
+    """Give the call of the encoder; "one call" numbers the rows once where fit and transform number them twice."""
+    options = {"smooth": SMOOTH, "target_type": KINDS[rows.target_name], "device": "cpu", "dtype": dtype}
+    y = rows.target
+    if form == "one call":
+        return lambda: matrix(TargetEncoder(cv=Greedy(), **options).fit_transform(X, y))
+    if rows.work.startswith("mean"):
+        return lambda: matrix(TargetEncoder(**options).fit(X, y).transform(X))
+    cv = {"ordered": Ordered(shuffle=form == "shuffled"), "leave-one-out": LeaveOneOut()}.get(rows.work, N_FOLDS)
+    return lambda: matrix(TargetEncoder(cv=cv, **options).fit_transform(X, y))
+
+
+def keys_of(X: Any) -> tuple[Key, Array, Any]:
+    """Key, codes and backend of a table of one column."""
+    frame = read(X)
+    ops = resolve(frame.n_rows)
+    key, codes = Key.fit(Entry("key", (0,)), frame, ops, True)
+    return key, codes, ops
+
+
+def counted(X: Any, dtype: str) -> Array:
+    """Count of each row's category."""
+    key, codes, ops = keys_of(X)
+    cells = ops.accumulate(OpsRows(codes), key.n_categories, None, 1, 1, Layout())
+    out = ops.empty((len(codes), 1), dtype)
+    ops.gather(ops.cast(cells[:, :, 0, :1], dtype), codes, None, out)
+    return np.asarray(out)
+
+
+def prepared(rows: Rows, dtype: str = "float64", form: str = "") -> Prepared:
+    """Our encoder, judged with its own folds, order and priors."""
+    X, n_rows = rows.matrix if form == "objects" else table_of(rows), rows.n_rows
+    if rows.work == "codes":
+        return Prepared(lambda: keys_of(X)[1], expected_of(rows))
+    own: dict[str, Any] = {"tolerance": TOLERANCE[dtype], "visible_prior": True}
+    if rows.work == "count":
+        return Prepared(partial(counted, X, dtype), expected_of(rows, **own))
+    if rows.work == "ordered":
+        own["floor"] = floored
+        if form == "shuffled":
+            own["order"] = rows_at(Permutation(n_rows, seed_of(0, "Ordered")), 0, n_rows)
+    elif not rows.work.startswith("mean"):
+        own["folds"] = fold_numbers(FoldPattern("random", N_FOLDS, seed_of(0, "KFold")), 0, n_rows)
+    return Prepared(encoding(rows, dtype, X, form), expected_of(rows, **own))
+
+
+FLOATS = ("mean", "mean-real", "folds", "folds-real", "ordered", "leave-one-out", "count", "classes")
+CONTENDERS = [
+    Contender("ours", "ours", prepared, compiles=True),
+    Contender("ours-float32", "ours", partial(prepared, dtype="float32"), FLOATS, compiles=True),
+    Contender("ours-one-call", "ours", partial(prepared, form="one call"), ("mean", "mean-real"), compiles=True),
+    Contender("ours-objects", "ours", partial(prepared, form="objects"), ("mean", "folds"), ("text",), compiles=True),
+    Contender("ours-shuffled", "ours", partial(prepared, form="shuffled"), ("ordered",), compiles=True),
+]

@@ -1,0 +1,64 @@
+"""``gpu-encode benchmark`` passes its words on to the benchmarks of a checkout."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpu_encode.cli import benchmark, main
+
+
+def test_words_are_passed_on(monkeypatch, tmp_path):
+    asked = []
+
+    def run(command, env, check):
+        asked.append((command, env["PYTHONPATH"].split(os.pathsep)[0]))
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    (tmp_path / benchmark.PROGRAM.parent).mkdir(parents=True)
+    (tmp_path / benchmark.PROGRAM).touch()
+    monkeypatch.chdir(tmp_path)
+    assert main(["benchmark", "--only", "table", "--rows", "1e6"]) == 1
+    assert asked == [([sys.executable, "-m", "benchmarks.cpu", "--only", "table", "--rows", "1e6"], str(tmp_path))]
+
+
+def test_the_checkout_is_found_beside_the_package(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(benchmark.gpu_encode, "__path__", [str(Path(__file__).parents[2] / "gpu_encode")])
+    assert (benchmark.checkout() / "benchmarks" / "cpu").is_dir()
+
+
+def test_results_go_to_the_folder_of_the_user(monkeypatch, tmp_path):
+    # A folder of the user's with the name of ours does not get in the way.
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "__init__.py").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(benchmark.gpu_encode, "__path__", [str(Path(__file__).parents[2] / "gpu_encode")])
+    few = ["--quick", "--only", "table", "--works", "codes", "--keys", "int", "--contenders", "arrow"]
+    assert main(["benchmark", *few, "--out", "here"]) == 0
+    assert (tmp_path / "here" / "cpu.json").is_file()
+
+
+def test_without_the_source_it_says_what_to_do(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(benchmark.gpu_encode, "__path__", [str(tmp_path / "gpu_encode")])
+    assert main(["benchmark"]) == 2
+    assert "the benchmarks come with the source" in capsys.readouterr().err
+
+
+def test_a_library_that_all_contenders_need(monkeypatch, capsys):
+    monkeypatch.setattr(benchmark, "find_spec", lambda _: None)
+    monkeypatch.chdir(Path(__file__).parents[2])
+    assert main(["benchmark"]) == 2
+    assert "pandas is not installed: pip install 'gpu-encode[bench]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["benchmark", "--help"], ["benchmark", "--only", "nothing"]])
+def test_its_help_and_mistakes_are_those_of_the_benchmarks(words, monkeypatch, capfd):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    assert main(words) == (0 if "--help" in words else 2)
+    said = capfd.readouterr()
+    assert "python -m benchmarks.cpu" in said.out + said.err
