@@ -6,12 +6,12 @@ import numpy as np
 
 from cpu_fallback.blending import EMPIRICAL_BAYES, Rule
 from cpu_fallback.compiled.addition import add_rows
+from cpu_fallback.compiled.block_moments import BLOCK, moment_rows, prior_rows, room_for_moments, room_for_weights
 from cpu_fallback.compiled.border import Array, Numbers, codes_of, frozen, kernel, measures_of, numbers_of
 from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, scratch, shape_of
+from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
 from cpu_fallback.compiled.row_codes import Destination, cell_width, destination
-from cpu_fallback.compiled.seen_codes import run_counting, write_rows
-from cpu_fallback.compiled.stages import BLOCK, ground, moment_rows, prior_rows, weighed
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Layout, Rows
@@ -48,7 +48,11 @@ def leave_out_range(
     length = width * shape.n_classes
     room, digits, slots = scratch(shape), digit_room(), np.empty(BLOCK, np.int64)
     seen, mine = np.empty(BLOCK * length, np.int64), np.empty(BLOCK * length, np.int64)
-    own, around, number = ground(n_outputs, BLOCK), ground(n_outputs, BLOCK), weighed(BLOCK, shape.n_width)
+    own, around, number = (
+        room_for_moments(n_outputs, BLOCK),
+        room_for_moments(n_outputs, BLOCK),
+        room_for_weights(BLOCK, shape.n_width),
+    )
     values, counted = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_)
     bayes, nobody = rule.blend.shrinkage.kind == EMPIRICAL_BAYES, np.zeros(BLOCK, np.int32)
     for begin in range(start, stop, BLOCK):

@@ -8,14 +8,14 @@ import numpy as np
 
 from cpu_fallback.blending import Rule, Written
 from cpu_fallback.compiled import threads
+from cpu_fallback.compiled.block_moments import room_for_moments
 from cpu_fallback.compiled.border import Array, codes_of, frozen
-from cpu_fallback.compiled.counted_codes import counted_rows, table_of
-from cpu_fallback.compiled.course import course_of
+from cpu_fallback.compiled.checkpoints import walk_of
 from cpu_fallback.compiled.folds import walk_range
 from cpu_fallback.compiled.moments import shape_of
+from cpu_fallback.compiled.ordered_counts import counted_rows, table_of
+from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, seen_rows, stretch_of
 from cpu_fallback.compiled.row_codes import destination
-from cpu_fallback.compiled.seen_codes import MOST_NUMBERS, seen_rows, stretch_of
-from cpu_fallback.compiled.stages import ground
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Layout, Rows
@@ -73,18 +73,18 @@ def ordered_codes(
     if to is None:
         return None
     length = n_classes * layout.width
-    course = course_of(ties, n_rows, burn_in, length)
-    table = table_of(n_categories + 2, length, bool(len(course.starts)))
+    walk = walk_of(ties, n_rows, burn_in, length)
+    table = table_of(n_categories + 2, length, bool(len(walk.starts)))
     if rows.classes is not None and rows.weight is None and layout.count.whole:
         # Only a random order has numbers that come stretch by stretch.
         parts = stretches(order, n_rows, n_rows if order is None or isinstance(order, np.ndarray) else STRETCH)
-        priors, known = ground(n_classes - first_output, 1), (codes_of(rows.codes), codes_of(rows.classes))
-        given = n_classes, first_output, rule, course, table, priors, to
+        priors, known = room_for_moments(n_classes - first_output, 1), (codes_of(rows.codes), codes_of(rows.classes))
+        given = n_classes, first_output, rule, walk, table, priors, to
         found = [counted_rows(*known, numbers, *places, *given) for *places, numbers in parts]
     else:
         size = max(min(STRETCH, MOST_NUMBERS // length), LEAST_STRETCH)
         parts = stretches(order, n_rows, size)
-        fixed = shape_of(layout, n_classes), first_output, rule, course, table, to
+        fixed = shape_of(layout, n_classes), first_output, rule, walk, table, to
         stretch = stretch_of(min(size, n_rows), length, n_classes - first_output)
         found = [seen_rows(rows, numbers, layout, places, stretch, fixed) for *places, numbers in parts]
     return Written(table.sums.reshape(n_categories + 2, n_classes, layout.width), sum(found))

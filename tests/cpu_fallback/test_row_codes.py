@@ -110,8 +110,8 @@ def assert_same(ops, plan, *description, dtype="float64"):
 def short_stretches(monkeypatch):
     """Let stretches, and the room for priors, end often."""
     ordered = import_module("cpu_fallback.compiled.ordered_codes")
-    monkeypatch.setattr(import_module("cpu_fallback.compiled.seen_codes"), "MOST_SEGMENTS", 37)
-    monkeypatch.setattr(import_module("cpu_fallback.compiled.seen_codes"), "SMALLEST_SHARE", 1)
+    monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_digits"), "MOST_SEGMENTS", 37)
+    monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_digits"), "SMALLEST_SHARE", 1)
     for name in ("STRETCH", "LEAST_STRETCH"):
         monkeypatch.setattr(ordered, name, 301)
 
@@ -214,7 +214,7 @@ def test_more_rows_than_digits_have_room_for_are_left_to_tiles(ops, monkeypatch)
 @pytest.mark.parametrize("bits", [30, 53, 58, 59, 60, 62])
 @pytest.mark.parametrize(("width", "low"), [*product(range(1, 10), [-40, -2, 0, 3])])
 def test_blocks_of_numbers_are_rounded_as_single_ones(width, low, bits):
-    stages = import_module("cpu_fallback.compiled.stages")
+    block_moments = import_module("cpu_fallback.compiled.block_moments")
     moments = import_module("cpu_fallback.compiled.moments")
     random, size, step = np.random.default_rng(bits), 200, width + 2
     digits = random.integers(-(2**bits), 2**bits + 1, size * step) >> random.integers(0, bits + 1, size * step)
@@ -224,20 +224,20 @@ def test_blocks_of_numbers_are_rounded_as_single_ones(width, low, bits):
     for upper in (4, 5, 6):
         digits.reshape(size, step)[random.random(size) < 0.6, 1 + upper :] = 0
     digits.reshape(size, step)[:9] = 0
-    high, lower, power, word = stages.pairs_of(size)
-    stages.pair_rows(digits, 1, size, step, width, low, high, lower, power, word)
+    high, lower, power, word = block_moments.pairs_of(size)
+    block_moments.pair_rows(digits, 1, size, step, width, low, high, lower, power, word)
     one = [moments.pair(digits, 1 + row * step, width, low) for row in range(size)]
     for found, expected in zip((high, lower, power), zip(*one, strict=True), strict=True):
         assert np.array_equal(found.view(np.int64), np.array(expected, found.dtype).view(np.int64))
     for row in range(size):
-        stages.pair_rows(digits, 1 + row * step, 1, step, width, low, high[row:], lower[row:], power[row:], word)
+        block_moments.pair_rows(digits, 1 + row * step, 1, step, width, low, high[row:], lower[row:], power[row:], word)
     for found, expected in zip((high, lower, power), zip(*one, strict=True), strict=True):
         assert np.array_equal(found.view(np.int64), np.array(expected, found.dtype).view(np.int64))
 
 
 @pytest.mark.parametrize("reach", [900, 999, 1000, 1300, 6000])
 def test_blocks_of_any_exponent_are_divided_as_single_numbers(reach):
-    stages = import_module("cpu_fallback.compiled.stages")
+    block_moments = import_module("cpu_fallback.compiled.block_moments")
     moments = import_module("cpu_fallback.compiled.moments")
     random, size = np.random.default_rng(reach), 200
     high, n_high = random.standard_normal(size), random.integers(0, 4, size).astype(float)
@@ -245,8 +245,8 @@ def test_blocks_of_any_exponent_are_divided_as_single_numbers(reach):
     power, n_power = random.integers(-reach, reach + 1, size), np.zeros(size, np.int64)
     power[:2] = -reach, reach
     mean, weight = np.empty(size), np.empty(size)
-    stages.divide_rows(size, high, lower, power, n_high, n_lower, n_power, mean)
-    stages.plain_rows(size, high, power, weight)
+    block_moments.divide_rows(size, high, lower, power, n_high, n_lower, n_power, mean)
+    block_moments.plain_rows(size, high, power, weight)
     parts = zip(high, lower, power, n_high, n_lower, strict=True)
     expected = [moments.plain(moments.quotient(a, b, c, d), int(e)) for a, b, e, c, d in parts]
     assert np.array_equal(mean, np.array(expected), equal_nan=True)

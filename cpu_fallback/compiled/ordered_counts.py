@@ -10,8 +10,9 @@ import numpy as np
 
 from cpu_fallback.blending import AS_CATEGORY, EMPIRICAL_BAYES, SIGMOID, Blend, Rule
 from cpu_fallback.compiled.blending import bayes_weight, blend_one, unseen_code, weight_of
+from cpu_fallback.compiled.block_moments import BlockMoments
 from cpu_fallback.compiled.border import BLOCK, Array, kernel
-from cpu_fallback.compiled.course import END, Course, enter, leg, pause
+from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
 from cpu_fallback.compiled.row_codes import (
     Destination,
     code_without,
@@ -19,7 +20,6 @@ from cpu_fallback.compiled.row_codes import (
     has_category,
     write,
 )
-from cpu_fallback.compiled.stages import Ground
 
 LEAST_BLOCK = 64
 
@@ -167,7 +167,7 @@ def write_block(
     burned: int,
     first: int,
     rule: Rule,
-    priors: Ground,
+    priors: BlockMoments,
     to: Destination,
 ) -> int:
     """Write the codes of a block of which the first `burned` rows get none; gives how many are lost."""
@@ -193,7 +193,7 @@ def write_block(
 
 
 @kernel
-def count_priors(totals: Array, first: int, rule: Rule, priors: Ground) -> None:
+def count_priors(totals: Array, first: int, rule: Rule, priors: BlockMoments) -> None:
     """Take the priors, and where lam asks for it the variances, from the counts of all classes."""
     count, (mean, fraction, _) = np.int64(0), priors
     for label in range(len(totals)):
@@ -230,27 +230,27 @@ def counted_rows(
     n_classes: int,
     first: int,
     rule: Rule,
-    course: Course,
+    walk: Walk,
     table: Table,
-    priors: Ground,
+    priors: BlockMoments,
     to: Destination,
 ) -> int:
     """Write the codes of the places [start, stop); gives how many are lost.  `numbers` are those of these places."""
     block, lost, at = block_of(n_classes), 0, start
-    pairs = n_classes == 2 and first == 1 and not len(course.starts)
+    pairs = n_classes == 2 and first == 1 and not len(walk.starts)
     while at < stop:
-        if at == course.state[END]:
-            source = course.held if enter(course, at) else course.totals
+        if at == walk.state[END]:
+            source = walk.held if enter(walk, at) else walk.totals
             count_priors(source, first, rule, priors)
-            pause(course, at)
-        end = min(leg(course, at, stop), at + len(block.code))
+            pause(walk, at)
+        end = min(leg(walk, at, stop), at + len(block.code))
         n = end - at
         mine = numbers[at - start : end - start] if len(numbers) else numbers
         read_rows(codes, mine, at, block.code[:n])
         read_rows(classes, mine, at, block.label[:n])
-        ties = course.ties[at:end] if len(course.starts) else course.ties
-        pass_block(block, n, pairs, ties, table, course.totals)
-        lost += write_block(block, n, mine, at, course.burned - at, first, rule, priors, to)
+        ties = walk.ties[at:end] if len(walk.starts) else walk.ties
+        pass_block(block, n, pairs, ties, table, walk.totals)
+        lost += write_block(block, n, mine, at, walk.burned - at, first, rule, priors, to)
         at = end
-        pause(course, at)
+        pause(walk, at)
     return lost

@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
     word: Array
 
 
-class Weighed(NamedTuple):
+class BlockWeights(NamedTuple):
     """N of each row of a block as digits, as a pair and as a plain number; and room for the pairs of S."""
 
     summed: Array
@@ -38,7 +38,7 @@ class Weighed(NamedTuple):
     total: Pairs
 
 
-class Ground(NamedTuple):
+class BlockMoments(NamedTuple):
     """Mean, and fraction * 2**exponent of the spread or the variance, per output and row of a block."""
 
     mean: Array
@@ -53,15 +53,15 @@ def pairs_of(size: int) -> Pairs:
 
 
 @kernel
-def weighed(size: int, n_width: int) -> Weighed:
+def room_for_weights(size: int, n_width: int) -> BlockWeights:
     """Give room for a block."""
-    return Weighed(np.empty(size * n_width, np.int64), pairs_of(size), np.empty(size), pairs_of(size))
+    return BlockWeights(np.empty(size * n_width, np.int64), pairs_of(size), np.empty(size), pairs_of(size))
 
 
 @kernel
-def ground(n_outputs: int, size: int) -> Ground:
+def room_for_moments(n_outputs: int, size: int) -> BlockMoments:
     """Give room for a block."""
-    return Ground(np.zeros((n_outputs, size)), np.zeros((n_outputs, size)), np.zeros((n_outputs, size), np.int64))
+    return BlockMoments(np.zeros((n_outputs, size)), np.zeros((n_outputs, size)), np.zeros((n_outputs, size), np.int64))
 
 
 @kernel
@@ -205,7 +205,15 @@ def variances(n: int, weight: Array, fraction: Array) -> None:
 
 @kernel
 def moment_rows(
-    seen: Array, line: int, n: int, shape: Shape, first: int, bayes: bool, room: Room, number: Weighed, out: Ground
+    seen: Array,
+    line: int,
+    n: int,
+    shape: Shape,
+    first: int,
+    bayes: bool,
+    room: Room,
+    number: BlockWeights,
+    out: BlockMoments,
 ) -> None:
     """Give N of n rows, whose sums begin at `line`, and of each output the mean, and the spread if lam asks for it."""
     width, (summed, count, weight, total) = cell_width(shape), number
@@ -224,7 +232,15 @@ def moment_rows(
 
 @kernel
 def prior_rows(
-    seen: Array, line: int, n: int, shape: Shape, first: int, rule: Rule, room: Room, number: Weighed, out: Ground
+    seen: Array,
+    line: int,
+    n: int,
+    shape: Shape,
+    first: int,
+    rule: Rule,
+    room: Room,
+    number: BlockWeights,
+    out: BlockMoments,
 ) -> None:
     """Give the prior of n rows and, where lam asks for it, the variance, from the sums of all that they see."""
     bayes = rule.blend.shrinkage.kind == EMPIRICAL_BAYES

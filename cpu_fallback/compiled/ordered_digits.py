@@ -8,14 +8,23 @@ import numpy as np
 from cpu_fallback.blending import EMPIRICAL_BAYES, Rule
 from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.addition import add_rows
+from cpu_fallback.compiled.block_moments import (
+    BLOCK,
+    BlockMoments,
+    BlockWeights,
+    blend_rows,
+    moment_rows,
+    prior_rows,
+    room_for_moments,
+    room_for_weights,
+)
 from cpu_fallback.compiled.border import Array, Numbers, codes_of, kernel, measures_of, numbers_of
-from cpu_fallback.compiled.counted_codes import Table
-from cpu_fallback.compiled.course import END, Course, enter, leg, pause
+from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
 from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, scratch
 from cpu_fallback.compiled.ordered import pass_rows, pass_tied_rows
+from cpu_fallback.compiled.ordered_counts import Table
 from cpu_fallback.compiled.row_codes import Destination, cell_width, flag, write
-from cpu_fallback.compiled.stages import BLOCK, Ground, Weighed, blend_rows, ground, moment_rows, prior_rows, weighed
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Layout, Rows
@@ -32,7 +41,7 @@ class Stretch(NamedTuple):
 
     seen: Array
     ends: Array
-    priors: Ground
+    priors: BlockMoments
 
 
 class Added(NamedTuple):
@@ -76,7 +85,7 @@ def pass_block(
 
 
 @kernel
-def keep(prior: Ground, priors: Ground, segment: int) -> None:
+def keep(prior: BlockMoments, priors: BlockMoments, segment: int) -> None:
     """Keep the priors of a segment."""
     priors.mean[:, segment] = prior.mean[:, 0]
     priors.fraction[:, segment] = prior.fraction[:, 0]
@@ -94,41 +103,41 @@ def hand_out(
     shape: Shape,
     first: int,
     rule: Rule,
-    course: Course,
+    walk: Walk,
     table: Table,
     stretch: Stretch,
 ) -> tuple[int, int]:
     """Hand out sums to the places [start, stop) until priors run out; gives where, and how many priors there are."""
     width, at, segments, room, digits = cell_width(shape), start, 0, scratch(shape), digit_room()
-    totals, ends, number = course.totals, stretch.ends, weighed(1, shape.n_width)
-    prior = ground(shape.n_classes - first, 1)
+    totals, ends, number = walk.totals, stretch.ends, room_for_weights(1, shape.n_width)
+    prior = room_for_moments(shape.n_classes - first, 1)
     block = Added(np.empty(width * BLOCK, np.int64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64))
     slots = np.arange(BLOCK) * width
     while at < stop:
-        entering = at == course.state[END]
+        entering = at == walk.state[END]
         if (entering or at == start) and segments == len(ends):
             break
         if entering:
-            source = course.held if enter(course, at) else totals
+            source = walk.held if enter(walk, at) else totals
             prior_rows(source, 0, 1, shape, first, rule, room, number, prior)
             keep(prior, stretch.priors, segments)
-            pause(course, at)
+            pause(walk, at)
         segments += 1 if entering or at == start else 0
-        end = min(leg(course, at, stop), at + BLOCK)
+        end = min(leg(walk, at, stop), at + BLOCK)
         begin, n = at - start, end - at
         block.own[: n * width] = 0
         add_rows(numbers, measures, begin, begin + n, 0, digits, slots[:n], block.own)
-        ties = course.ties[at:end] if len(course.starts) else course.ties
+        ties = walk.ties[at:end] if len(walk.starts) else walk.ties
         pass_block(codes[begin : begin + n], classes[begin : begin + n], ties, shape, begin, block, table, stretch.seen)
         add_lines(block.own, block.cells, block.lines, n, width, totals)
         at = end
-        pause(course, at)
+        pause(walk, at)
         ends[segments - 1] = at
     return at, segments
 
 
 @kernel
-def spread_priors(ends: Array, place: int, segment: int, n: int, priors: Ground, out: Ground) -> int:
+def spread_priors(ends: Array, place: int, segment: int, n: int, priors: BlockMoments, out: BlockMoments) -> int:
     """Give each of n rows from `place` on the priors of its segment; gives the segment of the last."""
     at = 0
     while at < n:
@@ -149,9 +158,9 @@ def write_rows(
     numbers: Array,
     begin: int,
     burned: int,
-    number: Weighed,
-    own: Ground,
-    around: Ground,
+    number: BlockWeights,
+    own: BlockMoments,
+    around: BlockMoments,
     rule: Rule,
     values: Array,
     counted: Array,
@@ -186,7 +195,11 @@ def blend_seen(
 ) -> int:
     """Write the codes of the rows [start, stop) of a stretch that begins at `place`; gives how many are lost."""
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
-    own, around, number = ground(n_outputs, BLOCK), ground(n_outputs, BLOCK), weighed(BLOCK, shape.n_width)
+    own, around, number = (
+        room_for_moments(n_outputs, BLOCK),
+        room_for_moments(n_outputs, BLOCK),
+        room_for_weights(BLOCK, shape.n_width),
+    )
     values, counted = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_)
     bayes, lost, segment = rule.blend.shrinkage.kind == EMPIRICAL_BAYES, 0, 0
     for begin in range(start, stop, BLOCK):
@@ -202,7 +215,9 @@ def blend_seen(
 def stretch_of(n_rows: int, length: int, n_outputs: int) -> Stretch:
     """Give room for the rows of a stretch."""
     return Stretch(
-        np.empty(n_rows * length, np.int64), np.zeros(MOST_SEGMENTS, np.int64), ground(n_outputs, MOST_SEGMENTS)
+        np.empty(n_rows * length, np.int64),
+        np.zeros(MOST_SEGMENTS, np.int64),
+        room_for_moments(n_outputs, MOST_SEGMENTS),
     )
 
 
@@ -210,7 +225,7 @@ def seen_rows(
     rows: "Rows", numbers: Array, layout: "Layout", places: Sequence[int], stretch: Stretch, fixed: tuple[Any, ...]
 ) -> int:
     """Write the codes of the places of one stretch; gives how many are lost."""
-    shape, first, rule, course, _, to = fixed
+    shape, first, rule, walk, _, to = fixed
     at, stop = places
     here = rows.pick(numbers) if len(numbers) else rows.block(at, stop)
     lost = 0
@@ -219,7 +234,7 @@ def seen_rows(
         reached, segments = hand_out(
             codes, codes_of(here.classes), numbers_of(here), measures_of(layout), at, stop, *fixed[:-1], stretch
         )
-        given = codes, numbers, at, course.burned, shape, first, rule, stretch
+        given = codes, numbers, at, walk.burned, shape, first, rule, stretch
         lost += run_counting(blend_seen, reached - at, given, to)
         for part in stretch.priors:
             part[:, 0] = part[:, segments - 1]
