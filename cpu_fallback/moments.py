@@ -58,7 +58,7 @@ def small_moments(out: MomentArrays, count: "Array", total: "Array", square: "Ar
     out.n[:] = count
     with np.errstate(divide="ignore", invalid="ignore"):
         out.mean[:] = np.where(count == 0, np.nan, total / count)
-    if out.fraction.shape[-1]:
+    if out.less_one.shape[-1]:
         out.less_one[:] = count - 1
         out.fraction[:] = count * square - total * total
         out.exponent[:] = 0
