@@ -36,7 +36,12 @@ def matrix(found: Any) -> Array:
         return found
     if isinstance(found, pa.Table):
         columns = [column.to_numpy() for column in found.columns]
-        return columns[0] if len(columns) == 1 else np.column_stack(columns)
+        if len(columns) == 1:
+            return columns[0]
+        stacked = np.empty((len(columns[0]), len(columns)), columns[0].dtype, order="F")
+        for place, column in enumerate(columns):
+            stacked[:, place] = column
+        return stacked
     values: Array = found.to_numpy()
     return values
 
