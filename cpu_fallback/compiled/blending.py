@@ -8,7 +8,7 @@ from cpu_fallback.blending import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, Background
 from cpu_fallback.compiled import moments, threads
 from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
 from cpu_fallback.compiled.elementary import exp
-from cpu_fallback.compiled.moments import SMALL, Shape, pair, plain, quotient, scratch, spread
+from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, pair, plain, quotient, scratch, spread, sum_classes
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OWN, Views, see_all, views_of
 
 if TYPE_CHECKING:
@@ -159,15 +159,6 @@ def blend_counts(
     return True
 
 
-@inlined
-def sum_classes(seen: Array, at: int, n_classes: int, width: int, n_width: int, summed: Array) -> None:
-    """Sum the digits of the weights of all classes of a view."""
-    for column in range(n_width):
-        summed[column] = 0
-        for label in range(n_classes):
-            summed[column] += seen[at + label * width + column]
-
-
 @kernel
 def blend_digits(
     cells: Array,
@@ -185,7 +176,7 @@ def blend_digits(
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
     prior, fraction, exponent = background.prior, background.fraction, background.exponent
     bayes, n_outputs, room = blend.shrinkage.kind == EMPIRICAL_BAYES, shape.n_classes - first, scratch(shape)
-    width = shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
+    width = cell_width(shape)
     length, summed = shape.n_classes * width, room.summed
     seen = np.empty(n_views * length, np.int64)
     for i in range(start, stop):

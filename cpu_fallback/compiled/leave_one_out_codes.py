@@ -9,9 +9,9 @@ from cpu_fallback.compiled.addition import add_rows
 from cpu_fallback.compiled.block_moments import BLOCK, moment_rows, prior_rows, room_for_moments, room_for_weights
 from cpu_fallback.compiled.border import Array, Numbers, codes_of, frozen, kernel, measures_of, numbers_of
 from cpu_fallback.compiled.digits import scratch as digit_room
-from cpu_fallback.compiled.moments import Shape, scratch, shape_of
+from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
-from cpu_fallback.compiled.row_codes import Destination, cell_width, destination
+from cpu_fallback.compiled.row_codes import Destination, destination
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Layout, Rows

@@ -47,6 +47,12 @@ class Shape(NamedTuple):
     by_class: bool
 
 
+@kernel
+def cell_width(shape: Shape) -> int:
+    """Columns of a cell."""
+    return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
+
+
 class Room(NamedTuple):
     """Scratch space: N in digits, magnitudes of N, S and Q, columns of a product, its magnitude."""
 
@@ -208,6 +214,15 @@ def less_one(shape: Shape, room: Room) -> float:
     return plain(high, exponent)
 
 
+@inlined
+def sum_classes(seen: Array, at: int, n_classes: int, width: int, n_width: int, summed: Array) -> None:
+    """Sum the digits of the weights of all classes of a cell."""
+    for column in range(n_width):
+        summed[column] = 0
+        for label in range(n_classes):
+            summed[column] += seen[at + label * width + column]
+
+
 @kernel
 def moments_range(
     cells: Array,
@@ -225,13 +240,10 @@ def moments_range(
     """Moments of the cells [start, stop)."""
     room = scratch(shape)
     summed, whole = room.summed, shape.n_width == 1 and shape.n_low == 0
-    line = shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
+    line = cell_width(shape)
     for i in range(start, stop):
         cell = i * shape.n_classes * line
-        for column in range(shape.n_width):
-            summed[column] = 0
-            for label in range(shape.n_classes):
-                summed[column] += cells[cell + label * line + column]
+        sum_classes(cells, cell, shape.n_classes, line, shape.n_width, summed)
         n_high, n_lower, n_exponent = pair(summed, 0, shape.n_width, shape.n_low)
         n[i, 0] = plain(n_high, n_exponent)
         if deviations:

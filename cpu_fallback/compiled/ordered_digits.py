@@ -21,10 +21,10 @@ from cpu_fallback.compiled.block_moments import (
 from cpu_fallback.compiled.border import Array, Numbers, codes_of, kernel, measures_of, numbers_of
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
 from cpu_fallback.compiled.digits import scratch as digit_room
-from cpu_fallback.compiled.moments import Shape, scratch
+from cpu_fallback.compiled.moments import Shape, cell_width, scratch
 from cpu_fallback.compiled.ordered import pass_rows, pass_tied_rows
 from cpu_fallback.compiled.ordered_counts import Table
-from cpu_fallback.compiled.row_codes import Destination, cell_width, flag, write
+from cpu_fallback.compiled.row_codes import Destination, flag, write
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Layout, Rows

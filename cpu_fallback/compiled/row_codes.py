@@ -8,7 +8,6 @@ import numpy as np
 from cpu_fallback.blending import AS_CATEGORY, AS_NAN, Rule
 from cpu_fallback.compiled.blending import unseen_code
 from cpu_fallback.compiled.border import Array, kernel
-from cpu_fallback.compiled.moments import Shape
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -36,12 +35,6 @@ def destination(out: Array, unseen: Array | None, n_outputs: int) -> Destination
 
     flags = np.zeros(0, bool) if unseen is None else unseen
     return Destination(of(np.float64), of(np.float32), np.arange(n_outputs) * step, flags)
-
-
-@kernel
-def cell_width(shape: Shape) -> int:
-    """Columns of a cell."""
-    return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
 
 
 @kernel
