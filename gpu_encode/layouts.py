@@ -1,9 +1,12 @@
 """Which columns hold the exact sums of a target: the digits that they touch, or one whole number."""
 
+from dataclasses import dataclass
+from typing import Self
+
 from gpu_encode import errors
-from gpu_encode.cells import Array, Layout, Window, digit_window
+from gpu_encode.cells import Array, Layout, Rows, Window, digit_window
 from gpu_encode.ops import Ops
-from gpu_encode.statistics import Measured
+from gpu_encode.statistics import MOST_WHOLE, Measured, window_of_both
 from gpu_encode.targets import WHOLE_LIMIT, Target
 
 
@@ -32,11 +35,56 @@ def windows(ops: Ops, target: Array | None, weight: Array | None, highest: int, 
 
 def is_whole(target: Array | None, weight: Array | None, power: int, n_rows: int) -> bool:
     """Whether one int64 holds the sum of weight * target**power for certain."""
+    bound = whole_bound(target, weight, power, n_rows)
+    return bound is not None and bound < WHOLE_LIMIT
+
+
+def whole_bound(target: Array | None, weight: Array | None, power: int, n_rows: int) -> int | None:
+    """Number that no sum of weight * target**power over some of the rows exceeds; None where there are fractions."""
     factors = [] if weight is None else [weight]
     factors += [] if target is None else [target] * power
     if any(factor.dtype.kind != "i" for factor in factors):
-        return False
-    bound = max(n_rows, 1) if factors else 0
+        return None
+    bound = max(n_rows, 1)
     for factor in factors:
         bound *= max(abs(int(factor.max())), abs(int(factor.min())))
-    return bound < WHOLE_LIMIT
+    return bound
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Columns that hold the sums of any of the rows of a target, which a sum of all of them may not need.
+
+    Parameters
+    ----------
+    layout : Layout
+    bounds : tuple of int
+        For each sum, a number that it cannot exceed where it is one whole number.
+    """
+
+    layout: Layout
+    bounds: tuple[int, ...]
+
+    @classmethod
+    def of(cls, rows: Rows, layout: Layout) -> Self:
+        """Reach of some rows, whose sums are kept in `layout`."""
+        measures = layout.measures()
+        bounds = tuple(
+            whole_bound(rows.target, rows.weight, power, len(rows)) or 0 if window.whole else 0
+            for window, power, _ in measures
+        )
+        windows = [in_common(window, window, bound) for (window, _, _), bound in zip(measures, bounds, strict=True)]
+        return cls(Layout(*windows), bounds)
+
+    def __add__(self, other: "Reach") -> "Reach":
+        bounds = tuple(mine + theirs for mine, theirs in zip(self.bounds, other.bounds, strict=True))
+        pairs = zip(self.layout.measures(), other.layout.measures(), bounds, strict=True)
+        return Reach(Layout(*(in_common(mine, theirs, bound) for (mine, _, _), (theirs, _, _), bound in pairs)), bounds)
+
+
+def in_common(one: Window, other: Window, bound: int) -> Window:
+    """Window for the sums of both; one whole number where the canonical sums of all such rows are."""
+    whole = one.whole and other.whole
+    if whole and bound < MOST_WHOLE:
+        return one
+    return window_of_both(one, other) if whole or one != other else one

@@ -110,7 +110,7 @@ class Model:
         # What was computed from the sums may lie on a device that another process does not have.
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         # Bytes that leave the process are those of the sums, whatever way they were added up.
-        return state | {"statistics": [[each.carried() for each in per_target] for per_target in self.statistics]}
+        return state | {"statistics": self.carried().statistics}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -157,6 +157,14 @@ class Model:
                 raise with_piece(frame, errors.unknown_categories(named, rows, shown))
 
     def merged(self, other: "Model") -> "Model":
+        """Model of the rows of both, its sums in canonical digits."""
+        return self.joined(other).carried()
+
+    def carried(self) -> "Model":
+        """Give the same with sums in canonical digits: the same for the same rows, whatever way they came together."""
+        return replace(self, statistics=[[each.carried() for each in per_target] for per_target in self.statistics])
+
+    def joined(self, other: "Model") -> "Model":
         """Model of the rows of both."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
         keys, statistics = [], []
@@ -165,10 +173,9 @@ class Model:
             keys.append(key)
             statistics.append(
                 [
-                    (
-                        relabeled(a, to_key, key, self.targets[i], info)
-                        + relabeled(b, from_other, key, other.targets[i], info)
-                    ).carried()
+                    relabeled(a, self.targets[i], info).plus(
+                        relabeled(b, other.targets[i], info), to_key, from_other, key.n_categories
+                    )
                     for i, (a, b, info) in enumerate(zip(own, others, targets, strict=True))
                 ]
             )
@@ -201,10 +208,9 @@ def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
     return replace(mine, classes=labels)
 
 
-def relabeled(statistics: Statistics, places: Array, key: Key, before: TargetInfo, after: TargetInfo) -> Statistics:
-    """Give the same sums under the codes of another key and the class numbers of a wider target."""
-    statistics = statistics.remapped(places, key.n_categories)
-    if before.classes is None or after.classes is None:
+def relabeled(statistics: Statistics, before: TargetInfo, after: TargetInfo) -> Statistics:
+    """Give the same sums under the class numbers of a wider target."""
+    if before.classes is None or after.classes is None or len(before.classes) == len(after.classes):
         return statistics
     position = np.searchsorted(after.classes, before.classes)
     return statistics.widened_classes(position, counted_classes(after.kind, after.classes))

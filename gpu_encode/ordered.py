@@ -5,24 +5,21 @@ a table of a few thousand priors, at most 1/256 stale, instead of a scan over al
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cpu_fallback.blending import CHECKPOINT_BITS
-from cpu_fallback.exact import Floats, Integers, Limbs, stacked
-from gpu_encode.cells import MISSING, Array, Carry, Layout, Rows, Window, digit_window
-from gpu_encode.formula import Mask, Seen, row_codes
-from gpu_encode.jobs import Job, Keying, tiles, without_key
-from gpu_encode.moments import CategoryMoments, Moments
-from gpu_encode.ops import Ops
+from cpu_fallback.exact import Floats, Integers
+from gpu_encode.cells import MISSING, Array
+from gpu_encode.checkpoints import Before, checkpoint_places, segments_of
+from gpu_encode.formula import Mask
+from gpu_encode.jobs import Job, tiles
+from gpu_encode.moments import CategoryMoments
 from gpu_encode.outputs import Output
 from gpu_encode.plans import Order, OrderedPlan, RowOrder, TimeOrder
 from gpu_encode.rows import Permutation
-from gpu_encode.smoothing import Context
 from gpu_encode.statistics import CARRY_AFTER, Statistics, carry
-
-EXACT_PLACES = 1 << CHECKPOINT_BITS
+from gpu_encode.walks import Gains, Walk, mean_of_others
 
 
 def ordered(job: Job, plan: OrderedPlan, out: Array, want_unseen: bool) -> tuple[Statistics, Mask | None]:
@@ -95,15 +92,6 @@ def in_one_pass(
     return statistics
 
 
-def mean_of_others(job: Job, everything: Integers, rows: Rows) -> Floats:
-    """Prior of the first row of a random order: the mean of all other rows, of whose sums all are given."""
-    cells = job.ops.zeros((3, *everything.shape), np.int64)
-    cells[0] = everything
-    others = job.ops.leave_one_out(cells, without_key(rows.block(0, 1)), job.measured.layout)
-    mean: Floats = job.formula.moments(job.ops, others, job.measured).mean[0]
-    return mean
-
-
 def average_orders(job: Job, every: Floats, n_orders: int, out: Array) -> None:
     """Write the average over the orders, tile by tile."""
     whole = Output(out, job.ops)
@@ -126,51 +114,15 @@ def average(columns: Floats) -> Floats:
     return mean
 
 
-def floor_places(places: Integers) -> Integers:
-    """Places with all but their top nine bits cleared."""
-    extra = np.maximum(np.frexp(places.astype(np.float64))[1].astype(np.int64) - CHECKPOINT_BITS, 0)
-    return (places >> extra) << extra
-
-
-def prior_places(order: Order, begins: Integers) -> Integers:
-    """Place up to which a row's prior is taken: at most 1/256 before what it sees, and never inside a tie."""
-    floored = floor_places(begins)
-    if not isinstance(order, TimeOrder):
-        return floored
-    back = order.starts[np.searchsorted(order.starts, floored, side="right") - 1]
-    return np.where((back == 0) & (begins > 0), begins, back)
-
-
-def checkpoint_places(order: Order, n_rows: int, ops: Ops) -> Integers:
-    """Sorted places at which priors are taken, 0 among them."""
-    if isinstance(order, TimeOrder):
-        return np.unique(np.append(prior_places(order, order.starts), 0))
-    parts = [np.arange(min(EXACT_PLACES, max(n_rows, 1)))]
-    for bits in range(CHECKPOINT_BITS, max(n_rows, 1).bit_length()):
-        step = 1 << (bits + 1 - CHECKPOINT_BITS)
-        parts.append(np.arange(1 << bits, min(2 << bits, n_rows), step))
-    return ops.to_device(np.concatenate(parts))
-
-
-def carried(sums: Carry, start: int, stop: int, layout: Layout) -> None:
-    """Carry the digits of the sums so far wherever rows [start, stop) go past the room that an int64 has for them."""
-    if start // CARRY_AFTER < stop // CARRY_AFTER:
-        carry(sums.sums, layout)
-        if sums.at_tie.size:
-            carry(sums.at_tie, layout)
-
-
 class Pass:
     """One order, tile by tile: yields row numbers, codes, and which rows' categories are unseen."""
 
     def __init__(self, job: Job, order: Order, burn_in: int) -> None:
         self.job, self.order, self.burn_in = job, order, burn_in
-        self.checkpoints = checkpoint_places(order, len(job.rows), job.ops)
-        self.keyings = job.keyings()
-        self.everything, before = self._totals()
-        self.total = job.formula.moments(job.ops, before, job.measured)
-        needed = job.formula.needs_categories
-        self.categories = [self._category_sums(keying) if needed else None for keying in self.keyings]
+        self.starts = order.starts if isinstance(order, TimeOrder) else None
+        places = checkpoint_places(self.starts, len(job.rows), job.ops)
+        before = Before.of(places, self.starts, self._totals(places), job.formula, job.measured, job.ops)
+        self.before = replace(before, categories=self._categories(places)) if job.formula.needs_categories else before
 
     def _row_numbers(self, start: int, stop: int) -> Integers:
         if isinstance(self.order, TimeOrder):
@@ -180,82 +132,42 @@ class Pass:
             return places
         return self.job.ops.rows_at(self.order, start, stop)
 
-    def _ties(self, start: int, stop: int) -> Integers | None:
-        return self.order.ties[start:stop] if isinstance(self.order, TimeOrder) else None
-
-    def _segments(self, start: int, stop: int) -> NDArray[np.int32]:
-        """Give the number of the last checkpoint at or before each place."""
+    def _places(self, start: int, stop: int) -> Integers:
         places: Integers = self.job.ops.xp.arange(start, stop)
-        return (np.searchsorted(self.checkpoints, places, side="right") - 1).astype(np.int32)
+        return places
 
-    def _totals(self) -> tuple[Integers, Integers]:
-        """Digits of all rows (classes, width), and of all rows before each checkpoint (checkpoints, classes, width)."""
-        job, n_segments = self.job, len(self.checkpoints)
+    def _totals(self, checkpoints: Integers) -> Integers:
+        """Digits of the rows between checkpoints (checkpoints, classes, width)."""
+        job, n_segments = self.job, len(checkpoints)
         layout = job.measured.layout
         sums = job.ops.zeros((n_segments, job.n_classes, layout.width), np.int64)
         for start, stop in tiles(len(job.rows), job.ops.TILE):
-            rows = job.rows.pick(self._row_numbers(start, stop)).with_codes(self._segments(start, stop))
+            segments = segments_of(checkpoints, self._places(start, stop))
+            rows = job.rows.pick(self._row_numbers(start, stop)).with_codes(segments)
             sums += job.ops.accumulate(rows, n_segments, None, 1, job.n_classes, layout)[:-2, 0]
             if start // CARRY_AFTER < stop // CARRY_AFTER:
                 # Rows of one time are one segment, however many they are.
                 carry(sums, layout)
         carry(sums, layout)
-        return sums.sum(axis=0), np.cumsum(sums, axis=0) - sums
+        return sums
 
-    def _category_sums(self, keying: Keying) -> CategoryMoments:
-        """Sum over categories before each checkpoint, by adding each row's change of its own category's mean."""
-        job, layout = self.job, self.job.measured.layout
-        earlier = Carry.empty(keying.n, job.n_classes, layout.width, False, job.ops.xp)
-        nobody = job.ops.zeros((3, job.n_classes, layout.width), np.int64)
-        sums = CategoryMoments.none(job.ops, (len(self.checkpoints), job.n_outputs))
+    def _categories(self, checkpoints: Integers) -> list[CategoryMoments | None]:
+        """Sums over categories before each checkpoint, per level."""
+        job = self.job
+        gains = [Gains(job, keying, checkpoints) for keying in job.keyings()]
         for start, stop in tiles(len(job.rows), job.tile):
-            rows = job.rows.pick(self._row_numbers(start, stop))
-            rows = rows.with_codes(keying.codes(rows))
-            before = job.ops.ordered(rows, None, layout, earlier)
-            carried(earlier, start, stop, layout)
-            after = before - job.ops.leave_one_out(nobody, without_key(rows), layout)
-            has, segments = keying.has(rows.codes, job.formula), self._segments(start, stop)
-            gained = self._by_segment(job.formula.moments(job.ops, after, job.measured), has, segments)
-            sums = sums.changed(
-                gained, self._by_segment(job.formula.moments(job.ops, before, job.measured), has, segments)
-            )
-        return sums.running()
-
-    def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
-        """Sum number, mean and squared mean of the rows' categories that count, per segment and output."""
-        ops, n_segments = self.job.ops, len(self.checkpoints)
-        counted = np.broadcast_to(self.job.formula.counts(moments) & has[:, None], moments.mean.shape)
-        parts = []
-        for column, valid in zip(moments.mean.T, counted.T, strict=True):
-            means = np.where(valid, column, 0.0)
-            codes = np.where(valid, segments, -1).astype(np.int32)
-            layout = Layout(Window(), *(digit_window(extent) for extent in ops.extents(means, None, (1, 2))))
-            cells = ops.accumulate(Rows(codes, target=means), n_segments, None, 1, 1, layout)[:-2, 0]
-            parts.append([Limbs(cells[..., columns], window.low) for window, _, columns in layout.measures()])
-        return CategoryMoments(*(stacked(column, axis=1) for column in zip(*parts, strict=True)))
+            rows, places = job.rows.pick(self._row_numbers(start, stop)), self._places(start, stop)
+            for each in gains:
+                each.add(rows, places)
+        return [each.sums.running() for each in gains]
 
     def __iter__(self) -> Iterator[tuple[Integers, Floats, Mask]]:
-        job, layout, xp = self.job, self.job.measured.layout, self.job.ops.xp
-        timed = isinstance(self.order, TimeOrder)
-        earlier = [Carry.empty(keying.n, job.n_classes, layout.width, timed, xp) for keying in self.keyings]
-        for start, stop in tiles(len(job.rows), job.tile):
+        walk = Walk(self.job, self.before, isinstance(self.order, Permutation), self.burn_in)
+        for start, stop in tiles(len(self.job.rows), self.job.tile):
             numbers = self._row_numbers(start, stop)
-            rows, ties = job.rows.pick(numbers), self._ties(start, stop)
-            begins = self.order.starts[ties] if isinstance(self.order, TimeOrder) else xp.arange(start, stop)
-            at = np.searchsorted(self.checkpoints, prior_places(self.order, begins))
-            total = self.total.at(at)
-            seen = []
-            for keying, sums, categories in zip(self.keyings, earlier, self.categories, strict=True):
-                codes = keying.codes(rows)
-                cells = job.ops.ordered(rows.with_codes(codes), ties, layout, sums)
-                carried(sums, start, stop, layout)
-                moments = job.formula.moments(job.ops, cells, job.measured)
-                context = Context(total, None if categories is None else categories.at(at))
-                seen.append(Seen(moments, context, keying.has(codes, job.formula)))
-            root = job.formula.root(total, seen[-1].context.categories)
-            if isinstance(self.order, Permutation) and start == 0 and isinstance(job.formula.prior, str):
-                root[0] = mean_of_others(job, self.everything, rows)
-            values, unseen = row_codes(seen, rows.codes, root, job.formula)
-            if start < self.burn_in:
-                values = np.where((begins < self.burn_in)[:, None], np.nan, values)
-            yield numbers, values, unseen
+            if isinstance(self.order, TimeOrder):
+                ties = self.order.ties[start:stop]
+                codes = walk(self.job.rows.pick(numbers), self.order.starts[ties], ties)
+            else:
+                codes = walk(self.job.rows.pick(numbers), self._places(start, stop), None)
+            yield numbers, *codes

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from gpu_encode import errors
 from gpu_encode.cells import Array, Folds
-from gpu_encode.ops import Ops
-from gpu_encode.rows import Permutation
-from gpu_encode.targets import Target
+from gpu_encode.rows import FoldPattern, Permutation
 
 # The visibility matrix is square, and sums are kept per category and fold.
 MOST_FOLDS = 10_000
@@ -24,22 +22,48 @@ class Request:
     Parameters
     ----------
     n_rows : int
-    ops : Ops
-    targets : list of Target
-    codes_of : callable
-        ``codes_of(column, role)``: int32 codes in sorted order of the values of a column of X, where the backend
-        computes, and how many there are.
+    counts_of : callable
+        ``counts_of(column, role)``: rows of each distinct value of a column of X, in sorted order of the values.
+    class_counts : callable
+        Rows of each class of each target, None of a continuous one.
     X, y, groups
         As the user gave them, for scikit-learn's splitters.
     """
 
     n_rows: int
-    ops: Ops
-    targets: list[Target]
-    codes_of: Callable[[Any, str], tuple[Array, int]]
+    counts_of: Callable[[Any, str], Array]
+    class_counts: Callable[[], list[Array | None]]
     X: Any = None
     y: Any = None
     groups: Any = None
+
+
+@dataclass(frozen=True)
+class ByValue:
+    """Folds by the value of a column: `fold_of` has one for each distinct value, in sorted order."""
+
+    column: Any
+    role: str
+    fold_of: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class ByPattern:
+    """Folds made of those of a pattern: `fold_of` has one for each of its folds."""
+
+    pattern: FoldPattern
+    fold_of: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class WithinClasses:
+    """Folds by a row's number among the rows of its class: one pattern a class."""
+
+    patterns: list[FoldPattern]
+
+
+# How a row finds its fold.
+Dealt = ByValue | ByPattern | WithinClasses
 
 
 @dataclass(frozen=True)
@@ -56,6 +80,8 @@ class FoldPlan:
         What new rows see: one view, or one a fold's encoder for blow-up columns.
     blow_up : bool
         Every row gets one column per view of `new_rows`, in training too.
+    dealt : Dealt, optional
+        How rows find their folds where that takes more than their numbers; `assigned` then makes `folds` of it.
     """
 
     folds: Folds
@@ -63,6 +89,7 @@ class FoldPlan:
     visibility: NDArray[np.int64]
     new_rows: NDArray[np.int64]
     blow_up: bool = False
+    dealt: Dealt | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +111,15 @@ class SplitPlan:
 @dataclass(frozen=True)
 class LeaveOneOutPlan:
     """Every row sees all rows but itself."""
+
+
+@dataclass(frozen=True)
+class ByTime:
+    """Rows in order of a column; `starts` is the place at which each of its sorted distinct values begins."""
+
+    column: Any
+    role: str
+    starts: Array
 
 
 @dataclass(frozen=True)
@@ -114,23 +150,27 @@ class OrderedPlan:
         One column with the average over the orders, else one column an order.
     burn_in : int
         Rows at the first `burn_in` places get NaN.
+    time : ByTime, optional
+        The one order, where it is one in time; `assigned` makes `orders` of it.
     """
 
     orders: list[Order]
     average: bool
     burn_in: int
+    time: ByTime | None = None
 
 
 Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
 
 
-def all_but_own(folds: Folds, n_folds: int, blow_up: bool = False) -> FoldPlan:
+def all_but_own(folds: FoldPattern | Dealt, n_folds: int, blow_up: bool = False) -> FoldPlan:
     """k-fold: every fold but the row's own."""
     if n_folds > MOST_FOLDS:
         raise errors.too_many_folds(n_folds, MOST_FOLDS)
     visibility = 1 - np.eye(n_folds, dtype=np.int64)
-    everything = np.ones((1, n_folds), np.int64)
-    return FoldPlan(folds, n_folds, visibility, visibility if blow_up else everything, blow_up)
+    new_rows = visibility if blow_up else np.ones((1, n_folds), np.int64)
+    pattern, dealt = (folds, None) if isinstance(folds, FoldPattern) else (None, folds)
+    return FoldPlan(pattern, n_folds, visibility, new_rows, blow_up, dealt)
 
 
 def all_rows() -> FoldPlan:
@@ -139,15 +179,14 @@ def all_rows() -> FoldPlan:
     return FoldPlan(None, 1, one, one)
 
 
-def by_time(codes: Array, n_distinct: int) -> TimeOrder:
-    """Order rows by the sorted codes of their times."""
+def by_time(codes: Array, starts: Array) -> TimeOrder:
+    """Order rows by the sorted codes of their times; `starts` is the place at which each time begins."""
     rows = np.argsort(codes, kind="stable")
-    return TimeOrder(rows, codes[rows].astype(np.int64), starts_in_time(codes, n_distinct))
+    return TimeOrder(rows, codes[rows].astype(np.int64), starts)
 
 
-def starts_in_time(codes: Array, n_distinct: int) -> Array:
-    """Place in time at which the rows of each of the sorted times begin."""
-    counts = np.bincount(codes, minlength=n_distinct)
+def starts_of(counts: Array) -> Array:
+    """Place in time at which the rows of each of the sorted times begin, by their numbers."""
     starts: Array = np.cumsum(counts) - counts
     return starts
 

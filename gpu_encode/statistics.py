@@ -15,6 +15,8 @@ from gpu_encode.rows import FoldPattern
 CARRY_AFTER = 1 << 30
 # Sums over all categories and views are added up in one int64 as well.
 MOST_WHOLE = 1 << 61
+# What no limit is in reach of.
+FAR_BELOW = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -115,13 +117,6 @@ class Statistics:
         cells[0] = ops.totals(self.cells)
         return replace(self, cells=cells)
 
-    def remapped(self, position: NDArray[np.int32], n_categories: int) -> "Statistics":
-        """Give the same sums under other category codes: category i becomes position[i]."""
-        cells = np.zeros((n_categories + 2, *self.cells.shape[1:]), np.int64)
-        cells[position] = self.cells[:-2]
-        cells[-2:] = self.cells[-2:]
-        return replace(self, cells=cells)
-
     def widened_classes(self, position: NDArray[np.int64], n_classes: int) -> "Statistics":
         """Give the same counts among more classes: class i becomes position[i]."""
         cells = np.zeros((*self.cells.shape[:2], n_classes, self.cells.shape[3]), np.int64)
@@ -130,15 +125,32 @@ class Statistics:
 
     def __add__(self, other: "Statistics") -> "Statistics":
         """Sums of all rows of both; category codes, views and classes must be the same."""
+        same = np.arange(self.n_categories, dtype=np.int32)
+        return self.plus(other, same, same, self.n_categories)
+
+    def plus(
+        self, other: "Statistics", mine: NDArray[np.int32], theirs: NDArray[np.int32], n_categories: int
+    ) -> "Statistics":
+        """Sums of all rows of both under other codes: category i becomes mine[i], of the other theirs[i]."""
         layout = joined(self, other)
         measured = replace(self.measured, layout=layout)
-        cells = self.in_layout(layout) + other.in_layout(layout)
+        own, added = self.in_layout(layout), other.in_layout(layout)
+        if n_categories == self.n_categories and bool((mine == np.arange(n_categories)).all()):
+            cells = own.copy()
+        else:
+            cells = np.zeros((n_categories + 2, *own.shape[1:]), np.int64)
+            cells[mine] = own[:-2]
+            cells[-2:] = own[-2:]
+        cells[theirs] += added[:-2]
+        cells[-2:] += added[-2:]
         together = Statistics(cells, measured, self.added + other.added)
         return together.carried() if together.added >= CARRY_AFTER else together
 
     def in_layout(self, layout: Layout) -> Integers:
-        """Cells in another, wider layout."""
+        """Cells in another, wider layout; not a copy where it is their own."""
         own = self.measured.layout
+        if layout == own:
+            return self.cells
         parts = [
             moved(self.cells[..., old_columns], old, new)
             for (old, _, old_columns), (new, _, _) in zip(own.measures(), layout.measures(), strict=True)
@@ -187,11 +199,22 @@ def joined(left: Statistics, right: Statistics) -> Layout:
         if a.whole and b.whole and fits(left.cells[..., a_columns], right.cells[..., b_columns]):
             windows.append(Window())
             continue
-        low = min(a.low, b.low)
-        # A whole int64 spreads over two digits, and a third leaves room for the carry.
-        top = max(a.low + (3 if a.whole else a.width), b.low + (3 if b.whole else b.width))
-        windows.append(Window(low, top - low, False))
+        windows.append(window_of_both(a, b))
     return Layout(*windows)
+
+
+def layout_of_both(one: Layout, other: Layout) -> Layout:
+    """Smallest layout that holds the sums of two layouts; whole numbers stay whole, which their sums may not."""
+    pairs = zip(one.measures(), other.measures(), strict=True)
+    return Layout(*(Window() if a.whole and b.whole else window_of_both(a, b) for (a, _, _), (b, _, _) in pairs))
+
+
+def window_of_both(a: Window, b: Window) -> Window:
+    """Smallest window of digits that holds the numbers of two windows."""
+    low = min(a.low, b.low)
+    # A whole int64 spreads over two digits, and a third leaves room for the carry.
+    top = max(a.low + (3 if a.whole else a.width), b.low + (3 if b.whole else b.width))
+    return Window(low, top - low, False)
 
 
 def fits(left: Integers, right: Integers) -> bool:
@@ -200,7 +223,10 @@ def fits(left: Integers, right: Integers) -> bool:
 
 
 def magnitude(cells: Integers) -> int:
-    """Sum of the magnitudes of all cells, exactly."""
+    """Sum of the magnitudes of all cells; or, where it is far from all limits, a number above it that costs less."""
+    largest = max(int(cells.max(initial=0)), -int(cells.min(initial=0))) * cells.size
+    if largest < FAR_BELOW:
+        return largest
     sizes = np.abs(cells)
     return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())
 

@@ -1,8 +1,8 @@
 """What is predicted: the kind of each target, its classes, and the numbers that are summed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from gpu_encode import errors
 from gpu_encode.cells import Array
-from gpu_encode.frames import NumberedLabels, on_host
+from gpu_encode.frames import NumberedLabels, concatenated, on_host
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops, host
 
@@ -71,7 +71,8 @@ def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) 
         "auto" or a kind, for all targets or one each.
     """
     columns = [(name, Labels(ops, values)) for name, values in named]
-    kinds = kinds_of(columns, target_type)
+    infer = [partial(inferred, labels) for _, labels in columns]
+    kinds = kinds_of(infer, target_type, lambda: type_of_target(on_host(named), input_name="y"))
     return [make(name, labels, kind, None) for (name, labels), kind in zip(columns, kinds, strict=True)]
 
 
@@ -88,41 +89,38 @@ class Labels:
         return distinct(self.ops, self.values)
 
 
-def kinds_of(named: Sequence[tuple[str | None, Labels]], target_type: Any) -> list[str]:
-    """Kind asked for or inferred, one per target."""
+def kinds_of(
+    infer: Sequence[Callable[[], str]], target_type: Any, joint: Callable[[], str] = lambda: "of several targets"
+) -> list[str]:
+    """Kind asked for or inferred, one per target; `joint` says what several targets look like together."""
     if isinstance(target_type, (list, tuple)):
-        if len(target_type) != len(named):
-            raise errors.uneven_target_types(len(target_type), len(named))
+        if len(target_type) != len(infer):
+            raise errors.uneven_target_types(len(target_type), len(infer))
         for kind in target_type:
             errors.check_option("TargetEncoder", "target_type", kind, ("auto", *KINDS))
-        return [
-            inferred(labels) if kind == "auto" else kind for kind, (_, labels) in zip(target_type, named, strict=True)
-        ]
+        return [own() if kind == "auto" else kind for kind, own in zip(target_type, infer, strict=True)]
     errors.check_option("TargetEncoder", "target_type", target_type, ("auto", *KINDS))
-    if len(named) > 1 and target_type != "continuous":
-        given = [(name, labels.values) for name, labels in named]
+    if len(infer) > 1 and target_type != "continuous":
         found = (
             f"target_type={target_type!r} is for one"
             if target_type != "auto"
-            else f"Target type was inferred to be {type_of_target(on_host(given), input_name='y')!r}"
+            else f"Target type was inferred to be {joint()!r}"
         )
-        raise errors.one_type_for_several(len(named), found, KINDS)
-    return [inferred(labels) if target_type == "auto" else target_type for _, labels in named]
+        raise errors.one_type_for_several(len(infer), found, KINDS)
+    return [own() if target_type == "auto" else target_type for own in infer]
 
 
 def inferred(labels: Labels) -> str:
     """Kind that scikit-learn infers; warns of a regression target that looks like classes."""
     values = labels.values
-    if values.dtype.kind in "mM":
-        return "continuous"
     if isinstance(values, NumberedLabels):
         return "binary" if len(values.labels) <= 2 else "multiclass"
-    check_numbers(values)
+    if values.dtype.kind not in "mM":
+        check_numbers(values)
+    if is_quantity(labels.ops, values):
+        return "continuous"
     if not isinstance(values, np.ndarray):
         return inferred_on_device(labels)
-    # scikit-learn comes to the same, after a cast to integers that warns of large numbers.
-    if values.dtype.kind == "f" and (has_fractions(labels.ops, values) or np.abs(values).max() >= 2.0**63):
-        return "continuous"
     if values.dtype.kind in "biu" and len(values) >= MANY_ROWS:
         # The same answer from the threads that number the labels; scikit-learn's warnings are for small data.
         return "binary" if len(labels.distinct[0]) <= 2 else "multiclass"
@@ -136,6 +134,14 @@ def inferred(labels: Labels) -> str:
     return kind
 
 
+def is_quantity(ops: Ops, values: Array) -> bool:
+    """Whether numbers cannot be labels: spans of time, fractions, and floats that no integer holds."""
+    if values.dtype.kind in "mM":
+        return True
+    # scikit-learn comes to the same, after a cast to integers that warns of large numbers.
+    return values.dtype.kind == "f" and (has_fractions(ops, values) or float(np.abs(values).max()) >= 2.0**63)
+
+
 def has_fractions(ops: Ops, values: Array) -> bool:
     """Whether some numbers are not whole; as doubles, since CuPy takes small floats for zero when it compares them."""
     if not isinstance(values, np.ndarray):
@@ -147,11 +153,8 @@ def has_fractions(ops: Ops, values: Array) -> bool:
 
 def inferred_on_device(labels: Labels) -> str:
     """Kind that scikit-learn would infer of numbers that stay on the device."""
-    ops, values = labels.ops, labels.values
-    if values.dtype.kind == "f" and (has_fractions(ops, values) or float(np.abs(values).max()) >= 2.0**63):
-        return "continuous"
     found = len(labels.distinct[0])
-    if found > 2 and values.dtype.kind == "f":
+    if found > 2 and labels.values.dtype.kind == "f":
         warn_of_many_classes(found)
     return "binary" if found <= 2 else "multiclass"
 
@@ -162,6 +165,15 @@ def warn_of_many_classes(found: int) -> None:
         warn(
             f"y holds whole numbers and was inferred to be multiclass with {found} classes. "
             'Pass target_type="continuous" if it is a quantity.'
+        )
+
+
+def warn_of_rare_classes(counts: Array, n_splits: int) -> None:
+    """Warn, as scikit-learn does, where a class has fewer rows than there are folds."""
+    if int(counts.min()) < n_splits:
+        warn(
+            f"The least populated class in y has only {int(counts.min())} members, which is less than "
+            f"n_splits={n_splits}."
         )
 
 
@@ -206,7 +218,7 @@ def joined_labels(one: Array, other: Array) -> Array:
     if words[0] != words[1]:
         # NumPy would turn the numbers into text without a word.
         raise errors.labels_of_another_type(one, other)
-    return np.unique(np.concatenate([one, other]))
+    return np.unique(concatenated([one, other]))
 
 
 def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
@@ -251,8 +263,11 @@ def as_numbers(ops: Ops, values: Array) -> Array:
     return numbers
 
 
-def checked_weight(ops: Ops, weight: Array) -> Array:
-    """float64 weights, or int64 where all are whole (the same sums, in fewer digits); where the weights are."""
+def checked_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
+    """float64 weights, or int64 where all are whole (the same sums, in fewer digits); where the weights are.
+
+    Some weight of all rows must not be zero; of some rows all may be.
+    """
     if not isinstance(weight, np.ndarray) and weight.dtype.kind == "f":
         weight = ops.cast(weight, np.float64)
     if weight.dtype.kind not in "fiub":
@@ -263,7 +278,7 @@ def checked_weight(ops: Ops, weight: Array) -> Array:
         if wrong.any():
             places = np.flatnonzero(wrong)
             raise errors.bad_weights(word, places, weight[int(places[0])].item())
-    if not weight.any():
+    if all_rows and not weight.any():
         raise errors.weights_all_zero()
     if weight.dtype.kind != "f":
         return weight.astype(np.int64)

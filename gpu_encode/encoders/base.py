@@ -9,11 +9,12 @@ from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
 
-from gpu_encode import devices, errors, ops, plans, schemes, training
+from gpu_encode import errors, ops, plans, schemes, training
 from gpu_encode.cells import Array
+from gpu_encode.encoders.dispatch import dispatched
 from gpu_encode.encoders.given import Given
-from gpu_encode.encoders.merging import check_same_columns, check_same_parameters
-from gpu_encode.encoders.names import check_unique, frame_for_names, lacks_training_only, own_names
+from gpu_encode.encoders.merging import merged
+from gpu_encode.encoders.names import check_unique, frame_for_names, lacks_training_only, own_names, remember_names
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.work import Work
 from gpu_encode.frames import Frame, Pieces
@@ -35,7 +36,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     def _options(self) -> Options:
         raise NotImplementedError
 
-    @devices.memory_explained()
+    @dispatched
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the codes of new rows.
 
@@ -71,15 +72,12 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         >>> encoder.fit(pieces, [[0, 1], [1]], sample_weight=[1, 3, 1]).encodings_
         [array([0.75, 1.  ])]
         """
-        work = Work(type(self).__name__, self._options(), X, y, sample_weight, groups)
-        # Folds matter to new rows only where these see some of them.
-        scheme = work.options.scheme
-        needs_folds = isinstance(scheme, schemes.Holdout) or (isinstance(scheme, schemes.KFold) and scheme.blow_up)
-        plan = work.plan() if needs_folds else plans.all_rows()
+        work = Work(type(self).__name__, self._options(), Given(X, y, sample_weight, groups))
+        plan = work.plan() if work.options.new_rows_see_folds else plans.all_rows()
         self._keep(work, [[training.lasting(job, plan) for job in jobs] for jobs in work.jobs])
         return self
 
-    @devices.memory_explained()
+    @dispatched
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
         """Learn the codes of new rows, and give the training codes of these rows by the scheme.
 
@@ -116,13 +114,13 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         >>> encoder.fit_transform([["a"], ["a"], ["a"], ["b"]], [1.0, 2.0, 4.5, 3.0]).ravel().tolist()
         [3.25, 2.75, 1.5, 2.5]
         """
-        work = Work(type(self).__name__, self._options(), X, y, sample_weight, groups)
+        work = Work(type(self).__name__, self._options(), Given(X, y, sample_weight, groups))
         plan = work.plan()
         arrays, statistics = work.train(plan)
         self._keep(work, statistics)
         return self._assemble(work.frame, arrays, work.place)
 
-    @devices.memory_explained()
+    @dispatched
     def transform(self, X: Any) -> Any:
         """Give the codes of new rows.
 
@@ -155,7 +153,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         arrays, place = self._model.encode(given.frame, backend)
         return self._assemble(given.frame, arrays, place)
 
-    @devices.memory_explained()
+    @dispatched
     def partial_fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Add rows to what `transform` knows.
 
@@ -184,7 +182,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         if isinstance(options.scheme, schemes.KFold) and options.scheme.blow_up:
             raise errors.blow_up_without_folds()
         known = self._model if hasattr(self, "_model") else None
-        work = Work(type(self).__name__, options, X, y, sample_weight, None, known)
+        work = Work(type(self).__name__, options, Given(X, y, sample_weight), known)
         if known is not None:
             self._check_names(work.given, known.selection, reset=False)
         plan = plans.all_rows()
@@ -213,15 +211,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         [array([0.5, 1. , 1. ])]
         """
         check_is_fitted(self, "_model")
-        model = self._model
-        for other in others:
-            if type(other) is not type(self):
-                raise errors.merge_of_another_type(type(self).__name__, type(other).__name__)
-            check_is_fitted(other, "_model")
-            check_same_parameters(self, other)
-            check_same_columns(self._model, other._model)
-            model = model.merged(other._model)
-        self._publish(model)
+        self._publish(merged(self, self._model, others))
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -262,13 +252,20 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         """Store the result of a fit, whole."""
         model = work.model(statistics)
         model = model if known is None else known.merged(model)
-        check_unique(self._names_of(model, work.frame))
+        check_unique(self._names_of(model))
         if known is None:
             self._check_names(work.given, work.selection, reset=True)
         self._publish(model)
         self.device_ = work.device
 
-    def _names_of(self, model: Model, frame: Frame | Pieces) -> list[str]:
+    def _adopt(self, model: Model, device: str) -> None:
+        """Store what was learned in parts, whole."""
+        check_unique(self._names_of(model))
+        remember_names(self, model)
+        self._publish(model)
+        self.device_ = device
+
+    def _names_of(self, model: Model) -> list[str]:
         raise NotImplementedError
 
     def _publish(self, model: Model) -> None:

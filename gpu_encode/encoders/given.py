@@ -29,6 +29,11 @@ class Given:
         vectors = {"y": y, "sample_weight": sample_weight, "groups": groups}
         self._vectors = {role: frames.in_line(data, role, self.frame) for role, data in vectors.items()}
 
+    @property
+    def has_target(self) -> bool:
+        """Whether y was given."""
+        return self._vectors["y"] is not None
+
     def device(self, wanted: str) -> str:
         """Where to compute."""
         held = [self._vectors["y"], self._vectors["sample_weight"]]

@@ -1,12 +1,28 @@
 """Which encoders may be merged: those of the same parameters, columns and targets."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode import errors
 from gpu_encode.model import Model
+
+
+def merged(encoder: BaseEstimator, model: Model, others: Sequence[Any]) -> Model:
+    """Add what other encoders of the same type, parameters and columns have learned to the model of one."""
+    learned = model
+    for other in others:
+        if type(other) is not type(encoder):
+            raise errors.merge_of_another_type(type(encoder).__name__, type(other).__name__)
+        check_is_fitted(other, "_model")
+        check_same_parameters(encoder, other)
+        check_same_columns(model, other._model)
+        check_one_view(model)
+        learned = learned.merged(other._model)
+    return learned
 
 
 def check_same_parameters(one: BaseEstimator, other: BaseEstimator) -> None:
@@ -18,13 +34,17 @@ def check_same_parameters(one: BaseEstimator, other: BaseEstimator) -> None:
 
 
 def check_same_columns(one: Model, other: Model) -> None:
-    """Raise ValueError unless two models have the same columns and targets, and one view of each category."""
+    """Raise ValueError unless two models have the same columns and targets."""
     if one.feature_names != other.feature_names or one.n_features != other.n_features:
         mine, theirs = one.feature_names or one.n_features, other.feature_names or other.n_features
         raise errors.merge_of_other_columns(mine, theirs)
     if [target.name for target in one.targets] != [target.name for target in other.targets]:
         raise errors.merge_of_other_targets()
-    if one.statistics[0][0].n_views > 1:
+
+
+def check_one_view(model: Model) -> None:
+    """Raise ValueError for sums of each fold's own, which are not those of other encoders' folds."""
+    if model.statistics[0][0].n_views > 1:
         raise errors.merge_of_blow_up()
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from gpu_encode import errors
 from gpu_encode.frames import Frame, Pieces, parts_of
 from gpu_encode.model import Model
@@ -35,3 +37,12 @@ def check_unique(names: list[str]) -> None:
         if name in seen:
             raise errors.repeated_output(name)
         seen.add(name)
+
+
+def remember_names(encoder: Any, model: Model) -> None:
+    """Set the columns that scikit-learn compares, of a model of rows that are not at hand."""
+    if model.feature_names is not None:
+        encoder.feature_names_in_ = np.array(model.feature_names, dtype=object)
+    elif hasattr(encoder, "feature_names_in_"):
+        del encoder.feature_names_in_
+    encoder.n_features_in_ = model.n_features

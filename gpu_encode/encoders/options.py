@@ -12,7 +12,7 @@ from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame, Pieces, with_piece
 from gpu_encode.notices import warn
 from gpu_encode.plans import FoldPlan, OrderedPlan, Plan
-from gpu_encode.schemes import Scheme
+from gpu_encode.schemes import Holdout, KFold, Scheme
 from gpu_encode.selection import Selection, locate
 from gpu_encode.smoothing import Smoothing
 
@@ -36,6 +36,11 @@ class Options:
     drop: str | None
     dtype: str
     device: str
+
+    @property
+    def new_rows_see_folds(self) -> bool:
+        """Whether new rows see some of the folds, or each apart, rather than all rows."""
+        return isinstance(self.scheme, Holdout) or (isinstance(self.scheme, KFold) and self.scheme.blow_up)
 
     def check(self) -> None:
         """Raise ValueError for unknown options and numbers out of range."""
@@ -123,9 +128,14 @@ class Options:
                 empty = np.isnan(blind[0])
                 for column in blind[1:]:
                     empty |= np.isnan(column)
-                why = (
-                    "their earlier folds or times hold no rows"
-                    if isinstance(plan, (FoldPlan, OrderedPlan))
-                    else "there are no other rows"
-                )
-                warn(f"{int(empty.sum())} rows see no rows at all and get NaN: {why}.")
+                self.warn_of_blind_rows(int(empty.sum()), plan)
+
+    def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
+        """Warn of so many rows that see no rows at all, unless codes are NaN for other reasons, too."""
+        if "nan" not in (self.handle_unknown, self.handle_missing):
+            why = (
+                "their earlier folds or times hold no rows"
+                if isinstance(plan, (FoldPlan, OrderedPlan))
+                else "there are no other rows"
+            )
+            warn(f"{number} rows see no rows at all and get NaN: {why}.")

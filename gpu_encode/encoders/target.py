@@ -9,7 +9,6 @@ from gpu_encode import errors, schemes, smoothing
 from gpu_encode.cells import Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
-from gpu_encode.frames import Frame, Pieces
 from gpu_encode.model import Model, TargetInfo
 
 
@@ -198,8 +197,8 @@ class TargetEncoder(Encoder):
             raise errors.not_fitted(type(self).__name__)
         return self._model
 
-    def _names_of(self, model: Model, frame: Frame | Pieces) -> list[str]:
-        names = frame.names or [f"x{i}" for i in range(model.n_features)]
+    def _names_of(self, model: Model) -> list[str]:
+        names = model.feature_names or [f"x{i}" for i in range(model.n_features)]
         return [*encoded_names(model, names, self._wide(model)), *(names[i] for i in model.selection.passed)]
 
     def _encoded_names(self, names: Any) -> list[str]:

@@ -1,16 +1,19 @@
 """Everything of one call on training rows: what was read, and the jobs to do."""
 
-from collections.abc import Hashable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gpu_encode import errors, frames, layouts, ops, targets, training
-from gpu_encode.cells import Array, Layout, Rows
+from gpu_encode.assignment import RowsAtHand, assigned
+from gpu_encode.cells import UNKNOWN, Array, Layout, Rows
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.options import Options
+from gpu_encode.encoders.scheme_columns import column_keys
+from gpu_encode.errors.parts import rows_have_changed
 from gpu_encode.formula import Formula
-from gpu_encode.frames import Frame, Keys, Pieces, with_piece
+from gpu_encode.frames import Frame, Keys, Pieces
 from gpu_encode.jobs import Job
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo, refuse_missing
@@ -18,21 +21,39 @@ from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
 from gpu_encode.plans import FoldPlan, Plan, Request
 from gpu_encode.schemes import Ordered, Splits
-from gpu_encode.selection import Selection, locate, same_frame, select
+from gpu_encode.selection import Located, Selection, same_frame, select
 from gpu_encode.statistics import Measured, Statistics
 from gpu_encode.targets import Target
 
 
 class Work:
-    """Everything of one call on training rows: what was read, and the jobs to do."""
+    """Everything of one call on training rows: what was read, and the jobs to do.
+
+    Parameters
+    ----------
+    owner : str
+    options : Options
+    given : Given
+    known : Model, optional
+        What earlier calls have learned.
+    decided : list of TargetInfo, optional
+        What all rows say of the targets, where these are some of them.
+    keys : list of Key, optional
+        Categories of all rows, where they are known.
+    """
 
     def __init__(
-        self, owner: str, options: Options, X: Any, y: Any, sample_weight: Any, groups: Any, known: Model | None = None
+        self,
+        owner: str,
+        options: Options,
+        given: Given,
+        known: Model | None = None,
+        decided: Sequence[TargetInfo] | None = None,
+        keys: Sequence[Key] | None = None,
     ) -> None:
-        self.options = options
-        if y is None:
+        self.options, self.given, self.decided = options, given, decided
+        if not given.has_target:
             raise errors.no_target(owner)
-        self.given = Given(X, y, sample_weight, groups)
         self.frame = self.given.frame
         if not self.frame.n_rows:
             raise errors.no_rows(owner, self.frame.shape)
@@ -44,9 +65,10 @@ class Work:
         names = [str(name) for name in self.frame.names or [f"x{i}" for i in range(self.frame.n_columns)]]
         self.selection = self.selection.named(names)
         self.place = same_frame(self.frame)
+        self.read: dict[str, Keys] = {}
         if known is not None:
             check_same(known, self.frame, self.selection)
-        self.keyed = self._keys()
+        self.keyed = self._keys() if keys is None else self._known_keys(keys)
         self.formulas = options.formulas(self.selection, self.frame)
         squares, drop = options.smoothing.needs_squares, options.drop
         measured = [layouts.measured(self.ops, target, self.weight, squares, drop) for target in self.targets]
@@ -63,11 +85,13 @@ class Work:
             weight = self.given.weight()
             if weight is None:
                 return None
-            return self.ops.to_device(targets.checked_weight(self.ops, self._readable(weight)))
+            return self.ops.to_device(targets.checked_weight(self.ops, self._readable(weight), self.decided is None))
 
     def _targets(self, known: Model | None) -> list[Target]:
         with self.given.naming_piece("y"):
             named = [(name, self._readable(values)) for name, values in self.given.targets()]
+            if self.decided is not None:
+                return decided_targets(self.ops, named, self.decided)
             if known is not None:
                 return self._more(named, known)
             return targets.read(self.ops, named, self.options.target_type)
@@ -131,6 +155,10 @@ class Work:
             keyed.append((key, codes))
         return keyed
 
+    def _known_keys(self, keys: Sequence[Key]) -> list[tuple[Key, Array]]:
+        """Look up each row's category of every entry."""
+        return [(key, known_codes(key, self.place, self.ops, self.options.handle_missing)) for key in keys]
+
     def _job(
         self, key: Key, codes: Array, formula: Formula, target: Target, measured: Measured, totals: list[Any]
     ) -> Job:
@@ -142,14 +170,32 @@ class Work:
     def plan(self) -> Plan:
         """Let the scheme decide."""
         X, y = self.given.for_splitter() if isinstance(self.options.scheme, Splits) else (None, None)
-        request = Request(self.frame.n_rows, self.ops, self.targets, self._codes_of, X, y, self.groups)
+        request = Request(self.frame.n_rows, self._counts_of, self._class_counts, X, y, self.groups)
         plan = self.options.scheme.plan(request)
+        rows = RowsAtHand(self.ops, self.frame.n_rows, self._codes_of, self.targets[0].values)
         # Once for all jobs: what a plan says of each row may have to go to a device.
-        return training.numbered(training.placed(plan, self.ops), self.frame.n_rows, self.ops)
+        return training.numbered(training.placed(assigned(plan, rows), self.ops), self.frame.n_rows, self.ops)
 
-    def _codes_of(self, column: Any, role: str) -> tuple[Array, int]:
-        """Codes of a column that a scheme reads, in sorted order of the values."""
-        return column_codes(self.frame, column, role, self.ops)
+    def _counts_of(self, column: Any, role: str) -> Array:
+        """Rows of each value of a column that a scheme reads."""
+        if column is None:
+            raise errors.no_groups()
+        self.read[role] = column_keys(self.frame, column, role, self.ops)
+        codes, vocabulary = self.read[role]
+        return self.ops.to_host(np.bincount(codes, minlength=len(vocabulary)))
+
+    def _codes_of(self, _: Any, role: str) -> Array:
+        """Place of each row's value among the sorted values of a column that a scheme has asked for."""
+        return self.read[role].codes
+
+    def _class_counts(self) -> list[Array | None]:
+        """Rows of each class of each target."""
+        return [
+            self.ops.to_host(np.bincount(self.ops.to_device(target.values), minlength=target.n_classes))
+            if target.is_classification
+            else None
+            for target in self.targets
+        ]
 
     def train(self, plan: Plan) -> tuple[list[Array], list[list[Statistics]]]:
         """Training codes, column by column, then indicators; and what new rows see."""
@@ -187,11 +233,7 @@ class Work:
                 counts = sums.totals(self.ops).cells[0, :, :number, 0].sum(axis=0)
             else:
                 counts = self.ops.accumulate(Rows(target.values), number, None, 1, 1, Layout())[:number]
-            if int(counts.min()) < n_splits:
-                warn(
-                    f"The least populated class in y has only {int(counts.min())} members, which is less than "
-                    f"n_splits={n_splits}."
-                )
+            targets.warn_of_rare_classes(counts, n_splits)
 
     def model(self, statistics: list[list[Statistics]]) -> Model:
         """Put together what lasts."""
@@ -212,6 +254,29 @@ class Work:
         )
 
 
+def decided_targets(
+    backend: Ops, named: Sequence[tuple[str | None, Array]], decided: Sequence[TargetInfo]
+) -> list[Target]:
+    """Read targets whose kinds and classes all rows have decided."""
+    if len(named) != len(decided):
+        raise errors.other_number_of_targets(len(decided), len(named))
+    found = []
+    for (_, values), info in zip(named, decided, strict=True):
+        target = targets.make(info.name, targets.Labels(backend, values), info.kind, info.classes)
+        if target.classes is not None and len(target.classes) != len(info.classes):  # type: ignore[arg-type]
+            raise rows_have_changed("y has labels")
+        found.append(target)
+    return found
+
+
+def known_codes(key: Key, place: Located, backend: Ops, missing: str) -> Array:
+    """Look up the category of rows whose categories are all known."""
+    codes = key.lookup(place, backend, missing == "category")
+    if not key.given and len(codes) and int(codes.min()) == UNKNOWN:
+        raise rows_have_changed(f"{key.entry.name!r} has values")
+    return codes
+
+
 def check_same(known: Model, frame: Frame | Pieces, selection: Selection) -> None:
     """Raise ValueError if a later call has other columns than the first."""
     if frame.n_columns != known.n_features:
@@ -228,40 +293,3 @@ def check_same(known: Model, frame: Frame | Pieces, selection: Selection) -> Non
 def traits(keys: list[Key]) -> list[Any]:
     """What must stay the same of keys between calls: rules, and categories that the user gave."""
     return [(repr(key.entry.rule), key.vocabularies[0].to_numpy().tolist() if key.given else None) for key in keys]
-
-
-def column_codes(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> tuple[Array, int]:
-    """Codes of the values that a scheme reads: a column of X by name or position, or an array."""
-    source: Frame | Pieces
-    if isinstance(column, (Frame, Pieces)):
-        source, position, named = column, 0, f"The array given as {role}"
-        if source.n_rows != frame.n_rows:
-            raise errors.inconsistent_lengths(role, [frame.n_rows, source.n_rows])
-    elif isinstance(column, np.integer) or (isinstance(column, Hashable) and not hasattr(column, "__array__")):
-        source, position, named = frame, locate(frame, column, f"The {role} column"), f"The {role} column {column!r}"
-    else:
-        source, position = frames.read_grouping(column, role, frame.n_rows), 0
-        named = f"The array given as {role}"
-    keys = source.keys(position, backend)
-    if len(keys.codes) and int(keys.codes.min()) < 0:
-        raise with_piece(source, errors.missing_values(named, np.flatnonzero(keys.codes < 0)))
-    if role == "fold numbers":
-        check_fold_numbers(keys, named, source, backend)
-    return keys.codes, len(keys.vocabulary)
-
-
-def check_fold_numbers(keys: Keys, named: str, source: Frame | Pieces, backend: Ops) -> None:
-    """Raise ValueError unless all values are integers of at least zero, naming the first row of a wrong one."""
-    values = keys.vocabulary.to_numpy()
-    if keys.vocabulary.kind == "text":
-        raise with_piece(source, errors.fractional_fold(named, 0, values[int(keys.codes[0])]))
-    if keys.vocabulary.kind != "number":
-        raise errors.fold_numbers_of_kind(named, keys.vocabulary.kind)
-    fractional, negative = values != values // 1, values < 0
-    if fractional.any() or negative.any():
-        wrong = fractional if fractional.any() else negative
-        row = int(backend.to_device(wrong)[keys.codes].argmax())
-        value = values[int(keys.codes[row])]
-        if fractional.any():
-            raise with_piece(source, errors.fractional_fold(named, row, value))
-        raise with_piece(source, errors.negative_fold(named, row, value))

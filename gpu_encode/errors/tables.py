@@ -64,16 +64,6 @@ def lazy_frame(type_name: str) -> TypeError:
     return TypeError(f"X is a lazy {type_name} without rows yet. Call .collect() first.")
 
 
-def rows_of_dask(name: str, type_name: str) -> TypeError:
-    """Error for what dask has yet to compute."""
-    every = name.partition("[")[0]
-    return TypeError(
-        f"{name} is a {type_name} of dask: a plan, without rows yet. Fit an encoder for each partition and merge them, "
-        "which holds one partition at a time (docs/rapids.md shows how); or compute all of them and give the list: "
-        f"[part.compute() for part in ddf.partitions], or dask.compute(*{every}) where {every} lists Delayed objects."
-    )
-
-
 def unknown_container(name: str, type_name: str) -> TypeError:
     """Error for data of a type that nothing here reads."""
     return TypeError(

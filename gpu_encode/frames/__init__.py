@@ -3,10 +3,11 @@
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.encoding import Keys
 from gpu_encode.frames.frame import Frame
+from gpu_encode.frames.joining import concatenated
 from gpu_encode.frames.on_device import to_host
 from gpu_encode.frames.piece_vectors import PieceVectors, in_line
 from gpu_encode.frames.pieces import Pieces, part_with, parts_of, read_pieces, tables_of, with_piece
-from gpu_encode.frames.reading import read
+from gpu_encode.frames.reading import is_partitioned, read
 from gpu_encode.frames.vectors import on_host, read_grouping, read_targets, read_vector
 
 __all__ = [
@@ -15,7 +16,9 @@ __all__ = [
     "NumberedLabels",
     "PieceVectors",
     "Pieces",
+    "concatenated",
     "in_line",
+    "is_partitioned",
     "on_host",
     "part_with",
     "parts_of",

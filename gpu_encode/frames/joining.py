@@ -1,20 +1,17 @@
 """What several tables say of one column, as one: their distinct values, and vectors of their rows."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from gpu_encode import errors
-from gpu_encode import values as typed
 from gpu_encode.cells import Array
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.on_device import to_host
 from gpu_encode.ops import through
-from gpu_encode.values import Values
-from gpu_encode.vocabulary import Vocabulary
+from gpu_encode.vocabulary import Vocabulary, union_of
 
 NUMBERS = set("biuf")
 
@@ -36,31 +33,9 @@ def joined_vocabulary(found: dict[int, Vocabulary], column: object, role: str) -
     for number, each in filled.items():
         if each.title != titles[0]:
             raise errors.mixed_types(column, titles[0], f"{each.title} (in {role}[{number}])")
-    vocabulary, places = Vocabulary.sorted_from(_union([each.values for each in found.values()]))
+    vocabulary, places = Vocabulary.sorted_from(union_of([each.values for each in found.values()]))
     ends = np.cumsum([len(each) for each in found.values()])
     return vocabulary, dict(zip(found, np.split(places, ends[:-1]), strict=True))
-
-
-def _union(parts: list[Values]) -> Values:
-    """Values of all parts, one after the other; of a type that does not depend on the order of the parts."""
-    filled = [part for part in parts if len(part)]
-    if not filled:
-        return min(parts, key=lambda part: (part.kind == "null", part.dtype, part.unit or "", part.timezone or ""))
-    union = typed.union(filled)
-    if union.kind != "number":
-        return union
-    numbers = [part for part in parts if part.kind == "number"]
-    array = union.array
-    if array.dtype.kind in "iu" and any(part.array.dtype.kind == "f" for part in numbers):
-        # A part of nothing but NaN has a say, as it has where the parts are one column.
-        floats, exact = typed.as_dtype(array, np.dtype(np.float64))
-        array = floats if exact.all() else array
-    names = {part.dtype for part in numbers}
-    return replace(union, array=array, dtype=union.dtype if len(names) == 1 else _name_of(array))
-
-
-def _name_of(array: Array) -> str:
-    return "decimal" if array.dtype.kind == "O" else array.dtype.name
 
 
 def joined(parts: Sequence[Any]) -> Any:

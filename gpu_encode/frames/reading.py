@@ -13,8 +13,9 @@ from gpu_encode.frames import cudf, on_device
 from gpu_encode.frames.frame import Frame
 
 _MODULE = nw.dependencies
-# A frame or series, of older versions too, and a promise of anything; arrays of dask are read as NumPy's.
-_OF_DASK = {"FrameBase", "_Frame", "Delayed", "Future"}
+# A frame or series of Dask, of older versions too, and a promise of anything; its arrays are read as NumPy's.
+_PROMISES = ("Delayed", "Future")
+_OF_DASK = ("FrameBase", "_Frame", *_PROMISES)
 
 
 def read(data: Any) -> Frame:
@@ -63,12 +64,24 @@ def is_frame(data: Any) -> bool:
     return isinstance(data, pa.RecordBatch) or cudf.is_frame(data) or bool(_MODULE.is_into_dataframe(data))
 
 
-def refuse_dask(data: Any, name: str) -> None:
-    """Raise if data is a frame or series of dask, or something else that it has yet to compute."""
-    if any(
-        base.__module__.split(".")[0] in ("dask", "dask_expr", "distributed") and base.__name__ in _OF_DASK
+def is_of_dask(data: Any, types: tuple[str, ...] = _OF_DASK) -> bool:
+    """Whether data is a frame or series of Dask, or something else that it has yet to compute."""
+    return any(
+        base.__module__.split(".")[0] in ("dask", "dask_expr", "distributed") and base.__name__ in types
         for base in type(data).__mro__
-    ):
+    )
+
+
+def is_partitioned(data: Any) -> bool:
+    """Whether data is in partitions of Dask: one of its frames, or promises, or a list of promises."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and is_of_dask(data[0], _PROMISES)
+    return is_of_dask(data)
+
+
+def refuse_dask(data: Any, name: str) -> None:
+    """Raise if data is a frame or series of Dask, or something else that it has yet to compute."""
+    if is_of_dask(data):
         raise errors.rows_of_dask(name, type(data).__name__)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from gpu_encode import errors
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.plans import Plan, Request
 from gpu_encode.rows import key_of
 
@@ -45,9 +46,13 @@ class Scheme(BaseEstimator):
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
 
+    def reads(self) -> list[tuple[Any, str]]:
+        """Columns whose values the scheme asks for, and as what; None is the groups given beside X."""
+        return []
+
     def used_columns(self) -> list[Any]:
         """Columns of X that the scheme reads, which are never encoded."""
-        return []
+        return [column for column, _ in self.reads() if column is not None and not isinstance(column, (Frame, Pieces))]
 
     def plan(self, request: Request) -> Plan:
         """Decide who looks at whom."""

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import errors
-from gpu_encode.cells import Array
-from gpu_encode.plans import FoldPlan, Request, all_but_own, all_rows, starts_in_time
-from gpu_encode.rows import FoldPattern, key_of
+from gpu_encode.plans import ByPattern, ByValue, FoldPlan, Request, WithinClasses, all_but_own, all_rows, starts_of
+from gpu_encode.rows import FoldPattern, fold_numbers, key_of
 from gpu_encode.schemes.base import Scheme, check_random_state, check_splits, seed_of
 
 FINEST_FRACTION = 100
@@ -90,23 +89,18 @@ class KFold(Scheme):
         pattern = FoldPattern(self.order, self.n_splits, seed_of(self.random_state, "KFold"), request.n_rows)
         return all_but_own(pattern, self.n_splits, self.blow_up)
 
-    def _stratified(self, request: Request) -> Array:
-        target = request.targets[0]
-        if len(request.targets) > 1 or not target.is_classification:
+    def _stratified(self, request: Request) -> WithinClasses:
+        counts = request.class_counts()
+        if len(counts) > 1 or counts[0] is None:
             raise errors.nothing_to_stratify()
         seed = seed_of(self.random_state, "Stratified")
-        labels = request.ops.to_device(target.values)
-        order = np.argsort(labels, kind="stable")
-        counts = request.ops.to_host(np.bincount(labels))
-        folds = request.ops.empty((request.n_rows,), np.int32)
-        starts = np.cumsum(counts) - counts
-        for label, (start, count) in enumerate(zip(starts, counts, strict=True)):
+        patterns = []
+        for label, (start, count) in enumerate(zip(starts_of(counts[0]), counts[0], strict=True)):
             # A label's pattern begins where the one before stopped, so that small classes do not all fill the first
             # fold.
             first = int(start) if self.order == "interleaved" else 0
-            pattern = FoldPattern(self.order, self.n_splits, key_of(seed, label + 1), int(count), first)
-            folds.put(order[start : start + count], request.ops.fold_numbers(pattern, 0, int(count)))
-        return folds
+            patterns.append(FoldPattern(self.order, self.n_splits, key_of(seed, label + 1), int(count), first))
+        return WithinClasses(patterns)
 
 
 class GroupKFold(Scheme):
@@ -139,26 +133,20 @@ class GroupKFold(Scheme):
         errors.check_count("GroupKFold", "n_splits", self.n_splits, low=2)
         check_random_state(self.random_state)
 
-    def used_columns(self) -> list[Any]:
-        """Give the group column, if it is one of X."""
-        return [] if self.groups is None else [self.groups]
+    def reads(self) -> list[tuple[Any, str]]:
+        """Give the group column."""
+        return [(self.groups, "groups")]
 
     def plan(self, request: Request) -> FoldPlan:
         """Fold numbers by group."""
-        if self.groups is None and request.groups is None:
-            raise errors.no_groups()
-        codes, n_groups = (
-            request.codes_of(self.groups, "groups")
-            if self.groups is not None
-            else request.codes_of(request.groups, "groups")
-        )
-        check_splits("GroupKFold", self.n_splits, n_groups, "groups")
-        sizes = request.ops.to_host(np.bincount(codes, minlength=n_groups))
+        column = request.groups if self.groups is None else self.groups
+        sizes = request.counts_of(column, "groups")
+        check_splits("GroupKFold", self.n_splits, len(sizes), "groups")
         ranked = np.argsort(-sizes, kind="stable")
-        fold_of_group = np.empty(n_groups, np.int32)
+        fold_of_group = np.empty(len(sizes), np.int32)
         pattern = FoldPattern("random", self.n_splits, seed_of(self.random_state, "GroupKFold"))
-        fold_of_group[ranked] = request.ops.to_host(request.ops.fold_numbers(pattern, 0, n_groups))
-        return all_but_own(request.ops.to_device(fold_of_group)[codes], self.n_splits)
+        fold_of_group[ranked] = fold_numbers(pattern, 0, len(sizes))
+        return all_but_own(ByValue(self.groups, "groups", fold_of_group), self.n_splits)
 
 
 class TimeFolds(Scheme):
@@ -193,18 +181,18 @@ class TimeFolds(Scheme):
         if self.gap > self.n_splits - 2:
             raise errors.gap_too_wide(self.gap, self.n_splits)
 
-    def used_columns(self) -> list[Any]:
+    def reads(self) -> list[tuple[Any, str]]:
         """Give the time column."""
-        return [self.time]
+        return [(self.time, "time")]
 
     def plan(self, request: Request) -> FoldPlan:
         """Fold numbers by place in time, and a strictly lower triangular matrix."""
         check_splits("TimeFolds", self.n_splits, request.n_rows)
-        codes, n_distinct = request.codes_of(self.time, "time")
+        starts = starts_of(request.counts_of(self.time, "time"))
         # Rows of one time are in one fold, so that no row has to be put in order.
-        folds = (starts_in_time(codes, n_distinct) * self.n_splits // request.n_rows).astype(np.int32)[codes]
+        folds = ByValue(self.time, "time", (starts * self.n_splits // request.n_rows).astype(np.int32))
         visibility = np.tril(np.ones((self.n_splits, self.n_splits), np.int64), -1 - self.gap)
-        return FoldPlan(folds, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64))
+        return FoldPlan(None, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64), dealt=folds)
 
 
 class Holdout(Scheme):
@@ -249,7 +237,9 @@ class Holdout(Scheme):
         """Two folds: 0 calibrates, 1 is trained on."""
         share = self._share()
         pattern = FoldPattern("random", share.denominator, seed_of(self.random_state, "Holdout"), request.n_rows)
-        folds = (request.ops.fold_numbers(pattern, 0, request.n_rows) >= share.numerator).astype(np.int32)
-        if request.n_rows and not 0 < folds.sum() < request.n_rows:
+        folds = ByPattern(pattern, (np.arange(share.denominator) >= share.numerator).astype(np.int32))
+        # A block of rows holds every fold of the pattern once, or as often as any other.
+        some = folds.fold_of[fold_numbers(pattern, 0, min(request.n_rows, share.denominator))]
+        if request.n_rows and not 0 < some.sum() < len(some):
             raise errors.empty_part(self.fraction, request.n_rows)
-        return FoldPlan(folds, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]))
+        return FoldPlan(None, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]), dealt=folds)

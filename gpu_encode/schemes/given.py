@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import errors, frames
-from gpu_encode.plans import FoldPlan, Plan, Request, all_but_own, from_splits
+from gpu_encode.plans import ByValue, FoldPlan, Plan, Request, all_but_own, from_splits
 from gpu_encode.schemes.base import Scheme
 from gpu_encode.schemes.folds import KFold
 
@@ -18,16 +18,16 @@ class FoldNumbers(Scheme):
     def __init__(self, folds: Any) -> None:
         self.folds = folds
 
-    def used_columns(self) -> list[Any]:
-        """Give the fold column, if it is one of X."""
-        return [] if hasattr(self.folds, "shape") else [self.folds]
+    def reads(self) -> list[tuple[Any, str]]:
+        """Give the fold numbers."""
+        return [(self.folds, "fold numbers")]
 
     def plan(self, request: Request) -> FoldPlan:
         """Give the numbers as they are, counted from zero."""
-        codes, n_folds = request.codes_of(self.folds, "fold numbers")
+        n_folds = len(request.counts_of(self.folds, "fold numbers"))
         if n_folds < 2:
             raise errors.single_fold()
-        return all_but_own(codes, n_folds)
+        return all_but_own(ByValue(self.folds, "fold numbers", np.arange(n_folds, dtype=np.int32)), n_folds)
 
 
 class Splits(Scheme):

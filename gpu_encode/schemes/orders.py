@@ -4,7 +4,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from gpu_encode import errors
-from gpu_encode.plans import LeaveOneOutPlan, OrderedPlan, Request, RowOrder, by_time
+from gpu_encode.plans import ByTime, LeaveOneOutPlan, OrderedPlan, Request, RowOrder, starts_of
 from gpu_encode.rows import Permutation
 from gpu_encode.schemes.base import Scheme, check_random_state, seed_of
 
@@ -95,16 +95,17 @@ class Ordered(Scheme):
         if not self.shuffle and (self.time is not None or self.n_permutations != 1):
             raise errors.order_of_rows_and_another()
 
-    def used_columns(self) -> list[Any]:
+    def reads(self) -> list[tuple[Any, str]]:
         """Give the time column, if there is one."""
-        return [] if self.time is None else [self.time]
+        return [] if self.time is None else [(self.time, "time")]
 
     def plan(self, request: Request) -> OrderedPlan:
         """Orders, and the place from which rows get codes."""
         n = request.n_rows
         burn_in = int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n)
         if self.time is not None:
-            return OrderedPlan([by_time(*request.codes_of(self.time, "time"))], True, burn_in)
+            starts = starts_of(request.counts_of(self.time, "time"))
+            return OrderedPlan([], True, burn_in, ByTime(self.time, "time", starts))
         if not self.shuffle:
             return OrderedPlan([RowOrder()], True, burn_in)
         seeds = [seed_of(self.random_state, "Ordered", number) for number in range(self.n_permutations)]

@@ -13,7 +13,7 @@ from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid, layouts, training
 from gpu_encode.cells import Layout, Rows
 from gpu_encode.formula import Formula
 from gpu_encode.jobs import Job
-from gpu_encode.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, by_time
+from gpu_encode.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, by_time, starts_of
 from gpu_encode.rows import Permutation
 from gpu_encode.smoothing import JamesStein, NoSmoothing
 from gpu_encode.statistics import Measured
@@ -73,6 +73,10 @@ def training_layout(windows):
     return Layout(*windows)
 
 
+def in_time(codes):
+    return by_time(codes, starts_of(np.bincount(codes)))
+
+
 def order_of(kind, size):
     times = {
         "times": np.random.default_rng(1).permutation(size),
@@ -83,7 +87,7 @@ def order_of(kind, size):
     }
     if kind == "random":
         return Permutation(size, 11)
-    return RowOrder() if kind == "rows" else by_time(times[kind].astype(np.int32), int(times[kind].max()) + 1)
+    return RowOrder() if kind == "rows" else in_time(times[kind].astype(np.int32))
 
 
 def trained(ops, plan, *description, dtype="float64"):
@@ -172,7 +176,7 @@ def test_codes_that_the_type_cannot_hold_are_counted_as_by_the_definition(ops, p
 
 
 def test_rows_as_they_stand_are_rows_in_time(ops):
-    times = by_time(np.arange(700, dtype=np.int32), 700)
+    times = in_time(np.arange(700, dtype=np.int32))
     for target in ("binary", "real"):
         codes = [
             trained(ops, OrderedPlan([order], True, 3), target, "none", "bayes", "plain", 700)[0]

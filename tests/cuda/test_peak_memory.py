@@ -141,9 +141,9 @@ def count(monkeypatch):
     assert counted.bytes == known.nbytes == 1000, "arrays are not counted"
     del known
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "TILE", TILE)
-    ordered = import_module("gpu_encode.ordered")
-    monkeypatch.setattr(ordered, "CHECKPOINT_BITS", 1)
-    monkeypatch.setattr(ordered, "EXACT_PLACES", 2)
+    checkpoints = import_module("gpu_encode.checkpoints")
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_BITS", 1)
+    monkeypatch.setattr(checkpoints, "EXACT_PLACES", 2)
     return counted
 
 

@@ -21,6 +21,7 @@ from gpu_encode.frames import (
     Pieces,
     PieceVectors,
     in_line,
+    is_partitioned,
     parts_of,
     read,
     read_pieces,
@@ -315,8 +316,8 @@ def dask_promises():
     return lazy, lazy["a"], lazy.to_delayed()[0]
 
 
-def test_what_dask_has_yet_to_compute_is_refused_with_the_recipe():
-    advice = r"of dask: a plan, without rows yet.*for each partition and merge.*\[part\.compute\(\) for part in ddf"
+def test_what_dask_has_yet_to_compute_is_refused_among_other_tables():
+    advice = r"of Dask, without rows yet, and stands beside other data.*or compute them first: X = dask\.compute"
     for promise in dask_promises():
         with pytest.raises(TypeError, match=rf"^X is a {type(promise).__name__} {advice}"):
             read(promise)
@@ -331,10 +332,16 @@ def test_a_promise_of_dask_is_no_vector():
     _, series, promise = dask_promises()
     for data, name in ((promise, "y"), ([promise] * 3, r"y\[0\]")):
         for frame in (PIECES, read(TABLE)):
-            with pytest.raises(TypeError, match=rf"^{name} is a Delayed of dask"):
+            with pytest.raises(TypeError, match=rf"^{name} is a Delayed of Dask"):
                 read_targets(in_line(data, "y", frame))
     # A series of dask is an array to NumPy, which computes it.
     assert read_targets(series)[0][1].tolist() == [1, 2, 3]
+
+
+def test_data_of_dask_is_known_by_its_type():
+    frame, series, promise = dask_promises()
+    assert all(map(is_partitioned, (frame, series, promise, [promise], (promise, promise))))
+    assert not any(map(is_partitioned, (None, [], [frame], [1, promise], TABLE, [TABLE], "promise")))
 
 
 def test_an_iterator_of_rows_is_refused_at_its_first_row():

@@ -190,3 +190,14 @@ def test_for_people():
     assert make(["a"]) != make(["b"])
     assert make(["a"]) != make([1])
     assert make(["a"]) != "a"
+
+
+@given(st.lists(st.integers(-20, 20)), st.lists(st.integers(-20, 20)), st.sampled_from([int, float, str]))
+def test_union_of_sorted_values(here, there, kind):
+    here, there = ([kind(value) for value in each] for each in (here, there))
+    one, other = (Vocabulary.sorted_from(make(unique(each)).values)[0] for each in (here, there))
+    both, places, other_places = one.union(other, "c")
+    assert both.to_numpy().tolist() == sorted({*here, *there})
+    for each, found in ((here, places), (there, other_places)):
+        assert found.dtype == np.int32
+        assert both.to_numpy()[found].tolist() == sorted(set(each))

@@ -1,0 +1,59 @@
+"""Some of the rows, as a caller hands them over, and how errors say which of all rows they mean."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_encode.encoders.given import Given
+from gpu_encode.errors.rows import RowError
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some of the rows, which follow one another.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        Of any kind that an encoder takes.
+    y : array or table of shape (n_rows,) or (n_rows, n_targets), optional
+        What is learned from; not needed where rows find their fold by their number.
+    sample_weight : array of shape (n_rows,), optional
+    groups : array of shape (n_rows,), optional
+    first_row : int, default=0
+        Number of the first of them among all rows.
+    name : str, optional
+        What messages call it: "sales.parquet, row group 3".
+
+    Examples
+    --------
+    >>> from gpu_encode.parts import Part
+    >>> part = Part([["a"], ["b"]], [0, 1], first_row=100, name="the second file")
+    >>> part.first_row
+    100
+    """
+
+    X: Any
+    y: Any = None
+    sample_weight: Any = None
+    groups: Any = None
+    first_row: int = 0
+    name: str | None = None
+
+    def given(self) -> Given:
+        """Give the tables and vectors as encoders read them."""
+        return Given(self.X, self.y, self.sample_weight, self.groups)
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Say of an error in which part it is, and of a row which of all rows it is."""
+        try:
+            yield
+        except RowError as error:
+            where = "" if self.name is None else f" (row {error.row} of {self.name})"
+            raise RowError(error.before, self.first_row + error.row, f"{where}{error.after}") from error
+        except (ValueError, TypeError) as error:
+            if self.name is None or type(error) not in (ValueError, TypeError):
+                raise
+            raise type(error)(f"{self.name}: {error}") from error
