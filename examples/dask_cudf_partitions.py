@@ -1,14 +1,12 @@
-"""A dask frame that no single device holds: one encoder for each partition, merged; training codes fold by fold.
+"""A dask frame that no single device holds: the codes of one frame of all rows, to the last bit.
 
     python examples/dask_cudf_partitions.py
     python examples/dask_cudf_partitions.py --frames pandas --device cpu --rows 20000
 
-Sums are exact, so merged encoders know what one encoder of all rows would know, to the last bit.  Here the partitions
-are dealt out to folds: partition p is in fold p modulo 5, and is encoded by what was learned of the other four folds.
-That is what `TargetEncoder(cv=folds).fit_transform` gives for one frame of all rows.
+Each partition is read once to see what y holds, once to be summed, and once to be encoded; sums are exact, and added in
+a tree.  What is learned is there when `fit_transform` returns; training codes and codes of new rows are lazy frames.
 """
 
-from copy import deepcopy
 from importlib import import_module
 from typing import Any
 
@@ -16,15 +14,14 @@ import dask
 import numpy as np
 from orders import KEYS, arguments, auc, frames, on_host
 
-from gpu_encode import TargetEncoder
+from gpu_encode import KFold, TargetEncoder
 
-N_FOLDS = 5
 N_PARTITIONS = 10
 
 
-def encoder(device: str, **parameters: Any) -> TargetEncoder:
-    """Make an encoder; the kind of target is given, since a partition may happen to hold one class only."""
-    return TargetEncoder(columns=KEYS, smooth=10, target_type="binary", device=device, **parameters)
+def encoder(device: str) -> TargetEncoder:
+    """Make an encoder; it need not know that there are partitions."""
+    return TargetEncoder(columns=KEYS, smooth=10, cv=KFold(5), device=device)
 
 
 def partitioned(frame: Any, library: str) -> Any:
@@ -34,27 +31,11 @@ def partitioned(frame: Any, library: str) -> Any:
     return import_module("dask.dataframe").from_pandas(frame, npartitions=N_PARTITIONS)
 
 
-def learned(partition: Any, device: str) -> TargetEncoder:
-    """Fit on one partition; what comes back is as large as its categories, not as its rows."""
-    return encoder(device).fit(partition.drop(columns="returned"), partition["returned"])
-
-
-def merged(encoders: list[TargetEncoder]) -> TargetEncoder:
-    """Give an encoder that knows what all of these know; `merge` changes the first, so that one is copied."""
-    return deepcopy(encoders[0]).merge(*encoders[1:])
-
-
-def encoded(rows: Any, fitted: TargetEncoder) -> Any:
-    """Encode each partition where it lies."""
-    keys = rows.drop(columns="returned", errors="ignore")
-    return keys.map_partitions(fitted.transform, meta=fitted.transform(keys._meta_nonempty).iloc[:0])
-
-
 def main() -> None:
     """Encode partition by partition, one at a time: threads would share the one device."""
     options = arguments(__doc__.splitlines()[0])
     if options.frames == "polars":
-        raise SystemExit("dask has no frames of polars: pass --frames pandas or --frames cudf")
+        raise SystemExit("dask has no frames of polars: examples/dask_cluster.py has lists of them; or --frames pandas")
     # With several GPUs, a `Client` of dask-cuda's cluster, one worker for each, takes the place of this line.
     with dask.config.set(scheduler="synchronous"):
         compare(options)
@@ -65,21 +46,15 @@ def compare(options: Any) -> None:
     X, y, X_new, y_new = frames(options.frames, options.rows)
     rows, new_rows = partitioned(X.assign(returned=y), options.frames), partitioned(X_new, options.frames)
 
-    encoders = dask.compute(*(dask.delayed(learned)(part, options.device) for part in rows.to_delayed()))
-    in_folds = [encoders[fold::N_FOLDS] for fold in range(N_FOLDS)]
-    others = [
-        merged([each for at, part in enumerate(in_folds) if at != fold for each in part]) for fold in range(N_FOLDS)
-    ]
-    parts = dask.compute(*(encoded(rows.partitions[p], others[p % N_FOLDS]) for p in range(rows.npartitions)))
-    codes = np.concatenate([on_host(part) for part in parts])
-    new_codes = encoded(new_rows, merged(list(encoders))).compute()
+    fitted = encoder(options.device)
+    lazy = fitted.fit_transform(rows.drop(columns="returned"), rows["returned"])
+    codes, new_codes = dask.compute(lazy, fitted.transform(new_rows))
 
-    folds = np.repeat(np.arange(rows.npartitions) % N_FOLDS, [len(part) for part in parts])
-    whole = encoder(options.device, cv=folds)
-    same = np.array_equal(codes, on_host(whole.fit_transform(X, y)))
+    whole = encoder(options.device)
+    same = np.array_equal(on_host(codes), on_host(whole.fit_transform(X, y)))
     same_new = np.array_equal(on_host(new_codes), on_host(whole.transform(X_new)))
     print(f"the same bits as one frame of all rows: training {same}, new rows {same_new}")
-    print(f"shop alone: train AUC {auc(y, codes[:, 0]):.3f}, test AUC {auc(y_new, new_codes['shop']):.3f}")
+    print(f"shop alone: train AUC {auc(y, codes['shop']):.3f}, test AUC {auc(y_new, new_codes['shop']):.3f}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpu_encode.datasets.encoding import encode_dataset
+    from gpu_encode.datasets.transforming import transform_dataset
     from gpu_encode.encoders.target import TargetEncoder
     from gpu_encode.hierarchy import Bits, Parts, Prefixes
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
@@ -17,6 +19,8 @@ _HOME = {
     "TargetEncoder": "encoders.target",
     **dict.fromkeys(("Bits", "Parts", "Prefixes"), "hierarchy"),
     **dict.fromkeys(("Greedy", "GroupKFold", "Holdout", "KFold", "LeaveOneOut", "Ordered", "TimeFolds"), "schemes"),
+    "encode_dataset": "datasets.encoding",
+    "transform_dataset": "datasets.transforming",
     "interactions": "selection",
     **dict.fromkeys(("EmpiricalBayes", "JamesStein", "MEstimate", "PartialPooling", "Sigmoid"), "smoothing"),
     "load": "storage",
@@ -39,8 +43,10 @@ __all__ = [
     "Sigmoid",
     "TargetEncoder",
     "TimeFolds",
+    "encode_dataset",
     "interactions",
     "load",
+    "transform_dataset",
 ]
 
 

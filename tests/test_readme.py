@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -40,12 +41,20 @@ def test_command_lines_run(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     rows = {"shop": rng.integers(0, 40, 500).astype(str), "city": rng.choice(["Oslo", "Pune"], 500)}
-    pq.write_table(pa.table(rows | {"returned": rng.integers(0, 2, 500)}), "orders.parquet")
+    orders = pa.table(rows | {"returned": rng.integers(0, 2, 500)})
+    pq.write_table(orders, "orders.parquet")
+    Path("orders").mkdir()
+    for number in range(3):
+        pq.write_table(orders[number * 200 : number * 200 + 200], f"orders/{number}.parquet")
     pyarrow.csv.write_csv(pa.table(rows), "new_orders.csv")
     called = [shlex.split(command)[1:] for command in commands() if command.startswith("gpu-encode")]
-    assert len(called) == 5
+    assert len(called) == 7
     for arguments in called:
-        assert main(arguments) == 0
+        # A run that was not interrupted leaves nothing to go on from.
+        shutil.rmtree("encoded", ignore_errors=True)
+        assert main([word for word in arguments if word != "--resume"]) == 0
+        if "encoded/" in arguments:
+            assert pq.read_table("encoded").equals(pq.read_table("encoded.parquet"))
     assert pq.read_table("encoded.parquet").column_names == ["shop", "shop_x_city", "returned"]
     assert Path("new_encoded.csv").exists()
 

@@ -12,6 +12,7 @@ from benchmarks.gpu.suites import run_command
 FOLDER = ROOT / "examples"
 # What each script imports beside cuDF, where frames are cuDF's.
 NEEDS = {
+    "dask_cluster": ("dask_cudf", "dask_cuda"),
     "dask_cudf_partitions": ("dask_cudf",),
     "logistic_regression": ("cuml",),
     "pipeline": ("xgboost",),

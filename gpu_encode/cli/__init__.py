@@ -24,7 +24,10 @@ __all__ = ["main"]
 SUCCESS, FAILURE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 
 # What the library and the system raise when what they were given is wrong.
-MISTAKES = (UsageError, ValueError, TypeError, KeyError, ImportError, FileNotFoundError, IsADirectoryError)
+MISTAKES = (
+    *(UsageError, ValueError, TypeError, KeyError, ImportError),
+    *(FileNotFoundError, IsADirectoryError, FileExistsError, PermissionError),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,8 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return status
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else SUCCESS
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         say("interrupted")
+        say_notes(stop)
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output left (`| head`): no more words, as in rich. Python flushes stdout again at exit.
@@ -67,6 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         say(f"error: {explain(error, debug=debug)}")
+        say_notes(error)
         return MISTAKE if isinstance(error, MISTAKES) else FAILURE
 
 
@@ -75,6 +80,12 @@ def run(options: argparse.Namespace) -> int:
     command = importlib.import_module(f"gpu_encode.cli.{options.module}")
     status: int = command.run(options)
     return status
+
+
+def say_notes(error: BaseException) -> None:
+    """Write what else is to be said of an error."""
+    for note in getattr(error, "__notes__", []):
+        say(note)
 
 
 def explain(error: Exception, *, debug: bool) -> str:

@@ -78,14 +78,41 @@ def add_nothing(_: argparse.ArgumentParser) -> None:
 
 def add_fit_transform(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``fit-transform``."""
-    parser.add_argument("input", metavar="INPUT", help=f"rows to learn from: {FORMATS}")
-    parser.add_argument("output", metavar="OUTPUT", help="where the encoded rows go; appears whole or not at all")
+    add_input(parser, "rows to learn from")
+    add_output(parser)
     parser.add_argument("--target", required=True, metavar="COL", help="column to learn from; several: a,b")
     parser.add_argument("--model", metavar="MODEL", help="save the fitted encoder here, for transform and inspect")
     add_columns(parser.add_argument_group("columns"))
     add_scheme(parser.add_argument_group("scheme: which rows a training row may learn from"))
     add_smoothing(parser.add_argument_group("smoothing: how sums become a number"))
     add_treatment(parser.add_argument_group("treatment of values and output"))
+
+
+def add_input(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """Add what both commands that read rows read."""
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        nargs="+",
+        help=f"{purpose}: {FORMATS}; several files of one format, a glob, or a folder (also of year=2024/...) are read "
+        "in chunks",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add where both commands that write rows write, and how much they may hold meanwhile."""
+    parser.add_argument(
+        "output",
+        metavar="OUTPUT",
+        help="where the encoded rows go; appears whole or not at all; a folder (codes/) gets a file per input file",
+    )
+    group = parser.add_argument_group("more than memory")
+    group.add_argument(
+        "--memory-limit", metavar="SIZE", help="read and write in chunks, and take at most this much memory: 2GiB"
+    )
+    group.add_argument(
+        "--resume", action="store_true", help="go on from what an interrupted run of the same command had finished"
+    )
 
 
 def add_columns(group: argparse._ArgumentGroup) -> None:
@@ -212,8 +239,8 @@ def add_treatment(group: argparse._ArgumentGroup) -> None:
 
 def add_transform(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``transform``."""
-    parser.add_argument("input", metavar="INPUT", help=f"rows to encode: {FORMATS}")
-    parser.add_argument("output", metavar="OUTPUT", help="where the encoded rows go; appears whole or not at all")
+    add_input(parser, "rows to encode")
+    add_output(parser)
     parser.add_argument("--model", required=True, metavar="MODEL", help="an encoder saved by fit-transform")
     add_missing_text(parser)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from gpu_encode.cli.arguments import split_names
 from gpu_encode.cli.choices import Choice
 from gpu_encode.cli.messages import UsageError, close_match
+from gpu_encode.datasets.formats import is_text
 
 Key = str | tuple[str, ...]
 
@@ -140,11 +141,6 @@ def default_columns(schema: pa.Schema, taken: Sequence[str | None]) -> list[Key]
     ['city']
     """
     return [field.name for field in schema if field.name not in taken and (is_text(field.type) or is_label(field.type))]
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Tell whether values of this type are strings."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_label(kind: pa.DataType) -> bool:

@@ -11,15 +11,20 @@ import gpu_encode
 from gpu_encode.cli.choices import encoder_choices, made
 from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
 from gpu_encode.cli.messages import UsageError, say
-from gpu_encode.cli.progress import Progress
+from gpu_encode.cli.progress import Progress, on_terminal
+from gpu_encode.cli.streams import is_folder, is_streamed, one_input, refuse_model_as_output, source_of, tell
 from gpu_encode.cli.tables import PIECE_ROWS, Writer, distinct_files, opened, suffix_of
 from gpu_encode.cli.whole_files import whole_files
+from gpu_encode.datasets.encoding import run_encoding
+from gpu_encode.datasets.source import opened as opened_source
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; the output and the model appear both or not at all."""
     parameters = encoder_choices(options)
-    source, destinations = Path(options.input), {"OUTPUT": Path(options.output)}
+    if is_streamed(options):
+        return stream(options, parameters)
+    source, destinations = one_input(options), {"OUTPUT": Path(options.output)}
     if options.model is not None:
         destinations["--model"] = Path(options.model)
     suffix_of(destinations["OUTPUT"])
@@ -39,15 +44,52 @@ def run(options: argparse.Namespace) -> int:
                 )
                 raise UsageError(message)
             progress.stage("encoding")
-            encoder = gpu_encode.TargetEncoder(
-                columns=plan.keys, **{name: made(value, gpu_encode) for name, value in parameters.items()}
-            )
+            encoder = encoder_of(plan, parameters)
             encoded = encode(encoder, complete, plan, keep_target=options.keep_target)
             progress.advance(encoded.num_rows)
             write(encoded, temporaries[0], progress)
             if options.model is not None:
                 encoder.save(temporaries[1])
     return 0
+
+
+def stream(options: argparse.Namespace, parameters: dict[str, Any]) -> int:
+    """Run the command in chunks, so that what is read may be larger than memory."""
+    rows = opened_source(source_of(options), options.missing_text, text_columns(options, parameters))
+    plan = roles(rows.schema, options, parameters)
+    if plan.chosen:
+        say(f"encoding {', '.join(map(key_name, plan.keys))}")
+    encoder = encoder_of(plan, parameters)
+    models = []
+    if options.model is not None:
+        refuse_model_as_output(options)
+        models = [Path(options.model)]
+    with whole_files(*models) as temporaries:
+        summary = run_encoding(
+            rows,
+            options.output,
+            encoder,
+            plan.targets[0] if len(plan.targets) == 1 else plan.targets,
+            plan.weight,
+            None,
+            keep_target=options.keep_target,
+            drop_missing_target=options.drop_missing_target,
+            memory_limit=options.memory_limit,
+            compression=None,
+            overwrite=not is_folder(options.output),
+            resume=options.resume,
+            progress=on_terminal(),
+            before_publishing=lambda: [encoder.save(temporary) for temporary in temporaries],
+        )
+    tell(summary)
+    return 0
+
+
+def encoder_of(plan: Roles, parameters: dict[str, Any]) -> Any:
+    """Make the encoder that was asked for."""
+    return gpu_encode.TargetEncoder(
+        columns=plan.keys, **{name: made(value, gpu_encode) for name, value in parameters.items()}
+    )
 
 
 def with_targets(table: pa.Table, targets: list[str]) -> pa.Table:

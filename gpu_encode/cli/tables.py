@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from gpu_encode.cli.columns import is_text
 from gpu_encode.cli.messages import UsageError, close_match, one_line
-
-SUFFIXES = {
-    ".parquet": "parquet", ".pq": "parquet", ".feather": "arrow", ".arrow": "arrow",
-    ".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv",
-}  # fmt: skip
-
-# An empty cell, and what R, SQL and pandas write for a missing value. Quoted, the same words are text.
-MISSING_IN_CSV = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A"]
+from gpu_encode.datasets import formats
+from gpu_encode.datasets.formats import (
+    SUFFIXES,
+    csv_conversion,
+    csv_parsing,
+    decoded,
+    delimiter,
+    plain,
+    uncompressed,
+    without,
+)
 
 PIECE_ROWS = 1 << 19
 
@@ -60,8 +61,7 @@ def suffix_of(path: Path) -> str:
     >>> suffix_of(Path("rows.2024.CSV.gz"))
     '.csv.gz'
     """
-    name = path.name.lower()
-    suffix = next((one for one in sorted(SUFFIXES, key=len, reverse=True) if name.endswith(one)), None)
+    suffix = formats.suffix_of(path.name)
     if suffix is None:
         own = "".join(path.suffixes[-1:])
         message = (
@@ -133,23 +133,11 @@ def refuse_repeated(schema: pa.Schema, path: Path) -> None:
 def csv_rows(stream: IO[bytes], suffix: str, missing_text: Sequence[str], text: Sequence[str]) -> Rows:
     """Read a whole CSV file: the type of a column is known only after its last row."""
     table = pyarrow.csv.read_csv(
-        pa.CompressedInputStream(stream, "gzip") if suffix.endswith(".gz") else stream,
-        parse_options=pyarrow.csv.ParseOptions(
-            delimiter="\t" if suffix.startswith(".tsv") else ",", newlines_in_values=True
-        ),
-        convert_options=pyarrow.csv.ConvertOptions(
-            null_values=[*MISSING_IN_CSV, *missing_text],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-            column_types=dict.fromkeys(text, pa.string()),
-        ),
+        uncompressed(stream, suffix),
+        parse_options=csv_parsing(suffix),
+        convert_options=csv_conversion(missing_text, dict.fromkeys(text, pa.string())),
     )
     return Rows(table.schema, table.num_rows, pieces_of(table))
-
-
-def delimiter(suffix: str) -> str:
-    """Return what stands between the cells of a file with this suffix."""
-    return "\t" if suffix.startswith(".tsv") else ","
 
 
 def parquet_rows(stream: IO[bytes]) -> Rows:
@@ -170,33 +158,6 @@ def arrow_rows(stream: IO[bytes]) -> Rows:
 def pieces_of(table: pa.Table) -> Iterator[pa.Table]:
     """Cut a table into pieces."""
     return (table.slice(start, PIECE_ROWS) for start in range(0, table.num_rows, PIECE_ROWS))
-
-
-def decoded(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with text instead of dictionaries of text."""
-    return pa.schema([one.with_type(value_type(one.type)) if is_text(value_type(one.type)) else one for one in schema])
-
-
-def value_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values behind a dictionary, or the type itself."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def without(table: pa.Table, missing_text: Sequence[str]) -> pa.Table:
-    """Return `table` with null wherever a text is one of `missing_text`.
-
-    Examples
-    --------
-    >>> without(pa.table({"city": ["Bonn", "?"]}), ["?"])["city"].to_pylist()
-    ['Bonn', None]
-    """
-    table = table.cast(decoded(table.schema))
-    for place, one in enumerate(table.schema):
-        if is_text(one.type):
-            column = table.column(place)
-            missing = pc.is_in(column, value_set=pa.array(missing_text, type=one.type))
-            table = table.set_column(place, one, pc.if_else(missing, pa.scalar(None, one.type), column))
-    return table
 
 
 class Writer:
@@ -261,21 +222,3 @@ class Writer:
         table = table.unify_dictionaries()
         with pa.ipc.new_file(self._stream, table.schema) as writer:
             writer.write_table(table)
-
-
-def plain(table: pa.Table) -> pa.Table:
-    """Return `table` in types that a CSV file can hold.
-
-    Examples
-    --------
-    >>> plain(pa.table({"city": pa.array(["Bonn"]).dictionary_encode()})).schema.field("city").type
-    DataType(string)
-    """
-    columns = []
-    for one in table.schema:
-        kind = value_type(one.type)
-        if pa.types.is_nested(kind):
-            message = f"column {one.name!r} holds {kind}, which CSV cannot: write Parquet, or leave it out"
-            raise UsageError(message)
-        columns.append(one.with_type(pa.string() if pa.types.is_decimal(kind) else kind))
-    return table.cast(pa.schema(columns))

@@ -11,14 +11,18 @@ import gpu_encode
 from gpu_encode.cli.columns import known
 from gpu_encode.cli.fit_transform import with_columns
 from gpu_encode.cli.messages import UsageError
-from gpu_encode.cli.progress import Progress
+from gpu_encode.cli.progress import Progress, on_terminal
+from gpu_encode.cli.streams import is_folder, is_streamed, one_input, refuse_model_as_output, source_of, tell
 from gpu_encode.cli.tables import Rows, Writer, distinct_files, opened, suffix_of
 from gpu_encode.cli.whole_files import whole_files
+from gpu_encode.datasets.transforming import fitted_text
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; no more rows are in memory than those of one piece, from Parquet to Parquet or CSV."""
-    source, output, model = Path(options.input), Path(options.output), Path(options.model)
+    if is_streamed(options):
+        return stream(options)
+    source, output, model = one_input(options), Path(options.output), Path(options.model)
     suffix_of(output)
     distinct_files(INPUT=source, OUTPUT=output, **{"--model": model})
     encoder = load(model)
@@ -33,6 +37,24 @@ def run(options: argparse.Namespace) -> int:
             for piece in encoded_pieces(encoder, rows):
                 writer.write(piece)
                 progress.advance(piece.num_rows)
+    return 0
+
+
+def stream(options: argparse.Namespace) -> int:
+    """Run the command in chunks, over any number of files."""
+    refuse_model_as_output(options)
+    encoder = load(Path(options.model))
+    summary = gpu_encode.transform_dataset(
+        source_of(options),
+        options.output,
+        encoder,
+        missing_text=options.missing_text,
+        memory_limit=options.memory_limit,
+        overwrite=not is_folder(options.output),
+        resume=options.resume,
+        progress=on_terminal(),
+    )
+    tell(summary)
     return 0
 
 
@@ -66,14 +88,3 @@ def encoded_pieces(encoder: Any, rows: Rows) -> Iterator[pa.Table]:
     if empty:
         nothing = rows.schema.empty_table()
         yield with_columns(encoder.transform(nothing.select(seen)), nothing.select(others))
-
-
-def fitted_text(encoder: Any) -> list[str]:
-    """Return the columns that were text in training: a CSV file does not tell 02138 from 2138."""
-    model = encoder._model
-    return [
-        model.feature_names[position]
-        for key in model.keys
-        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True)
-        if vocabulary.kind == "text"
-    ]

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from gpu_encode.cli.progress import Progress, rate
+from gpu_encode.cli.progress import Progress
+from gpu_encode.datasets.progress import rate
 
 
 class Terminal(io.StringIO):

@@ -109,7 +109,7 @@ def test_csv_holds_decimals_as_text(tmp_path: Path) -> None:
 
 
 def test_csv_refuses_lists(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"column 'tags' holds list<.*>, which CSV cannot: write Parquet"):
+    with pytest.raises(ValueError, match=r"column 'tags' holds list<.*>, which CSV cannot: write Parquet"):
         written(tmp_path / "rows.csv", pa.table({"tags": [["a"]]}))
 
 

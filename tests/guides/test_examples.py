@@ -75,6 +75,15 @@ def test_dask_has_no_polars(run):
         run("dask_cudf_partitions", "polars")
 
 
+@pytest.mark.parametrize("frames", [name for name in FRAMES if name != "cudf"])
+def test_a_cluster_makes_and_encodes_partitions(frames, tmp_path):
+    command = [sys.executable, str(FOLDER / "dask_cluster.py"), "--rows", "2000", "--frames", frames, "--device", "cpu"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ)
+    size, scores = done.stdout.splitlines()
+    assert size == "8 partitions, 2000 rows"
+    assert score(scores, "test") > 0.55
+
+
 def test_rows_are_the_same_every_time(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     orders = importlib.import_module("orders")

@@ -1,0 +1,144 @@
+"""How much memory there is and how much this process has; how many rows a chunk may have below a limit."""
+
+import contextlib
+import ctypes
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_encode.datasets.source import Size
+from gpu_encode.errors import datasets as errors
+from gpu_encode.notices import warn
+
+MOST_ROWS = 1 << 23
+# What a system has that does not say.
+UNKNOWN = 4 << 30
+# A chunk of fewer rows costs more than it holds.
+FEWEST_ROWS = 1 << 12
+# Beyond this an Arrow array of text would need wider offsets.
+MOST_BYTES = 1 << 30
+# Rows of the sample that tells what a row takes.
+SAMPLE = 1 << 12
+# Bytes that Python, Arrow, NumPy, scikit-learn, numba and our kernels take once all of them are loaded.
+LOADED = 450 << 20
+# Bytes per row that one column or joint key takes while it is encoded: codes, folds, what they are made of.
+WORK_PER_KEY = 48
+# Bytes that reading and writing take for every column, whatever a chunk holds: pages and dictionaries of Parquet.
+BUFFERS_PER_COLUMN = 4 << 20
+UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt", start=1)}
+
+
+def limit_of(memory_limit: Any) -> int:
+    """Read a limit in bytes, in words such as "2GiB", or choose one: a quarter of what is free.
+
+    Examples
+    --------
+    >>> limit_of("1.5 GiB"), limit_of("500MB"), limit_of(1 << 20)
+    (1610612736, 500000000, 1048576)
+    """
+    if memory_limit is None:
+        return max(available_bytes() // 4, 512 << 20)
+    if isinstance(memory_limit, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]i?)?b?\s*", memory_limit.lower())
+        if found is not None:
+            memory_limit = int(float(found[1]) * UNITS[found[2] or ""])
+    if isinstance(memory_limit, bool) or not isinstance(memory_limit, int) or memory_limit <= 0:
+        raise errors.bad_memory_limit(memory_limit)
+    return memory_limit
+
+
+def available_bytes() -> int:
+    """Bytes that this process could still take, by the system and by a limit set for its group."""
+    found = [UNKNOWN]
+    with contextlib.suppress(AttributeError, ValueError):  # Windows has no such question
+        found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2]
+    with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
+        line = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
+        found = [int(line.split()[1]) << 10]
+    with contextlib.suppress(OSError, ValueError):
+        group = Path("/sys/fs/cgroup")
+        found.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    return max(0, min(found))
+
+
+def resident_bytes() -> int:
+    """Bytes of memory that this process has now; the most it ever had, where the system does not tell."""
+    with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return peak_bytes()
+
+
+def peak_bytes() -> int:
+    """Most bytes of memory that this process ever had."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most << 10
+
+
+def release() -> None:
+    """Give memory that is not used any more back to the system, so that what is resident does not grow with chunks."""
+    pa.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def chunk_size(
+    limit: int, row_bytes: float, n_columns: int, n_keys: int, output_row_bytes: float, begun: bool = False
+) -> Size:
+    """Choose how much a chunk may hold.
+
+    Alive together are the chunk that is read, the one at work and the one that is written, with the codes of two.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes that this process may have.
+    row_bytes : float
+        Bytes of a row in memory.
+    n_columns : int
+        Columns of the source.
+    n_keys : int
+        Columns and joint keys that are encoded.
+    output_row_bytes : float
+        Bytes of the codes of a row.
+    begun : bool, default=False
+        Whether there is work that an error would undo.
+
+    Raises
+    ------
+    ValueError
+        If the limit leaves no room for a chunk, and nothing has begun.
+
+    Warns
+    -----
+    UserWarning
+        If what has been learned so far leaves no room for one.
+    """
+    release()
+    held, buffers = max(resident_bytes(), LOADED), BUFFERS_PER_COLUMN * n_columns
+    free = limit - held - buffers
+    alive = 3 * row_bytes + 2 * output_row_bytes + WORK_PER_KEY * n_keys + 64
+    # A fifth stays free for what the sums and the tables of codes grow by.
+    rows = int(0.8 * free / alive)
+    if rows < FEWEST_ROWS:
+        needed = held + buffers + int(FEWEST_ROWS * alive / 0.8)
+        if not begun:
+            raise errors.memory_too_small(limit, needed, held)
+        warn(
+            f"memory_limit is {limit >> 20:,} MiB, and this process holds {held >> 20:,} MiB: what was learned of the "
+            "categories leaves no room. Work goes on in small chunks, above the limit."
+        )
+        rows = 16 * FEWEST_ROWS
+    rows = min(rows // FEWEST_ROWS * FEWEST_ROWS, MOST_ROWS, max(FEWEST_ROWS, int(MOST_BYTES / row_bytes)))
+    batch_rows = max(1 << 10, min(rows, 1 << 18, int((8 << 20) / row_bytes)))
+    # A sample may have had short text.
+    n_bytes = min(int(rows * row_bytes * 1.25) + 1, MOST_BYTES)
+    return Size(rows, n_bytes, batch_rows)

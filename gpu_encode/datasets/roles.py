@@ -1,0 +1,118 @@
+"""What each column of a source is for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_encode import frames, selection
+from gpu_encode.datasets.source import Chunk
+from gpu_encode.errors import datasets as errors
+from gpu_encode.parts import Part
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What each column of a source is for.
+
+    Parameters
+    ----------
+    names : list of str
+        All columns.
+    targets : list of str
+        What is learned from.
+    several : bool
+        Whether the target was given as a list, so that y is a table.
+    weight, groups : str or None
+    """
+
+    names: list[str]
+    targets: list[str]
+    several: bool
+    weight: str | None
+    groups: str | None
+
+    @property
+    def aside(self) -> list[str]:
+        """Columns that are no features, in the order of the source."""
+        taken = {*self.targets, self.weight, self.groups}
+        return [name for name in self.names if name in taken]
+
+    @property
+    def features(self) -> list[str]:
+        """Columns that are given to the encoder."""
+        return [name for name in self.names if name not in self.aside]
+
+    def part(self, chunk: Chunk) -> Part:
+        """Give a chunk as the encoder takes it."""
+        table = chunk.table
+        return Part(
+            table.select(self.features),
+            table.select(self.targets) if self.several else table.column(self.targets[0]),
+            None if self.weight is None else table.column(self.weight),
+            None if self.groups is None else table.column(self.groups),
+            chunk.first_row,
+        )
+
+    def selected(self, encoder: Any, schema: Any) -> selection.Selection:
+        """Read which columns are encoded against the features, before there are any rows."""
+        options = encoder._options()
+        features = pa.schema([schema.field(name) for name in self.features]).empty_table()
+        used = options.scheme.used_columns()
+        return selection.select(frames.read(features), options.columns, options.hierarchy, used)
+
+    def measured(self, selected: selection.Selection) -> list[str]:
+        """Columns that are read to sum rows."""
+        places = [*selected.needed, *selected.training_only]
+        return [*(self.features[place] for place in places), *self.aside]
+
+
+def roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
+    """Find the columns that are no features.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or one has two roles.
+
+    Examples
+    --------
+    >>> roles(pa.schema({"city": pa.string(), "sold": pa.int64()}), "sold", None, None).features
+    ['city']
+    """
+    several = isinstance(target, (list, tuple))
+    targets = list(target) if several else [target]
+    named = [("the target", name) for name in targets]
+    named += [(role, name) for role, name in (("the weight", weight), ("the groups", groups)) if name is not None]
+    seen: dict[str, str] = {}
+    for role, name in named:
+        if name not in schema.names:
+            raise errors.no_such_column(role.removeprefix("the "), name, schema.names)
+        if name in seen:
+            raise errors.column_of_two_roles(name, seen[name], role)
+        seen[name] = role
+    found = Roles(list(schema.names), targets, several, weight, groups)
+    if not targets or not found.features:
+        raise errors.nothing_but_targets()
+    return found
+
+
+def with_columns(encoded: Any, others: Any) -> Any:
+    """Return `encoded` with the columns of `others` after its own.
+
+    Examples
+    --------
+    >>> with_columns(pa.table({"city": [0.5]}), pa.table({"y": [1]})).column_names
+    ['city', 'y']
+    """
+    for field, column in zip(others.schema, others.columns, strict=True):
+        if field.name in encoded.column_names:
+            raise errors.repeated_in_output(field.name)
+        encoded = encoded.append_column(field, column)
+    return encoded
+
+
+def without_columns(table: Any, names: Sequence[str]) -> Any:
+    """Return `table` without those of the named columns that it has."""
+    return table.drop_columns([name for name in names if name in table.column_names])

@@ -1,0 +1,278 @@
+"""All rows of a source as one sequence: its schema, where each file's rows stand in it, and the chunks they come in."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_encode.datasets import files, reading, schemas
+from gpu_encode.datasets.files import SourceFile
+from gpu_encode.datasets.formats import decoded, without
+from gpu_encode.datasets.reading import Contents
+from gpu_encode.errors import datasets as errors
+
+# Rows of a file that tell how much memory its rows take.
+SAMPLE_ROWS = 1 << 12
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows that follow one another.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        All columns; those that were not asked for are null.
+    first_row : int
+        Number of its first row among all rows.
+    n_bytes : int
+        What its values take.
+    """
+
+    table: Any
+    first_row: int
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a chunk may hold.
+
+    Parameters
+    ----------
+    rows : int
+        Chunks end at multiples of this many rows.
+    n_bytes : int
+        They end earlier where they hold this much.
+    batch_rows : int
+        Rows that are read at a time.
+    """
+
+    rows: int
+    n_bytes: int = 1 << 62
+    batch_rows: int = 1 << 16
+
+
+@dataclass(frozen=True)
+class Source:
+    """All rows of a source.
+
+    Parameters
+    ----------
+    files : list of SourceFile
+    contents : list of Contents
+        Of each file.
+    schema : pyarrow.Schema
+        All columns, those of folders' names last.
+    states : list of (int, int)
+        Size and time of the last change of each file, when it was opened first.
+    folder : Path, optional
+        The folder that was given, if it was one.
+    missing_text : tuple of str
+        Texts that stand for a missing value.
+    complete : tuple of str
+        Columns without which a row is left out.
+    kept : list of int, optional
+        Rows of each file that are not left out, once they are counted.
+    """
+
+    files: list[SourceFile]
+    contents: list[Contents]
+    schema: Any
+    states: list[tuple[int, int]]
+    folder: Path | None = None
+    missing_text: tuple[str, ...] = ()
+    complete: tuple[str, ...] = ()
+    kept: list[int] | None = None
+
+    @property
+    def partition_names(self) -> list[str]:
+        """Columns that folders' names make."""
+        return list(self.files[0].partition)
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of each file, without those that are left out."""
+        return [each.n_rows for each in self.contents] if self.kept is None else self.kept
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(self.rows)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Number of the first row of each file."""
+        return [0, *accumulate(self.rows)][:-1]
+
+    def named(self, row: int) -> tuple[str, int]:
+        """Say where a row stands: file and row group, and its number there.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import pyarrow.parquet
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = f"{folder}/sales.parquet"
+        ...     pa.parquet.write_table(pa.table({"city": ["Bonn"] * 5}), path, row_group_size=2)
+        ...     place, row = opened(path).named(3)
+        >>> Path(place).name, row
+        ('sales.parquet, row group 1', 1)
+        """
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        path, row = self.files[number].path, row - self.starts[number]
+        if self.complete or self.files[number].format == "csv":
+            return path, row
+        group, row = self.contents[number].group_of(row)
+        return f"{path}, row group {group}", row
+
+    def without_incomplete(self, columns: Sequence[str]) -> "Source":
+        """Leave out rows that lack a value in any of these columns."""
+        source = replace(self, complete=tuple(columns))
+        kept = [
+            sum(table.num_rows for table in source._complete_tables(number, columns, 1 << 16, 0))
+            for number in range(len(self.files))
+        ]
+        return replace(source, kept=kept)
+
+    def row_bytes(self) -> dict[str, float]:
+        """Bytes in memory that a row has in each column, by the first rows of a few files."""
+        names = self.schema.names
+        found = dict.fromkeys(names, 0.0)
+        for number in {0, len(self.files) // 2, len(self.files) - 1}:
+            table = next(self._file_tables(number, names, SAMPLE_ROWS, 0), None)
+            if table is not None and table.num_rows:
+                for name, column in zip(names, table.columns, strict=True):
+                    found[name] = max(found[name], column.nbytes / table.num_rows)
+        return found
+
+    @property
+    def compression(self) -> str | None:
+        """How the source's Parquet files are compressed."""
+        found = next((known.compression for known in self.contents if known.compression), None)
+        return {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}.get(found, found.lower()) if found else None
+
+    def read_bytes(self, columns: Sequence[str]) -> int:
+        """Bytes of the files that one pass over these columns reads."""
+        total = 0
+        for (size, _), known in zip(self.states, self.contents, strict=True):
+            total += sum(known.column_bytes.get(name, 0) for name in columns) if known.column_bytes else size
+        return total
+
+    def chunks(
+        self, columns: Sequence[str], size: Size, start: int = 0, stopped: Callable[[], bool] = lambda: False
+    ) -> Iterator[Chunk]:
+        """Read rows from row `start` on.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Those that are read; the others are null.
+        size : Size
+        start : int, default=0
+        stopped : callable, optional
+            Tells, between batches, whether to leave off.
+        """
+        gathered: list[Any] = []
+        rows = held = 0
+        first = start
+        for table in self._tables(columns, size.batch_rows, start):
+            if stopped():
+                return
+            place = 0
+            while place < table.num_rows:
+                left = size.rows - (first + rows) % size.rows
+                piece = table.slice(place, left)
+                place += piece.num_rows
+                gathered.append(piece)
+                rows += piece.num_rows
+                held += piece.nbytes
+                if piece.num_rows == left or held >= size.n_bytes:
+                    yield Chunk(pa.concat_tables(gathered), first, held)
+                    first += rows
+                    gathered, rows, held = [], 0, 0
+        if rows:
+            yield Chunk(pa.concat_tables(gathered), first, held)
+
+    def _tables(self, columns: Sequence[str], batch_rows: int, start: int) -> Iterator[Any]:
+        for number in range(len(self.files)):
+            if start and start >= self.starts[number] + self.rows[number]:
+                continue
+            skip = max(0, start - self.starts[number])
+            if self.complete:
+                yield from self._complete_tables(number, columns, batch_rows, skip)
+            else:
+                yield from self._file_tables(number, columns, batch_rows, skip)
+
+    def _complete_tables(self, number: int, columns: Sequence[str], batch_rows: int, skip: int) -> Iterator[Any]:
+        """Read a file without the rows that are left out, of which `skip` come before those asked for."""
+        for table in self._file_tables(number, [*columns, *self.complete], batch_rows, 0):
+            whole = table
+            for name in self.complete:
+                whole = whole.filter(pc.invert(pc.is_null(whole[name], nan_is_null=True)))
+            yield whole.slice(min(skip, whole.num_rows))
+            skip = max(0, skip - whole.num_rows)
+
+    def _file_tables(self, number: int, columns: Sequence[str], batch_rows: int, skip: int) -> Iterator[Any]:
+        """Read a file in batches, as tables of the source's schema."""
+        file, known = self.files[number], self.contents[number]
+        if file.state() != self.states[number]:
+            raise errors.source_changed(file.path)
+        inside = [name for name in self.schema.names if name not in file.partition]
+        # Where folders' names say all that is wanted, any column tells how many rows there are.
+        here = [name for name in inside if name in columns] or inside[:1]
+        for batch in reading.batches(file, known, here, skip, batch_rows, self.missing_text):
+            yield self._widened(file, batch, set(columns))
+
+    def _widened(self, file: SourceFile, batch: Any, wanted: set[str]) -> Any:
+        table = pa.Table.from_batches([batch])
+        if self.missing_text:
+            table = without(table, self.missing_text)
+        columns, fields = [], []
+        for one in self.schema:
+            if one.name not in wanted:
+                # Takes no memory, and keeps the positions of the others.
+                columns.append(pa.nulls(batch.num_rows))
+                fields.append(pa.field(one.name, pa.null()))
+                continue
+            if one.name in file.partition:
+                column = schemas.constant(file.partition[one.name], one.type, batch.num_rows)
+            else:
+                column = table.column(one.name)
+            columns.append(column if column.type.equals(one.type) else column.cast(one.type))
+            fields.append(one)
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=self.schema.metadata))
+
+
+def opened(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = ()) -> Source:
+    """Find the files of a source and read what their heads and feet say.
+
+    Parameters
+    ----------
+    source : path, glob, folder, list of paths or pyarrow.dataset.Dataset
+    missing_text : sequence of str
+        Texts that stand for a missing value.
+    text : sequence of str
+        Columns of CSV files that are text, whatever they look like.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there are no files, or they do not fit together.
+    """
+    found = files.find(source)
+    states = [file.state() for file in found.files]
+    contents = reading.contents(found.files, missing_text, text)
+    schema = schemas.unified(found.files, [each.schema for each in contents])
+    types = schemas.partition_types(found.files, found.types)
+    for name, kind in types.items():
+        schema = schema.append(pa.field(name, kind))
+    if missing_text:
+        schema = decoded(schema)
+    return Source(found.files, contents, schema, states, found.folder, tuple(missing_text))

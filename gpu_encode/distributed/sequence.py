@@ -1,0 +1,208 @@
+"""The calls of an encoder on data of Dask: survey, draft, measure, fit, encode, each where its data is."""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, TypeVar
+
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
+
+from gpu_encode import errors, notices, parts
+from gpu_encode.distributed import tasks
+from gpu_encode.distributed.orders import ordered_codes
+from gpu_encode.distributed.partitions import FramePartitions, Partitions, read
+from gpu_encode.distributed.trees import added
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.errors.distributed import RowInPartitionError
+from gpu_encode.parts import Blueprint
+from gpu_encode.plans import FoldPlan
+from gpu_encode.schemes import LeaveOneOut
+
+E = TypeVar("E", bound=Encoder)
+
+
+def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> E:
+    """Learn the codes of new rows, at once: two passes over the partitions, and no row comes to the caller.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+    X : dask.dataframe.DataFrame, or list of Delayed
+        Partitions of pandas or cuDF, or Delayed tables of any kind.
+    y, sample_weight, groups : Dask series, frame or array, or list of Delayed
+        With the partitions of X.
+
+    Returns
+    -------
+    encoder, fitted
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd
+    >>> from gpu_encode import TargetEncoder
+    >>> rows = dd.from_pandas(pd.DataFrame({"shop": ["a", "b", "a"], "sold": [1, 0, 1]}), npartitions=2)
+    >>> TargetEncoder(smooth=0.0).fit(rows[["shop"]], rows["sold"]).encodings_
+    [array([1., 0.])]
+    """
+    import dask
+
+    partitions = read_training(encoder, X, y, sample_weight, groups)
+    (learned,) = dask.compute(fitted(encoder, *drafted(encoder, partitions, with_codes=False))[0])
+    adopt(encoder, learned)
+    return encoder
+
+
+def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+    """Learn the codes of new rows at once, and give the training codes lazily.
+
+    Parameters
+    ----------
+    encoder, X, y, sample_weight, groups
+        As in `fit`.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame, or list of Delayed
+        With the partitions, and the index, of X.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd
+    >>> from gpu_encode import LeaveOneOut, TargetEncoder
+    >>> rows = dd.from_pandas(pd.DataFrame({"shop": ["a", "b", "a"], "sold": [1.0, 0.5, 3.0]}), npartitions=2)
+    >>> codes = TargetEncoder(smooth=0.0, cv=LeaveOneOut()).fit_transform(rows[["shop"]], rows["sold"])
+    >>> codes.compute()["shop"].tolist()
+    [3.0, 2.0, 1.0]
+    """
+    import dask
+
+    partitions = read_training(encoder, X, y, sample_weight, groups)
+    blueprint, partitions = drafted(encoder, partitions, with_codes=True)
+    # What persists is as large as the categories; a worker that is lost takes nothing with it that is not made again.
+    learned, tables, meta = dask.persist(*fitted(encoder, blueprint, partitions))
+    learned, meta = dask.compute(learned, meta)
+    adopt(encoder, learned)
+    if blueprint.order is not None:
+        return ordered_codes(partitions, blueprint, learned, tables, meta)
+    return (partitions if needs_target(blueprint) else partitions.without_target()).table(tasks.encoded, meta, tables)
+
+
+def transform(encoder: Encoder, X: Any) -> Any:
+    """Give the codes of new rows, lazily.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        What it knows now counts, even if it is fitted again before the codes are computed.
+    X : dask.dataframe.DataFrame, or list of Delayed
+
+    Returns
+    -------
+    dask.dataframe.DataFrame, or list of Delayed
+        With the partitions, and the index, of X.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd
+    >>> from gpu_encode import TargetEncoder
+    >>> encoder = TargetEncoder(smooth=0.0).fit(pd.DataFrame({"shop": ["a", "b", "b"]}), [1, 0, 1])
+    >>> rows = dd.from_pandas(pd.DataFrame({"shop": ["b", "never seen"]}), npartitions=2)
+    >>> round(encoder.transform(rows).compute(), 4)["shop"].tolist()
+    [0.5, 0.6667]
+    """
+    import dask
+
+    check_is_fitted(encoder, "_model")
+    partitions = read(X)
+    samples = partitions.samples()
+    check_container(encoder, partitions)
+    meta = None if samples is None else encoder.transform(samples[0])
+    # One node of the graph for all partitions, and a copy, since the encoder may be fitted again meanwhile.
+    broadcast = dask.delayed(copy(encoder), traverse=False)
+    return partitions.table(tasks.transformed, meta, broadcast)
+
+
+def partial_fit(*_: Any, **__: Any) -> None:
+    """Refuse: encoders of Dask's data are fitted and merged."""
+    raise errors.partial_fit_of_dask()
+
+
+def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
+    """Read what a call on training rows was given, before anything is computed."""
+    if y is None:
+        raise errors.no_target(type(encoder).__name__)
+    partitions = read(X, y, sample_weight, groups)
+    check_container(encoder, partitions)
+    return partitions
+
+
+def check_container(encoder: Encoder, partitions: Partitions) -> None:
+    """Raise ValueError if the user wants containers that no Dask frame has."""
+    wanted = _get_output_config("transform", encoder)["dense"]
+    if isinstance(partitions, FramePartitions) and wanted == "polars":
+        raise errors.kind_in_dask(wanted)
+
+
+def drafted(encoder: Encoder, partitions: Partitions, with_codes: bool) -> tuple[Blueprint, Partitions]:
+    """Look at all rows once, and decide; with the partitions, now that their rows are counted.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+    partitions : Partitions
+    with_codes : bool
+        Whether training codes are wanted: if not, who may look at whom matters to few schemes.
+    """
+    import dask
+
+    own, options = unfitted(encoder), encoder._options()
+    asked = own if with_codes or options.new_rows_see_folds else unfitted(encoder).set_params(cv=LeaveOneOut())
+    looked_at = partitions.with_columns(columns_to_survey(asked, partitions))
+    surveys = looked_at.mapped(tasks.surveyed, dask.delayed(asked, traverse=False))
+    try:
+        (found,) = dask.compute(added(surveys, tasks.surveyed_together))
+    except RowInPartitionError as error:
+        lengths = dask.compute(*looked_at.mapped(tasks.n_rows)[: error.partition])
+        raise error.counted(lengths) from None
+    # What the encoder's own scheme says of columns and outputs counts in any case.
+    blueprint = replace(parts.draft(asked, found.survey), encoder=own, options=options)
+    return blueprint, partitions.counted([0, *accumulate(found.lengths[:-1])])
+
+
+def columns_to_survey(encoder: Encoder, partitions: Partitions) -> Sequence[Any]:
+    """Columns of X that the first pass reads, at least one; all where they are asked for by position, or missing."""
+    wanted, known = parts.scheme_columns(encoder), partitions.column_names
+    if known is None or not all(isinstance(name, str) and name in known for name in wanted):
+        return known or []
+    return wanted or known[:1]
+
+
+def fitted(encoder: Encoder, blueprint: Blueprint, partitions: Partitions) -> list[Any]:
+    """Give the promises of what is learned, of tables of training codes, and of a table without rows like the codes."""
+    import dask
+
+    shared = dask.delayed(blueprint, traverse=False)
+    sums = added(partitions.mapped(tasks.measured, shared), tasks.summed)
+    return list(dask.delayed(tasks.fitted, nout=3)(unfitted(encoder), shared, sums, partitions.samples()))
+
+
+def needs_target(blueprint: Blueprint) -> bool:
+    """Whether the code of a training row depends on its own target: not where its fold alone says what it sees."""
+    return blueprint.needs_labels or not isinstance(blueprint.plan, FoldPlan)
+
+
+def unfitted(encoder: E) -> E:
+    """Give an encoder of the same parameters, the very same objects, that has learned nothing."""
+    own = type(encoder)(**encoder.get_params(deep=False))
+    if hasattr(encoder, "_sklearn_output_config"):
+        own._sklearn_output_config = encoder._sklearn_output_config
+    return own
+
+
+def adopt(encoder: Encoder, learned: tasks.Learned) -> None:
+    """Take over what was learned elsewhere, and warn here of what was warned of there."""
+    encoder._adopt(learned.model, learned.device)
+    for message in learned.warnings:
+        notices.warn(message)

@@ -1,0 +1,87 @@
+"""What the library gives of one table in memory, which files in chunks must give too, bit for bit."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sklearn.base import clone
+
+from gpu_encode.datasets.encoding import run_encoding
+from gpu_encode.datasets.source import opened
+from gpu_encode.datasets.summary import Summary
+
+
+def in_memory(
+    encoder: Any, table: pa.Table, target: Any, weight: str | None = None, groups: str | None = None
+) -> tuple[Any, pa.Table]:
+    """Return the fitted encoder and the table that files must hold."""
+    targets = [target] if isinstance(target, str) else list(target)
+    aside = [name for name in table.column_names if name in {*targets, weight, groups}]
+    fitted = clone(encoder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        codes = fitted.fit_transform(
+            table.drop_columns(aside),
+            table[target] if isinstance(target, str) else table.select(targets),
+            sample_weight=None if weight is None else table[weight],
+            groups=None if groups is None else table[groups],
+        )
+    for name in aside:
+        codes = codes.append_column(table.schema.field(name), table[name])
+    return fitted, codes
+
+
+def encode(source: Any, destination: Any, encoder: Any, target: Any, **choices: Any) -> Summary:
+    """Encode files, in chunks of a forced size if `chunk_rows` is among the choices."""
+    given = {
+        "weight": None,
+        "groups": None,
+        "keep_target": True,
+        "drop_missing_target": False,
+        "memory_limit": None,
+        "compression": None,
+        "overwrite": False,
+        "resume": False,
+        "progress": None,
+    } | choices
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        rows = opened(source, given.pop("missing_text", ()), given.pop("text", ()))
+        return run_encoding(rows, destination, encoder, target, given.pop("weight"), given.pop("groups"), **given)
+
+
+def assert_same_table(found: pa.Table, expected: pa.Table) -> None:
+    """Demand equal columns, types and bits, except that one NaN is as good as another."""
+    assert found.column_names == expected.column_names
+    for name in expected.column_names:
+        mine, theirs = found[name], expected[name]
+        if pa.types.is_dictionary(theirs.type):
+            mine, theirs = (column.cast(theirs.type.value_type) for column in (mine, theirs))
+        assert mine.type == theirs.type, name
+        if pa.types.is_floating(theirs.type):
+            assert pc.is_null(mine).equals(pc.is_null(theirs)), name
+            bits = [column.combine_chunks().fill_null(0).to_numpy(zero_copy_only=False) for column in (mine, theirs)]
+            whole = [np.where(np.isnan(each), np.nan, each).view(f"i{each.dtype.itemsize}") for each in bits]
+            assert np.array_equal(*whole), name
+        else:
+            assert mine.combine_chunks().equals(theirs.combine_chunks()), name
+
+
+def assert_same_encoder(found: Any, expected: Any) -> None:
+    """Demand that two encoders have learned the same."""
+    assert len(found.encodings_) == len(expected.encodings_)
+    for mine, theirs in zip(found.encodings_, expected.encodings_, strict=True):
+        assert np.array_equal(mine, theirs, equal_nan=True)
+    for mine, theirs in zip(found.categories_, expected.categories_, strict=True):
+        assert (mine.dtype, repr(mine.tolist())) == (theirs.dtype, repr(theirs.tolist()))
+    assert found.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+    assert found.n_features_in_ == expected.n_features_in_
+    assert found.target_type_ == expected.target_type_
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return everything in a folder, hidden or not."""
+    return sorted(path.name for path in folder.iterdir())

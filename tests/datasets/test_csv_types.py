@@ -1,0 +1,103 @@
+"""The types of a CSV file's columns are those that reading it whole gives, however it falls into blocks."""
+
+import gzip
+import io
+from itertools import product
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from gpu_encode.datasets import csv_types
+from gpu_encode.datasets.formats import csv_conversion, csv_parsing
+from gpu_encode.datasets.source import Size, opened
+
+VALUES = {
+    "nothing": "",
+    "whole": "12",
+    "bit": "1",
+    "truth": "true",
+    "fraction": "-1.5",
+    "day": "2024-02-03",
+    "second": "2024-02-03 10:11:12",
+    "nanosecond": "2024-02-03 10:11:12.000000001",
+    "zone": "2024-02-03T10:11:12Z",
+    "hour": "10:11:12",
+    "word": "Bonn",
+    "quoted number": '"7"',
+    "quoted null": '"NA"',
+}
+
+
+def whole(text: bytes) -> pa.Table:
+    return pyarrow.csv.read_csv(
+        io.BytesIO(text), parse_options=csv_parsing(".csv"), convert_options=csv_conversion((), {})
+    )
+
+
+@pytest.mark.parametrize(("first", "second"), list(product(VALUES, VALUES)))
+def test_any_two_values_in_blocks_of_their_own(
+    tmp_path: Path, first: str, second: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A second column keeps rows alive whose value is missing, and fills the blocks.
+    lines = [f"{value},{'x' * 90}" for value in (VALUES[first], VALUES[second])]
+    text = "\n".join(["value,filler", *[lines[0]] * 3, *[lines[1]] * 3, ""]).encode()
+    path = tmp_path / "x.csv"
+    path.write_bytes(text)
+    monkeypatch.setattr(csv_types, "BLOCK", 120)
+    found = opened(path)
+    expected = whole(text)
+    assert found.schema == expected.schema
+    chunks = [chunk.table for chunk in found.chunks(found.schema.names, Size(4))]
+    assert pa.concat_tables(chunks).equals(expected)
+
+
+def test_types_are_shared_by_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n,t,d\n1,1,2024-01-01\n")
+    (tmp_path / "b.csv").write_text("n,t,d\n1.5,x,2024-01-01 10:00:00\n")
+    schema = opened(tmp_path).schema
+    assert schema.types == [pa.float64(), pa.string(), pa.timestamp("s")]
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"a,b\n\xff,1\nx,2\n")
+    assert opened(path).schema.types == [pa.binary(), pa.int64()]
+
+
+def test_text_on_request_keeps_its_zeros(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv.gz"
+    path.write_bytes(gzip.compress(b"zip\trow\n02138\t1\n"))
+    [chunk] = opened(path, text=["zip", "elsewhere"]).chunks(["zip", "row"], Size(4))
+    assert chunk.table.to_pylist() == [{"zip": "02138", "row": 1}]
+
+
+def test_a_header_alone(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n")
+    found = opened(path)
+    assert (found.n_rows, found.schema.names) == (0, ["a", "b"])
+    assert list(found.chunks(["a"], Size(4))) == []
+
+
+@pytest.mark.parametrize("text", [b"", b"a,b\n1,2\n3\n"])
+def test_what_is_no_table(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(text)
+    with pytest.raises(ValueError, match=r"cannot read '.*x\.csv': "):
+        opened(path)
+
+
+def test_a_damaged_archive(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(b"a\n" + b"123456\n" * 1000)[:-40])
+    with pytest.raises(ValueError, match=r"cannot read '.*x\.csv\.gz': "):
+        opened(path)
+
+
+def test_columns_of_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,a\n1,2\n")
+    with pytest.raises(ValueError, match="has several columns named 'a'"):
+        opened(path)

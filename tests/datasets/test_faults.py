@@ -1,0 +1,180 @@
+"""Files that are damaged, gone or closed, and disks that fill up: a clear error, and everything as it was."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from gpu_encode import GroupKFold, TargetEncoder, encode_dataset
+from gpu_encode.datasets import staging
+from gpu_encode.datasets.writing import RowWriter
+from tests.datasets.conftest import read_folder
+from tests.datasets.encoded import assert_same_table, encode, in_memory, names_in
+
+
+@pytest.fixture
+def folder(tmp_path: Path, orders: pa.Table) -> Path:
+    """Four files of 112 rows."""
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        piece = orders.slice(112 * number, 112)
+        pyarrow.parquet.write_table(piece, tmp_path / "in" / f"{number}.parquet", row_group_size=40)
+    return tmp_path
+
+
+def untouched(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "in").iterdir()}
+
+
+def test_damage_within_a_file_is_named_by_row_group(folder: Path) -> None:
+    path = folder / "in" / "2.parquet"
+    group = pyarrow.parquet.read_metadata(path).row_group(1)
+    content = bytearray(path.read_bytes())
+    start = group.column(0).dictionary_page_offset or group.column(0).data_page_offset
+    content[start : start + group.column(0).total_compressed_size] = b"\xff" * group.column(0).total_compressed_size
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"cannot read '.*2\.parquet', row group 1: "):
+        encode(folder / "in", folder / "codes", TargetEncoder(columns=["city"]), "sold", chunk_rows=50)
+    assert names_in(folder) == ["in"]
+
+
+def test_a_file_that_goes_away_in_between(folder: Path) -> None:
+    def remove(stage: str, done: int, _: int) -> None:
+        if stage == "encoding" and done == 0:
+            (folder / "in" / "3.parquet").unlink()
+
+    with pytest.raises(FileNotFoundError, match=r"'.*3\.parquet' is not there any more") as caught:
+        encode(folder / "in", folder / "codes", TargetEncoder(columns=["city"]), "sold", chunk_rows=50, progress=remove)
+    assert "resume=True" in caught.value.__notes__[0]
+    assert names_in(folder) == [".codes.gpu-encode", "in"]
+
+
+def test_a_file_without_permission(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpu_encode.datasets.files import SourceFile
+
+    class Closed:
+        def open_input_file(self, path: str) -> Any:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+        def get_file_info(self, path: str) -> Any:
+            return pa.fs.LocalFileSystem().get_file_info(path)
+
+    file = SourceFile(str(folder / "in" / "0.parquet"), "0.parquet", ".parquet", {}, Closed())
+    with pytest.raises(PermissionError, match=r"no permission to read the source file '.*0\.parquet'"):
+        file.open()
+
+
+def test_a_folder_without_permission(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(PermissionError, match="no permission to write to the folder"):
+        encode(folder / "in", folder / "codes", TargetEncoder(columns=["city"]), "sold")
+
+
+@pytest.mark.parametrize("name", ["codes", "codes.parquet"])
+@pytest.mark.parametrize("allowed", [0, 3])
+def test_a_disk_that_fills_up(
+    folder: Path, orders: pa.Table, name: str, allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, calls = RowWriter.write, []
+
+    def full(writer: RowWriter, table: Any) -> None:
+        calls.append(1)
+        if len(calls) > allowed:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(writer, table)
+
+    before = untouched(folder)
+    encoder, message = TargetEncoder(columns=["city"]), r"the disk is full.*: nothing is at '.*codes.*', and the source"
+    with monkeypatch.context() as patched:
+        patched.setattr(RowWriter, "write", full)
+        with pytest.raises(OSError, match=message) as caught:
+            encode(folder / "in", folder / name, encoder, "sold", chunk_rows=50)
+    assert caught.value.errno == errno.ENOSPC
+    assert names_in(folder) == [f".{name}.gpu-encode", "in"]
+    assert untouched(folder) == before
+    assert not (folder / f".{name}.gpu-encode" / "partial").exists()
+    encode(folder / "in", folder / name, encoder, "sold", resume=True)
+    found = read_folder(folder / name) if name == "codes" else pyarrow.parquet.read_table(folder / name)
+    assert_same_table(found, in_memory(encoder, orders, "sold")[1])
+
+
+def test_a_disk_without_space_for_notes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(staging.os, "fsync", full)
+    with pytest.raises(OSError, match="the disk is full"):
+        encode_dataset(folder / "in", folder / "codes", TargetEncoder(columns=["city"]), target="sold")
+    assert names_in(folder) == ["in"]
+
+
+def test_an_interrupt_leaves_what_can_be_gone_on_with(folder: Path, orders: pa.Table) -> None:
+    def interrupt(stage: str, done: int, _: int) -> None:
+        if stage == "encoding" and done >= 200:
+            raise KeyboardInterrupt
+
+    encoder = TargetEncoder(columns=["city"])
+    with pytest.raises(KeyboardInterrupt):
+        encode(folder / "in", folder / "codes", encoder, "sold", chunk_rows=50, progress=interrupt)
+    assert names_in(folder) == [".codes.gpu-encode", "in"]
+    encode(folder / "in", folder / "codes", encoder, "sold", chunk_rows=50, resume=True)
+    assert_same_table(read_folder(folder / "codes"), in_memory(encoder, orders, "sold")[1])
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "choices", "message"),
+    [
+        ("price", None, {"target": "price"}, r"row 250 \(row 26 of .*2\.parquet, row group 0\)"),
+        ("weight", -1.0, {"target": "sold", "weight": "weight"}, r"row 250 \(row 26 of .*2\.parquet, row group 0\)"),
+        ("shop", None, {"target": "sold", "groups": "shop"}, r"row 250 \(row 26 of .*2\.parquet, row group 0\)"),
+        ("city", None, {"target": "sold"}, r"row \d+ \(row \d+ of .*\d\.parquet, row group \d\)"),
+    ],
+)
+def test_errors_name_the_row_among_all_and_in_its_file(
+    tmp_path: Path, orders: pa.Table, column: str, value: Any, choices: dict[str, Any], message: str
+) -> None:
+    values = orders[column].to_pylist()
+    values[250] = value
+    place = orders.column_names.index(column)
+    table = orders.set_column(place, column, pa.array(values, orders.schema.field(column).type))
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        pyarrow.parquet.write_table(table.slice(112 * number, 112), tmp_path / "in" / f"{number}.parquet")
+    cv = GroupKFold(3) if "groups" in choices else 5
+    encoder = TargetEncoder(columns=["city"], cv=cv, handle_missing="error" if column == "city" else "category")
+    with pytest.raises(ValueError, match=message):
+        encode(tmp_path / "in", tmp_path / "codes", encoder, chunk_rows=100, **choices)
+    assert names_in(tmp_path) == ["in"]
+
+
+def test_files_without_rows(tmp_path: Path, orders: pa.Table) -> None:
+    for number, rows in enumerate([0, 300, 0, 148, 0]):
+        pyarrow.parquet.write_table(orders.slice(300 * (number > 1), rows), tmp_path / f"{number}.parquet")
+    sources = sorted(tmp_path.iterdir())
+    encoder = TargetEncoder(columns=["city"])
+    encode(sources, tmp_path / "codes", encoder, "sold", chunk_rows=100)
+    rows = [pyarrow.parquet.read_metadata(path).num_rows for path in sorted((tmp_path / "codes").iterdir())]
+    assert rows == [0, 300, 0, 148, 0]
+    assert_same_table(read_folder(tmp_path / "codes"), in_memory(encoder, orders, "sold")[1])
+
+
+def test_no_rows_at_all(tmp_path: Path, orders: pa.Table) -> None:
+    pyarrow.parquet.write_table(orders.slice(0, 0), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="a minimum of 1 is required"):
+        encode(tmp_path / "x.parquet", tmp_path / "codes", TargetEncoder(columns=["city"]), "sold")
+    assert names_in(tmp_path) == ["x.parquet"]
+
+
+def test_a_column_called_like_an_output(tmp_path: Path, orders: pa.Table) -> None:
+    table = orders.rename_columns({"sold": "city_unseen"})
+    pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
+    encoder = TargetEncoder(columns=["city"], indicators=True)
+    with pytest.raises(ValueError, match="two columns named 'city_unseen'"):
+        encode(tmp_path / "x.parquet", tmp_path / "codes", encoder, "city_unseen")

@@ -1,0 +1,183 @@
+"""Files in chunks give the bits of one table in memory, whatever the chunks, scheme, formula, target or layout."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from sklearn.base import clone
+
+from gpu_encode import (
+    Greedy,
+    GroupKFold,
+    Holdout,
+    JamesStein,
+    KFold,
+    LeaveOneOut,
+    MEstimate,
+    Ordered,
+    PartialPooling,
+    Prefixes,
+    Sigmoid,
+    TargetEncoder,
+    TimeFolds,
+)
+from gpu_encode.datasets import memory
+from gpu_encode.datasets.source import Size
+from tests.datasets.conftest import N_ROWS, read_folder
+from tests.datasets.encoded import assert_same_encoder, assert_same_table, encode, in_memory
+
+SCHEMES = {
+    "int": 5,
+    "greedy": Greedy(),
+    "k-fold": KFold(3, random_state=4),
+    "contiguous": KFold(4, order="contiguous"),
+    "interleaved": KFold(2, order="interleaved"),
+    "stratified": KFold(3, stratify=True),
+    "blow-up": KFold(2, blow_up=True),
+    "groups": GroupKFold(3, groups="shop"),
+    "time-folds": TimeFolds(4, time="hour", gap=1),
+    "holdout": Holdout(0.4, random_state=2),
+    "leave-one-out": LeaveOneOut(),
+    "fold-column": "fold",
+    "ordered-rows": Ordered(shuffle=False, burn_in=3),
+    "ordered": Ordered(random_state=6),
+    "ordered-twice": Ordered(2, average=False),
+    "ordered-time": Ordered(time="hour"),
+}
+SMOOTHINGS = {
+    "none": None,
+    "auto": "auto",
+    "m-estimate": MEstimate(3),
+    "sigmoid": Sigmoid(k=5, f=2),
+    "james-stein": JamesStein(),
+    "partial-pooling": PartialPooling(),
+}
+COLUMNS = ["city", ("device", "shop"), "day"]
+
+
+def check(
+    source: Any, folder: Path, table: pa.Table, encoder: Any, target: Any, chunk_rows: int | None, **choices: Any
+) -> None:
+    """Encode a source in chunks, and compare with the same rows in memory."""
+    ours = clone(encoder)
+    destination = folder / f"codes-{chunk_rows}.parquet"
+    encode(source, destination, ours, target, chunk_rows=chunk_rows, **choices)
+    fitted, expected = in_memory(encoder, table, target, **choices)
+    assert_same_table(pyarrow.parquet.read_table(destination), expected)
+    assert_same_encoder(ours, fitted)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(("target", "chunk_rows"), [("sold", 224), ("price", 64)])
+def test_every_scheme(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, target: str, chunk_rows: int) -> None:
+    if scheme == "stratified":
+        target = "kind"
+    columns = ["city", ("device", "zip"), "day"] if scheme == "groups" else COLUMNS
+    check(rows, tmp_path, orders, TargetEncoder(columns=columns, cv=SCHEMES[scheme]), target, chunk_rows)
+
+
+@pytest.mark.parametrize("scheme", ["int", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
+@pytest.mark.parametrize("n_chunks", [1, 64])
+def test_few_and_many_chunks(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, n_chunks: int) -> None:
+    encoder = TargetEncoder(columns=["city", ("device", "zip")], cv=SCHEMES[scheme])
+    check(rows, tmp_path, orders, encoder, "sold", N_ROWS // n_chunks)
+
+
+@pytest.mark.parametrize("scheme", ["ordered-rows", "ordered"])
+def test_orders_that_ask_for_the_means_of_categories(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str) -> None:
+    encoder = TargetEncoder(columns=["city", "shop"], cv=SCHEMES[scheme], prior="category_mean", indicators=True)
+    check(rows, tmp_path, orders, encoder, "price", 100)
+
+
+@pytest.mark.parametrize("scheme", ["int", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
+def test_chunks_of_a_size_of_their_own_in_every_pass(
+    tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_columns(limit: int, row_bytes: float, n_columns: int, *_: object) -> Size:
+        return Size(7 * n_columns, n_bytes=int(60 * row_bytes), batch_rows=9)
+
+    monkeypatch.setattr(memory, "chunk_size", by_columns)
+    encoder = TargetEncoder(columns=["city", ("device", "zip")], cv=SCHEMES[scheme])
+    check(rows, tmp_path, orders, encoder, "sold", None)
+
+
+@pytest.mark.parametrize("smooth", SMOOTHINGS)
+@pytest.mark.parametrize(("target", "weight"), [("sold", "weight"), ("price", "weight"), ("kind", None)])
+def test_every_formula(
+    tmp_path: Path, rows: Path, orders: pa.Table, smooth: str, target: str, weight: str | None
+) -> None:
+    encoder = TargetEncoder(columns=COLUMNS, smooth=SMOOTHINGS[smooth], cv=4)
+    check(rows, tmp_path, orders, encoder, target, 50, weight=weight)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"columns": None},
+        {"columns": ["zip"], "hierarchy": {"zip": Prefixes(4, 3)}},
+        {"columns": ["device"], "hierarchy": {"device": ["city"]}},
+        {"columns": ["city"], "indicators": True, "dtype": "float32", "handle_missing": "prior"},
+        {"columns": ["city", "shop"], "prior": {"city": 0.25}, "min_count": 3, "handle_unknown": "nan"},
+        {"columns": ["city"], "categories": [["Bonn", "Lima"]], "prior": "category_mean"},
+        {"columns": [0, (1, 2)]},
+    ],
+)
+def test_every_option(tmp_path: Path, rows: Path, orders: pa.Table, choices: dict[str, Any]) -> None:
+    check(rows, tmp_path, orders, TargetEncoder(**choices), "sold", 61)
+
+
+def test_several_targets(tmp_path: Path, rows: Path, orders: pa.Table) -> None:
+    encoder = TargetEncoder(columns=["city"], target_type=["binary", "continuous"])
+    check(rows, tmp_path, orders, encoder, ["sold", "price"], 100)
+
+
+def test_groups_beside_the_features(tmp_path: Path, rows: Path, orders: pa.Table) -> None:
+    check(rows, tmp_path, orders, TargetEncoder(columns=["city"], cv=GroupKFold(3)), "sold", 100, groups="shop")
+
+
+@pytest.mark.parametrize("encoded", [["city"], ["city", "land"]])
+def test_a_folder_of_partitions(tmp_path: Path, partitioned: Path, orders: pa.Table, encoded: list[str]) -> None:
+    pieces = []
+    for path in sorted(partitioned.rglob("*.parquet"), key=lambda path: path.relative_to(partitioned).as_posix()):
+        piece = pyarrow.parquet.read_table(path, partitioning=None)
+        year, land = (part.partition("=")[2] for part in path.relative_to(partitioned).parts[:2])
+        piece = piece.append_column("year", pa.repeat(pa.scalar(int(year), pa.int32()), len(piece)))
+        pieces.append(piece.append_column("land", pa.repeat(land, len(piece))))
+    table = pa.concat_tables(pieces)
+    assert len(table) == N_ROWS
+    encoder = TargetEncoder(columns=encoded, cv=3)
+    fitted, expected = in_memory(encoder, table, "sold")
+    for chunk_rows in (N_ROWS, 64):
+        ours = clone(encoder)
+        place = tmp_path / f"codes-{chunk_rows}"
+        summary = encode(partitioned, place, ours, "sold", chunk_rows=chunk_rows)
+        told = [name for name in ("year", "land") if name not in encoded]
+        assert_same_table(read_folder(place), expected.drop_columns(told))
+        assert_same_encoder(ours, fitted)
+        assert summary.files == 5
+        assert [path.relative_to(place) for path in sorted(place.rglob("*.parquet"))] == [
+            path.relative_to(partitioned) for path in sorted(partitioned.rglob("*.parquet"))
+        ]
+    # In one file nothing else tells them.
+    encode(partitioned, tmp_path / "one.parquet", clone(encoder), "sold")
+    assert_same_table(pyarrow.parquet.read_table(tmp_path / "one.parquet"), expected)
+
+
+def test_a_target_that_folders_name(tmp_path: Path, partitioned: Path) -> None:
+    encode(partitioned, tmp_path / "codes", TargetEncoder(columns=["city"]), "year", chunk_rows=64)
+    found = read_folder(tmp_path / "codes")
+    assert "year" not in found.column_names
+    assert len(found) == N_ROWS
+
+
+def test_one_file_becomes_parts_of_one_chunk(tmp_path: Path, rows: Path, orders: pa.Table) -> None:
+    encoder = TargetEncoder(columns=["city"])
+    summary = encode(rows, tmp_path / "codes", encoder, "sold", chunk_rows=100)
+    found = sorted((tmp_path / "codes").iterdir())
+    assert [path.name for path in found] == [f"part-{number:05d}.parquet" for number in range(5)]
+    assert [pyarrow.parquet.read_metadata(path).num_rows for path in found] == [100, 100, 100, 100, 48]
+    assert_same_table(read_folder(tmp_path / "codes"), in_memory(encoder, orders, "sold")[1])
+    assert (summary.rows, summary.chunks, summary.files) == (N_ROWS, 5, 5)
+    assert summary.columns == len(orders.column_names)

@@ -1,0 +1,97 @@
+"""Limits are read, chunks stay below them, and what is resident does not grow with the number of chunks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from gpu_encode.datasets import memory
+
+ROWS = 1 << 14
+
+# Gives the most that Arrow held, and what was resident after each pass, in MiB.
+PROGRAM = """
+import sys, warnings
+import pyarrow
+from gpu_encode import TargetEncoder, ops
+from gpu_encode.datasets import memory
+from tests.datasets.encoded import encode
+ops.host(1 << 20)  # loads the compiled backend, which takes memory once
+resident = {}
+def note(stage, done, _):
+    resident[stage] = memory.resident_bytes() >> 20
+encode(sys.argv[1], sys.argv[2], TargetEncoder(columns=["city"]), "y", chunk_rows=int(sys.argv[3]), progress=note)
+print(pyarrow.default_memory_pool().max_memory() / (1 << 20), resident["encoding"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("2GiB", 2 << 30), ("1.5 gib", 3 << 29), ("500MB", 500 * 10**6), ("7k", 7000), ("123", 123), (5 << 20, 5 << 20)],
+)
+def test_limits_are_read(given: object, expected: int) -> None:
+    assert memory.limit_of(given) == expected
+
+
+@pytest.mark.parametrize("given", ["", "GiB", "-1", -1, 0, True, 1.5, "2 GiB or so", [1]])
+def test_what_is_no_limit(given: object) -> None:
+    with pytest.raises(ValueError, match="memory_limit must be a number of bytes or a text such as '2GiB'"):
+        memory.limit_of(given)
+
+
+def test_a_limit_is_chosen_from_what_is_free() -> None:
+    assert 512 << 20 <= memory.limit_of(None) <= max(512 << 20, memory.available_bytes())
+    # The system counts the two at moments of their own.
+    assert 10 << 20 < memory.resident_bytes() <= memory.peak_bytes() + (16 << 20)
+
+
+def test_chunks_fit_the_limit() -> None:
+    rows = {}
+    for limit in (1 << 30, 2 << 30, 4 << 30):
+        size = memory.chunk_size(limit, 100.0, 10, 3, 24.0)
+        assert 3 * size.n_bytes < limit
+        assert size.batch_rows <= size.rows
+        rows[limit] = size.rows
+    assert sorted(rows.values()) == list(rows.values())
+    assert rows[4 << 30] > 3 * rows[1 << 30]
+    assert memory.chunk_size(1 << 50, 8.0, 1, 1, 8.0).rows == memory.MOST_ROWS
+    assert memory.chunk_size(1 << 50, 1e6, 1, 1, 8.0).rows <= memory.MOST_BYTES / 1e6 + memory.FEWEST_ROWS
+
+
+def test_a_limit_that_is_too_small_says_what_is_enough() -> None:
+    with pytest.raises(ValueError, match=r"Give at least [\d,]+ MiB") as caught:
+        memory.chunk_size(100 << 20, 100.0, 10, 3, 24.0)
+    needed = int(str(caught.value).partition("at least ")[2].split()[0].replace(",", ""))
+    assert memory.chunk_size((needed + 20) << 20, 100.0, 10, 3, 24.0).rows >= memory.FEWEST_ROWS
+
+
+def test_a_limit_that_sums_have_used_up_ends_no_work() -> None:
+    with pytest.warns(UserWarning, match="memory_limit is 100 MiB, and this process holds .* goes on in small chunks"):
+        size = memory.chunk_size(100 << 20, 100.0, 10, 3, 24.0, begun=True)
+    assert size.rows == 16 * memory.FEWEST_ROWS
+
+
+def test_memory_does_not_grow_with_the_number_of_chunks(tmp_path: Path) -> None:
+    found = []
+    for number, n_chunks in enumerate((8, 40)):
+        n_rows = n_chunks * ROWS
+        row = np.arange(n_rows)
+        table = pa.table({"city": [f"{value % 97:040d}" for value in range(n_rows)], "x": row / 7, "y": row % 2})
+        path = tmp_path / f"{number}.parquet"
+        # One row group: no part of it may be held whole, either.
+        pyarrow.parquet.write_table(table, path, row_group_size=n_rows)
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(path), str(tmp_path / f"codes-{number}.parquet"), str(ROWS)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found.append([float(word) for word in done.stdout.split()])
+    (few, few_resident), (many, many_resident) = found
+    chunk = ROWS * 60 / (1 << 20)
+    assert many < few + 2 * chunk, "Arrow's pool"
+    assert many_resident < few_resident + 16, "resident"

@@ -1,0 +1,122 @@
+"""Dask's own cluster with worker processes, which may die: the same bits at the end."""
+
+import os
+import signal
+import time
+
+import dask
+import pytest
+from distributed import Client, LocalCluster, wait
+
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from tests.distributed.cases import KEYS, assert_same, assert_same_encoder, rows
+from tests.distributed.loading import lazy, visits
+
+N_ROWS = 180
+WHOLE = rows(N_ROWS)
+SECONDS = 120
+# A worker that dies takes its sockets with it.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*see no rows", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        # Dask gives a worker up that is away when so much time has passed since any of its deaths.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster, timeout=SECONDS) as connected,
+    ):
+        yield connected
+
+
+@pytest.fixture(autouse=True)
+def _both_workers(client):
+    """Wait for those that were started in place of the dead."""
+    client.wait_for_workers(2, timeout=SECONDS)
+
+
+def wanted(scheme):
+    whole = TargetEncoder(cv=scheme)
+    return whole, whole.fit_transform(WHOLE[KEYS], WHOLE["amount"])
+
+
+@pytest.mark.parametrize("scheme", [KFold(4), Ordered(shuffle=False)], ids=["folds", "rows in order"])
+def test_a_cluster_gives_the_same_bits(client, scheme):
+    whole, codes = wanted(scheme)
+    cut, encoder = lazy(N_ROWS), TargetEncoder(cv=scheme)
+    assert_same(encoder.fit_transform(cut[KEYS], cut["amount"]).compute(), codes)
+    assert_same_encoder(encoder, whole)
+    new = encoder.transform(cut[KEYS]).persist()
+    wait(new, timeout=SECONDS)
+    assert_same(new.compute(), whole.transform(WHOLE[KEYS]))
+
+
+def test_futures_are_taken(client):
+    _, codes = wanted(KFold(4))
+    cut = lazy(N_ROWS)
+    X, y = client.compute(cut[KEYS].to_delayed()), client.compute(cut["amount"].to_delayed())
+    parts = client.gather(client.compute(TargetEncoder(cv=KFold(4)).fit_transform(X, y)))
+    starts = [0, *(len(part) for part in parts)]
+    for number, part in enumerate(parts):
+        assert_same(part, codes.iloc[sum(starts[: number + 1]) : sum(starts[: number + 2])])
+
+
+@pytest.mark.parametrize(
+    ("scheme", "visit"),
+    [
+        pytest.param(KFold(4), 1, id="survey"),
+        pytest.param(KFold(4), 2, id="measure"),
+        pytest.param(KFold(4), 3, id="encode"),
+        pytest.param(LeaveOneOut(), 3, id="encode, leave one out"),
+        pytest.param(Ordered(2), 3, id="shuffle"),
+        pytest.param(Ordered(2), 4, id="encode, shuffled"),
+    ],
+)
+def test_a_worker_is_killed(client, tmp_path, visit, scheme):
+    whole, codes = wanted(scheme)
+    before = client.run(os.getpid)
+    cut, encoder = lazy(N_ROWS, tmp_path, dying=(3, visit)), TargetEncoder(cv=scheme)
+    assert_same(encoder.fit_transform(cut[KEYS], cut["amount"]).compute(), codes)
+    assert_same_encoder(encoder, whole)
+    assert visits(tmp_path)[3] >= 4
+    client.wait_for_workers(2, timeout=SECONDS)
+    assert len(before.items() & client.run(os.getpid).items()) == 1
+
+
+def test_the_workers_that_hold_the_tables_are_killed(client):
+    """What the lazy codes are made of is lost, and is made again."""
+    _, codes = wanted(KFold(4))
+    cut = lazy(N_ROWS)
+    training = TargetEncoder(cv=KFold(4)).fit_transform(cut[KEYS], cut["amount"])
+    holders = [worker for worker, keys in client.has_what().items() if keys]
+    assert holders
+    for pid in client.run(os.getpid, workers=holders).values():
+        os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + SECONDS
+    while any(client.has_what().get(worker) for worker in holders):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert_same(training.compute(), codes)
+
+
+def test_errors_come_back_from_workers(client):
+    cut = lazy(N_ROWS)
+    bad = cut["amount"].mask(cut["amount"] == WHOLE["amount"].iloc[100])
+    with pytest.raises(ValueError, match=r"row 100 \(row \d+ of partition \d\)"):
+        TargetEncoder().fit(cut[KEYS], bad)
+
+
+def test_nothing_of_a_fit_stays_on_the_cluster(client):
+    cut = lazy(N_ROWS)
+    TargetEncoder().fit(cut[KEYS], cut["amount"])
+    codes = TargetEncoder().fit_transform(cut[KEYS], cut["amount"])
+    held = {key for keys in client.has_what().values() for key in keys}
+    assert len(held) == 1
+    del codes
+    deadline = time.monotonic() + SECONDS
+    while any(client.has_what().values()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

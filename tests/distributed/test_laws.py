@@ -1,0 +1,215 @@
+"""Data of Dask gives the bits of the whole frame, however it is cut and whoever computes."""
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.model_selection import KFold as SplitterOfAllRows
+
+from gpu_encode import GroupKFold, KFold, Ordered, TargetEncoder
+from gpu_encode.distributed import tasks, trees
+from tests.distributed.cases import (
+    ENCODERS,
+    KEYS,
+    NEEDS_MORE,
+    TARGETS,
+    assert_same,
+    assert_same_encoder,
+    columns_of,
+    one_or_more,
+    partitioned,
+    rows,
+)
+
+WHOLE = rows()
+# Rows of classes that folds miss, and codes that leak, are warned of; that is tested by itself.
+pytestmark = pytest.mark.filterwarnings("ignore:Greedy training codes", "ignore:Some rows see no", "ignore:.*rows see")
+
+
+@pytest.fixture(autouse=True)
+def _synchronous():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def both(parameters, targets, number, weighted=False, frame=WHOLE):
+    """Encode the whole frame, and the same rows in partitions; give encoders and codes."""
+    cut = partitioned(frame, number)
+    results = []
+    for data in (frame, cut):
+        encoder = TargetEncoder(**parameters)
+        weight = data["weight"] if weighted else None
+        codes = encoder.fit_transform(
+            data[columns_of(parameters)], one_or_more(data, TARGETS[targets]), sample_weight=weight
+        )
+        results.append((encoder, codes))
+    return results
+
+
+@pytest.mark.parametrize("number", [1, 2, 7])
+@pytest.mark.parametrize("name", ENCODERS)
+def test_training_codes_are_those_of_the_whole_frame(name, number):
+    target = "quantity" if name != "stratified" else "binary"
+    (whole, wanted), (encoder, codes) = both(ENCODERS[name], target, number)
+    assert codes.npartitions == number
+    assert_same(codes.compute(), wanted)
+    assert_same_encoder(encoder, whole)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("targets", TARGETS)
+@pytest.mark.parametrize("name", ["folds", "leave one out"])
+def test_every_target_with_and_without_weights(name, targets, weighted):
+    parameters = ENCODERS[name] | ({"target_type": "continuous"} if targets == "two quantities" else {})
+    (whole, wanted), (encoder, codes) = both(parameters, targets, 5, weighted)
+    assert_same(codes.compute(), wanted)
+    assert_same_encoder(encoder, whole)
+
+
+def test_many_partitions_most_of_them_empty():
+    frame = rows(40)
+    (_, wanted), (_, codes) = both(ENCODERS["folds"], "quantity", 64, frame=frame)
+    assert (codes.map_partitions(len).compute() == 0).sum() > 20
+    assert_same(codes.compute(), wanted)
+
+
+@pytest.mark.parametrize("name", ["folds", "holdout", "blow-up", "joint"])
+def test_new_rows(name):
+    parameters = ENCODERS[name]
+    X, new = WHOLE[columns_of(parameters)], rows(97, seed=5)[columns_of(parameters)]
+    whole = TargetEncoder(**parameters).fit(X, WHOLE["amount"])
+    cut = partitioned(WHOLE, 4)
+    encoder = TargetEncoder(**parameters)
+    assert encoder.fit(cut[columns_of(parameters)], cut["amount"]) is encoder
+    assert_same_encoder(encoder, whole)
+    wanted = whole.transform(new)
+    codes = encoder.transform(partitioned(new, 6))
+    assert codes.npartitions == 6
+    assert_same(codes.compute(), wanted)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        *(parameters.get("cv", "fold") for parameters in ENCODERS.values()),
+        Ordered(2, average=False),
+        Ordered(time="when"),
+        np.arange(len(WHOLE)) % 3,
+        SplitterOfAllRows(3),
+        len(WHOLE) + 1,
+    ],
+    ids=str,
+)
+def test_a_fit_alone_asks_no_more_of_the_scheme_than_one_call_does(scheme):
+    parameters = {"cv": scheme, "columns": ["shop", "city"]}
+    names, cut = [*KEYS, *NEEDS_MORE], partitioned(WHOLE, 4)
+    whole = TargetEncoder(**parameters).fit(WHOLE[names], WHOLE["grade"])
+    encoder = TargetEncoder(**parameters).fit(cut[names], cut["grade"])
+    assert_same_encoder(encoder, whole)
+    assert_same(encoder.transform(cut[names]).compute(), whole.transform(WHOLE[names]))
+
+
+@pytest.mark.parametrize("order", range(3))
+def test_the_order_in_which_tasks_are_done_does_not_matter(order, monkeypatch):
+    """Sums are added in another order, and in trees of another shape."""
+    rng, summed = np.random.default_rng(order), tasks.summed
+    monkeypatch.setattr(tasks, "summed", lambda sums: summed([sums[i] for i in rng.permutation(len(sums))]))
+    monkeypatch.setattr(trees, "SPLIT_EVERY", 2 + order)
+    (whole, wanted), (encoder, codes) = both(ENCODERS["folds"], "quantity", 11)
+    assert_same(codes.compute(), wanted)
+    assert_same_encoder(encoder, whole)
+
+
+@pytest.mark.parametrize("as_what", ["series", "list", "array"])
+def test_vectors_come_in_any_form(as_what):
+    cut = partitioned(WHOLE, 4)
+    forms = {
+        "series": lambda each: each,
+        "list": lambda each: each.to_delayed(),
+        "array": lambda each: each.to_dask_array(),
+    }
+    y, weight, groups = (forms[as_what](cut[name]) for name in ("amount", "weight", "buyer"))
+    parameters = {"cv": GroupKFold(3), "columns": ["shop", "city"]}
+    codes = TargetEncoder(**parameters).fit_transform(cut[KEYS], y, sample_weight=weight, groups=groups)
+    wanted = TargetEncoder(**parameters).fit_transform(
+        WHOLE[KEYS], WHOLE["amount"], sample_weight=WHOLE["weight"], groups=WHOLE["buyer"]
+    )
+    assert_same(codes.compute(), wanted)
+
+
+def test_categories_of_each_partition_are_its_own():
+    cut = partitioned(WHOLE[["size", "amount"]], 9)
+    seen = [tuple(part.cat.categories) for part in dask.compute(*cut["size"].to_delayed())]
+    assert len(set(seen)) > 1
+    encoder = TargetEncoder()
+    codes = encoder.fit_transform(cut[["size"]], cut["amount"])
+    assert_same(codes.compute(), TargetEncoder().fit_transform(WHOLE[["size"]], WHOLE["amount"]))
+
+
+def test_folds_follow_rows_where_partitions_are_picked():
+    cut = partitioned(WHOLE, 7)
+    wanted = TargetEncoder(cv=5).fit_transform(WHOLE[KEYS], WHOLE["amount"])
+    codes = TargetEncoder(cv=5).fit_transform(cut[KEYS], cut["amount"])
+    lengths = cut.map_partitions(len).compute().tolist()
+    for number in (3, 6):
+        start = sum(lengths[:number])
+        assert_same(codes.partitions[number].compute(), wanted.iloc[start : start + lengths[number]])
+    assert_same(codes.get_partition(5).compute(), codes.compute().iloc[sum(lengths[:5]) : sum(lengths[:6])])
+    assert_same(codes[["city"]].compute(), wanted[["city"]])
+    assert_same(codes.tail(2, compute=True), wanted.tail(2))
+
+
+def test_divisions_and_index_stay():
+    frame = WHOLE.sort_index()
+    cut = dd.from_pandas(frame, npartitions=3)
+    assert cut.known_divisions
+    encoder = TargetEncoder(columns=["shop"], cv=3)
+    codes = encoder.fit_transform(cut[[*KEYS, "price"]], cut["amount"])
+    new = encoder.transform(cut[[*KEYS, "price"]])
+    for lazy in (codes, new):
+        assert lazy.divisions == cut.divisions
+        assert lazy.index.name == "order"
+    assert_same(codes.loc[500:900].compute(), codes.compute().loc[500:900])
+
+
+@pytest.mark.parametrize("name", ["folds", "joint", "blow-up", "groups"])
+def test_the_lazy_frame_says_what_it_will_hold(name):
+    parameters = ENCODERS[name]
+    cut = partitioned(WHOLE, 3)
+    X = cut[columns_of(parameters)]
+    encoder = TargetEncoder(**parameters)
+    for lazy in (encoder.fit_transform(X, cut["amount"]), encoder.transform(X)):
+        assert isinstance(lazy, dd.DataFrame)
+        computed = lazy.compute()
+        assert lazy.columns.tolist() == computed.columns.tolist() == encoder.get_feature_names_out().tolist()
+        assert lazy.dtypes.astype(str).tolist() == computed.dtypes.astype(str).tolist()
+
+
+def test_an_encoder_fitted_again_changes_no_lazy_codes():
+    cut = partitioned(WHOLE, 3)
+    encoder = TargetEncoder(smooth=0.0).fit(cut[["shop"]], cut["amount"])
+    codes, training = encoder.transform(cut[["shop"]]), encoder.fit_transform(cut[["shop"]], cut["amount"])
+    own = TargetEncoder(smooth=0.0)
+    wanted = encoder.transform(WHOLE[["shop"]]), own.fit_transform(WHOLE[["shop"]], WHOLE["amount"])
+    encoder.fit(WHOLE[["shop"]], WHOLE["sold"])
+    assert_same(codes.compute(), wanted[0])
+    assert_same(training.compute(), wanted[1])
+
+
+def test_a_generator_is_drawn_from_once_as_by_one_call():
+    cut = partitioned(WHOLE, 3)
+    generators = [np.random.default_rng(3), np.random.default_rng(3)]
+    wanted = TargetEncoder(cv=KFold(3, random_state=generators[0])).fit_transform(WHOLE[KEYS], WHOLE["amount"])
+    codes = TargetEncoder(cv=KFold(3, random_state=generators[1])).fit_transform(cut[KEYS], cut["amount"])
+    assert_same(codes.compute(), wanted)
+    assert generators[0].integers(1 << 40) == generators[1].integers(1 << 40)
+
+
+def test_strings_of_arrow():
+    frame = WHOLE.astype({"shop": pd.ArrowDtype(pa.string())})
+    cut, names = partitioned(frame, 4), ["shop", "price"]
+    codes = TargetEncoder(columns=["shop"]).fit_transform(cut[names], cut["amount"])
+    assert_same(codes.compute(), TargetEncoder(columns=["shop"]).fit_transform(frame[names], frame["amount"]))

@@ -1,0 +1,145 @@
+"""Every scheduler of Dask gives the same bits, and rows stay where they are."""
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import dask
+import pytest
+from dask.base import collections_to_expr
+
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from gpu_encode.distributed import sequence, tasks
+from gpu_encode.distributed.partitions import Place
+from gpu_encode.parts import draft
+from tests.distributed.cases import KEYS, assert_same, assert_same_encoder, pieces, rows
+from tests.distributed.loading import lazy, part, visits
+
+N_ROWS = 180
+SCHEMES = [KFold(4), LeaveOneOut(), Ordered(2)]
+NAMES = ["folds", "leave one out", "orders"]
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """Processes that live longer than a call, so that they import but once."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        yield processes
+
+
+def wanted(scheme, n_rows=N_ROWS):
+    whole = TargetEncoder(cv=scheme)
+    frame = rows(n_rows)
+    codes = whole.fit_transform(frame[KEYS], frame["amount"], sample_weight=frame["weight"])
+    return whole, codes, whole.transform(frame[KEYS])
+
+
+def check(scheme, **how):
+    """Fit, and encode training rows and new rows, of lazy data."""
+    whole, codes, new = wanted(scheme)
+    cut = lazy(N_ROWS)
+    with dask.config.set(**how):
+        encoder = TargetEncoder(cv=scheme)
+        training = encoder.fit_transform(cut[KEYS], cut["amount"], sample_weight=cut["weight"])
+        assert_same(training.compute(), codes)
+        assert_same(encoder.transform(cut[KEYS]).compute(), new)
+        assert_same_encoder(encoder, whole)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=NAMES)
+@pytest.mark.parametrize("how", [{"scheduler": "synchronous"}, {"scheduler": "threads", "num_workers": 4}, {}], ids=str)
+def test_in_one_process(how, scheme):
+    check(scheme, **how)
+
+
+@pytest.mark.parametrize("scheme", [SCHEMES[0], Ordered(2)], ids=["folds", "orders"])
+def test_in_processes(pool, scheme):
+    check(scheme, scheduler="processes", pool=pool)
+
+
+def test_each_pass_makes_each_partition_once(tmp_path):
+    cut = lazy(N_ROWS, tmp_path)
+    with dask.config.set(scheduler="synchronous"):
+        encoder = TargetEncoder()
+        codes = encoder.fit_transform(cut[KEYS], cut["amount"])
+        assert visits(tmp_path) == [2] * cut.npartitions
+        codes.compute()
+        assert visits(tmp_path) == [3] * cut.npartitions
+        encoder.transform(cut[KEYS])
+        assert visits(tmp_path) == [3] * cut.npartitions
+
+
+def graph_of(collection):
+    return collections_to_expr([collection]).optimize().__dask_graph__()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=NAMES)
+def test_no_rows_are_in_the_graphs(scheme):
+    sizes = []
+    for n_rows in (N_ROWS, 20 * N_ROWS):
+        cut = lazy(n_rows)[["city"]], lazy(n_rows)["sold"]
+        with dask.config.set(scheduler="synchronous"):
+            encoder = TargetEncoder(cv=scheme)
+            codes, new = encoder.fit_transform(*cut), encoder.transform(cut[0])
+        sizes.append(sum(len(pickle.dumps(graph_of(each))) for each in (codes, new)))
+    # An order has some hundred places for each doubling of its rows at which priors are taken.
+    assert sizes[1] < (4 if isinstance(scheme, Ordered) else 1.05) * sizes[0]
+
+
+def test_the_tables_are_in_the_graph_once():
+    cut = lazy(N_ROWS)
+    with dask.config.set(scheduler="synchronous"):
+        encoder = TargetEncoder(cv=KFold(2))
+        codes = encoder.fit_transform(cut[["shop"]], cut["amount"])
+    for lazy_codes, holds in ((codes, tasks.Tables), (encoder.transform(cut[["shop"]]), TargetEncoder)):
+        graph = graph_of(lazy_codes)
+        nodes = [task for task in graph.values() if isinstance(getattr(task, "value", task), holds)]
+        assert len(nodes) == 1
+        others = [len(pickle.dumps(task)) for task in graph.values() if task is not nodes[0]]
+        assert max(others) < len(pickle.dumps(nodes[0]))
+
+
+def test_sums_grow_with_categories_alone():
+    sizes = []
+    for n_rows in (2000, 40_000):
+        frame = rows(n_rows)
+        encoder = TargetEncoder(columns=["city"])
+        X, y = frame[["city", "price"]], frame["sold"]
+        given = (X, y, None, None, Place(0, 0))
+        found = tasks.surveyed(*given, encoder)
+        blueprint = draft(encoder, found.survey)
+        travelling = (found, blueprint, tasks.measured(*given, blueprint))
+        sizes.append([len(pickle.dumps(each)) for each in travelling])
+    assert all(large < 1.1 * small + 64 for small, large in zip(*sizes, strict=True))
+
+
+def test_the_first_pass_reads_the_columns_of_the_scheme_alone(monkeypatch):
+    seen = []
+    surveyed = tasks.surveyed
+    monkeypatch.setattr(tasks, "surveyed", lambda X, *rest: seen.append(list(X.columns)) or surveyed(X, *rest))
+    cut = lazy(N_ROWS)
+    with dask.config.set(scheduler="synchronous"):
+        for fit in ("fit_transform", "fit"):
+            getattr(TargetEncoder(cv="fold", columns=["shop"]), fit)(cut[[*KEYS, "fold"]], cut["sold"])
+    # Folds do not matter to new rows: the first column is there to be counted.
+    assert seen == [["fold"]] * 6 + [["shop"]] * 6
+
+
+def test_y_is_read_again_only_where_a_code_depends_on_its_own_row(monkeypatch):
+    seen = []
+    encoded = tasks.encoded
+    monkeypatch.setattr(tasks, "encoded", lambda X, y, *rest: seen.append(y is None) or encoded(X, y, *rest))
+    cut = lazy(N_ROWS)
+    for scheme, without in ((KFold(3), True), (KFold(3, stratify=True), False), (LeaveOneOut(), False)):
+        seen.clear()
+        with dask.config.set(scheduler="synchronous"):
+            TargetEncoder(cv=scheme).fit_transform(cut[["shop"]], cut["sold"]).compute()
+        assert seen == [without] * 6
+
+
+def test_loading_cuts_as_the_cases_do():
+    frame = rows(N_ROWS)
+    for number, piece in enumerate(pieces(frame, 6)):
+        assert part(number, N_ROWS).index.tolist() == piece.index.tolist()
+    _, counted = sequence.drafted(TargetEncoder(), sequence.read(lazy(N_ROWS)[["shop"]], lazy(N_ROWS)["sold"]), True)
+    assert counted.first_rows == [sum(len(piece) for piece in pieces(frame, 6)[:number]) for number in range(6)]
