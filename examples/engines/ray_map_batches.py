@@ -1,0 +1,185 @@
+"""Training codes in Ray Data: three passes of `map_batches`, and the codes of new rows in a fourth.
+
+    python examples/engines/ray_map_batches.py
+    python examples/engines/ray_map_batches.py --rows 20000 --cpus 2
+
+Every row carries its number in a column, so blocks may come in any order and be cut anywhere.  Parquet files are
+numbered as they are read, by what their feet say of row groups; other rows need such a column.  States travel pickled.
+Whoever can write them can run code where they are read, so they stay in Ray's object store, which holds pickled
+functions anyway, and go into no file.
+"""
+
+import argparse
+import pickle
+import tempfile
+from collections.abc import Iterator
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import ray
+
+from gpu_encode import KFold, MEstimate, TargetEncoder
+from gpu_encode.parts import Part, Sums, Survey, draft, encode, fit, measure, survey
+
+KEYS, TARGET, ROW = ["shop", "customer"], "returned", "row"
+# States that one task adds up.
+FAN_IN = 4
+ARROW = {"batch_format": "pyarrow"}
+
+
+def stretches(table: Any) -> Iterator[tuple[Any, int]]:
+    """Give the rows of a batch that follow one another among all rows, and the number of the first."""
+    numbers = table[ROW].to_numpy()
+    table = table.drop_columns([ROW])
+    breaks = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
+    for start, stop in pairwise(breaks):
+        yield table.slice(start, stop - start), int(numbers[start])
+
+
+def parts(table: Any) -> list[Part]:
+    """Give the rows of a batch with their target; what is no key passes through."""
+    return [
+        Part(rows.drop_columns([TARGET]), rows[TARGET], first_row=first_row) for rows, first_row in stretches(table)
+    ]
+
+
+def state(value: Any) -> Any:
+    """Give one row with a state."""
+    return pa.table({"state": pa.array([pickle.dumps(value)], pa.large_binary())})
+
+
+def surveyed(table: Any, encoder: TargetEncoder) -> Any:
+    """Survey a batch."""
+    return state(reduce(add, (survey(encoder, part) for part in parts(table)), Survey()))
+
+
+def measured(table: Any, sent: Any) -> Any:
+    """Sum a batch."""
+    blueprint = ray.get(sent)
+    return state(reduce(add, (measure(blueprint, part) for part in parts(table)), Sums()))
+
+
+def added(states: Any) -> Any:
+    """Make one state of several."""
+    return state(reduce(add, map(pickle.loads, states["state"].to_pylist())))
+
+
+def encoded(table: Any, sent: Any) -> Any:
+    """Encode a batch; each row keeps its number."""
+    codes = [encode(ray.get(sent), part) for part in parts(table)]
+    return pa.concat_tables(codes).append_column(ROW, table[ROW])
+
+
+def transformed(table: Any, sent: Any) -> Any:
+    """Give the codes of new rows."""
+    return ray.get(sent).transform(table.drop_columns([ROW])).append_column(ROW, table[ROW])
+
+
+def total(states: Any) -> Any:
+    """Add states up, a few in one task and what is left here; any order will do."""
+    few = states.map_batches(added, batch_size=FAN_IN, **ARROW)
+    return reduce(add, (pickle.loads(each["state"]) for each in few.take_all()))
+
+
+def numbered(paths: list[str]) -> Any:
+    """Read Parquet files, one row group at a time, and number the rows."""
+    groups, first_row = [], 0
+    for path in paths:
+        foot = pyarrow.parquet.read_metadata(path)
+        for group in range(foot.num_row_groups):
+            groups.append({"path": path, "group": group, "first_row": first_row})
+            first_row += foot.row_group(group).num_rows
+    places = ray.data.from_items(groups, override_num_blocks=len(groups))
+    return places.map_batches(read, batch_size=1, **ARROW)
+
+
+def read(place: Any) -> Any:
+    """Read one row group."""
+    [group] = place.to_pylist()
+    table = pyarrow.parquet.ParquetFile(group["path"]).read_row_group(group["group"])
+    numbers = np.arange(group["first_row"], group["first_row"] + len(table))
+    return table.append_column(ROW, pa.array(numbers))
+
+
+def fit_transform(rows: Any, encoder: TargetEncoder) -> Any:
+    """Fit the encoder here, and give the training codes, each row with its number, when Ray is asked for them."""
+    # A whole block is a batch.
+    blocks = {"batch_size": None, **ARROW}
+    found = total(rows.map_batches(surveyed, fn_args=(encoder,), **blocks))
+    blueprint = draft(encoder, found)
+    sums = total(rows.map_batches(measured, fn_args=(ray.put(blueprint),), **blocks))
+    tables = fit(encoder, blueprint, sums)
+    # Once in each node's memory, whatever runs there.
+    return rows.map_batches(encoded, fn_args=(ray.put(tables),), **blocks)
+
+
+def orders(n_rows: int, seed: int) -> Any:
+    """Make rows."""
+    random = np.random.default_rng(seed)
+    shops = random.integers(0, max(n_rows // 10, 1), n_rows)
+    columns = {
+        "shop": pa.array(np.char.add("shop-", shops.astype(str)), mask=random.random(n_rows) < 0.01),
+        "customer": random.integers(0, max(n_rows // 2, 1), n_rows),
+        "price": random.random(n_rows).round(2),
+        TARGET: random.integers(0, 2, n_rows).astype(np.int32),
+    }
+    return pa.table(columns)
+
+
+def encoder() -> TargetEncoder:
+    """Make an encoder."""
+    return TargetEncoder(columns=[*KEYS, ("shop", "customer")], cv=KFold(5), smooth=MEstimate(10), device="cpu")
+
+
+def whole(rows: Any) -> Any:
+    """Collect rows in the order of their numbers, without these."""
+    return pa.concat_tables(rows.iter_batches(batch_size=None, **ARROW)).sort_by(ROW).drop_columns([ROW])
+
+
+def files(table: Any, folder: str, count: int) -> list[str]:
+    """Write rows to files, of two row groups each."""
+    paths = []
+    for number in range(count):
+        start, stop = (len(table) * place // count for place in (number, number + 1))
+        paths.append(str(Path(folder, f"{number:05d}.parquet")))
+        size = max(1, -(-(stop - start) // 2))
+        pyarrow.parquet.write_table(table.slice(start, stop - start), paths[-1], row_group_size=size)
+    return paths
+
+
+def main() -> None:
+    """Encode in Ray and in one piece, and compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--files", type=int, default=10)
+    parser.add_argument("--cpus", type=int, default=2)
+    options = parser.parse_args()
+    ray.init(num_cpus=options.cpus, include_dashboard=False, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    try:
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as new_folder:
+            table, new = orders(options.rows, seed=7), orders(options.rows, seed=8).drop_columns([TARGET])
+            compare(numbered(files(table, folder, options.files)), table, numbered(files(new, new_folder, 3)), new)
+    finally:
+        ray.shutdown()
+
+
+def compare(rows: Any, table: Any, new_rows: Any, new: Any) -> None:
+    """Print whether the codes are those of one table with the same rows."""
+    fitted, alone = encoder(), encoder()
+    codes = whole(fit_transform(rows, fitted))
+    same = codes.equals(alone.fit_transform(table.drop_columns([TARGET]), table[TARGET]))
+    new_codes = whole(new_rows.map_batches(transformed, fn_args=(ray.put(fitted),), batch_size=None, **ARROW))
+    same_new = new_codes.equals(alone.transform(new))
+    print(f"{len(codes)} rows: {', '.join(codes.column_names)}")
+    print(f"the same bits as one table of all rows: training {same}, new rows {same_new}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""Training codes in Spark: three passes of `mapInArrow`, and the codes of new rows in a fourth.
+
+    python examples/engines/spark_map_in_arrow.py
+    python examples/engines/spark_map_in_arrow.py --rows 20000 --master "local[2]"
+
+Rows are numbered by their partition and their place in it; both have to be the same in every pass, as they are of rows
+that are read from files.  States travel pickled.  Whoever can write them can run code where they are read, so they go
+between processes of one Spark application alone, which send one another pickled functions anyway, and into no file.
+"""
+
+import argparse
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import accumulate
+from operator import add
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from gpu_encode import KFold, MEstimate, TargetEncoder
+from gpu_encode.parts import Part, Sums, Survey, draft, encode, fit, measure, scheme_columns, survey
+
+KEYS, TARGET = ["shop", "customer"], "returned"
+STATE = "partition int, rows long, state binary"
+# Rows that are looked at together; it changes no bit.
+CHUNK = 1 << 18
+# States that one task adds up.
+FAN_IN = 4
+
+
+def chunks(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+    """Gather batches to tables, with the number of their first row in the partition."""
+    first, held = 0, []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) >= CHUNK:
+            yield first, pa.Table.from_batches(held)
+            first, held = first + sum(map(len, held)), []
+    if held:
+        yield first, pa.Table.from_batches(held)
+
+
+def part(table: Any, first_row: int) -> Part:
+    """Give rows with their target; what is no key passes through."""
+    return Part(table.drop_columns([TARGET]), table[TARGET], first_row=first_row)
+
+
+def state(rows: int, value: Any) -> Any:
+    """Give one row with the state of the partition at hand."""
+    columns = [[TaskContext.get().partitionId()], [rows], [pickle.dumps(value)]]
+    return pa.record_batch(
+        [pa.array(columns[0], pa.int32()), pa.array(columns[1]), pa.array(columns[2])],
+        names=["partition", "rows", "state"],
+    )
+
+
+def surveyed(rows: DataFrame, encoder: TargetEncoder) -> tuple[Survey, list[int]]:
+    """Survey all rows; the number of each partition's first row, too."""
+
+    def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
+        # Only the target and what the scheme reads are looked at, so the target may stay among the columns.
+        parts = (Part(table, table[TARGET], first_row=first) for first, table in chunks(batches))
+        total = reduce(add, (survey(encoder, each) for each in parts), Survey())
+        yield state(total.n_rows, total)
+
+    read = rows.select(*scheme_columns(encoder), TARGET)
+    found = sorted(read.mapInArrow(of_partition, STATE).collect())
+    starts = [0, *accumulate(each.rows for each in found)]
+    # Where rows begin is known only now.
+    moved = (pickle.loads(each.state).moved(start) for each, start in zip(found, starts, strict=False))
+    return reduce(add, moved), starts
+
+
+def measured(rows: DataFrame, blueprint: Any, starts: list[int]) -> Sums:
+    """Sum all rows: each partition where it lies, then a few states to one, until few are left."""
+
+    def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
+        start = starts[TaskContext.get().partitionId()]
+        parts = (part(table, start + first) for first, table in chunks(batches))
+        yield state(0, reduce(add, (measure(blueprint, each) for each in parts), Sums()))
+
+    def added(batches: Iterator[Any]) -> Iterator[Any]:
+        states = (pickle.loads(value) for batch in batches for value in batch["state"].to_pylist())
+        yield state(0, reduce(add, states, Sums()))
+
+    states, left = rows.mapInArrow(of_partition, STATE), len(starts) - 1
+    while left > FAN_IN:
+        # They add up in any order: it does not matter which go together.
+        left = -(-left // FAN_IN)
+        states = states.repartition(left).mapInArrow(added, STATE)
+    return reduce(add, (pickle.loads(each.state) for each in states.collect()))
+
+
+def mapped(rows: DataFrame, schema: Any, function: Callable[[Any, int], Any], starts: list[int] | None) -> DataFrame:
+    """Give the tables that a function makes of tables and the number of their first row."""
+
+    def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
+        start = 0 if starts is None else starts[TaskContext.get().partitionId()]
+        for first, table in chunks(batches):
+            yield from function(table, start + first).cast(schema).to_batches(max_chunksize=1 << 16)
+
+    return rows.mapInArrow(of_partition, from_arrow_schema(schema))
+
+
+def fit_transform(rows: DataFrame, encoder: TargetEncoder) -> DataFrame:
+    """Fit the encoder here, and give the training codes, row for row, in a frame that Spark computes when asked."""
+    found, starts = surveyed(rows, encoder)
+    blueprint = draft(encoder, found)
+    tables = fit(encoder, blueprint, measured(rows, blueprint, starts))
+    sent = rows.sparkSession.sparkContext.broadcast(tables)
+    schema = encode(tables, part(nothing(rows), 0)).schema
+    return mapped(rows, schema, lambda table, first: encode(sent.value, part(table, first)), starts)
+
+
+def nothing(rows: DataFrame) -> Any:
+    """Give a table of the same columns and no rows."""
+    return to_arrow_schema(rows.schema).empty_table()
+
+
+def transform(rows: DataFrame, encoder: TargetEncoder) -> DataFrame:
+    """Give the codes of new rows."""
+    sent = rows.sparkSession.sparkContext.broadcast(encoder)
+    schema = encoder.transform(nothing(rows)).schema
+    return mapped(rows, schema, lambda table, _: sent.value.transform(table), None)
+
+
+def orders(n_rows: int, seed: int) -> Any:
+    """Make rows."""
+    random = np.random.default_rng(seed)
+    shops = random.integers(0, max(n_rows // 10, 1), n_rows)
+    columns = {
+        "shop": pa.array(np.char.add("shop-", shops.astype(str)), mask=random.random(n_rows) < 0.01),
+        "customer": random.integers(0, max(n_rows // 2, 1), n_rows),
+        "price": random.random(n_rows).round(2),
+        TARGET: random.integers(0, 2, n_rows).astype(np.int32),
+    }
+    return pa.table(columns)
+
+
+def encoder() -> TargetEncoder:
+    """Make an encoder."""
+    return TargetEncoder(columns=[*KEYS, ("shop", "customer")], cv=KFold(5), smooth=MEstimate(10), device="cpu")
+
+
+def main() -> None:
+    """Encode in Spark and in one piece, and compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--files", type=int, default=20)
+    parser.add_argument("--master", default="local[2]")
+    options = parser.parse_args()
+    # Tasks run in a Python that has gpu-encode.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with tempfile.TemporaryDirectory() as folder:
+        whole = orders(options.rows, seed=7)
+        for number in range(options.files):
+            start, stop = (options.rows * place // options.files for place in (number, number + 1))
+            pyarrow.parquet.write_table(whole.slice(start, stop - start), f"{folder}/{number:05d}.parquet")
+        builder = SparkSession.builder.master(options.master).config("spark.ui.enabled", "false")
+        # Every file is a partition of its own here, so that there are several.
+        spark = builder.config("spark.sql.files.openCostInBytes", str(1 << 30)).getOrCreate()
+        spark.sparkContext.setLogLevel("ERROR")
+        try:
+            compare(spark, folder, options.rows)
+        finally:
+            spark.stop()
+
+
+def compare(spark: SparkSession, folder: str, n_rows: int) -> None:
+    """Print whether the codes are those of one table with the same rows."""
+    rows, fitted, alone = spark.read.parquet(folder), encoder(), encoder()
+    codes = fit_transform(rows, fitted).toArrow()
+    collected = rows.toArrow()
+    features = collected.drop_columns([TARGET])
+    same = codes.equals(alone.fit_transform(features, collected[TARGET]).cast(codes.schema))
+    new = orders(n_rows, seed=8).drop_columns([TARGET])
+    new_codes = transform(spark.createDataFrame(new), fitted).toArrow()
+    same_new = new_codes.equals(alone.transform(new).cast(new_codes.schema))
+    print(f"{len(codes)} rows in {rows.rdd.getNumPartitions()} partitions: {', '.join(codes.column_names)}")
+    print(f"the same bits as one table of all rows: training {same}, new rows {same_new}")
+
+
+if __name__ == "__main__":
+    main()

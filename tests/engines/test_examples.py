@@ -1,0 +1,64 @@
+"""The examples for other engines, each in a process of its own, with which the engine's own processes end."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from gpu_encode import devices
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "examples/engines"
+SAME = "the same bits as one table of all rows: training True, new rows True"
+pytestmark = pytest.mark.skipif(devices.simulated(), reason="other processes know nothing of the simulator's arrays")
+
+
+def lines(script, *arguments):
+    """Run a script, with its files in a folder that goes away, and give what it prints."""
+    # Ray's sockets want a short path.
+    with tempfile.TemporaryDirectory(prefix="ge-", dir="/tmp") as scratch:
+        settings = {"RAY_TMPDIR": scratch, "RAY_USAGE_STATS_ENABLED": "0", "SPARK_LOCAL_DIRS": scratch}
+        settings |= {"PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": scratch, "HOME": scratch}
+        # Java starts in half the time where it compiles quickly rather than well.
+        settings["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        done = subprocess.run(
+            [sys.executable, str(FOLDER / f"{script}.py"), *arguments],
+            cwd=scratch,
+            env={**os.environ, **settings},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        return done.stdout.splitlines()[-2:]
+
+
+@pytest.mark.slow
+def test_spark_gives_the_bits_of_one_table():
+    if find_spec("pyspark") is None:
+        pytest.skip("the extra engines has Spark")
+    if which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java")
+    # Five partitions: their states are added up in two tasks before they come together.
+    what, same = lines("spark_map_in_arrow", "--rows=3001", "--files=5", "--master=local[2]")
+    assert (what, same) == ("3001 rows in 5 partitions: shop, customer, shop_x_customer, price", SAME)
+
+
+@pytest.mark.slow
+def test_ray_gives_the_bits_of_one_table():
+    if find_spec("ray") is None:
+        pytest.skip("the extra engines has Ray")
+    what, same = lines("ray_map_batches", "--rows=3001", "--files=3")
+    assert (what, same) == ("3001 rows: shop, customer, shop_x_customer, price", SAME)
+
+
+def test_every_example_is_listed():
+    listed = re.findall(r"^\| `engines/(\w+)\.py`", (ROOT / "examples/README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py"))
