@@ -164,8 +164,8 @@ class Model:
         """Give the same with sums in canonical digits: the same for the same rows, whatever way they came together."""
         return replace(self, statistics=[[each.carried() for each in per_target] for per_target in self.statistics])
 
-    def joined(self, other: "Model") -> "Model":
-        """Model of the rows of both."""
+    def joined(self, other: "Model", in_place: bool = False) -> "Model":
+        """Model of the rows of both; in place, this one is given up to hold the result."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
         keys, statistics = [], []
         for mine, theirs, own, others in zip(self.keys, other.keys, self.statistics, other.statistics, strict=True):
@@ -174,7 +174,7 @@ class Model:
             statistics.append(
                 [
                     relabeled(a, self.targets[i], info).plus(
-                        relabeled(b, other.targets[i], info), to_key, from_other, key.n_categories
+                        relabeled(b, other.targets[i], info), to_key, from_other, key.n_categories, in_place
                     )
                     for i, (a, b, info) in enumerate(zip(own, others, targets, strict=True))
                 ]

@@ -129,14 +129,22 @@ class Statistics:
         return self.plus(other, same, same, self.n_categories)
 
     def plus(
-        self, other: "Statistics", mine: NDArray[np.int32], theirs: NDArray[np.int32], n_categories: int
+        self,
+        other: "Statistics",
+        mine: NDArray[np.int32],
+        theirs: NDArray[np.int32],
+        n_categories: int,
+        in_place: bool = False,
     ) -> "Statistics":
-        """Sums of all rows of both under other codes: category i becomes mine[i], of the other theirs[i]."""
+        """Sums of all rows of both under other codes: category i becomes mine[i], of the other theirs[i].
+
+        In place, these sums are given up to hold the result, where it fits in their memory.
+        """
         layout = joined(self, other)
         measured = replace(self.measured, layout=layout)
         own, added = self.in_layout(layout), other.in_layout(layout)
         if n_categories == self.n_categories and bool((mine == np.arange(n_categories)).all()):
-            cells = own.copy()
+            cells = own if in_place and own.flags.writeable else own.copy()
         else:
             cells = np.zeros((n_categories + 2, *own.shape[1:]), np.int64)
             cells[mine] = own[:-2]

@@ -252,7 +252,7 @@ class Encoding:
             with run.reading("measuring", columns, size, total.n_rows) as chunks:
                 for chunk in chunks:
                     with run.timed("measuring"):
-                        total += measure(blueprint, self._roles.part(chunk))
+                        total = total.plus(measure(blueprint, self._roles.part(chunk)), in_place=True)
                     if time.perf_counter() - last > wait and total.n_rows < run.source.n_rows:
                         # Large sums are saved less often.
                         wait, last = max(SAVE_AFTER, 20 * self._save(total)), time.perf_counter()

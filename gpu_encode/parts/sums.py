@@ -50,12 +50,16 @@ class Sums:
         return [] if self.model is None else [key.n_categories for key in self.model.keys]
 
     def __add__(self, other: "Sums") -> "Sums":
+        return self.plus(other)
+
+    def plus(self, other: "Sums", in_place: bool = False) -> "Sums":
+        """Sums of both; in place, these are given up to hold the result, which spares a copy of them for every part."""
         if self.model is None or other.model is None:
             return other if self.model is None else self
         check_same_columns(self.model, other.model)
         return Sums(
             self.n_rows + other.n_rows,
-            self.model.joined(other.model),
+            self.model.joined(other.model, in_place),
             [mine + theirs for mine, theirs in zip(self.reach, other.reach, strict=True)],
             [mine + theirs for mine, theirs in zip(self.stretches, other.stretches, strict=True)],
         )

@@ -22,6 +22,7 @@ from gpu_encode import (
     TargetEncoder,
     TimeFolds,
 )
+from gpu_encode.parts import Sums, Survey, draft, fit, measure, survey
 from tests.encoders.test_pieces import (
     LIBRARIES,
     TARGETS,
@@ -204,3 +205,19 @@ def test_types_that_only_some_parts_have():
     parts = [replace(part, X=piece) for part, piece in zip(parts_of(X, y, cuts=[2]), pieces, strict=True)]
     found = pl.concat(encoded_in_parts(TargetEncoder(cv=KFold(2)), parts))
     assert found.equals(TargetEncoder(cv=KFold(2)).fit_transform(X, y))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_sums_that_are_given_up_hold_the_same(target):
+    parts = parts_of(WHOLE, TARGETS[target], cuts=CUTS[7])
+    one, blueprint = encoder(), draft(encoder(), sum((survey(encoder(), part) for part in parts), Survey()))
+    total, kept = Sums(), Sums()
+    for part in [parts[-1], *parts[:-1]]:
+        total = total.plus(measure(blueprint, part), in_place=True)
+        before = [each.cells.copy() for own in kept.model.statistics for each in own] if kept.model else []
+        earlier, kept = kept, kept + measure(blueprint, part)
+        after = [each.cells for own in earlier.model.statistics for each in own] if earlier.model else []
+        assert all(np.array_equal(*each) for each in zip(before, after, strict=True))
+    fit(one, blueprint, total)
+    expected = encoder().fit(WHOLE, TARGETS[target])
+    assert all(np.array_equal(*each) for each in zip(one.encodings_, expected.encodings_, strict=True))
