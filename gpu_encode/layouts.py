@@ -84,7 +84,4 @@ class Reach:
 
 def in_common(one: Window, other: Window, bound: int) -> Window:
     """Window for the sums of both; one whole number where the canonical sums of all such rows are."""
-    whole = one.whole and other.whole
-    if whole and bound < MOST_WHOLE:
-        return one
-    return window_of_both(one, other) if whole or one != other else one
+    return one if one.whole and other.whole and bound < MOST_WHOLE else window_of_both(one, other)

@@ -41,6 +41,10 @@ class Blueprint:
         Values of the columns that the scheme reads.
     earlier : dict of int to int64 array (classes,)
         By first row of a part, the rows of each class before it, where folds are dealt out within classes.
+    floats : list of bool
+        Which targets are quantities of which some are floats.
+    float_weight : bool
+        Whether some weights are floats.
     """
 
     encoder: Encoder
@@ -50,6 +54,8 @@ class Blueprint:
     plan: Plan
     values: dict[str, ValueCounts]
     earlier: dict[int, NDArray[np.int64]]
+    floats: list[bool]
+    float_weight: bool
 
     @property
     def order(self) -> str | None:
@@ -60,7 +66,10 @@ class Blueprint:
 
     def codes_of(self, rows: "ReadRows", column: Any, role: str) -> Array:
         """Place of each row's value among the sorted values, of all rows, of a column that the scheme reads."""
-        keys = column_keys(rows.frame, rows.groups if column is None else column, role, rows.ops)
+        column = rows.groups if column is None else column
+        if column is None:
+            raise errors.no_groups()
+        keys = column_keys(rows.frame, column, role, rows.ops)
         places = self.values[role].vocabulary.positions(keys.vocabulary, role)
         if len(places) and int(places.min()) == UNKNOWN:
             raise rows_have_changed(f"The column of {role} has values")
@@ -139,7 +148,9 @@ def draft(encoder: Encoder, survey: Survey) -> Blueprint:
         for found, info in zip(survey.targets, infos, strict=True):
             if info.classes is not None:
                 targets.warn_of_rare_classes(found.counts, options.integer_folds)
-    return Blueprint(encoder, options, survey.n_rows, infos, plan, survey.values, classes_before(survey))
+    before = classes_before(survey)
+    floats = [each.are_floats and info.classes is None for each, info in zip(survey.targets, infos, strict=True)]
+    return Blueprint(encoder, options, survey.n_rows, infos, plan, survey.values, before, floats, survey.float_weight)
 
 
 def target_infos(survey: Survey, options: Options) -> list[TargetInfo]:

@@ -92,6 +92,8 @@ def by_folds(tables: Tables, part: Part, given: Given) -> Any:
     check_columns(rows.frame, tables)
     labels: Array = np.zeros(0, np.int32)
     if blueprint.needs_labels:
+        if not given.has_target:
+            raise errors.no_target(type(blueprint.encoder).__name__)
         labels = decided_targets(rows.ops, given.targets(), blueprint.targets)[0].values
     plan = blueprint.plan_of(rows, labels, part.first_row)
     assert isinstance(plan, FoldPlan)

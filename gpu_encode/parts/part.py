@@ -1,10 +1,13 @@
 """Some of the rows, as a caller hands them over, and how errors say which of all rows they mean."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from gpu_encode.cells import Array
 from gpu_encode.encoders.given import Given
 from gpu_encode.errors.rows import RowError
 
@@ -57,3 +60,40 @@ class Part:
             if self.name is None or type(error) not in (ValueError, TypeError):
                 raise
             raise type(error)(f"{self.name}: {error}") from error
+
+
+class InFloats(Given):
+    """What a part was given; integers become floats where other parts hold floats, as all would in one array.
+
+    Parameters
+    ----------
+    part : Part
+    targets : list of bool
+        Which targets are floats.
+    weight : bool
+        Whether the weights are.
+    """
+
+    def __init__(self, part: Part, targets: Sequence[bool], weight: bool) -> None:
+        super().__init__(part.X, part.y, part.sample_weight, part.groups)
+        self._floats, self._float_weight = targets, weight
+
+    def weight(self) -> Array | None:
+        """Weight of each row, not yet checked."""
+        found = super().weight()
+        return as_floats(found) if self._float_weight and found is not None else found
+
+    def targets(self) -> list[tuple[str | None, Array]]:
+        """Name, if there is one, and values of each target."""
+        found = super().targets()
+        if len(found) != len(self._floats):
+            return found
+        return [
+            (name, as_floats(values) if floats else values)
+            for (name, values), floats in zip(found, self._floats, strict=True)
+        ]
+
+
+def as_floats(values: Array) -> Array:
+    """Give integers as floats, and all else as it is."""
+    return values.astype(np.float64) if values.dtype.kind in "iub" else values

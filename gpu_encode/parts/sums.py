@@ -9,7 +9,7 @@ from gpu_encode.keys import Key
 from gpu_encode.layouts import Reach
 from gpu_encode.model import Model
 from gpu_encode.parts.blueprints import Blueprint
-from gpu_encode.parts.part import Part
+from gpu_encode.parts.part import InFloats, Part
 from gpu_encode.parts.stretches import Stretches, stretches_of
 from gpu_encode.plans import FoldPlan, OrderedPlan, Plan, all_rows
 
@@ -112,7 +112,7 @@ def measure(blueprint: Blueprint, part: Part) -> Sums:
 
 def work_on(blueprint: Blueprint, part: Part, keys: Sequence[Key] | None = None) -> Work | None:
     """Read a part, by known categories or its own; None where it has no rows."""
-    given = part.given()
+    given = InFloats(part, blueprint.floats, blueprint.float_weight)
     if not given.frame.n_rows:
         return None
     return Work(type(blueprint.encoder).__name__, blueprint.options, given, decided=blueprint.targets, keys=keys)

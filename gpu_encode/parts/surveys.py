@@ -33,7 +33,7 @@ class TargetSurvey:
     counts : int64 array
         Rows of each label.
     are_floats : bool
-        Whether the labels are floating numbers, all of them whole unless the user says that they are labels.
+        Whether some of the numbers are floats; labels are whole ones, unless the user says that they are labels.
     """
 
     name: str | None
@@ -43,7 +43,8 @@ class TargetSurvey:
 
     def __add__(self, other: "TargetSurvey") -> "TargetSurvey":
         if self.labels is None or other.labels is None:
-            return self if self.labels is None else other
+            quantity = self if self.labels is None else other
+            return replace(quantity, are_floats=self.are_floats or other.are_floats)
         labels = targets.joined_labels(self.labels, other.labels)
         counts = np.zeros(len(labels), np.int64)
         for each in (self, other):
@@ -90,6 +91,8 @@ class Survey:
     targets : list of TargetSurvey
     some_weight : bool
         Whether a weight is above zero, or there are none.
+    float_weight : bool
+        Whether some of the weights are floats.
     values : dict of str to ValueCounts
         By what the scheme reads the column as.
     classes_from : dict of int to (labels, counts)
@@ -108,6 +111,7 @@ class Survey:
     n_rows: int = 0
     targets: list[TargetSurvey] = field(default_factory=list)
     some_weight: bool = False
+    float_weight: bool = False
     values: dict[str, ValueCounts] = field(default_factory=dict)
     classes_from: dict[int, tuple[Array, NDArray[np.int64]]] = field(default_factory=dict)
 
@@ -120,6 +124,7 @@ class Survey:
             self.n_rows + other.n_rows,
             [mine + theirs for mine, theirs in zip(self.targets, other.targets, strict=True)],
             self.some_weight or other.some_weight,
+            self.float_weight or other.float_weight,
             {role: mine + other.values[role] for role, mine in self.values.items()},
             self.classes_from | other.classes_from,
         )
@@ -180,12 +185,12 @@ def survey(encoder: Encoder, part: Part) -> Survey:
         asked = asked_kinds(options.target_type, len(named))
         found = [target_survey(backend, *each, kind) for each, kind in zip(named, asked, strict=True)]
         weight = given.weight()
-        if weight is not None:
-            weight = targets.checked_weight(backend, weight, all_rows=False)
+        some = weight is None or bool(targets.checked_weight(backend, weight, all_rows=False).any())
         values = {role: value_counts(given, column, role, backend) for column, role in options.scheme.reads()}
     first = found[0]
     within = {part.first_row: (first.labels, first.counts)} if deals_within_classes(options) else {}
-    return Survey(given.frame.n_rows, found, weight is None or bool(weight.any()), values, within)  # type: ignore[arg-type]
+    floats = weight is not None and weight.dtype.kind == "f"
+    return Survey(given.frame.n_rows, found, some, floats, values, within)  # type: ignore[arg-type]
 
 
 def deals_within_classes(options: Options) -> bool:
@@ -202,7 +207,7 @@ def asked_kinds(target_type: Any, number: int) -> list[Any]:
 
 def target_survey(backend: Ops, name: str | None, values: Any, asked: Any) -> TargetSurvey:
     """Look at one target; labels are numbered unless it is a quantity, or asked to be taken for one."""
-    quantity = TargetSurvey(name, None, np.zeros(0, np.int64))
+    quantity = TargetSurvey(name, None, np.zeros(0, np.int64), values.dtype.kind == "f")
     if isinstance(values, NumberedLabels):
         if asked == "continuous":
             raise errors.text_as_quantity(values.labels[0])
