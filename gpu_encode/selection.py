@@ -106,8 +106,9 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
         why = "every column is used by the scheme or by a hierarchy" if everything else "columns is empty"
         raise errors.nothing_to_encode(why)
     for group in groups:
-        if set(group) & set(used):
-            raise errors.column_of_scheme(frame.label(group[0]))
+        for position in group:
+            if position in used:
+                raise errors.column_of_scheme(frame.label(position))
     missing = [key for key in tree if key not in groups]
     if missing:
         raise errors.not_encoded("hierarchy", frame.label(missing[0][0]))

@@ -1,6 +1,7 @@
 """``gpu-encode fit-transform``: learn codes from a file of rows, and write the rows encoded."""
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from gpu_encode.cli.messages import UsageError, say
 from gpu_encode.cli.progress import Progress, on_terminal
 from gpu_encode.cli.streams import is_folder, is_streamed, one_input, refuse_model_as_output, source_of, tell
 from gpu_encode.cli.tables import PIECE_ROWS, Writer, distinct_files, opened, suffix_of
-from gpu_encode.cli.whole_files import whole_files
+from gpu_encode.cli.whole_files import refuse_closed_places, whole_files
 from gpu_encode.datasets.encoding import run_encoding
 from gpu_encode.datasets.source import opened as opened_source
 
@@ -64,7 +65,13 @@ def stream(options: argparse.Namespace, parameters: dict[str, Any]) -> int:
     if options.model is not None:
         refuse_model_as_output(options)
         models = [Path(options.model)]
-    with whole_files(*models) as temporaries:
+    refuse_closed_places(*models)
+    with contextlib.ExitStack() as unfinished:
+
+        def save() -> None:
+            for temporary in unfinished.enter_context(whole_files(*models)):
+                encoder.save(temporary)
+
         summary = run_encoding(
             rows,
             options.output,
@@ -79,7 +86,7 @@ def stream(options: argparse.Namespace, parameters: dict[str, Any]) -> int:
             overwrite=not is_folder(options.output),
             resume=options.resume,
             progress=on_terminal(),
-            before_publishing=lambda: [encoder.save(temporary) for temporary in temporaries],
+            before_publishing=save,
         )
     tell(summary)
     return 0

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpu_encode.cli.messages import UsageError
-from gpu_encode.storage.archive import sync_folder
+from gpu_encode.storage.archive import sync_file, sync_folder
 
 
 @contextlib.contextmanager
@@ -39,9 +39,7 @@ def whole_files(*destinations: Path) -> Iterator[list[Path]]:
     'city'
     """
     places = [Path(os.path.realpath(destination)) for destination in destinations]
-    mark = secrets.token_hex(4)
-    # The suffix stays: libraries look at it.
-    temporaries = [place.with_name(f".partial-{mark}-{place.name[-80:]}") for place in places]
+    temporaries = temporaries_of(places)
     try:
         for place, temporary in zip(places, temporaries, strict=True):
             reserve(place, temporary)
@@ -52,6 +50,30 @@ def whole_files(*destinations: Path) -> Iterator[list[Path]]:
     finally:
         for temporary in temporaries:
             temporary.unlink(missing_ok=True)
+
+
+def temporaries_of(places: list[Path]) -> list[Path]:
+    """Name a temporary file beside each place."""
+    mark = secrets.token_hex(4)
+    # The suffix stays: libraries look at it.
+    return [place.with_name(f".partial-{mark}-{place.name[-80:]}") for place in places]
+
+
+def refuse_closed_places(*destinations: Path) -> None:
+    """Say before long work what could not be written after it; unlike `whole_files`, leaves nothing if work is killed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     refuse_closed_places(Path(folder, "model"))
+    ...     list(Path(folder).iterdir())
+    []
+    """
+    places = [Path(os.path.realpath(destination)) for destination in destinations]
+    for place, temporary in zip(places, temporaries_of(places), strict=True):
+        reserve(place, temporary)
+        temporary.unlink()
 
 
 def reserve(place: Path, temporary: Path) -> None:
@@ -73,11 +95,7 @@ def finish(place: Path, temporary: Path) -> None:
     """Give the temporary file its final mode and see it onto the disk."""
     if place.exists():
         temporary.chmod(place.stat().st_mode & 0o777)
-    descriptor = os.open(temporary, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_file(temporary)
 
 
 def put_in_place(temporaries: list[Path], places: list[Path]) -> None:

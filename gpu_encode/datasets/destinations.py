@@ -91,7 +91,7 @@ def chosen(source: Source, destination: Any, compression: str | None, overwrite:
     suffix = suffix_of(place.name)
     is_folder = text.endswith(("/", os.sep)) or place.is_dir() or (suffix is None and not place.suffix)
     if suffix is None and not is_folder:
-        raise errors.unknown_format(text, list(SUFFIXES))
+        raise errors.unknown_destination(text, list(SUFFIXES))
     if not place.parent.is_dir():
         raise errors.no_folder_for(str(place.parent), place.name)
     refuse_overlap(source, place, text)

@@ -20,6 +20,7 @@ from gpu_encode.datasets.saved_sums import read_sums, write_sums
 from gpu_encode.datasets.source import Chunk, Size, Source, opened
 from gpu_encode.datasets.staging import Staging
 from gpu_encode.datasets.summary import Summary
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import datasets as errors
 from gpu_encode.parts import Blueprint, Part, Sums, Survey, draft, encode, fit, measure, survey
 
@@ -94,6 +95,12 @@ def encode_dataset(
         For bad input, damaged files, a full disk.  Nothing is then at the destination.  If sums or files were finished,
         they stay in a hidden folder beside it, and the error says so.
 
+    Notes
+    -----
+    Beside the chunks, memory holds the categories and their sums; and the distinct values of a column that the scheme
+    reads, groups or times, 16 bytes and more each.  Random orders, and orders in time, take two passes more over rows
+    as small numbers, which lie in the hidden folder for as long.
+
     Examples
     --------
     >>> import tempfile
@@ -109,6 +116,8 @@ def encode_dataset(
     {'city': [1.0, 1.0, 0.0, 1.0], 'sold': [0, 1, 1, 1]}
     """
     # What is wrong with a parameter is said before files are looked at.
+    if not isinstance(encoder, Encoder):
+        raise errors.not_an_encoder(type(encoder).__name__)
     memory.limit_of(memory_limit)
     return run_encoding(
         opened(source, missing_text, text),
@@ -237,7 +246,7 @@ class Encoding:
         columns = [*self._roles.aside, *used]
         with run.reading("surveying", columns, self._pass_size(columns, work)) as chunks:
             for chunk in chunks:
-                with run.timed("surveying"):
+                with self._roles.advised(chunk), run.timed("surveying"):
                     total += survey(self._encoder, self._roles.part(chunk))
         return total
 

@@ -123,7 +123,8 @@ def find(source: Any) -> Found:
         if not glob.has_magic(text):
             raise errors.no_such_source(text)
         return Found(matching(text))
-    if not isinstance(source, Iterable):
+    # A table is not a list of paths, though its columns' names may come one after another.
+    if not isinstance(source, Iterable) or getattr(source, "ndim", 1) != 1:
         raise errors.not_a_source(type(source).__name__)
     paths = list(source)
     for path in paths:

@@ -5,6 +5,7 @@ import ctypes
 import os
 import re
 import sys
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,9 @@ def limit_of(memory_limit: Any) -> int:
         found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]i?)?b?\s*", memory_limit.lower())
         if found is not None:
             memory_limit = int(float(found[1]) * UNITS[found[2] or ""])
-    if isinstance(memory_limit, bool) or not isinstance(memory_limit, int) or memory_limit <= 0:
+    if isinstance(memory_limit, bool) or not isinstance(memory_limit, Integral) or memory_limit <= 0:
         raise errors.bad_memory_limit(memory_limit)
-    return memory_limit
+    return int(memory_limit)
 
 
 def available_bytes() -> int:

@@ -1,10 +1,12 @@
 """What each column of a source is for."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpu_encode import frames, selection
 from gpu_encode.datasets.source import Chunk
@@ -55,6 +57,16 @@ class Roles:
             chunk.first_row,
         )
 
+    @contextlib.contextmanager
+    def advised(self, chunk: Chunk) -> Iterator[None]:
+        """Say of rows without a target, which nothing can be learned from, how to leave them out."""
+        try:
+            yield
+        except ValueError as error:
+            if any(pc.any(pc.is_null(chunk.table[name], nan_is_null=True)).as_py() for name in self.targets):
+                error.add_note(errors.LEAVE_OUT)
+            raise
+
     def selected(self, encoder: Any, schema: Any) -> selection.Selection:
         """Read which columns are encoded against the features, before there are any rows."""
         options = encoder._options()
@@ -73,7 +85,7 @@ def roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If there is no such column, or one has two roles.
 
     Examples
@@ -87,6 +99,8 @@ def roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
     named += [(role, name) for role, name in (("the weight", weight), ("the groups", groups)) if name is not None]
     seen: dict[str, str] = {}
     for role, name in named:
+        if not isinstance(name, str):
+            raise errors.not_a_column_name(role.removeprefix("the "), name)
         if name not in schema.names:
             raise errors.no_such_column(role.removeprefix("the "), name, schema.names)
         if name in seen:

@@ -266,6 +266,9 @@ def opened(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = 
     FileNotFoundError, ValueError
         If there are no files, or they do not fit together.
     """
+    for parameter, words in (("missing_text", missing_text), ("text", text)):
+        if isinstance(words, str):
+            raise errors.word_instead_of_list(parameter, words)
     found = files.find(source)
     states = [file.state() for file in found.files]
     contents = reading.contents(found.files, missing_text, text)

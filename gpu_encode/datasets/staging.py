@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from gpu_encode.datasets.destinations import Destination, Output
 from gpu_encode.errors import datasets as errors
-from gpu_encode.storage.archive import sync_folder
+from gpu_encode.storage.archive import sync_file, sync_folder
 
 VERSION = 1
 MANIFEST = "manifest.json"
@@ -114,11 +114,7 @@ class Staging:
 
     def keep(self, path: Path, place: Path) -> None:
         """Put a finished file in its place, once it is on the disk."""
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_file(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         path.replace(place)
         sync_folder(place.parent)

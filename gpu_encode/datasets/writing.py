@@ -1,7 +1,6 @@
 """Files that rows are written to piece by piece: Parquet, CSV and Arrow, told by the suffix."""
 
 import contextlib
-import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,6 +12,7 @@ import pyarrow.parquet
 
 from gpu_encode.datasets.formats import SUFFIXES, delimiter, plain, plain_schema, suffix_of
 from gpu_encode.errors import datasets as errors
+from gpu_encode.storage.archive import sync_file
 
 ROW_GROUP = 1 << 20
 COMPRESSIONS = {
@@ -68,7 +68,7 @@ class RowWriter:
     ) -> None:
         self._files.__exit__(kind, error, trace)
         if error is None:
-            onto_disk(self._path)
+            sync_file(self._path)
 
     def abandon(self) -> None:
         """Let go of a file that stays incomplete, whatever goes wrong."""
@@ -109,15 +109,6 @@ class RowWriter:
             numbered = pa.DictionaryArray.from_arrays(indices, known, ordered=one.type.ordered)
             table = table.set_column(place, one, numbered)
         return table
-
-
-def onto_disk(path: Path) -> None:
-    """See the content of a file onto the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def check_compression(compression: str | None, suffix: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from gpu_encode import errors
@@ -175,7 +176,8 @@ def read(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -
     ValueError
         If there are more or fewer partitions of a vector than of X.
     """
-    vectors = dict(zip(ROLES, (y, sample_weight, groups), strict=True))
+    X, *given = (as_it_stands(data) if is_frame(data) else data for data in (X, y, sample_weight, groups))
+    vectors = dict(zip(ROLES, given, strict=True))
     if is_frame(X):
         if getattr(X, "ndim", 0) != 2:
             raise errors.series_as_table(type(X).__name__)
@@ -203,6 +205,32 @@ def in_line(data: Any, role: str, number: int, converted: Callable[[Any, str], A
 def is_frame(data: Any) -> bool:
     """Whether data is a Dask frame or series."""
     return hasattr(data, "_meta") and hasattr(data, "divisions")
+
+
+def as_it_stands(frame: Any) -> Any:
+    """Give the frame with the partitions that it says it has.
+
+    Dask joins those of Parquet files where few of their columns are wanted, which it finds out when it computes: other
+    ones in each pass, so that the numbers of their rows would not fit.
+    """
+    from dask.dataframe.dask_expr.io import ReadParquet
+
+    expression = frame.expr
+    for found in list(expression.find_operations(ReadParquet)):
+        kind: Any = type(found)
+        expression = expression.substitute(found, never_joined(kind)(*found.operands))
+    return type(frame)(expression)
+
+
+@cache
+def never_joined(kind: Any) -> Any:
+    """Give a kind of Parquet source, pandas' or cuDF's, whose partitions Dask leaves alone."""
+    # Dask tells expressions apart by the names of their classes.
+    return type(f"NeverJoined{kind.__name__}", (kind,), {"_tune_up": left_alone})
+
+
+def left_alone(_source: Any, _parent: Any) -> None:
+    """Have nothing to improve, as Dask's expressions say it."""
 
 
 def is_array(data: Any) -> bool:

@@ -8,6 +8,7 @@ KEPT = (
     "What is finished is kept in {folder}: the same call with resume=True (--resume) goes on from it. "
     "Delete the folder if you do not want that."
 )
+LEAVE_OUT = "Rows without a target can be left out: drop_missing_target=True (--drop-missing-target)."
 KINDS_OF_SOURCES = "the path of a file or folder, a glob, a list of paths, or a pyarrow.dataset.Dataset of files"
 
 
@@ -52,6 +53,14 @@ def folder_without_rows(folder: str, suffixes: Sequence[str]) -> FileNotFoundErr
 def unknown_format(path: str, suffixes: Sequence[str]) -> ValueError:
     """Error for a file whose suffix says nothing."""
     return ValueError(f"{path!r}: no known format has this suffix. Choose from {', '.join(suffixes)}.")
+
+
+def unknown_destination(path: str, suffixes: Sequence[str]) -> ValueError:
+    """Error for a destination that is neither a file of a known format nor said to be a folder."""
+    return ValueError(
+        f"destination {path!r}: no known format has this suffix. Choose from {', '.join(suffixes)}; for a folder of "
+        f"this name write {path + '/'!r}."
+    )
 
 
 def several_formats(first: str, other: str) -> ValueError:
@@ -134,6 +143,22 @@ def no_such_column(role: str, column: object, names: Sequence[str]) -> ValueErro
     return ValueError(f"{role}: the source has no column {column!r}.{hint} It has: {shown}.")
 
 
+def not_a_column_name(role: str, found: object) -> TypeError:
+    """Error for something else where the name of a column is wanted."""
+    plural = " or a list of them" if role == "target" else ""
+    return TypeError(f"{role} must be the name of a column{plural}, a str. Got a {type(found).__name__} instead.")
+
+
+def word_instead_of_list(parameter: str, found: str) -> TypeError:
+    """Error for a single word where a list of words is wanted, which its letters would be taken for."""
+    return TypeError(f"{parameter} must be a list of words. Got the word {found!r} instead: write [{found!r}].")
+
+
+def not_an_encoder(type_name: str) -> TypeError:
+    """Error for something that does not encode."""
+    return TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {type_name} instead.")
+
+
 def column_of_two_roles(column: str, one: str, other: str) -> ValueError:
     """Error for a column that is two things at once."""
     return ValueError(f"column {column!r} is {one} and {other}. Give each its own column.")
@@ -161,7 +186,9 @@ def fitted_without_names() -> ValueError:
 
 def bad_memory_limit(found: object) -> ValueError:
     """Error for a limit that is no number of bytes."""
-    return ValueError(f"memory_limit must be a number of bytes or a text such as '2GiB' or '500 MB'. Got {found!r}.")
+    return ValueError(
+        f"memory_limit must be a whole number of bytes or a text such as '2GiB' or '500 MB'. Got {found!r}."
+    )
 
 
 def memory_too_small(limit: int, needed: int, held: int) -> ValueError:
@@ -195,7 +222,9 @@ def folder_is_closed(folder: str) -> PermissionError:
 
 def folder_is_there(path: str) -> FileExistsError:
     """Error for a destination folder with files in it."""
-    return FileExistsError(f"the destination {path!r} is there already and not empty. Remove it, or name another.")
+    return FileExistsError(
+        f"the destination {path!r} is there already and not an empty folder. Remove it, or name another."
+    )
 
 
 def file_is_there(path: str) -> FileExistsError:

@@ -49,14 +49,19 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     sync_folder(place.parent)
 
 
+def sync_file(path: Path) -> None:
+    """See the content of a file onto the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """See a new name onto the disk, where the system can."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_file(folder)
 
 
 class Writer:

@@ -92,16 +92,37 @@ def test_an_interrupted_command_says_how_to_go_on(
     assert read("codes").equals(read("whole.parquet"))
 
 
+def test_a_model_in_the_making_is_not_seen_while_rows_are_read(
+    pieces: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A process that is killed cannot take away what it made.
+    def names() -> list[str]:
+        return sorted(path.name for path in pieces.iterdir())
+
+    seen, fit = [], encoding.fit
+    monkeypatch.setattr(encoding, "fit", lambda *given: seen.append(names()) or fit(*given))
+    before = names()
+    run(f"fit-transform in codes --model codes.model {OPTIONS}")
+    assert seen == [sorted([".codes.gpu-encode", *before])]
+    assert names() == sorted(["codes", "codes.model", *before])
+
+
+def test_a_model_that_cannot_be_written_is_refused_before_work(pieces: Path, refused: Refused) -> None:
+    assert "absent' to write 'codes.model' to" in refused(
+        f"fit-transform in codes --model absent/codes.model {OPTIONS}"
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
         ("fit-transform in orders.parquet/ --target sold", "is, or holds, a file of the source"),
         ("fit-transform in in --target sold", "is, or holds, a file of the source"),
         ("fit-transform in in/codes --target sold", "is in the source folder"),
-        ("fit-transform in full --target sold", "'full' is there already and not empty"),
+        ("fit-transform in full --target sold", "'full' is there already and not an empty folder"),
         ("fit-transform absent/*.parquet codes --target sold", "as a glob it matches nothing"),
         ("fit-transform in codes --target slod", "--target: there is no column 'slod'; did you mean 'sold'?"),
-        ("fit-transform in codes --target sold --memory-limit much", "memory_limit must be a number of bytes"),
+        ("fit-transform in codes --target sold --memory-limit much", "memory_limit must be a whole number of bytes"),
         ("fit-transform in codes --target sold --memory-limit 3MB", "Give at least"),
         ("fit-transform in codes --target sold --model codes", "OUTPUT and --model are the same file"),
         ("transform in codes --model absent.model", "there is no model 'absent.model'"),

@@ -198,8 +198,13 @@ def test_an_empty_folder_may_be_there(tmp_path: Path, rows: Path) -> None:
         ("orders.parquet", "", {}, "destination '.*' is, or holds, a file of the source"),
         ("in", "in/codes.parquet", {}, "destination '.*' is in the source folder"),
         ("in", "in", {}, "is, or holds, a file of the source"),
-        ("orders.parquet", "full", {}, "destination '.*full' is there already and not empty"),
-        ("orders.parquet", "codes.xlsx", {}, "'.*codes.xlsx': no known format"),
+        ("orders.parquet", "full", {}, "destination '.*full' is there already and not an empty folder"),
+        (
+            "orders.parquet",
+            "codes.xlsx",
+            {},
+            "'.*codes.xlsx': no known format .* a folder of this name write '.*xlsx/'",
+        ),
         ("orders.parquet", "absent/codes.parquet", {}, "no folder '.*absent' to write 'codes.parquet' to"),
         ("orders.parquet", "y.parquet", {"compression": "zip"}, "compression 'zip' is not one of .parquet files"),
         ("orders.parquet", "y.csv", {"compression": "gzip"}, "Leave it out: the suffix .csv.gz compresses"),
@@ -210,8 +215,12 @@ def test_an_empty_folder_may_be_there(tmp_path: Path, rows: Path) -> None:
             "target: the source has no column 'slod'. Did you mean 'sold'",
         ),
         ("orders.parquet", "y.parquet", {"target": []}, "no columns but those of the target"),
+        ("orders.parquet", "y.parquet", {"target": 3}, "target must be the name of a column or a list of them"),
+        ("orders.parquet", "y.parquet", {"groups": ["city"]}, "groups must be the name of a column, a str. Got a list"),
+        ("orders.parquet", "y.parquet", {"missing_text": "NA?"}, "missing_text must be a list of words. Got the word"),
+        ("orders.parquet", "y.parquet", {"text": "city"}, "text must be a list of words. Got the word 'city'"),
         ("orders.parquet", "y.parquet", {"weight": "sold"}, "column 'sold' is the target and the weight"),
-        ("orders.parquet", "y.parquet", {"memory_limit": "2 bits"}, "memory_limit must be a number of bytes"),
+        ("orders.parquet", "y.parquet", {"memory_limit": "2 bits"}, "memory_limit must be a whole number of bytes"),
         ("orders.parquet", "y.parquet", {"memory_limit": 1 << 20}, "memory_limit is 1 MiB, .* Give at least"),
         ("orders.parquet", "y.parquet", {"progress": "yes"}, "progress must be True, None or a function"),
         ("orders.parquet", "y.parquet", {"encoder": {"columns": ["sity"]}}, "'sity'"),
@@ -235,6 +244,12 @@ def test_refusals_come_before_any_work(
         encode_dataset(tmp_path / source, tmp_path / destination, encoder, **({"target": "sold"} | choices))
     assert names_in(tmp_path) == before
     assert not hasattr(encoder, "encodings_")
+
+
+@pytest.mark.parametrize("encoder", ["TargetEncoder", TargetEncoder, None])
+def test_what_is_no_encoder(tmp_path: Path, rows: Path, encoder: Any) -> None:
+    with pytest.raises(TypeError, match=r"encoder must be an encoder, such as TargetEncoder\(\). Got a "):
+        encode_dataset(rows, tmp_path / "codes.parquet", encoder, target="sold")
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 10])

@@ -149,8 +149,9 @@ def test_errors_name_the_row_among_all_and_in_its_file(
         pyarrow.parquet.write_table(table.slice(112 * number, 112), tmp_path / "in" / f"{number}.parquet")
     cv = GroupKFold(3) if "groups" in choices else 5
     encoder = TargetEncoder(columns=["city"], cv=cv, handle_missing="error" if column == "city" else "category")
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as caught:
         encode(tmp_path / "in", tmp_path / "codes", encoder, chunk_rows=100, **choices)
+    assert ("drop_missing_target=True" in "".join(getattr(caught.value, "__notes__", []))) is (column == "price")
     assert names_in(tmp_path) == ["in"]
 
 

@@ -31,7 +31,15 @@ print(pyarrow.default_memory_pool().max_memory() / (1 << 20), resident["encoding
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [("2GiB", 2 << 30), ("1.5 gib", 3 << 29), ("500MB", 500 * 10**6), ("7k", 7000), ("123", 123), (5 << 20, 5 << 20)],
+    [
+        ("2GiB", 2 << 30),
+        ("1.5 gib", 3 << 29),
+        ("500MB", 500 * 10**6),
+        ("7k", 7000),
+        ("123", 123),
+        (5 << 20, 5 << 20),
+        (np.int64(7), 7),
+    ],
 )
 def test_limits_are_read(given: object, expected: int) -> None:
     assert memory.limit_of(given) == expected
@@ -39,7 +47,7 @@ def test_limits_are_read(given: object, expected: int) -> None:
 
 @pytest.mark.parametrize("given", ["", "GiB", "-1", -1, 0, True, 1.5, "2 GiB or so", [1]])
 def test_what_is_no_limit(given: object) -> None:
-    with pytest.raises(ValueError, match="memory_limit must be a number of bytes or a text such as '2GiB'"):
+    with pytest.raises(ValueError, match="memory_limit must be a whole number of bytes or a text such as '2GiB'"):
         memory.limit_of(given)
 
 

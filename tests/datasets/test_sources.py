@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
@@ -215,6 +216,7 @@ def truncated(folder: Path) -> Path:
             lambda folder: two_files(folder, pa.table({"a": [1]}), pa.table({"a": ["1"]})),
             "column 'a' is int64 in '.*0.parquet', but string in '.*1.parquet'",
         ),
+        (lambda _: pd.DataFrame({"a": [1]}), "source is a DataFrame. Give the path of a file"),
         (truncated, "cannot read '.*1.parquet': .*"),
         (lambda folder: pyarrow.dataset.dataset(pa.table({"a": [1]})), "source is a InMemoryDataset"),
         (

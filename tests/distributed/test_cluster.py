@@ -5,6 +5,7 @@ import signal
 import time
 
 import dask
+import dask.dataframe as dd
 import pytest
 from distributed import Client, LocalCluster, wait
 
@@ -52,6 +53,16 @@ def test_a_cluster_gives_the_same_bits(client, scheme):
     new = encoder.transform(cut[KEYS]).persist()
     wait(new, timeout=SECONDS)
     assert_same(new.compute(), whole.transform(WHOLE[KEYS]))
+
+
+@pytest.mark.filterwarnings("ignore:.*inplace keyword")
+def test_files_stay_in_their_partitions(client, tmp_path):
+    for number, start in enumerate(range(0, N_ROWS, 30)):
+        WHOLE[start : start + 30].to_parquet(tmp_path / f"{number}.parquet")
+    cut, scheme = dd.read_parquet(tmp_path), KFold(4)
+    codes = TargetEncoder(cv=scheme, columns=["shop"]).fit_transform(cut[["shop", "city"]], cut["amount"])
+    whole = TargetEncoder(cv=scheme, columns=["shop"]).fit_transform(WHOLE[["shop", "city"]], WHOLE["amount"])
+    assert_same(codes.compute(), whole)
 
 
 def test_futures_are_taken(client):

@@ -86,6 +86,7 @@ PARAMETERS = [
     ({"cv": Ordered(2, time="day")}, r"Ordered\(time=...\) has one order: leave n_permutations at 1"),
     ({"cv": "flod"}, "The scheme's column 'flod' is not a column of X"),
     ({"cv": "zip", "columns": ["zip"]}, "Column 'zip' is used by the scheme .* and cannot be encoded as well"),
+    ({"cv": "zip", "columns": [("city", "zip")]}, "Column 'zip' is used by the scheme"),
     ({"shuffle": "no"}, "'shuffle' parameter of TargetEncoder must be one of True, False. Got 'no'"),
     ({"random_state": 1.5}, "random_state must be an integer, None or a NumPy generator. Got 1.5"),
     ({"target_type": "bin"}, "'target_type' .* must be one of 'auto', 'binary', 'continuous', 'multiclass'. Got 'bin'"),

@@ -1,0 +1,56 @@
+"""Parquet files as Dask reads them: it joins their partitions when it computes, where few columns are wanted."""
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from tests.distributed.cases import assert_same, assert_same_encoder, rows
+
+WHOLE = rows(150)
+FEATURES = ["shop", "city"]
+SCHEMES = [KFold(3, stratify=True), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)]
+# Of Dask's own reading, with a pandas newer than itself.
+pytestmark = pytest.mark.filterwarnings("ignore:.*inplace keyword", "ignore:.*see no rows")
+
+
+@pytest.fixture(autouse=True)
+def _synchronous():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture(params=[{}, {"split_row_groups": 1}, {"filesystem": "arrow"}], ids=str)
+def cut(request, tmp_path):
+    """Give a frame of five files, or of ten row groups: fewer partitions, if they were left to Dask."""
+    for number, start in enumerate(range(0, 150, 30)):
+        WHOLE[start : start + 30].to_parquet(tmp_path / f"{number}.parquet", row_group_size=15)
+    frame = dd.read_parquet(tmp_path, **request.param)
+    assert frame[["shop"]].map_partitions(len).compute().size < frame.npartitions
+    return frame
+
+
+@pytest.mark.parametrize(
+    "scheme", [KFold(3, stratify=True), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)], ids=str
+)
+def test_partitions_stay_those_of_the_frame(cut, scheme):
+    whole, encoder = (TargetEncoder(cv=scheme, columns=["shop"]) for _ in range(2))
+    codes = encoder.fit_transform(cut[FEATURES], cut["sold"])
+    read = cut.compute()  # the order of files is Dask's
+    wanted = whole.fit_transform(read[FEATURES], read["sold"])
+    assert codes.npartitions == cut.npartitions
+    found = dask.compute(*codes.partitions)
+    assert {len(each) for each in found} == {150 // cut.npartitions}
+    assert_same(pd.concat(found), wanted)
+    assert_same(codes.compute(), wanted)
+    assert_same_encoder(encoder, whole)
+    assert_same(encoder.transform(cut[FEATURES]).compute(), whole.transform(read[FEATURES]))
+
+
+def test_a_column_beside_a_list_stays_in_its_partitions(cut):
+    read = cut.compute()
+    tables = [dask.delayed(read[FEATURES].iloc[places]) for places in np.split(np.arange(150), cut.npartitions)]
+    codes = TargetEncoder().fit_transform(tables, cut["sold"])
+    assert_same(pd.concat(dask.compute(*codes)), TargetEncoder().fit_transform(read[FEATURES], read["sold"]))
