@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -30,17 +31,16 @@ class Spilled:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.n_bytes = 0
         folder.mkdir()
 
     def add(self, number: int, arrays: Sequence[Array | None]) -> None:
         """Add a piece."""
         with self._path(number).open("ab") as file:
-            np.save(file, np.array([array is not None for array in arrays]), allow_pickle=False)
+            plain = Plain(file)
+            np.save(plain, np.array([array is not None for array in arrays]), allow_pickle=False)
             for array in arrays:
                 if array is not None:
-                    np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-            self.n_bytes += file.tell()
+                    np.save(plain, np.ascontiguousarray(array), allow_pickle=False)
 
     def read(self, number: int) -> Iterator[list[Array | None]]:
         """Give the pieces of a number, in the order in which they were added."""
@@ -60,6 +60,17 @@ class Spilled:
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number}"
+
+
+class Plain:
+    """A file for NumPy to write to as Python does, which says so when the disk is full; its own way does not."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, content: bytes) -> int:
+        """Write all of it."""
+        return self._file.write(content)
 
 
 def arrays_of_bucket(bucket: Bucket) -> list[Array | None]:

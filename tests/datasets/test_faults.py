@@ -2,14 +2,18 @@
 
 import errno
 import os
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from gpu_encode import GroupKFold, TargetEncoder, encode_dataset
+from gpu_encode import GroupKFold, Ordered, TargetEncoder, encode_dataset
 from gpu_encode.datasets import staging
 from gpu_encode.datasets.writing import RowWriter
 from tests.datasets.conftest import read_folder
@@ -113,6 +117,33 @@ def test_a_disk_without_space_for_notes(folder: Path, monkeypatch: pytest.Monkey
     with pytest.raises(OSError, match="the disk is full"):
         encode_dataset(folder / "in", folder / "codes", TargetEncoder(columns=["city"]), target="sold")
     assert names_in(folder) == ["in"]
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """Give a disk of 300 kB, where one may be mounted."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no disk can be mounted here")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("name", ["codes", "codes.parquet", "codes.csv"])
+@pytest.mark.parametrize("cv", [5, Ordered()], ids=["folds", "order"])
+def test_a_disk_that_is_full_indeed(tmp_path: Path, tiny_disk: Path, name: str, cv: Any) -> None:
+    numbers = np.random.default_rng(0).random(200_000)
+    rows = pa.table(
+        {"city": (numbers * 50).astype(np.int64), "price": numbers, "sold": (numbers > 0.5).astype(np.int8)}
+    )
+    pyarrow.parquet.write_table(rows, tmp_path / "rows.parquet")
+    before, encoder = (tmp_path / "rows.parquet").read_bytes(), TargetEncoder(columns=["city"], cv=cv)
+    with pytest.raises(OSError, match=r"the disk is full.*nothing is at .*codes.* the source is untouched"):
+        encode(tmp_path / "rows.parquet", tiny_disk / name, encoder, "sold", chunk_rows=30_000)
+    assert [path.name for path in tiny_disk.iterdir()] in ([], [f".{name}.gpu-encode"])
+    assert (tmp_path / "rows.parquet").read_bytes() == before
 
 
 def test_an_interrupt_leaves_what_can_be_gone_on_with(folder: Path, orders: pa.Table) -> None:
