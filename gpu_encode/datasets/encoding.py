@@ -74,7 +74,7 @@ def encode_dataset(
     text : sequence of str, optional
         Columns of CSV files to read as text, whatever they look like.
     memory_limit : int or str, optional
-        Bytes that this process may take, such as "2GiB"; a quarter of what is free unless given.
+        Bytes that this process may take, such as "2GiB"; a quarter of what is free, beside what it holds, unless given.
     compression : str, optional
         Of Parquet and Arrow files; that of the source unless given.
     overwrite : bool, default=False

@@ -35,7 +35,7 @@ UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt",
 
 
 def limit_of(memory_limit: Any) -> int:
-    """Read a limit in bytes, in words such as "2GiB", or choose one: a quarter of what is free.
+    """Read a limit in bytes or in words such as "2GiB", or choose one: what is held already and a quarter of what is free.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def limit_of(memory_limit: Any) -> int:
     (1610612736, 500000000, 1048576)
     """
     if memory_limit is None:
-        return max(available_bytes() // 4, 512 << 20)
+        return resident_bytes() + max(available_bytes() // 4, 512 << 20)
     if isinstance(memory_limit, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]i?)?b?\s*", memory_limit.lower())
         if found is not None:

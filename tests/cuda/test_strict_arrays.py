@@ -16,6 +16,7 @@ from cpu_fallback.digits import mantissas
 from cpu_fallback.exact import Limbs
 from gpu_encode import formula, training
 from gpu_encode.cells import Layout, Rows
+from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.work import Work
 from gpu_encode.jobs import Job
 from gpu_encode.ops import use_backend
@@ -106,7 +107,7 @@ def read(data: Data, kind: str, weighted: bool, scheme: Any, **choices: Any) -> 
     encoder = ge.TargetEncoder(cv=scheme, target_type=kind, columns=["key"], **choices)
     weight = data.weight if weighted else None
     with use_backend("numpy"):
-        work = Work("TargetEncoder", encoder._options(), data.frame, data.targets[kind], weight, None)
+        work = Work("TargetEncoder", encoder._options(), Given(data.frame, data.targets[kind], weight))
         return [job for jobs in work.jobs for job in jobs], work.plan()
 
 

@@ -52,12 +52,19 @@ def test_what_is_no_limit(given: object) -> None:
 
 
 def test_a_limit_is_chosen_from_what_is_free() -> None:
-    assert 512 << 20 <= memory.limit_of(None) <= max(512 << 20, memory.available_bytes())
+    most = memory.peak_bytes() + max(512 << 20, memory.available_bytes())
+    assert memory.resident_bytes() // 2 + (512 << 20) <= memory.limit_of(None) <= most
     # The system counts the two at moments of their own.
     assert 10 << 20 < memory.resident_bytes() <= memory.peak_bytes() + (16 << 20)
 
 
-def test_chunks_fit_the_limit() -> None:
+def test_a_process_that_holds_much_is_left_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "resident_bytes", lambda: 1 << 40)
+    assert memory.chunk_size(memory.limit_of(None), 8.0, 1, 1, 8.0).rows >= memory.FEWEST_ROWS
+
+
+def test_chunks_fit_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "resident_bytes", lambda: 100 << 20)
     rows = {}
     for limit in (1 << 30, 2 << 30, 4 << 30):
         size = memory.chunk_size(limit, 100.0, 10, 3, 24.0)
