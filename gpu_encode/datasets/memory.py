@@ -35,7 +35,7 @@ UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt",
 
 
 def limit_of(memory_limit: Any) -> int:
-    """Read a limit in bytes or in words such as "2GiB", or choose one: what is held already and a quarter of what is free.
+    """Read a limit in bytes or in words such as "2GiB", or choose one: what is held already and a quarter of the free.
 
     Examples
     --------
