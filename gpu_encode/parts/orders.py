@@ -59,7 +59,7 @@ class Running:
     >>> import numpy as np
     >>> from gpu_encode import Ordered, TargetEncoder
     >>> from gpu_encode.parts import Bucket, Part, Running, draft, encode, fit, measure, scatter, survey
-    >>> encoder = TargetEncoder(cv=Ordered(shuffle=False), target_type="continuous", smooth=None)
+    >>> encoder = TargetEncoder(cv=Ordered(shuffle=False), target_type="continuous", smooth=1, prior=0.5)
     >>> parts = [Part([["a"], ["a"]], [1.0, 2.5]), Part([["a"], ["a"]], [6.0, 4.5], first_row=2)]
     >>> blueprint = draft(encoder, survey(encoder, parts[0]) + survey(encoder, parts[1]))
     >>> tables = fit(encoder, blueprint, measure(blueprint, parts[0]) + measure(blueprint, parts[1]))
@@ -68,7 +68,7 @@ class Running:
     ...     [[bucket]] = scatter(tables, part)
     ...     codes.append(encode(tables, part, [[running.codes(bucket)]]))
     >>> np.concatenate(codes).ravel().tolist()
-    [nan, 1.0, 1.75, 3.1666666666666665]
+    [0.5, 0.75, 1.3333333333333333, 2.5]
     """
 
     def __init__(self, tables: Tables, order: int = 0, earlier: BucketSums | None = None) -> None:
