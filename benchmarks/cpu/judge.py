@@ -59,6 +59,11 @@ class Expected:
     classes: Sequence[int] | None = None
     tolerance: float = 1e-9
 
+    @property
+    def n_outputs(self) -> int:
+        """Columns that come out."""
+        return 1 if self.classes is None else len(self.classes)
+
     def columns(self, rows: Rows) -> Columns:
         """Give the codes, a column at a time."""
         if self.scheme == "count":
@@ -157,9 +162,8 @@ def verdict(rows: Rows, expected: Expected, given: Array) -> tuple[str, float]:
         return wrong_codes(rows, given), 0.0
     given = np.asarray(given)
     given = given.reshape(-1, 1) if given.ndim == 1 else given
-    n_outputs = 1 if expected.classes is None else len(expected.classes)
-    if given.shape != (rows.n_rows, n_outputs):
-        return f"codes of shape {given.shape}, not {(rows.n_rows, n_outputs)}", float("inf")
+    if given.shape != (rows.n_rows, expected.n_outputs):
+        return f"codes of shape {given.shape}, not {(rows.n_rows, expected.n_outputs)}", float("inf")
     largest = 0.0
     for place, column in enumerate(expected.columns(rows)):
         off = np.abs(given[:, place] - column) / np.maximum(np.abs(column), 1.0)

@@ -251,9 +251,9 @@ def exponents(rows: list[Record]) -> dict[str, float]:
     return found
 
 
-def markdown(document: Document) -> str:
-    """Give the whole report."""
-    lines = [f"# Target encoding on the CPU: {document['cpu']}", ""]
+def preface(document: Document, title: str) -> list[str]:
+    """Give what was measured where, and with what."""
+    lines = [f"# {title}: {document['cpu']}", ""]
     if document["quick"]:
         lines += ["**A trial on a few rows: nothing here is a measurement.**", ""]
     lines += [f"- {name}: {document[name]}" for name in HEAD if document.get(name) is not None]
@@ -262,5 +262,11 @@ def markdown(document: Document) -> str:
     lines += ["- versions: " + ", ".join(f"{name} {found}" for name, found in document["versions"].items())]
     missing = document.get("left out", {})
     lines += [f"- left out: {name} ({', '.join(needs)} not installed)" for name, needs in missing.items()]
-    lines += ["", NOTES, "", *troubles(document), *of_table(document), *of_small(document), *of_scaling(document)]
+    return lines
+
+
+def markdown(document: Document) -> str:
+    """Give the whole report."""
+    lines = [*preface(document, "Target encoding on the CPU"), "", NOTES, "", *troubles(document)]
+    lines += [*of_table(document), *of_small(document), *of_scaling(document)]
     return "\n".join(lines).rstrip() + "\n"

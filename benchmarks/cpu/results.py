@@ -38,6 +38,9 @@ class Results:
     document : dict
     """
 
+    # Of both files.
+    stem = "cpu"
+
     def __init__(self, folder: Path, document: Document) -> None:
         self.folder, self.document = folder, document
 
@@ -50,7 +53,7 @@ class Results:
         RefusedError
             If finished cells would be lost, or the folder holds results of other settings.
         """
-        path = folder / "cpu.json"
+        path = folder / f"{cls.stem}.json"
         found: Document | None = json.loads(path.read_text()) if path.exists() else None
         if found is not None and resume:
             if differing := differences(found, head):
@@ -92,8 +95,8 @@ class Results:
                 known.append((found["rows"], seconds * cell.rows / found["rows"]))
         return max(known)[1] if known else None
 
-    def add(self, cell: Cell, records: dict[str, Record]) -> None:
-        """Put a cell where it was, or at the end."""
+    def add(self, cell: Cell, records: dict[str, Record]) -> dict[str, Record]:
+        """Put a cell where it was, or at the end, and give what is kept of it."""
         earlier = self.cell(cell.described)
         if earlier is None:
             self.cells.append({**cell.described, "contenders": records})
@@ -101,6 +104,7 @@ class Results:
             # Times of one cell are compared, so that all are of one run.
             earlier["contenders"] = records
         self.save()
+        return records
 
     def end(self, status: str) -> None:
         """Say how it ended."""
@@ -121,6 +125,10 @@ class Results:
     def save(self) -> None:
         """Write both files, or neither."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with whole_files(self.folder / "cpu.json", self.folder / "cpu.md") as [data, text]:
+        with whole_files(self.folder / f"{self.stem}.json", self.folder / f"{self.stem}.md") as [data, text]:
             data.write_text(json.dumps(self.document, indent=1) + "\n")
-            text.write_text(markdown(self.document))
+            text.write_text(self.markdown())
+
+    def markdown(self) -> str:
+        """Give the results to read."""
+        return markdown(self.document)

@@ -30,3 +30,10 @@ def hungry(rows):
 
 
 HUNGRY = Contender("hungry", "library", hungry, compiles=True)
+
+
+def counts(rows):
+    return Prepared(lambda: np.ones(rows.n_rows), expected_of(rows))
+
+
+LIAR_OF_COUNTS = Contender("liar of counts", "library", counts, ("count",))

@@ -32,14 +32,14 @@ class Prepared:
     Parameters
     ----------
     call : callable
-        What is measured: native container in, NumPy array out, in the order of the rows.
+        What is measured: native container in, NumPy array (or what NumPy makes one of) out, in the order of the rows.
     expected : Expected
         What it should give.
     finish : callable, optional
         What has to be given back at the end.
     """
 
-    call: Callable[[], Array]
+    call: Callable[[], Any]
     expected: Expected
     finish: Callable[[], Any] = bool
 

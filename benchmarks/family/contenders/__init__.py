@@ -1,0 +1,1 @@
+"""Who is compared, a library a file."""

@@ -1,0 +1,183 @@
+"""What is right: independent definitions, by NumPy's bincount, sorted rows and plain Python."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cpu.grid import SMOOTH
+from benchmarks.cpu.judge import Columns, Expected, m_estimate
+from benchmarks.cpu.rows import Array, Rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition(Expected):
+    """What a contender should give, column by column.
+
+    Parameters
+    ----------
+    found : callable
+        Rows to the columns.
+    width : int
+        How many columns there are.
+    """
+
+    found: Callable[[Rows], list[Array]]
+    width: int = 1
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns that come out."""
+        return self.width
+
+    def columns(self, rows: Rows) -> Columns:
+        """Give the codes, a column at a time."""
+        yield from self.found(rows)
+
+
+def defined(found: Callable[[Rows], list[Array]], width: int = 1, tolerance: float = 1e-9) -> Definition:
+    """Judge by a function of the rows."""
+    return Definition("defined", found=found, width=width, tolerance=tolerance)
+
+
+class Indicators:
+    """A matrix of zeros and ones as its library gives it, judged by the one column that each row has.
+
+    Parameters
+    ----------
+    matrix : CSR matrix, NumPy array, or table of Arrow, pandas or polars
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        if hasattr(self.matrix, "indptr"):
+            return int(self.matrix.data.nbytes + self.matrix.indices.nbytes + self.matrix.indptr.nbytes)
+        if hasattr(self.matrix, "estimated_size"):
+            return int(self.matrix.estimated_size())
+        if hasattr(self.matrix, "memory_usage"):
+            return int(self.matrix.memory_usage(deep=False).sum())
+        return int(self.matrix.nbytes)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        """Column of the one in each row; -1 where a row has no one or several, or anything else."""
+        if hasattr(self.matrix, "indptr"):
+            return sparse_places(self.matrix)
+        dense = np.asarray(self.matrix)
+        ones = dense == 1
+        right = (np.count_nonzero(ones, axis=1) == 1) & (np.count_nonzero(dense, axis=1) == 1)
+        return np.where(right, ones.argmax(axis=1), -1)
+
+
+def sparse_places(matrix: Any) -> Array:
+    """Column of the one in each row of a CSR matrix."""
+    n_rows = matrix.shape[0]
+    if not np.array_equal(matrix.indptr, np.arange(n_rows + 1)) or not np.all(matrix.data == 1):
+        return np.full(n_rows, -1)
+    places: Array = matrix.indices.astype(np.int64)
+    return places
+
+
+def by_value(rows: Rows) -> list[Array]:
+    """Place of each row's value among the sorted values."""
+    present = np.bincount(rows.codes) > 0
+    return [(np.cumsum(present) - 1)[rows.codes]]
+
+
+def by_appearance(rows: Rows, first: int = 0) -> list[Array]:
+    """Place of each row's value among the values in the order in which they come."""
+    values, begun = np.unique(rows.codes, return_index=True)
+    places = np.zeros(int(values.max()) + 1, np.int64)
+    places[values[np.argsort(begun)]] = np.arange(first, first + len(values))
+    return [places[rows.codes]]
+
+
+def by_frequency(rows: Rows) -> list[Array]:
+    """Place of each row's value from the most frequent on, ties by value."""
+    counts = np.bincount(rows.codes)
+    places = np.empty(len(counts), np.int64)
+    places[np.lexsort((np.arange(len(counts)), -counts))] = np.arange(len(counts))
+    return [places[rows.codes]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What rows of one fold may look at: rows and positive labels of their categories, and of all.
+
+    Parameters
+    ----------
+    own : bool array (n_rows,)
+        Which rows these are.
+    n, s : array (n_own,)
+    n_all, s_all : float
+    """
+
+    own: Array
+    n: Array
+    s: Array
+    n_all: float
+    s_all: float
+
+
+def seen(rows: Rows, folds: Array | None) -> Iterator[Seen]:
+    """Give what every fold sees: the others, or without folds all rows."""
+    target, size = rows.target.astype(np.float64), int(rows.codes.max()) + 1
+    for fold in [None] if folds is None else range(int(folds.max()) + 1):
+        own = np.asarray(folds == fold) if fold is not None else np.ones(rows.n_rows, np.bool_)
+        visible = own if fold is None else ~own
+        codes, labels = rows.codes[visible], target[visible]
+        n, s = np.bincount(codes, minlength=size), np.bincount(codes, labels, minlength=size)
+        yield Seen(own, n[rows.codes[own]], s[rows.codes[own]], len(codes), labels.sum())
+
+
+def evidence(rows: Rows, folds: Array | None = None, least: int = 1, r: float = 1.0) -> list[Array]:
+    """Log ratio of a category's regularized shares of both labels; 0 of categories of fewer rows."""
+    found = np.empty(rows.n_rows)
+    for part in seen(rows, folds):
+        with_label = (part.s + r) / (part.s_all + 2 * r)
+        others = (part.n - part.s + r) / (part.n_all - part.s_all + 2 * r)
+        found[part.own] = np.where(part.n >= least, np.log(with_label / others), 0.0)
+    return [found]
+
+
+def spread(n: Array | float, s: Array | float) -> Array:
+    """Sample standard deviation of n labels, s of which are 1; 0 of fewer than two."""
+    n, s = np.asarray(n, np.float64), np.asarray(s, np.float64)
+    found: Array = np.sqrt(s * (n - s) / np.maximum(n * (n - 1), 1))
+    return found
+
+
+def impact(rows: Rows, folds: Array) -> list[Array]:
+    """Shrunk mean less the mean of all, sample standard deviation, and share of the rows."""
+    found = np.empty((3, rows.n_rows))
+    for part in seen(rows, folds):
+        prior = part.s_all / part.n_all
+        found[0, part.own] = m_estimate(part.n, part.s, prior, SMOOTH) - prior
+        found[1, part.own] = np.where(part.n > 1, spread(part.n, part.s), spread(part.n_all, part.s_all))
+        found[2, part.own] = part.n / part.n_all
+    return list(found)
+
+
+def statistics(rows: Rows) -> list[Array]:
+    """Mean, sample standard deviation (NaN of a single row), by a second pass over the rows, and count."""
+    values, n = rows.mapped("real"), np.bincount(rows.codes)
+    mean = np.bincount(rows.codes, values) / np.maximum(n, 1)
+    squares = np.bincount(rows.codes, (values - mean[rows.codes]) ** 2)
+    deviation = np.sqrt(squares / np.maximum(n - 1, 1))
+    deviation[n < 2] = np.nan
+    return [mean[rows.codes], deviation[rows.codes], n[rows.codes].astype(np.float64)]
+
+
+def median(rows: Rows) -> list[Array]:
+    """Median of each category's rows."""
+    values, codes = rows.mapped("real"), rows.codes
+    ordered = values[np.lexsort((values, codes))]
+    n = np.bincount(codes)
+    starts, n = np.cumsum(n) - n, np.maximum(n, 1)
+    # The last categories may have no rows.
+    low, high = (np.minimum(starts + middle, len(ordered) - 1) for middle in ((n - 1) // 2, n // 2))
+    return [((ordered[low] + ordered[high]) / 2)[codes]]
