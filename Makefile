@@ -18,7 +18,7 @@ BILLION_ARGS ?=
 SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in OPS_BACKENDS=cuda-simulator
 # cuDF wants an older numba than the suite has, and 3 GB: it gets an environment of its own.
 RAPIDS_VENV ?= $(VENV)-rapids
-SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/parts tests/benchmarks
+SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/family tests/parts tests/benchmarks
 
 SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 PYTHON = $(shell for python in python3 python3.13 python3.12 python3.11; do \

@@ -6,47 +6,77 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpu_encode.datasets.encoding import encode_dataset
     from gpu_encode.datasets.transforming import transform_dataset
+    from gpu_encode.encoders.catboost import CatBoostEncoder
+    from gpu_encode.encoders.count import CountEncoder
+    from gpu_encode.encoders.hashing import HashingEncoder
+    from gpu_encode.encoders.impact import ImpactEncoder
+    from gpu_encode.encoders.one_hot import OneHotEncoder
+    from gpu_encode.encoders.ordinal import OrdinalEncoder
+    from gpu_encode.encoders.statistic import StatisticEncoder
     from gpu_encode.encoders.target import TargetEncoder
+    from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
     from gpu_encode.hierarchy import Bits, Parts, Prefixes
+    from gpu_encode.mixed_models.glmm import GLMM
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.selection import interactions
     from gpu_encode.smoothing import EmpiricalBayes, JamesStein, MEstimate, PartialPooling, Sigmoid
     from gpu_encode.storage import load
+    from gpu_encode.tuning import tune
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "CatBoostEncoder": "encoders.catboost",
+    "CountEncoder": "encoders.count",
+    "HashingEncoder": "encoders.hashing",
+    "ImpactEncoder": "encoders.impact",
+    "OneHotEncoder": "encoders.one_hot",
+    "OrdinalEncoder": "encoders.ordinal",
+    "StatisticEncoder": "encoders.statistic",
     "TargetEncoder": "encoders.target",
+    "WeightOfEvidenceEncoder": "encoders.weight_of_evidence",
     **dict.fromkeys(("Bits", "Parts", "Prefixes"), "hierarchy"),
     **dict.fromkeys(("Greedy", "GroupKFold", "Holdout", "KFold", "LeaveOneOut", "Ordered", "TimeFolds"), "schemes"),
+    "GLMM": "mixed_models.glmm",
     "encode_dataset": "datasets.encoding",
     "transform_dataset": "datasets.transforming",
     "interactions": "selection",
     **dict.fromkeys(("EmpiricalBayes", "JamesStein", "MEstimate", "PartialPooling", "Sigmoid"), "smoothing"),
     "load": "storage",
+    "tune": "tuning",
 }
 
 __all__ = [
+    "GLMM",
     "Bits",
+    "CatBoostEncoder",
+    "CountEncoder",
     "EmpiricalBayes",
     "Greedy",
     "GroupKFold",
+    "HashingEncoder",
     "Holdout",
+    "ImpactEncoder",
     "JamesStein",
     "KFold",
     "LeaveOneOut",
     "MEstimate",
+    "OneHotEncoder",
     "Ordered",
+    "OrdinalEncoder",
     "PartialPooling",
     "Parts",
     "Prefixes",
     "Sigmoid",
+    "StatisticEncoder",
     "TargetEncoder",
     "TimeFolds",
+    "WeightOfEvidenceEncoder",
     "encode_dataset",
     "interactions",
     "load",
     "transform_dataset",
+    "tune",
 ]
 
 

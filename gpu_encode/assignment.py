@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_encode.cells import Array
+from gpu_encode.jobs import tiles
 from gpu_encode.ops import Ops
 from gpu_encode.plans import ByValue, Dealt, FoldPlan, OrderedPlan, Plan, WithinClasses, by_time
 from gpu_encode.rows import FoldPattern
@@ -56,11 +57,14 @@ def dealt(how: Dealt, rows: RowsAtHand) -> Array:
     """Fold number of each row."""
     if isinstance(how, WithinClasses):
         return within_classes(how.patterns, rows)
+    fold_of: Array = rows.ops.to_device(how.fold_of)
     if isinstance(how, ByValue):
-        chosen = rows.codes_of(how.column, how.role)
-    else:
-        chosen = rows.ops.fold_numbers(how.pattern.at(rows.first_row), 0, rows.n_rows)
-    folds: Array = rows.ops.to_device(how.fold_of)[chosen]
+        found: Array = fold_of[rows.codes_of(how.column, how.role)]
+        return found
+    pattern = how.pattern.at(rows.first_row)
+    folds: Array = rows.ops.empty((rows.n_rows,), fold_of.dtype)
+    for start, stop in tiles(rows.n_rows, rows.ops.TILE):
+        folds[start:stop] = fold_of[rows.ops.fold_numbers(pattern, start, stop)]
     return folds
 
 

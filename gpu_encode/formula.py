@@ -1,11 +1,11 @@
-"""From sums to codes: the one place where statistics, smoothing, prior and policies meet.
+"""From sums to codes: the one place where statistics, readout, prior and policies meet.
 
 Two shapes share every step: tables per (category, view), and tiles of rows (leave-one-out and ordered), in which each
 row has sums of its own.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from cpu_fallback.blending import Background, Blend
 from cpu_fallback.exact import Floats, Integers, Scaled
 from gpu_encode.cells import MISSING, UNKNOWN, Codes, Folds
+from gpu_encode.infrequent import Rare
 from gpu_encode.keys import Key
 from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.ops import Ops
+from gpu_encode.readouts.base import Context, Readout
+from gpu_encode.scales import on_scale
 from gpu_encode.shrinkages import shrinkage_of
-from gpu_encode.smoothing import Context, Smoothing
 from gpu_encode.statistics import Measured, Statistics
 
 Mask = NDArray[np.bool_]
@@ -31,32 +33,46 @@ class Formula:
 
     Parameters
     ----------
-    smoothing : Smoothing
-    prior : "mean", "category_mean" or float
+    readout : Readout
+        A smoothing, or other numbers read off the sums.
+    prior : "mean", "category_mean", float or None
+        None for the readout's own.
     unseen : float or None
         Code of a category that no visible row has; None for the prior (or the parent's code).
     missing : {"category", "prior", "nan", "error"}
     min_count : float
         Categories with less visible weight are as if unseen.
+    rare : Rare
+        Which categories are infrequent.
+    scale : str or float
+        Scale that codes are put on, `unseen` excepted, after everything else.
     """
 
-    smoothing: Smoothing
+    readout: Readout
     prior: Any = "mean"
     unseen: float | None = None
     missing: str = "category"
     min_count: float = 0.0
+    rare: Rare = field(default_factory=Rare)
+    scale: Any = "identity"
 
     def or_unseen(self, mu: Floats) -> Floats:
         """Code of what no visible row has, where the prior is mu; NaN where there is no visible row at all."""
-        return mu if self.unseen is None else np.where(np.isnan(mu), mu, self.unseen)
+        return self.scaled(mu) if self.unseen is None else np.where(np.isnan(mu), mu, self.unseen)
 
     def missing_code(self, mu: Floats) -> Floats:
         """Code of a missing value that is no category, where the prior is mu."""
-        return np.full_like(mu, np.nan) if self.missing == "nan" else mu
+        return np.full_like(mu, np.nan) if self.missing == "nan" else self.scaled(mu)
+
+    def scaled(self, codes: Floats) -> Floats:
+        """Put codes on the scale."""
+        return on_scale(codes, self.scale)
 
     def moments(self, ops: Ops, cells: Integers, measured: Measured) -> Moments:
-        """Moments of cells, with what the smoothing asks for."""
-        return Moments.of(ops, cells, measured, variances=self.smoothing.needs_squares)
+        """Moments of cells, with what the readout asks for."""
+        readout = self.readout
+        squares, totals, from_above = readout.needs_squares, readout.needs_totals, readout.totals_from_above
+        return Moments.of(ops, cells, measured, variances=squares, totals=totals, from_above=from_above)
 
     def moments_of_views(self, ops: Ops, statistics: Statistics, visibility: Visibility) -> Moments:
         """Moments of every category and view; the views' own sums exist for a chunk of categories at a time."""
@@ -69,12 +85,12 @@ class Formula:
     @property
     def needs_categories(self) -> bool:
         """Whether the category means are asked for."""
-        return self.smoothing.needs_categories or self.prior == "category_mean"
+        return self.readout.needs_categories or self.prior == "category_mean"
 
     def for_backends(self) -> Blend | None:
         """Describe the formula to backends that compute codes in one pass; None where they cannot."""
-        shrinkage = shrinkage_of(self.smoothing)
-        if shrinkage is None or self.needs_categories:
+        shrinkage = shrinkage_of(self.readout)
+        if shrinkage is None or self.needs_categories or self.rare.asked or self.scale != "identity":
             return None
         unseen = 0.0 if self.unseen is None else float(self.unseen)
         return Blend(shrinkage, float(self.min_count), self.unseen is not None, unseen)
@@ -84,18 +100,15 @@ class Formula:
         return (moments.n > 0) & (moments.n >= self.min_count)
 
     def root(self, total: Moments, categories: CategoryMoments | None) -> Floats:
-        """Prior mu of what is visible; NaN where nothing is."""
+        """Prior mu of what is visible; a mean is NaN where nothing is."""
+        if self.prior is None:
+            return self.readout.root(total)
         if self.prior == "mean":
             return total.mean
         if categories is not None and self.prior == "category_mean":
             # Where no category counts, the rows that are visible still have a mean.
             return np.where(categories.k > 0, categories.mean, total.mean)
         return np.full_like(total.mean, float(self.prior))
-
-    def blend(self, seen: Moments, context: Context, mu: Floats) -> Floats:
-        """Mu + lam * (mean - mu)."""
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            return mu + self.smoothing.shrinkage(seen, context) * (seen.mean - mu)
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
         """Sums over the categories that count, if a formula asks for them."""
@@ -138,32 +151,81 @@ def table(
     formula: Formula,
     ops: Ops,
     total: Moments | None = None,
+    leaf: Moments | None = None,
 ) -> CodeTable:
     """Code of every category, view and output; without a visibility matrix each fold is a view of its own.
 
-    `total` is `total_of_views`, where it is known already.
+    `total` is `total_of_views`, and `leaf` what each view sees of each category, where they are known already.
     """
     if total is None:
         total = total_of_views(statistics, visibility, formula, ops)
-    if not key.levels and (fused := in_one_pass(statistics, visibility, formula, total, ops)) is not None:
-        return fused
-    leaf = formula.moments_of_views(ops, statistics, visibility)
+    if leaf is None:
+        if not key.levels and (fused := in_one_pass(statistics, visibility, formula, total, ops)) is not None:
+            return fused
+        leaf = formula.moments_of_views(ops, statistics, visibility)
     counted = formula.leaf_counts(leaf)
+    rare = formula.rare.among(ops, leaf.n, counted, total.n) if formula.rare.asked else np.zeros_like(counted)
+    counted &= ~rare
+    if formula.readout.needs_table:
+        if statistics.distribution is None:
+            values, root = formula.readout.table(ops, leaf, counted, total, statistics.measured.classification)
+        else:
+            values, root = formula.readout.ranked(ops, leaf, total, statistics.distribution.visible(visibility))
+        return assembled(values, np.broadcast_to(root, values.shape), counted, [], formula)
     categories = formula.categories_of(leaf, counted)
     root = formula.root(total, categories)
-    mu = np.broadcast_to(root, leaf.mean.shape)
+    blocks, mu = levels_above(statistics, visibility, key, formula, ops, total, root)
+    context = Context(total, categories)
+    values = formula.readout.codes(leaf, context, mu)
+    if formula.rare.pooled:
+        pool = formula.moments(ops, pooled(ops, statistics, visibility, rare), statistics.measured)
+        values = np.where(rare, formula.readout.codes(pool, context, root), values)
+        counted |= rare
+    return assembled(values, mu, counted, blocks, formula)
+
+
+def levels_above(
+    statistics: Statistics,
+    visibility: Visibility,
+    key: Key,
+    formula: Formula,
+    ops: Ops,
+    total: Moments,
+    root: Floats,
+) -> tuple[list[Floats], Floats]:
+    """Codes of the levels above the categories, from the top; and of what lies right above each category."""
     blocks: list[Floats] = []
+    mu = broadcast_over(root, len(statistics.cells))
     for level in key.levels:
         grouped = statistics.grouped(ops, level.of_leaf, level.n)
         above = formula.moments_of_views(ops, grouped.part(0, level.n), visibility)
-        level_counted = formula.counts(above)
-        start = blocks[-1][ops.to_device(level.parent)] if blocks else np.broadcast_to(root, above.mean.shape)
-        context = Context(total, formula.categories_of(above, level_counted))
-        blocks.append(np.where(level_counted, formula.blend(above, context, start), start))
+        counted = formula.counts(above)
+        start = blocks[-1][ops.to_device(level.parent)] if blocks else broadcast_over(root, level.n)
+        context = Context(total, formula.categories_of(above, counted))
+        blocks.append(np.where(counted, formula.readout.codes(above, context, start), start))
         of_row = ops.to_device(np.append(level.of_leaf, [-1, -1]))
         mu = np.where((of_row >= 0)[:, None, None], blocks[-1][np.maximum(of_row, 0)] if level.n else mu, mu)
-    context = Context(total, categories)
-    values = np.where(counted, formula.blend(leaf, context, mu), formula.or_unseen(mu))
+    return blocks, mu
+
+
+def broadcast_over(root: Floats, n: int) -> Floats:
+    """Give n rows the same codes (views, outputs)."""
+    return np.broadcast_to(root, (n, *root.shape))
+
+
+def pooled(ops: Ops, statistics: Statistics, visibility: Visibility, rare: Mask) -> Integers:
+    """Sum the infrequent categories of each view (views, classes, width)."""
+    views, size = rare.shape[1], max(ops.TILE // max(rare.shape[1] * statistics.cells.shape[2], 1), 1)
+    found = ops.zeros((views, *statistics.cells.shape[2:]), np.int64)
+    for start in range(0, len(statistics.cells), size):
+        cells = statistics.part(start, start + size).visible(ops, visibility).cells
+        found += np.where(rare[start : start + size, ..., None], cells, 0).sum(axis=0)
+    return found
+
+
+def assembled(values: Floats, mu: Floats, counted: Mask, blocks: list[Floats], formula: Formula) -> CodeTable:
+    """Put the codes of categories and of levels above together, by the policies; mu is the code of what is unseen."""
+    values = np.where(counted, formula.scaled(values), formula.or_unseen(mu))
     unknown = formula.or_unseen(mu[-2:-1])
     missing = values[-1:] if formula.missing == "category" else formula.missing_code(mu[-1:])
     levels = [formula.or_unseen(block) for block in blocks]
@@ -186,9 +248,7 @@ def in_one_pass(
     if blend is None:
         return None
     root = formula.root(total, None)
-    variance = (
-        total.variance if formula.smoothing.needs_squares else Scaled(root[:0], np.zeros_like(root[:0], np.int64))
-    )
+    variance = total.variance if formula.readout.needs_squares else Scaled(root[:0], np.zeros_like(root[:0], np.int64))
     measured, background = statistics.measured, Background(root, variance.fraction, variance.exponent)
     found = ops.blended(
         statistics.cells, measured.layout, measured.first_output, visibility, blend, background, less_one
@@ -216,10 +276,11 @@ def row_codes(levels: Sequence[Seen], codes: NDArray[np.int32], root: Floats, fo
     mu = root
     for level in levels[:-1]:
         use = formula.counts(level.moments) & level.has[:, None]
-        mu = np.where(use, formula.blend(level.moments, level.context, mu), mu)
+        mu = np.where(use, formula.readout.codes(level.moments, level.context, mu), mu)
     leaf = levels[-1]
     counted = formula.counts(leaf.moments) & leaf.has[:, None]
-    values = np.where(counted, formula.blend(leaf.moments, leaf.context, mu), formula.or_unseen(mu))
+    values = formula.scaled(formula.readout.codes(leaf.moments, leaf.context, mu))
+    values = np.where(counted, values, formula.or_unseen(mu))
     values = np.where((codes == UNKNOWN)[:, None], formula.or_unseen(root), values)
     if formula.missing != "category":
         values = np.where((codes == MISSING)[:, None], formula.missing_code(root), values)

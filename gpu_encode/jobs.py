@@ -1,13 +1,14 @@
 """One entry and one target of the rows at hand: what every scheme works on."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.blending import AS_CATEGORY, AS_NAN, AS_PRIOR, Rule
 from gpu_encode.cells import MISSING, UNKNOWN, Codes, Folds, Rows
+from gpu_encode.distributions import Distribution
 from gpu_encode.formula import Formula, Mask, Visibility, total_of_views
 from gpu_encode.keys import Key
 from gpu_encode.levels import Level
@@ -57,13 +58,16 @@ class Job:
     @property
     def n_outputs(self) -> int:
         """Columns of codes."""
-        return self.n_classes - self.measured.first_output
+        return self.formula.readout.n_outputs(self.n_classes - self.measured.first_output)
 
     def measure(self, folds: Folds, n_folds: int) -> Statistics:
         """Sum the rows per (category, fold, class)."""
-        return Statistics.measure(
+        sums = Statistics.measure(
             self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.measured
         )
+        if not self.formula.readout.needs_distribution:
+            return sums
+        return replace(sums, distribution=Distribution.measure(self.ops, self.rows, folds, n_folds))
 
     def rule(self) -> Rule | None:
         """Describe the formula to backends that write the code of every row in one pass; None where they cannot.

@@ -7,12 +7,14 @@ from gpu_encode import errors
 from gpu_encode.cells import Array, Layout, Rows, Window, digit_window
 from gpu_encode.ops import Ops
 from gpu_encode.statistics import MOST_WHOLE, Measured, window_of_both
-from gpu_encode.targets import WHOLE_LIMIT, Target
+from gpu_encode.targets import NO_TARGET, WHOLE_LIMIT, Target
 
 
 def measured(ops: Ops, target: Target, weight: Array | None, squares: bool, drop: str | None) -> Measured:
     """Choose the columns that hold the exact sums of this target."""
     n_rows = len(target.values)
+    if target.kind == NO_TARGET:
+        return Measured(Layout(*windows(ops, None, weight, 0, n_rows)), True, 1)
     if target.is_classification:
         layout = Layout(*windows(ops, None, weight, 0, n_rows))
         first = 1 if target.kind == "binary" or drop == "first" else 0

@@ -10,7 +10,7 @@ from gpu_encode.formula import CodeTable, Formula, Mask, Seen, in_one_pass, indi
 from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.outputs import Output, in_type
-from gpu_encode.smoothing import Context
+from gpu_encode.readouts.base import Context
 from gpu_encode.statistics import Statistics
 
 

@@ -28,18 +28,31 @@ class Moments:
         N - 1, correctly rounded; empty where variances are not asked for, as are the deviations.
     deviation : Scaled (..., outputs)
         N * Q - S**2, exact and then rounded once.
+    total : float64 array (..., outputs)
+        S, correctly rounded; empty where totals are not asked for.
     """
 
     n: Floats
     mean: Floats
     less_one: Floats
     deviation: Scaled
+    total: Floats
 
     @classmethod
-    def of(cls, ops: Ops, cells: Integers, measured: Measured, *, variances: bool) -> Self:
-        """Read moments off cells (..., classes, width)."""
+    def of(
+        cls,
+        ops: Ops,
+        cells: Integers,
+        measured: Measured,
+        *,
+        variances: bool,
+        totals: bool = False,
+        from_above: bool = False,
+    ) -> Self:
+        """Read moments off cells (..., classes, width); S of a class from above is that of all classes from it on."""
         found = ops.moments(cells, measured.layout, measured.first_output, variances)
-        return cls(found.n, found.mean, found.less_one, Scaled(found.fraction, found.exponent))
+        total = rounded_totals(cells, measured, from_above) if totals else found.n[..., :0]
+        return cls(found.n, found.mean, found.less_one, Scaled(found.fraction, found.exponent), total)
 
     @cached_property
     def variance(self) -> Scaled:
@@ -65,12 +78,25 @@ class Moments:
                 np.concatenate([deviation.fraction for deviation in deviations]),
                 np.concatenate([deviation.exponent for deviation in deviations]),
             ),
+            np.concatenate([part.total for part in parts]),
         )
 
     def at(self, places: "Array | int") -> "Moments":
         """Pick places along the first axis."""
         deviation = Scaled(self.deviation.fraction[places], self.deviation.exponent[places])
-        return Moments(self.n[places], self.mean[places], self.less_one[places], deviation)
+        return Moments(self.n[places], self.mean[places], self.less_one[places], deviation, self.total[places])
+
+
+def rounded_totals(cells: Integers, measured: Measured, from_above: bool = False) -> Floats:
+    """S of cells (..., classes, width), or of each class and all after it, correctly rounded: (..., outputs)."""
+    if measured.layout.total is None:
+        (window, _, columns), first = measured.layout.measures()[0], measured.first_output
+    else:
+        (window, _, columns), first = measured.layout.measures()[1], 0
+    digits = cells[..., first:, columns]
+    if from_above:
+        digits = np.cumsum(digits[..., ::-1, :], axis=-2)[..., ::-1, :]
+    return Limbs(digits, window.low).rounded()
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """The formulas for lam as backends know them, which compute codes in one pass."""
 
 from cpu_fallback.blending import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Shrinkage
-from gpu_encode.smoothing import EmpiricalBayes, MEstimate, NoSmoothing, Sigmoid, Smoothing
+from gpu_encode.readouts.base import Readout
+from gpu_encode.smoothing import EmpiricalBayes, MEstimate, NoSmoothing, Sigmoid
 
 
-def shrinkage_of(smoothing: Smoothing) -> Shrinkage | None:
+def shrinkage_of(smoothing: Readout) -> Shrinkage | None:
     """Describe a formula; None for one that asks for more than a cell and the variance of all that is visible.
 
     By its exact type: a class derived from one of these may have a formula of its own.

@@ -4,35 +4,27 @@ A code is ``mu + lam * (mean - mu)``, where mu is the prior (or the parent's cod
 mean, and lam, the weight of the category's own mean, is what the classes here compute.  lam lies in [0, 1].
 """
 
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode import errors
 from gpu_encode.elementary import exp
-from gpu_encode.moments import CategoryMoments, Moments
+from gpu_encode.moments import Moments
+from gpu_encode.readouts.base import Context, Readout
 
 
-@dataclass(frozen=True)
-class Context:
-    """What is known beside the category itself: all visible rows, and the category means where a formula asks."""
+class Smoothing(Readout):
+    """A formula for lam."""
 
-    total: Moments
-    categories: CategoryMoments | None = None
+    takes_prior = True
 
-
-class Smoothing(BaseEstimator):
-    """A formula for lam.  Parameters are checked at fit, so `set_params` and `clone` work as in scikit-learn."""
-
-    needs_squares: ClassVar[bool] = False
-    needs_categories: ClassVar[bool] = False
-
-    def check(self) -> None:
-        """Raise ValueError for a parameter out of range."""
+    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:
+        """Mu + lam * (mean - mu)."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            return mu + self.shrinkage(seen, context) * (seen.mean - mu)
 
     def shrinkage(self, seen: Moments, context: Context) -> Floats:
         """Weight lam of the category's own mean; cells that see nothing may hold anything."""
@@ -287,5 +279,6 @@ def resolve(smooth: Any) -> Smoothing:
             "EmpiricalBayes(tau)",
             "JamesStein()",
             "PartialPooling()",
+            "GLMM(points)",
         ),
     )

@@ -1,7 +1,7 @@
 """Mergeable exact sums per category."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,9 @@ from cpu_fallback.exact import Integers, Limbs, peak, widened
 from gpu_encode.cells import Folds, Layout, Rows, Window
 from gpu_encode.ops import Ops
 from gpu_encode.rows import FoldPattern
+
+if TYPE_CHECKING:
+    from gpu_encode.distributions import Distribution
 
 # Digits below 2**32 leave an int64 room for this many additions between carries.
 CARRY_AFTER = 1 << 30
@@ -49,11 +52,14 @@ class Statistics:
     measured : Measured
     added : int
         Rows added since the last carry.
+    distribution : Distribution, optional
+        How often each value occurs in each category, where statistics are asked for that no sums give.
     """
 
     cells: Integers
     measured: Measured
     added: int = 0
+    distribution: "Distribution | None" = None
 
     @classmethod
     def measure(
@@ -87,15 +93,18 @@ class Statistics:
         return int(self.cells.shape[1])
 
     def part(self, start: int, stop: int) -> "Statistics":
-        """Rows [start, stop) of the table."""
-        return replace(self, cells=self.cells[start:stop])
+        """Rows [start, stop) of the table, as sums alone."""
+        return replace(self, cells=self.cells[start:stop], distribution=None)
 
     def visible(self, ops: Ops, visibility: NDArray[np.int64] | None) -> "Statistics":
         """Sums seen from each view: over the folds f with visibility[view, f] = 1.  A tiny matrix product, exact.
 
         Without a matrix each fold is a view of its own.
         """
-        return self if visibility is None else replace(self, cells=ops.visible(self.cells, visibility))
+        if visibility is None:
+            return self
+        seen = None if self.distribution is None else self.distribution.visible(visibility)
+        return replace(self, cells=ops.visible(self.cells, visibility), distribution=seen)
 
     def grouped(self, ops: Ops, parent_of: NDArray[np.int32], n_parents: int) -> "Statistics":
         """Sums per parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
@@ -105,7 +114,8 @@ class Statistics:
         running = np.zeros_like(self.cells, shape=(len(order) + 1, *self.cells.shape[1:]))
         running[1:] = self.cells[ops.to_device(order)]
         running = np.cumsum(running, axis=0)[ops.to_device(ends)]
-        return replace(self, cells=np.concatenate([running[1:] - running[:-1], self.cells[-2:]]))
+        cells = np.concatenate([running[1:] - running[:-1], self.cells[-2:]])
+        return replace(self, cells=cells, distribution=None)
 
     def on_host(self, ops: Ops) -> "Statistics":
         """Give the same sums in the host's memory, where models are kept."""
@@ -115,7 +125,7 @@ class Statistics:
         """Sums over all rows whatever their category: one category."""
         cells = np.zeros_like(self.cells, shape=(3, *self.cells.shape[1:]))
         cells[0] = ops.totals(self.cells)
-        return replace(self, cells=cells)
+        return replace(self, cells=cells, distribution=None)
 
     def widened_classes(self, position: NDArray[np.int64], n_classes: int) -> "Statistics":
         """Give the same counts among more classes: class i becomes position[i]."""
@@ -151,7 +161,10 @@ class Statistics:
             cells[-2:] = own[-2:]
         cells[theirs] += added[:-2]
         cells[-2:] += added[-2:]
-        together = Statistics(cells, measured, self.added + other.added)
+        values = self.distribution
+        if values is not None and other.distribution is not None:
+            values = values.plus(other.distribution, mine, theirs)
+        together = Statistics(cells, measured, self.added + other.added, values)
         return together.carried() if together.added >= CARRY_AFTER else together
 
     def in_layout(self, layout: Layout) -> Integers:
@@ -179,7 +192,8 @@ class Statistics:
             parts.append(canonical.digits if whole is None else whole)
             windows.append(Window(canonical.low, canonical.digits.shape[-1], False) if whole is None else Window())
         layout = Layout(*windows)
-        return Statistics(np.concatenate(parts, axis=-1), replace(self.measured, layout=layout), 0)
+        measured = replace(self.measured, layout=layout)
+        return Statistics(np.concatenate(parts, axis=-1), measured, 0, self.distribution)
 
 
 def folds_of(folds: Folds, start: int, stop: int) -> Folds:

@@ -16,6 +16,8 @@ from gpu_encode.notices import warn
 from gpu_encode.ops import Ops, host
 
 KINDS = ("binary", "continuous", "multiclass")
+# The kind of the one target of encoders that read none: rows are counted.
+NO_TARGET = "none"
 MANY_CLASSES = 100
 MANY_ROWS = 100_000
 FEW_ROWS = 1_000
@@ -30,9 +32,10 @@ class Target:
     ----------
     name : str or None
         Its name, where y has named columns.
-    kind : {"binary", "continuous", "multiclass"}
+    kind : {"binary", "continuous", "multiclass", "none"}
     values : array
         float64 or int64 numbers of a continuous target; int32 class numbers otherwise; where the backend computes.
+        Of no target, zeros that take no memory.
     classes : array or None
         Sorted class labels.
     """
@@ -45,7 +48,7 @@ class Target:
     @property
     def is_classification(self) -> bool:
         """Whether rows are counted per class."""
-        return self.kind != "continuous"
+        return self.classes is not None
 
     @property
     def n_classes(self) -> int:
@@ -58,6 +61,11 @@ def counted_classes(kind: str, classes: Array | None) -> int:
     if classes is None:
         return 1
     return 2 if kind == "binary" else len(classes)
+
+
+def no_target(n_rows: int) -> Target:
+    """Give the target of rows that are only counted."""
+    return Target(None, NO_TARGET, np.broadcast_to(np.int32(0), n_rows), None)
 
 
 def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) -> list[Target]:

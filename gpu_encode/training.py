@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_encode.cells import Array, Folds
+from gpu_encode.distributions import Distribution
 from gpu_encode.formula import CodeTable, indicator, table
 from gpu_encode.jobs import Job
 from gpu_encode.leave_one_out import leave_one_out
@@ -107,9 +108,11 @@ def by_folds(job: Job, plan: FoldPlan, out: Array, want_unseen: bool) -> Trained
 
 def by_splits(job: Job, plan: SplitPlan, out: Array, want_unseen: bool) -> Trained:
     """Sum the training rows of each split on their own."""
-    parts = [replace(job, rows=job.rows.pick(rows)).measure(None, 1).cells for rows in plan.training]
+    parts = [replace(job, rows=job.rows.pick(rows)).measure(None, 1) for rows in plan.training]
     everything = job.measure(None, 1)
-    views = replace(everything, cells=np.concatenate(parts, axis=1))
+    views = replace(everything, cells=np.concatenate([each.cells for each in parts], axis=1))
+    if everything.distribution is not None:
+        views = replace(views, distribution=Distribution.side_by_side([each.distribution for each in parts]))  # type: ignore[misc]
     return Trained(
         everything, looked_up(job, table(views, None, job.key, job.formula, job.ops), plan.folds, out, want_unseen)
     )

@@ -11,7 +11,7 @@ from gpu_encode.checkpoints import Before, prior_places, segments_of
 from gpu_encode.formula import Mask, Seen, row_codes
 from gpu_encode.jobs import Job, Keying, without_key
 from gpu_encode.moments import CategoryMoments, Moments
-from gpu_encode.smoothing import Context
+from gpu_encode.readouts.base import Context
 from gpu_encode.statistics import CARRY_AFTER, Statistics, carry
 
 

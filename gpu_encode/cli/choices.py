@@ -38,6 +38,7 @@ SMOOTHINGS: dict[str, tuple[str, dict[str, str]]] = {
     "eb": ("EmpiricalBayes", {}),
     "james-stein": ("JamesStein", {}),
     "partial-pooling": ("PartialPooling", {}),
+    "glmm": ("GLMM", {}),
 }
 SMOOTHING_FORMS = [
     "auto",

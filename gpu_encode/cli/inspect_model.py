@@ -14,7 +14,7 @@ from rich.table import Table
 
 from gpu_encode.cli.columns import key_name, known
 from gpu_encode.cli.transform import load
-from gpu_encode.encoders.target import target_parts
+from gpu_encode.encoders.names import target_parts
 from gpu_encode.moments import Moments
 from gpu_encode.ops import resolve
 
@@ -22,12 +22,11 @@ from gpu_encode.ops import resolve
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     encoder = load(Path(options.model))
-    keys = list(encoder.columns)
+    spoken = ["+".join(key) if isinstance(key, tuple) else key for key in keys_of(encoder)]
     if options.column is not None:
-        spoken = ["+".join(key) if isinstance(key, tuple) else key for key in keys]
         chosen = [spoken.index(known(spoken, options.column, "--column"))]
     else:
-        chosen = list(range(len(keys)))
+        chosen = list(range(len(spoken)))
     report = describe(encoder, chosen, options.top)
     if options.json:
         sys.stdout.write(json.dumps(report, indent=2, default=str) + "\n")
@@ -41,25 +40,26 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
 
     Parameters
     ----------
-    encoder : TargetEncoder
-        A fitted encoder.
+    encoder : Encoder
+        Fitted.
     chosen : list of int
         The places of the columns to describe.
     top : int
         How many categories of each.
     """
     parameters = {name: value for name, value in encoder.get_params(deep=False).items() if name != "columns"}
-    names = code_names(encoder)
+    names, keys = code_names(encoder), keys_of(encoder)
     codes, categories = encoder.encodings_, encoder.categories_
     return {
-        "target_type": plain(encoder.target_type_),
-        "classes": plain(encoder.classes_),
-        "target_mean": plain(encoder.target_mean_),
+        "encoder": type(encoder).__name__,
+        "target_type": plain(getattr(encoder, "target_type_", None)),
+        "classes": plain(getattr(encoder, "classes_", None)),
+        "target_mean": plain(getattr(encoder, "target_mean_", None)),
         "parameters": {name: str(value) for name, value in parameters.items()},
         "codes": names,
         "columns": [
             {
-                "name": key_name(encoder.columns[place]),
+                "name": key_name(keys[place]),
                 "categories": len(categories[place]),
                 "top": weightiest(
                     categories[place],
@@ -73,13 +73,21 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
     }
 
 
+def keys_of(encoder: Any) -> list[Any]:
+    """Return the encoded columns and joint keys by name, whether the user has listed them or not."""
+    if encoder.columns is None:
+        return [entry.name for entry in encoder._model.selection.entries]
+    return [tuple(map(str, key)) if isinstance(key, tuple) else str(key) for key in encoder.columns]
+
+
 def code_names(encoder: Any) -> list[str]:
-    """Return what each code of a category is for: its target, class and fold, as they apply."""
+    """Return what each code of a category is for: its target, class, statistic and fold, as they apply."""
     model = encoder._model
     n_views = model.statistics[0][0].n_views
     parts = [part for number, info in enumerate(model.targets) for part in target_parts(model, number, info)]
     folds = [f"_fold{fold}" for fold in range(n_views)] if n_views > 1 else [""]
-    return [f"code{part}{fold}" for part in parts for fold in folds]
+    suffixes = model.formulas[0].readout.suffixes()
+    return [f"code{part}{suffix}{fold}" for part in parts for suffix in suffixes for fold in folds]
 
 
 def weights(encoder: Any, place: int) -> Any:
@@ -142,7 +150,7 @@ def show(report: dict[str, Any]) -> None:
     """Write the report for people."""
     console = Console(highlight=False)
     facts = Table(show_header=False)
-    for name in ("target_type", "classes", "target_mean"):
+    for name in ("encoder", "target_type", "classes", "target_mean"):
         if report[name] is not None:
             facts.add_row(name.replace("_", " "), shown(report[name]))
     facts.add_section()

@@ -1,24 +1,21 @@
 """Rows of files encoded from what they themselves say: counted, summed and encoded in chunks."""
 
-import contextlib
 import copy
-import errno
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gpu_encode import devices
 from gpu_encode.datasets import destinations, memory
 from gpu_encode.datasets.described import as_json, described_parameters, described_run, is_repeatable
-from gpu_encode.datasets.destinations import Destination
 from gpu_encode.datasets.orders import Orders
 from gpu_encode.datasets.progress import Progress, Teller
 from gpu_encode.datasets.roles import Roles, roles, with_columns
 from gpu_encode.datasets.run import Run
 from gpu_encode.datasets.saved_sums import read_sums, write_sums
 from gpu_encode.datasets.source import Chunk, Size, Source, opened
-from gpu_encode.datasets.staging import Staging
+from gpu_encode.datasets.staging import Staging, failures_explained
 from gpu_encode.datasets.summary import Summary
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import datasets as errors
@@ -33,7 +30,7 @@ def encode_dataset(
     destination: Any,
     encoder: Any,
     *,
-    target: str | Sequence[str],
+    target: str | Sequence[str] | None = None,
     weight: str | None = None,
     groups: str | None = None,
     keep_target: bool = True,
@@ -61,8 +58,8 @@ def encode_dataset(
         has its counterpart, and a single one is written in parts of one chunk.  It appears whole, at the end.
     encoder : TargetEncoder
         Is fitted when this returns.
-    target : str or list of str
-        Column to learn from, or several.
+    target : str or list of str, optional
+        Column to learn from, or several; None for encoders that read no target.
     weight, groups : str, optional
         Columns of row weights, and of groups for a scheme that wants them.
     keep_target : bool, default=True
@@ -118,6 +115,8 @@ def encode_dataset(
     # What is wrong with a parameter is said before files are looked at.
     if not isinstance(encoder, Encoder):
         raise errors.not_an_encoder(type(encoder).__name__)
+    if target is None and encoder._options().reads_target:
+        raise errors.target_needed(type(encoder).__name__)
     memory.limit_of(memory_limit)
     return run_encoding(
         opened(source, missing_text, text),
@@ -283,15 +282,6 @@ def with_plain_output(encoder: Any) -> Any:
     plain = copy.copy(encoder)
     # A copy shares its settings with the original.
     plain._sklearn_output_config = {"transform": "default"}
+    if getattr(plain, "sparse_output", False):
+        plain.sparse_output = False  # files have columns
     return plain
-
-
-@contextlib.contextmanager
-def failures_explained(destination: Destination) -> Iterator[None]:
-    """Say what a full disk means."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise errors.disk_is_full(str(destination.place)) from error
-        raise

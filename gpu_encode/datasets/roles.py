@@ -51,11 +51,17 @@ class Roles:
         table = chunk.table
         return Part(
             table.select(self.features),
-            table.select(self.targets) if self.several else table.column(self.targets[0]),
+            self._target(table),
             None if self.weight is None else table.column(self.weight),
             None if self.groups is None else table.column(self.groups),
             chunk.first_row,
         )
+
+    def _target(self, table: Any) -> Any:
+        """Give y of a chunk."""
+        if not self.targets:
+            return None
+        return table.select(self.targets) if self.several else table.column(self.targets[0])
 
     @contextlib.contextmanager
     def advised(self, chunk: Chunk) -> Iterator[None]:
@@ -71,7 +77,7 @@ class Roles:
         """Read which columns are encoded against the features, before there are any rows."""
         options = encoder._options()
         features = pa.schema([schema.field(name) for name in self.features]).empty_table()
-        used = options.scheme.used_columns()
+        used = options.training_columns
         return selection.select(frames.read(features), options.columns, options.hierarchy, used)
 
     def measured(self, selected: selection.Selection) -> list[str]:
@@ -94,7 +100,7 @@ def roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
     ['city']
     """
     several = isinstance(target, (list, tuple))
-    targets = list(target) if several else [target]
+    targets = [] if target is None else list(target) if several else [target]
     named = [("the target", name) for name in targets]
     named += [(role, name) for role, name in (("the weight", weight), ("the groups", groups)) if name is not None]
     seen: dict[str, str] = {}
@@ -107,7 +113,7 @@ def roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
             raise errors.column_of_two_roles(name, seen[name], role)
         seen[name] = role
     found = Roles(list(schema.names), targets, several, weight, groups)
-    if not targets or not found.features:
+    if (several and not targets) or not found.features:
         raise errors.nothing_but_targets()
     return found
 

@@ -1,10 +1,11 @@
 """The hidden folder beside a destination in which work is done: the final name shows nothing before the end."""
 
 import contextlib
+import errno
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -160,3 +161,14 @@ def locked(path: Path) -> Any:
     except (ImportError, OSError):
         pass  # a system, or a file system, without such locks
     return stream
+
+
+@contextlib.contextmanager
+def failures_explained(destination: Destination) -> Iterator[None]:
+    """Say what a full disk means."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise errors.disk_is_full(str(destination.place)) from error
+        raise

@@ -9,12 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 from gpu_encode import devices
 from gpu_encode.datasets import destinations, memory
 from gpu_encode.datasets.described import as_json, described_fitted, described_run
-from gpu_encode.datasets.encoding import failures_explained, with_plain_output
+from gpu_encode.datasets.encoding import with_plain_output
 from gpu_encode.datasets.progress import Progress, Teller
 from gpu_encode.datasets.roles import with_columns
 from gpu_encode.datasets.run import Run
 from gpu_encode.datasets.source import Source, opened
-from gpu_encode.datasets.staging import Staging
+from gpu_encode.datasets.staging import Staging, failures_explained
 from gpu_encode.datasets.summary import Summary
 from gpu_encode.errors import datasets as errors
 

@@ -131,7 +131,7 @@ def partial_fit(*_: Any, **__: Any) -> None:
 
 def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
     """Read what a call on training rows was given, before anything is computed."""
-    if y is None:
+    if y is None and encoder._options().reads_target:
         raise errors.no_target(type(encoder).__name__)
     partitions = read(X, y, sample_weight, groups)
     check_container(encoder, partitions)
@@ -158,7 +158,9 @@ def drafted(encoder: Encoder, partitions: Partitions, with_codes: bool) -> tuple
     import dask
 
     own, options = unfitted(encoder), encoder._options()
-    asked = own if with_codes or options.new_rows_see_folds else unfitted(encoder).set_params(cv=LeaveOneOut())
+    asked = own
+    if options.reads_target and not (with_codes or options.new_rows_see_folds or options.needs_tables):
+        asked = unfitted(encoder).set_params(cv=LeaveOneOut())
     looked_at = partitions.with_columns(columns_to_survey(asked, partitions))
     surveys = looked_at.mapped(tasks.surveyed, dask.delayed(asked, traverse=False))
     try:

@@ -3,15 +3,15 @@
 from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from gpu_encode import errors, ops, plans, schemes, training
 from gpu_encode.cells import Array
 from gpu_encode.encoders.dispatch import dispatched
+from gpu_encode.encoders.fitted import Fitted
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.merging import merged
 from gpu_encode.encoders.names import check_unique, frame_for_names, lacks_training_only, own_names, remember_names
@@ -23,21 +23,20 @@ from gpu_encode.selection import Located, Selection
 from gpu_encode.statistics import Statistics
 
 
-class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class Encoder(TransformerMixin, Fitted, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Fit and transform in one fixed order; subclasses say what the parameters mean.
 
     scikit-learn's wrapper for `set_output` is left out: `_assemble` gives the container asked for, and the wrapper
     would rename the columns of a frame that rightly lacks a scheme's column.
     """
 
-    _model: Model
     device: str
 
     def _options(self) -> Options:
         raise NotImplementedError
 
     @dispatched
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the codes of new rows.
 
         Parameters
@@ -154,7 +153,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         return self._assemble(given.frame, arrays, place)
 
     @dispatched
-    def partial_fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Add rows to what `transform` knows.
 
         Parameters
@@ -211,35 +210,10 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         [array([0.5, 1. , 1. ])]
         """
         check_is_fitted(self, "_model")
-        self._publish(merged(self, self._model, others))
+        model = merged(self, self._model, others)
+        self._check_model(model)
+        self._publish(model)
         return self
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the output columns.
-
-        Parameters
-        ----------
-        input_features : array of str, optional
-            Names of the columns of X, where it had none.
-
-        Returns
-        -------
-        ndarray of str objects
-
-        Examples
-        --------
-        >>> from gpu_encode import TargetEncoder
-        >>> encoder = TargetEncoder(indicators=True).fit([["a"], ["b"]], [0, 1])
-        >>> encoder.get_feature_names_out(["shop"]).tolist()
-        ['shop', 'shop_unseen']
-        """
-        check_is_fitted(self, "_model")
-        names = _check_feature_names_in(self, input_features)
-        selection = self._model.selection
-        return np.array([*self._encoded_names(names), *(names[i] for i in selection.passed)], dtype=object)
-
-    def _encoded_names(self, names: Any) -> list[str]:
-        raise NotImplementedError
 
     def _check_names(self, given: Given, selection: Selection, *, reset: bool) -> None:
         """Remember the columns' names, or compare them as scikit-learn does."""
@@ -252,7 +226,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         """Store the result of a fit, whole."""
         model = work.model(statistics)
         model = model if known is None else known.merged(model)
-        check_unique(self._names_of(model))
+        self._check_model(model)
         if known is None:
             self._check_names(work.given, work.selection, reset=True)
         self._publish(model)
@@ -260,16 +234,18 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _adopt(self, model: Model, device: str) -> None:
         """Store what was learned in parts, whole."""
-        check_unique(self._names_of(model))
+        self._check_model(model)
         remember_names(self, model)
         self._publish(model)
         self.device_ = device
 
-    def _names_of(self, model: Model) -> list[str]:
-        raise NotImplementedError
+    def _check_model(self, model: Model) -> None:
+        """Raise ValueError for what was learned if it cannot be kept; nothing is changed yet."""
+        check_unique(self._names_of(model))
 
     def _publish(self, model: Model) -> None:
-        raise NotImplementedError
+        """Set the fitted attributes."""
+        self._model = model
 
     def _assemble(self, frame: Frame | Pieces, arrays: list[Array], place: Located) -> Any:
         """Put columns together in the container that the user wants."""
@@ -282,9 +258,6 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         if frame.labels is None and frame.n_columns == model.n_features:
             frame = replace(frame, labels=fitted)
         return frame.assemble(names, arrays, passed, kind)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpu_encode import errors
 from gpu_encode.frames import Frame, Pieces, parts_of
-from gpu_encode.model import Model
+from gpu_encode.model import Model, TargetInfo
 
 
 def lacks_training_only(frame: Frame | Pieces, model: Model) -> bool:
@@ -46,3 +46,35 @@ def remember_names(encoder: Any, model: Model) -> None:
     elif hasattr(encoder, "feature_names_in_"):
         del encoder.feature_names_in_
     encoder.n_features_in_ = model.n_features
+
+
+def encoded_names(model: Model, names: Any) -> list[str]:
+    """Names of the encoded columns and the indicators."""
+    selection = model.selection.named([str(name) for name in names])
+    found = [
+        f"{entry.name}{target_part}{suffix}{wide}"
+        for entry, formula in zip(selection.entries, model.formulas, strict=True)
+        for number, info in enumerate(model.targets)
+        for target_part in target_parts(model, number, info)
+        for suffix in formula.readout.suffixes()
+        for wide in columns_per_output(model)
+    ]
+    return [*found, *(f"{entry.name}_unseen" for entry in selection.entries if model.indicators)]
+
+
+def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:
+    """Parts of an output name that name the target and the class, as they apply."""
+    alone = len(model.targets) == 1 and not model.formulas[0].readout.names_targets
+    target = "" if alone else f"_{info.name if info.name is not None else number}"
+    if info.kind != "multiclass" or info.classes is None:
+        return [target]
+    first = model.statistics[0][number].measured.first_output
+    return [f"{target}{part}" for part in model.formulas[0].readout.label_parts(info.classes, first)]
+
+
+def columns_per_output(model: Model) -> list[str]:
+    """Suffixes of the columns per output: those of folds or permutations that stand apart."""
+    views = model.statistics[0][0].n_views
+    if views > 1:
+        return [f"_fold{i}" for i in range(views)]
+    return [f"_perm{i}" for i in range(model.permutations)] if model.permutations > 1 else [""]

@@ -1,41 +1,114 @@
-"""The parameters of a target encoder, read and checked once per call, at fit."""
+"""The parameters of an encoder, read and checked once per call, at fit."""
 
-from dataclasses import dataclass
-from numbers import Real
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from gpu_encode import devices, errors
 from gpu_encode.cells import Array
+from gpu_encode.encoders.borders import Cut
+from gpu_encode.errors.readouts import (
+    hierarchy_of_tables,
+    infrequent_by_row,
+    pooled_by_tables,
+    prior_of_tables,
+    scheme_without_tables,
+)
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame, Pieces, with_piece
+from gpu_encode.infrequent import Rare
 from gpu_encode.notices import warn
 from gpu_encode.plans import FoldPlan, OrderedPlan, Plan
-from gpu_encode.schemes import Holdout, KFold, Scheme
+from gpu_encode.readouts.base import Readout
+from gpu_encode.scales import check_scale, check_target
+from gpu_encode.schemes import Greedy, Holdout, KFold, LeaveOneOut, Ordered, Scheme
 from gpu_encode.selection import Selection, locate
-from gpu_encode.smoothing import Smoothing
+from gpu_encode.targets import Target
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """Checked parameters."""
+    """Parameters of any encoder; those that an encoder does not have are what they are here.
 
-    categories: Any
-    target_type: Any
-    smoothing: Smoothing
-    scheme: Scheme
-    integer_folds: int | None
-    columns: Any
-    prior: Any
-    handle_unknown: Any
-    handle_missing: str
-    min_count: float
-    hierarchy: Any
-    indicators: bool
-    drop: str | None
-    dtype: str
-    device: str
+    Parameters
+    ----------
+    owner : str
+        The encoder's name, for messages.
+    readout : Readout
+    target_type : str, list or None
+        None of an encoder that reads no target.
+    values : list, optional
+        Columns of X that are summed in place of a target.
+    cut : Cut, optional
+        Borders that the target is cut at.
+    as_unseen : str
+        The word by which `handle_unknown` and `handle_missing` ask for the code of what no visible row has.
+    prior : str, float, dict or None
+        None for the readout's own.
+    handle_infrequent : str
+        "category": infrequent categories have one code together; or `as_unseen`.
+    """
+
+    owner: str
+    readout: Readout
+    target_type: Any = None
+    values: Any = None
+    cut: Cut | None = None
+    categories: Any = "auto"
+    scheme: Scheme = field(default_factory=Greedy)
+    integer_folds: int | None = None
+    columns: Any = None
+    as_unseen: str = "prior"
+    prior: Any = None
+    handle_unknown: Any = "prior"
+    handle_missing: str = "category"
+    min_count: float = 0.0
+    min_frequency: Any = None
+    max_categories: Any = None
+    handle_infrequent: str | None = None
+    hierarchy: Any = None
+    scale: Any = "identity"
+    indicators: bool = False
+    drop: str | None = None
+    dtype: Any = "float64"
+    device: str = "auto"
+
+    @classmethod
+    def of(cls, encoder: BaseEstimator, readout: Readout, **given: Any) -> Self:
+        """Check the parameters of an encoder that have names of these here; `given` stand in place of some."""
+        own = encoder.get_params(deep=False)
+        taken = {each.name: own[each.name] for each in fields(cls) if each.name in own}
+        options = cls(**{"owner": type(encoder).__name__, "readout": readout} | taken | given)
+        options.check()
+        return options
+
+    def __post_init__(self) -> None:
+        if isinstance(self.dtype, (type, np.dtype)):
+            object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+
+    @property
+    def training_columns(self) -> list[Any]:
+        """Columns of X that are read in training only, and not encoded: the scheme's, and those that are summed."""
+        return [*self.scheme.used_columns(), *(self.values or [])]
+
+    @property
+    def reads_target(self) -> bool:
+        """Whether codes follow from a target, and not from the rows' number alone."""
+        return self.target_type is not None
+
+    @property
+    def trains_apart(self) -> bool:
+        """Whether rows may get other codes in training than new rows like them get."""
+        return self.reads_target or not isinstance(self.scheme, Greedy)
+
+    @property
+    def needs_tables(self) -> bool:
+        """Whether codes follow from all categories at once, so that no row can see sums of its own."""
+        return self.readout.needs_table or self.rare.asked
 
     @property
     def new_rows_see_folds(self) -> bool:
@@ -44,17 +117,61 @@ class Options:
 
     def check(self) -> None:
         """Raise ValueError for unknown options and numbers out of range."""
-        owner = "TargetEncoder"
+        owner, words = self.owner, (self.as_unseen, "nan", "error")
         if not isinstance(self.handle_unknown, Real) or isinstance(self.handle_unknown, bool):
-            errors.check_option(owner, "handle_unknown", self.handle_unknown, ("prior", "nan", "error"), "a number")
+            errors.check_option(owner, "handle_unknown", self.handle_unknown, words, "a number")
         elif np.isinf(float(self.handle_unknown)):
             raise errors.infinite_code(owner, self.handle_unknown)
-        errors.check_option(owner, "handle_missing", self.handle_missing, ("category", "prior", "nan", "error"))
+        errors.check_option(owner, "handle_missing", self.handle_missing, ("category", *words))
         errors.check_number(owner, "min_count", self.min_count, low=0.0)
         errors.check_option(owner, "indicators", self.indicators, (True, False))
         errors.check_option(owner, "drop", self.drop, (None, "first"))
         errors.check_option(owner, "dtype", self.dtype, ("float64", "float32"))
         errors.check_option(owner, "device", self.device, devices.DEVICES)
+        check_scale(owner, self.scale)
+        self.readout.check()
+        if self.cut is not None:
+            self.cut.check()
+        self._check_prior()
+        if not (isinstance(self.categories, list) or (isinstance(self.categories, str) and self.categories == "auto")):
+            raise errors.bad_option(
+                owner, "categories", self.categories, ("'auto'", "a list of one list of categories per column")
+            )
+        self._check_rare()
+        if self.readout.needs_table:
+            if isinstance(self.scheme, (LeaveOneOut, Ordered)):
+                raise scheme_without_tables(owner, self.readout, self.scheme)
+            if self.hierarchy is not None:
+                raise hierarchy_of_tables(owner, self.readout)
+            if self.prior is not None and not (isinstance(self.prior, str) and self.prior == "mean"):
+                raise prior_of_tables(owner, self.readout, self.prior)
+
+    def _check_rare(self) -> None:
+        """Raise ValueError for infrequent categories that are none, or cannot be told."""
+        owner = self.owner
+        if isinstance(self.min_frequency, Integral) and not isinstance(self.min_frequency, bool):
+            errors.check_count(owner, "min_frequency", self.min_frequency, low=1)
+        elif self.min_frequency is not None:
+            errors.check_number(owner, "min_frequency", self.min_frequency, low=0.0, high=1.0)
+        if self.max_categories is not None:
+            errors.check_count(owner, "max_categories", self.max_categories, low=1)
+        if self.handle_infrequent is not None:
+            errors.check_option(owner, "handle_infrequent", self.handle_infrequent, (self.as_unseen, "category"))
+        if self.rare.asked and isinstance(self.scheme, (LeaveOneOut, Ordered)):
+            raise infrequent_by_row(owner, self.scheme)
+        if self.rare.pooled and (self.hierarchy is not None or self.readout.needs_table):
+            raise pooled_by_tables(owner)
+
+    @property
+    def rare(self) -> Rare:
+        """Which categories are infrequent."""
+        return Rare(self.min_frequency, self.max_categories, self.handle_infrequent == "category")
+
+    def _check_prior(self) -> None:
+        """Raise ValueError for a prior that is none."""
+        owner = self.owner
+        if self.prior is None and not self.readout.takes_prior:
+            return
         if isinstance(self.prior, str):
             errors.check_option(owner, "prior", self.prior, ("mean", "category_mean"))
         elif not isinstance(self.prior, (Real, dict)) or isinstance(self.prior, bool):
@@ -66,20 +183,30 @@ class Options:
                 errors.check_number(owner, f"prior[{column!r}]", value, low=-np.inf)
         else:
             errors.check_number(owner, "prior", self.prior, low=-np.inf)
-        if not (isinstance(self.categories, list) or (isinstance(self.categories, str) and self.categories == "auto")):
-            raise errors.bad_option(
-                owner, "categories", self.categories, ("'auto'", "a list of one list of categories per column")
-            )
+
+    def check_targets(self, targets: Sequence[Target]) -> None:
+        """Raise ValueError for targets that these codes cannot be made of."""
+        self.readout.check_targets(self.owner, [target.kind for target in targets])
+        for target in targets:
+            if self.scale != "identity" and target.kind == "continuous":
+                bounds = float(target.values.min()), float(target.values.max())
+                check_target(self.owner, self.scale, target.kind, *bounds)
 
     def formulas(self, selection: Selection, frame: Frame | Pieces) -> list[Formula]:
         """Formula of every entry."""
         priors = self._priors(selection, frame)
         unknown = (
-            {"prior": None, "nan": float("nan"), "error": None}.get(self.handle_unknown)
+            {"nan": float("nan")}.get(self.handle_unknown)
             if isinstance(self.handle_unknown, str)
             else float(self.handle_unknown)
         )
-        return [Formula(self.smoothing, prior, unknown, self.handle_missing, float(self.min_count)) for prior in priors]
+        least = float(self.min_count)
+        return [Formula(self.readout, prior, unknown, self.missing, least, self.rare, self.scale) for prior in priors]
+
+    @property
+    def missing(self) -> str:
+        """What becomes of missing values, in the words of `Formula`."""
+        return "prior" if self.handle_missing == self.as_unseen else self.handle_missing
 
     def _priors(self, selection: Selection, frame: Frame | Pieces) -> list[Any]:
         """Prior of every entry: one for all, or one a column, the others by the mean."""

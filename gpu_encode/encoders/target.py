@@ -1,15 +1,12 @@
 """TargetEncoder: categories become numbers learned from the target, without leaking it."""
 
-from os import PathLike
 from typing import Any
 
-import numpy as np
-
-from gpu_encode import errors, schemes, smoothing
-from gpu_encode.cells import Array
+from gpu_encode import schemes, smoothing
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
-from gpu_encode.model import Model, TargetInfo
+from gpu_encode.model import Model
+from gpu_encode.schemes.given import integer_folds
 
 
 class TargetEncoder(Encoder):
@@ -28,7 +25,7 @@ class TargetEncoder(Encoder):
         "auto" infers as scikit-learn does.  A list gives one kind per target.
     smooth : "auto", float, None or smoothing, default="auto"
         "auto" is `EmpiricalBayes`; a float m is `MEstimate(m)`; None is the plain mean; or
-        `Sigmoid`, `JamesStein`, `PartialPooling`.
+        `Sigmoid`, `JamesStein`, `PartialPooling`, `GLMM`.
     cv : int, None, scheme, splitter, iterable, str or array, default=5
         Who may look at whom in training.  An int (None: 5) is `KFold` of that many stateless folds; or `Greedy`,
         `GroupKFold`, `TimeFolds`, `Holdout`, `LeaveOneOut`, `Ordered`; a scikit-learn splitter or iterable of splits;
@@ -48,9 +45,19 @@ class TargetEncoder(Encoder):
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
+    min_frequency : int or float, optional
+        Categories of less visible weight, or of less than this share of it, are infrequent.
+    max_categories : int, optional
+        Most categories with a code of their own, the infrequent ones together counting as one: the others, by what is
+        visible, are infrequent.  Both need a scheme with folds.
+    handle_infrequent : {"prior", "category"}, default="prior"
+        Infrequent categories are as if unseen, or one category together.
     hierarchy : dict, optional
         Levels above a column: other columns, nearest first, or `Prefixes`, `Parts`, `Bits`.  The blended code of a
         level is the prior of the one below.
+    scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
+        Scale of the codes: as they are, log(1 + x), the root, the log-odds of a share (of 2**-20 at least), or a power.
+        A number given as `handle_unknown` stays as it is.
     indicators : bool, default=False
         Add a 0/1 column per encoded column: no visible row has this category.
     drop : {None, "first"}, default=None
@@ -114,7 +121,11 @@ class TargetEncoder(Encoder):
         handle_unknown: Any = "prior",
         handle_missing: str = "category",
         min_count: float = 0,
+        min_frequency: Any = None,
+        max_categories: int | None = None,
+        handle_infrequent: str = "prior",
         hierarchy: Any = None,
+        scale: Any = "identity",
         indicators: bool = False,
         drop: str | None = None,
         device: str = "auto",
@@ -131,7 +142,11 @@ class TargetEncoder(Encoder):
         self.handle_unknown = handle_unknown
         self.handle_missing = handle_missing
         self.min_count = min_count
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.handle_infrequent = handle_infrequent
         self.hierarchy = hierarchy
+        self.scale = scale
         self.indicators = indicators
         self.drop = drop
         self.device = device
@@ -139,145 +154,18 @@ class TargetEncoder(Encoder):
 
     def _options(self) -> Options:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state)
-        folds = (
-            scheme.n_splits if isinstance(scheme, schemes.KFold) and not isinstance(self.cv, schemes.Scheme) else None
-        )
-        dtype = np.dtype(self.dtype).name if isinstance(self.dtype, (type, np.dtype)) else self.dtype
-        options = Options(
-            self.categories,
-            self.target_type,
+        return Options.of(
+            self,
             smoothing.resolve(self.smooth),
-            scheme,
-            folds,
-            self.columns,
-            self.prior,
-            self.handle_unknown,
-            self.handle_missing,
-            self.min_count,
-            self.hierarchy,
-            self.indicators,
-            self.drop,
-            dtype,
-            self.device,
+            scheme=scheme,
+            integer_folds=integer_folds(self.cv, scheme),
         )
-        options.check()
-        return options
 
     def _publish(self, model: Model) -> None:
         """Set the fitted attributes."""
-        self._model = model
+        super()._publish(model)
         means = [float(mean[0]) if len(mean) == 1 else mean for mean in model.means()]
         one = len(model.targets) == 1
         self.target_type_ = model.targets[0].kind if one else [info.kind for info in model.targets]
         self.classes_ = model.targets[0].classes if one else [info.classes for info in model.targets]
         self.target_mean_ = means[0] if one else means
-
-    @property
-    def categories_(self) -> list[Array]:
-        """Values of each encoded column, a missing value last; tuples for joint keys."""
-        return [people_readable(key) for key in self._fitted().keys]
-
-    @property
-    def encodings_(self) -> list[Array]:
-        """Code of each category, per column and class (and target)."""
-        model = self._fitted()
-        return [
-            np.append(
-                codes.values[: key.n_categories, view, output],
-                codes.values[-1:, view, output] if key.has_missing else [],
-            )
-            for key, per_target in zip(model.keys, model.tables, strict=True)
-            for codes in per_target
-            for output in range(codes.values.shape[2])
-            for view in range(codes.values.shape[1])
-        ]
-
-    def _fitted(self) -> Model:
-        if not hasattr(self, "_model"):
-            raise errors.not_fitted(type(self).__name__)
-        return self._model
-
-    def _names_of(self, model: Model) -> list[str]:
-        names = model.feature_names or [f"x{i}" for i in range(model.n_features)]
-        return [*encoded_names(model, names, self._wide(model)), *(names[i] for i in model.selection.passed)]
-
-    def _encoded_names(self, names: Any) -> list[str]:
-        return encoded_names(self._model, names, self._wide(self._model))
-
-    def _wide(self, model: Model) -> list[str]:
-        """Suffixes of the columns per output."""
-        views = model.statistics[0][0].n_views
-        if views > 1:
-            return [f"_fold{i}" for i in range(views)]
-        return [f"_perm{i}" for i in range(model.permutations)] if model.permutations > 1 else [""]
-
-    def save(self, path: "str | PathLike[str]") -> None:
-        """Write the fitted encoder to one file, whole or not at all.
-
-        Parameters
-        ----------
-        path : path
-            The file; `gpu_encode.load` reads it back on any machine.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; an older file of that name is then as it was.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from gpu_encode import TargetEncoder, load
-        >>> encoder = TargetEncoder(smooth=0.0).fit([["a"], ["b"]], [0, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     encoder.save(f"{folder}/encoder")
-        ...     load(f"{folder}/encoder").transform([["b"]]).tolist()
-        [[1.0]]
-        """
-        from gpu_encode import storage
-
-        storage.save(self, path)
-
-
-def encoded_names(model: Model, names: Any, suffixes: list[str]) -> list[str]:
-    """Names of the encoded columns and the indicators."""
-    selection = model.selection.named([str(name) for name in names])
-    found = [
-        f"{entry.name}{target_part}{suffix}"
-        for entry in selection.entries
-        for number, info in enumerate(model.targets)
-        for target_part in target_parts(model, number, info)
-        for suffix in suffixes
-    ]
-    return [*found, *(f"{entry.name}_unseen" for entry in selection.entries if model.indicators)]
-
-
-def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:
-    """Parts of an output name that name the target and the class, as they apply."""
-    target = "" if len(model.targets) == 1 else f"_{info.name if info.name is not None else number}"
-    if info.kind != "multiclass" or info.classes is None:
-        return [target]
-    first = model.statistics[0][number].measured.first_output
-    return [f"{target}_{label}" for label in info.classes[first:]]
-
-
-def people_readable(key: Any) -> Array:
-    """Values of a key's categories."""
-    if key.members is None:
-        values = key.vocabularies[0].to_numpy()
-        return with_missing(values) if key.has_missing else values
-    words = [np.append(vocabulary.to_numpy().astype(object), [None]) for vocabulary in key.vocabularies]
-    out = np.empty(len(key.members), dtype=object)
-    out[:] = list(zip(*(word[key.members[:, i]] for i, word in enumerate(words)), strict=True))
-    return out
-
-
-def with_missing(values: Array) -> Array:
-    """Values with a missing one at the end, in a type that has one."""
-    if values.dtype.kind in "mM":
-        return np.append(values, np.array(["NaT"], dtype=values.dtype))
-    if values.dtype.kind == "f" or (
-        values.dtype.kind in "iu" and (not len(values) or int(np.abs(values).max()) < 1 << 53)
-    ):
-        return np.append(values.astype(np.float64), np.nan)
-    return np.append(values.astype(object), [None])

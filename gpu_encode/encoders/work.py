@@ -8,12 +8,14 @@ import numpy as np
 from gpu_encode import errors, frames, layouts, ops, targets, training
 from gpu_encode.assignment import RowsAtHand, assigned
 from gpu_encode.cells import UNKNOWN, Array, Layout, Rows
+from gpu_encode.encoders.earlier_calls import check_same, check_same_parameters, check_same_targets, more_targets
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.scheme_columns import column_keys
+from gpu_encode.encoders.value_columns import Summed, value_targets
 from gpu_encode.errors.parts import rows_have_changed
 from gpu_encode.formula import Formula
-from gpu_encode.frames import Frame, Keys, Pieces
+from gpu_encode.frames import Keys
 from gpu_encode.jobs import Job
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo, refuse_missing
@@ -21,7 +23,7 @@ from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
 from gpu_encode.plans import FoldPlan, Plan, Request
 from gpu_encode.schemes import Ordered, Splits
-from gpu_encode.selection import Located, Selection, same_frame, select
+from gpu_encode.selection import Located, same_frame, select
 from gpu_encode.statistics import Measured, Statistics
 from gpu_encode.targets import Target
 
@@ -52,7 +54,7 @@ class Work:
         keys: Sequence[Key] | None = None,
     ) -> None:
         self.options, self.given, self.decided = options, given, decided
-        if not given.has_target:
+        if options.target_type is not None and not given.has_target:
             raise errors.no_target(owner)
         self.frame = self.given.frame
         if not self.frame.n_rows:
@@ -60,25 +62,28 @@ class Work:
         self.ops = ops.resolve(self.frame.n_rows, self.given.device(options.device))
         self.weight = self._weight()
         self.groups = self.given.groups()
-        self.targets = self._targets(known)
-        self.selection = select(self.frame, options.columns, options.hierarchy, options.scheme.used_columns())
+        self.summed = self._summed(known)
+        self.targets = [each.target for each in self.summed]
+        options.check_targets(self.targets)
+        self.selection = select(self.frame, options.columns, options.hierarchy, options.training_columns)
         names = [str(name) for name in self.frame.names or [f"x{i}" for i in range(self.frame.n_columns)]]
         self.selection = self.selection.named(names)
         self.place = same_frame(self.frame)
         self.read: dict[str, Keys] = {}
         if known is not None:
             check_same(known, self.frame, self.selection)
+            check_same_targets(known, self.targets if options.values else [])
         self.keyed = self._keys() if keys is None else self._known_keys(keys)
         self.formulas = options.formulas(self.selection, self.frame)
-        squares, drop = options.smoothing.needs_squares, options.drop
-        measured = [layouts.measured(self.ops, target, self.weight, squares, drop) for target in self.targets]
+        squares, drop = options.readout.needs_squares, options.drop
+        measured = [layouts.measured(self.ops, each.target, each.weight, squares, drop) for each in self.summed]
         totals: list[Any] = [[] for _ in self.targets]
         self.jobs = [
-            [self._job(key, codes, formula, *own) for own in zip(self.targets, measured, totals, strict=True)]
+            [self._job(key, codes, formula, *own) for own in zip(self.summed, measured, totals, strict=True)]
             for (key, codes), formula in zip(self.keyed, self.formulas, strict=True)
         ]
         if known is not None:
-            self._refuse_other_parameters(known)
+            check_same_parameters(known, options, self.formulas, self.jobs[0], [key for key, _ in self.keyed])
 
     def _weight(self) -> Array | None:
         with self.given.naming_piece("sample_weight"):
@@ -87,13 +92,25 @@ class Work:
                 return None
             return self.ops.to_device(targets.checked_weight(self.ops, self._readable(weight), self.decided is None))
 
+    def _summed(self, known: Model | None) -> list[Summed]:
+        """Read what is summed: columns of X, the targets, or nothing."""
+        if self.options.values is not None:
+            return value_targets(self.frame, self.options.values, self.weight, self.ops)
+        return [Summed(target, self.weight) for target in self._targets(known)]
+
     def _targets(self, known: Model | None) -> list[Target]:
+        if self.options.target_type is None:
+            return [targets.no_target(self.frame.n_rows)]
         with self.given.naming_piece("y"):
             named = [(name, self._readable(values)) for name, values in self.given.targets()]
+            if self.options.cut is not None:
+                if known is not None:
+                    self.options.cut.check_fixed()
+                named = self.options.cut.buckets(self.ops, named, self.weight)
             if self.decided is not None:
                 return decided_targets(self.ops, named, self.decided)
             if known is not None:
-                return self._more(named, known)
+                return more_targets(self.ops, named, self.options.target_type, known)
             return targets.read(self.ops, named, self.options.target_type)
 
     def _readable(self, values: Array) -> Array:
@@ -107,41 +124,10 @@ class Work:
         """Where this call computes."""
         return ops.device_of(self.ops)
 
-    def _refuse_other_parameters(self, known: Model) -> None:
-        """Raise ValueError if a parameter that shapes the codes has changed since the first call."""
-        first = [each.measured.first_output for each in known.statistics[0]]
-        before = (known.formulas, known.unknown_is_error, known.indicators, known.dtype, first, traits(known.keys))
-        options, keys = self.options, [key for key, _ in self.keyed]
-        first = [job.measured.first_output for job in self.jobs[0]]
-        unknown_is_error = options.handle_unknown == "error"
-        now = (self.formulas, unknown_is_error, options.indicators, options.dtype, first, traits(keys))
-        if repr(before) != repr(now):
-            raise errors.other_parameters()
-
-    def _more(self, named: list[tuple[str | None, Array]], known: Model) -> list[Target]:
-        """Read targets as those of earlier calls."""
-        if len(named) != len(known.targets):
-            raise errors.other_number_of_targets(len(known.targets), len(named))
-        found = []
-        for (name, values), info in zip(named, known.targets, strict=True):
-            if self.options.target_type not in ("auto", info.kind) and not isinstance(
-                self.options.target_type, (list, tuple)
-            ):
-                raise errors.other_target_type(info.kind, self.options.target_type)
-            if (
-                self.options.target_type == "auto"
-                and info.kind != "continuous"
-                and values.dtype.kind == "f"
-                and targets.has_fractions(self.ops, values)
-            ):
-                raise errors.fractions_for_labels(info.kind)
-            found.append(targets.make(name, targets.Labels(self.ops, values), info.kind, info.classes))
-        return found
-
     def _keys(self) -> list[tuple[Key, Array]]:
         """Categories of every entry and the code of each row."""
         keyed = []
-        missing = self.options.handle_missing
+        missing = self.options.missing
         given = self.options.given_categories(self.selection)
         for entry, categories in zip(self.selection.entries, given, strict=True):
             if categories is None:
@@ -157,14 +143,15 @@ class Work:
 
     def _known_keys(self, keys: Sequence[Key]) -> list[tuple[Key, Array]]:
         """Look up each row's category of every entry."""
-        return [(key, known_codes(key, self.place, self.ops, self.options.handle_missing)) for key in keys]
+        return [(key, known_codes(key, self.place, self.ops, self.options.missing)) for key in keys]
 
     def _job(
-        self, key: Key, codes: Array, formula: Formula, target: Target, measured: Measured, totals: list[Any]
+        self, key: Key, codes: Array, formula: Formula, summed: Summed, measured: Measured, totals: list[Any]
     ) -> Job:
+        target = summed.target
         classes = target.values if target.is_classification else None
-        values = None if target.is_classification else target.values
-        rows = Rows(codes, classes, values, self.weight)
+        values = target.values if target.kind == "continuous" else None
+        rows = Rows(codes, classes, values, summed.weight)
         return Job(self.ops, rows, key, target.n_classes, measured, formula, totals)
 
     def plan(self) -> Plan:
@@ -186,7 +173,7 @@ class Work:
 
     def _codes_of(self, _: Any, role: str) -> Array:
         """Place of each row's value among the sorted values of a column that a scheme has asked for."""
-        return self.read[role].codes
+        return self.read.pop(role).codes
 
     def _class_counts(self) -> list[Array | None]:
         """Rows of each class of each target."""
@@ -216,7 +203,7 @@ class Work:
                 if done.unseen is not None and number == 0 and self.options.indicators:
                     flags.append(done.unseen.astype(self.options.dtype))
             statistics.append(kept)
-        if isinstance(plan, FoldPlan) and plan.n_folds == 1:
+        if isinstance(plan, FoldPlan) and plan.n_folds == 1 and self.options.reads_target:
             warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
         if self.options.integer_folds is not None and statistics:
             self._warn_of_rare_classes(statistics[0], self.options.integer_folds)
@@ -275,21 +262,3 @@ def known_codes(key: Key, place: Located, backend: Ops, missing: str) -> Array:
     if not key.given and len(codes) and int(codes.min()) == UNKNOWN:
         raise rows_have_changed(f"{key.entry.name!r} has values")
     return codes
-
-
-def check_same(known: Model, frame: Frame | Pieces, selection: Selection) -> None:
-    """Raise ValueError if a later call has other columns than the first."""
-    if frame.n_columns != known.n_features:
-        raise errors.other_width(frame.n_columns, known.n_features)
-    if frame.names != known.feature_names:
-        raise errors.other_columns(known.feature_names, frame.names)
-    before, now = (
-        [tuple(map(frame.label, entry.columns)) for entry in each.entries] for each in (known.selection, selection)
-    )
-    if before != now:
-        raise errors.other_columns(before, now)
-
-
-def traits(keys: list[Key]) -> list[Any]:
-    """What must stay the same of keys between calls: rules, and categories that the user gave."""
-    return [(repr(key.entry.rule), key.vocabularies[0].to_numpy().tolist() if key.given else None) for key in keys]

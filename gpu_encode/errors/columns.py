@@ -83,7 +83,10 @@ def rule_for_joint_key(rule: str, column: object) -> ValueError:
 
 def uneven_categories(n_lists: int, n_columns: int) -> ValueError:
     """Error for lists of categories that are not one per column, in scikit-learn's words."""
-    return ValueError(f"Shape mismatch: categories has {n_lists} lists for {n_columns} columns. Give one per column.")
+    return ValueError(
+        "Shape mismatch: if categories is an array, it has to be of shape (n_features,). "
+        f"categories has {n_lists} lists for {n_columns} columns. Give one per column."
+    )
 
 
 def not_a_list_of_categories(column: str, found: object) -> ValueError:

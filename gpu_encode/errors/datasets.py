@@ -286,3 +286,8 @@ def not_repeatable() -> ValueError:
         "resume=True needs folds and orders that are drawn the same again, and random_state is not an integer. "
         "Give it one."
     )
+
+
+def target_needed(owner: str) -> ValueError:
+    """Error for an encoder that learns from a target, without one."""
+    return ValueError(f"{owner} learns from a target: name its column, as in target='sold'.")

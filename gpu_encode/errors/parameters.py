@@ -17,10 +17,12 @@ def check_number(
         raise _bad_parameter(owner, name, value, f"must be a finite number{bound}{upper}")
 
 
-def check_count(owner: str, name: str, value: object, *, low: int) -> None:
-    """Raise ValueError unless `value` is an integer of at least `low`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
-        raise _bad_parameter(owner, name, value, f"must be an integer of at least {low}")
+def check_count(owner: str, name: str, value: object, *, low: int, high: int | None = None) -> None:
+    """Raise ValueError unless `value` is an integer in the range."""
+    wrong = not isinstance(value, Integral) or isinstance(value, bool) or value < low
+    if wrong or (high is not None and value > high):  # type: ignore[operator]
+        upper = "" if high is None else f" and at most {high}"
+        raise _bad_parameter(owner, name, value, f"must be an integer of at least {low}{upper}")
 
 
 def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:

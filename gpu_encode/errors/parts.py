@@ -57,3 +57,11 @@ def other_rows_placed(first_row: int, n_rows: int) -> ValueError:
         f"The placed codes are not those of rows {first_row} to {first_row + n_rows - 1}, each once per order. "
         "Pass what Running gave for the buckets of this part, Placed.between(first, last + 1) of each."
     )
+
+
+def order_of_values(owner: str) -> ValueError:
+    """Error for an ordered scheme of columns of X, whose missing values buckets of rows cannot hold."""
+    return ValueError(
+        f"{owner} with values and cv=Ordered(...) takes its rows all at once. Pass one table, or choose folds or "
+        "LeaveOneOut()."
+    )

@@ -49,8 +49,11 @@ def rows_as_dicts(name: str) -> TypeError:
 
 
 def sparse_data(name: str) -> TypeError:
-    """Error for SciPy's sparse containers."""
-    return TypeError(f"{name} is sparse, which categories cannot be. Convert it to a dense array with .toarray().")
+    """Error for SciPy's sparse containers, in scikit-learn's words."""
+    return TypeError(
+        f"Sparse data was passed, but dense data is required: {name} is sparse, which categories cannot be. Convert it "
+        "to a dense array with .toarray()."
+    )
 
 
 def check_real(name: object, found: Any) -> None:

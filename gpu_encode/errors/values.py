@@ -71,13 +71,19 @@ def different_kinds(column: object, fitted: str, given: str) -> ValueError:
 
 
 def repeated_categories(column: object, shown: str) -> ValueError:
-    """Error for a list of categories that names one twice."""
-    return ValueError(f"categories of {_column(column)} contain {shown} more than once.")
+    """Error for a list of categories that names one twice, in scikit-learn's words."""
+    return ValueError(
+        f"categories of {_column(column)} contain {shown} more than once: the predefined categories contain duplicate "
+        "elements. Name each once."
+    )
 
 
 def null_not_last(column: object) -> ValueError:
-    """Error for a missing value anywhere but at the end of a list of categories."""
-    return ValueError(f"categories of {_column(column)}: a missing value (None, NaN) must be the last element, once.")
+    """Error for a missing value anywhere but at the end of a list of categories, in scikit-learn's words."""
+    return ValueError(
+        f"categories of {_column(column)}: Nan should be the last element: a missing value (None, NaN) must be the "
+        "last element, once."
+    )
 
 
 def infinite_category(column: object) -> ValueError:
@@ -92,13 +98,13 @@ def damaged_vocabulary(reason: str) -> ValueError:
 
 def unknown_categories(column: str, rows: NDArray[Any], value: object) -> RowError:
     """Error for new rows of categories that the fit did not see."""
-    return _unknown(column, rows, f' ({value!r}). Choose handle_unknown="prior", "nan" or a number to accept them.')
+    return _unknown(column, rows, f' ({value!r}). Choose another handle_unknown than "error" to accept them.')
 
 
 def outside_given_categories(column: str, rows: NDArray[Any]) -> RowError:
     """Error for training rows of categories that are not among those that the user gave."""
     return _unknown(
-        f"{column} during fit", rows, '. Add them to categories, or choose handle_unknown="prior", "nan" or a number.'
+        f"{column} during fit", rows, '. Add them to categories, or choose another handle_unknown than "error".'
     )
 
 

@@ -13,13 +13,13 @@ from gpu_encode.cells import UNKNOWN, Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.scheme_columns import column_keys
-from gpu_encode.errors.parts import no_rows_in_parts, rows_have_changed, splitter_for_parts
+from gpu_encode.errors.parts import no_rows_in_parts, order_of_values, rows_have_changed, splitter_for_parts
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.model import TargetInfo
 from gpu_encode.ops import Ops
 from gpu_encode.parts.surveys import Survey, ValueCounts, deals_within_classes
 from gpu_encode.plans import OrderedPlan, Plan, Request, RowOrder
-from gpu_encode.schemes import Splits
+from gpu_encode.schemes import Ordered, Splits
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,26 +135,31 @@ def draft(encoder: Encoder, survey: Survey) -> Blueprint:
     options = encoder._options()
     if isinstance(options.scheme, Splits):
         raise splitter_for_parts(options.scheme.cv)
+    if isinstance(options.scheme, Ordered) and options.values is not None:
+        raise order_of_values(type(encoder).__name__)
     if not survey.n_rows:
         raise no_rows_in_parts(type(encoder).__name__)
     if not survey.some_weight:
         raise errors.weights_all_zero()
     infos = target_infos(survey, options)
-    counts = [class_counts(*each) for each in zip(survey.targets, infos, strict=True)]
+    known = list(zip(survey.targets, infos, strict=True)) if options.reads_target else []
+    counts = [class_counts(*each) for each in known] or [None]
     groups = survey.values.get("groups")
     request = Request(survey.n_rows, lambda _, role: survey.values[role].counts, lambda: counts, groups=groups)
     plan = options.scheme.plan(request)
     if options.integer_folds is not None:
-        for found, info in zip(survey.targets, infos, strict=True):
+        for found, info in known:
             if info.classes is not None:
                 targets.warn_of_rare_classes(found.counts, options.integer_folds)
     before = classes_before(survey)
-    floats = [each.are_floats and info.classes is None for each, info in zip(survey.targets, infos, strict=True)]
+    floats = [each.are_floats and info.classes is None for each, info in known]
     return Blueprint(encoder, options, survey.n_rows, infos, plan, survey.values, before, floats, survey.float_weight)
 
 
 def target_infos(survey: Survey, options: Options) -> list[TargetInfo]:
     """Kinds of all targets, asked for or inferred, and their classes."""
+    if not options.reads_target:
+        return [TargetInfo(None, targets.NO_TARGET, None)]
     kinds = targets.kinds_of([each.kind for each in survey.targets], options.target_type)
     infos = []
     for each, kind in zip(survey.targets, kinds, strict=True):
@@ -176,7 +181,7 @@ def class_counts(found: Any, info: TargetInfo) -> NDArray[np.int64] | None:
 
 def classes_before(survey: Survey) -> dict[int, NDArray[np.int64]]:
     """Rows of each class before the first row of each part."""
-    labels = survey.targets[0].labels
+    labels = survey.targets[0].labels if survey.targets else None
     found: dict[int, NDArray[np.int64]] = {}
     if labels is None:
         return found

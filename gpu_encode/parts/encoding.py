@@ -74,6 +74,9 @@ def encode(tables: Tables, part: Part, placed: Sequence[Sequence[Placed]] | None
         if not given.frame.n_rows:
             with notices.kept():  # of codes that no row here gets
                 return tables.encoder.transform(part.X)
+        if not tables.blueprint.options.trains_apart:
+            check_columns(given.frame, tables)
+            return tables.encoder.transform(part.X)
         if isinstance(plan, FoldPlan):
             return by_folds(tables, part, given)
         if isinstance(plan, OrderedPlan):
@@ -94,7 +97,9 @@ def by_folds(tables: Tables, part: Part, given: Given) -> Any:
     if blueprint.needs_labels:
         if not given.has_target:
             raise errors.no_target(type(blueprint.encoder).__name__)
-        labels = decided_targets(rows.ops, given.targets(), blueprint.targets)[0].values
+        named, cut = given.targets(), blueprint.options.cut
+        named = named if cut is None else cut.buckets(rows.ops, named)
+        labels = decided_targets(rows.ops, named, blueprint.targets)[0].values
     plan = blueprint.plan_of(rows, labels, part.first_row)
     assert isinstance(plan, FoldPlan)
     place, dtype = same_frame(rows.frame), model.dtype

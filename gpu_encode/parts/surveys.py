@@ -176,19 +176,21 @@ def survey(encoder: Encoder, part: Part) -> Survey:
     options = encoder._options()
     with part.named():
         given = part.given()
-        if not given.has_target:
+        if options.reads_target and not given.has_target:
             raise errors.no_target(type(encoder).__name__)
         if not given.frame.n_rows:
             return Survey()
         backend = ops.resolve(given.frame.n_rows, given.device(options.device))
-        named = given.targets()
+        named = given.targets() if options.reads_target else []
+        if options.cut is not None:
+            options.cut.check_fixed()
+            named = options.cut.buckets(backend, named)
         asked = asked_kinds(options.target_type, len(named))
         found = [target_survey(backend, *each, kind) for each, kind in zip(named, asked, strict=True)]
         weight = given.weight()
         some = weight is None or bool(targets.checked_weight(backend, weight, all_rows=False).any())
         values = {role: value_counts(given, column, role, backend) for column, role in options.scheme.reads()}
-    first = found[0]
-    within = {part.first_row: (first.labels, first.counts)} if deals_within_classes(options) else {}
+    within = {part.first_row: (found[0].labels, found[0].counts)} if deals_within_classes(options) else {}
     floats = weight is not None and weight.dtype.kind == "f"
     return Survey(given.frame.n_rows, found, some, floats, values, within)  # type: ignore[arg-type]
 

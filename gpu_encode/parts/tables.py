@@ -102,6 +102,9 @@ def fit(encoder: Encoder, blueprint: Blueprint, sums: Sums) -> Tables:
     if sums.n_rows != blueprint.n_rows:
         raise other_rows_measured(blueprint.n_rows, sums.n_rows)
     model = sums.model.carried()
+    if not blueprint.options.trains_apart:
+        encoder._adopt(model, device_of(blueprint))
+        return Tables(blueprint, encoder)
     if isinstance(blueprint.plan, FoldPlan):
         return fit_by_folds(encoder, blueprint, blueprint.plan, model)
     kept = [

@@ -45,7 +45,8 @@ class KFold(Scheme):
         Spread each class evenly over the folds.  A row's fold then depends on y, so changing a row's label can change
         other rows' folds and, through them, its own code.
     blow_up : bool, default=False
-        One column per fold's encoder, for training and new rows alike.  A row is seen by all of these encoders but one.
+        One column per fold's encoder, for training and new rows alike.  A row is seen by all of these encoders but one:
+        models fitted on these columns lose about as much as on greedy codes (benchmarks/results/comparison-2026-11-22).
     random_state : int, RandomState, Generator or None, default=0
 
     Examples

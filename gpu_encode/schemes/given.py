@@ -57,10 +57,10 @@ def is_vector(cv: Any) -> bool:
     return hasattr(cv, "__array__") and getattr(cv, "ndim", 1) in (1, 2)
 
 
-def resolve(cv: Any, shuffle: Any, random_state: Any) -> Scheme:
-    """Turn what the user gave as `cv` into a checked scheme."""
+def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncoder") -> Scheme:
+    """Turn what the user of an encoder gave as `cv` into a checked scheme."""
     if cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool)):
-        errors.check_option("TargetEncoder", "shuffle", shuffle, (True, False))
+        errors.check_option(owner, "shuffle", shuffle, (True, False))
         cv = KFold(5 if cv is None else int(cv), order="random" if shuffle else "contiguous", random_state=random_state)
     elif isinstance(cv, str):
         cv = FoldNumbers(cv)
@@ -76,8 +76,13 @@ def resolve(cv: Any, shuffle: Any, random_state: Any) -> Scheme:
                 "fold numbers",
                 "Greedy KFold GroupKFold TimeFolds Holdout LeaveOneOut Ordered",
             )
-            raise errors.bad_option("TargetEncoder", "cv", cv, allowed)
+            raise errors.bad_option(owner, "cv", cv, allowed)
         cv = Splits(cv)
     scheme: Scheme = cv
     scheme.check()
     return scheme
+
+
+def integer_folds(cv: Any, scheme: Scheme) -> int | None:
+    """Give the folds of a scheme that was resolved from a number of folds, None of any other."""
+    return scheme.n_splits if isinstance(scheme, KFold) and not isinstance(cv, Scheme) else None

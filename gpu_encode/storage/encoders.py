@@ -6,7 +6,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import gpu_encode
+from gpu_encode.encoders.catboost import CatBoostEncoder
+from gpu_encode.encoders.count import CountEncoder
+from gpu_encode.encoders.hashing import HashingEncoder
+from gpu_encode.encoders.impact import ImpactEncoder
+from gpu_encode.encoders.one_hot import OneHotEncoder
+from gpu_encode.encoders.ordinal import OrdinalEncoder
+from gpu_encode.encoders.statistic import StatisticEncoder
 from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
 from gpu_encode.notices import warn
 from gpu_encode.storage import models
 from gpu_encode.storage.archive import Reader, Writer
@@ -14,7 +22,20 @@ from gpu_encode.storage.fields import field, option
 from gpu_encode.storage.parameters import describe as describe_parameters
 from gpu_encode.storage.parameters import parameters_of, shown
 
-ENCODERS = {"TargetEncoder": TargetEncoder}
+ENCODERS: dict[str, Any] = {
+    known.__name__: known
+    for known in (
+        CatBoostEncoder,
+        CountEncoder,
+        HashingEncoder,
+        ImpactEncoder,
+        OneHotEncoder,
+        OrdinalEncoder,
+        StatisticEncoder,
+        TargetEncoder,
+        WeightOfEvidenceEncoder,
+    )
+}
 CONTAINERS = (None, "default", "pandas", "polars")
 
 

@@ -1,31 +1,35 @@
 """A model as JSON and arrays, and back, with every size and number checked against the others."""
 
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
 
 from cpu_fallback.exact import Limbs
 from gpu_encode.cells import Layout, Window
+from gpu_encode.distributions import Distribution
 from gpu_encode.formula import Formula
+from gpu_encode.infrequent import Rare
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo
+from gpu_encode.readouts.base import Readout
+from gpu_encode.scales import check_scale
 from gpu_encode.selection import Selection
-from gpu_encode.smoothing import Smoothing
 from gpu_encode.statistics import Measured, Statistics
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import count, counts, field, listed, option, paired
 from gpu_encode.storage.keys import describe_entry, describe_key, read_entry, read_key
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
-from gpu_encode.targets import KINDS, counted_classes
+from gpu_encode.targets import KINDS, NO_TARGET, counted_classes
 
 LARGEST = 1 << 31
 # Products of three float64 lie between the binary places -3300 and 3100, at 32 to a digit.
 FURTHEST_DIGIT = 128
-FORMULA = ("smoothing", "prior", "unseen", "missing", "min_count")
+FORMULA = ("readout", "prior", "unseen", "missing", "min_count", "scale")
 MISSING_POLICIES = ("category", "prior", "nan", "error")
 DTYPES = ("float64", "float32")
 # Classes before this one have no output: a binary target has one, and drop="first" leaves one out.
-FIRST_OUTPUTS = {"binary": (1, 1), "continuous": (0, 0), "multiclass": (0, 1)}
+FIRST_OUTPUTS = {"binary": (1, 1), "continuous": (0, 0), "multiclass": (0, 1), NO_TARGET: (1, 1)}
 
 
 def describe(model: Model, writer: Writer) -> dict[str, Any]:
@@ -41,12 +45,17 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "targets": [describe_target(info, writer) for info in model.targets],
         "keys": [describe_key(key, writer) for key in model.keys],
         "statistics": [[describe_statistics(each, writer) for each in entry] for entry in model.statistics],
-        "formulas": [{name: encode(getattr(each, name), writer) for name in FORMULA} for each in model.formulas],
+        "formulas": [describe_formula(each, writer) for each in model.formulas],
         "unknown_is_error": model.unknown_is_error,
         "indicators": model.indicators,
         "dtype": model.dtype,
         "permutations": model.permutations,
     }
+
+
+def describe_formula(formula: Formula, writer: Writer) -> dict[str, Any]:
+    """Give how sums become codes as JSON."""
+    return {name: encode(getattr(formula, name), writer) for name in FORMULA} | {"rare": asdict(formula.rare)}
 
 
 def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
@@ -65,7 +74,15 @@ def describe_statistics(statistics: Statistics, writer: Writer) -> dict[str, Any
         "windows": [None if each is None else [each.low, each.width, each.whole] for each in windows],
         "first_output": measured.first_output,
         "added": statistics.added,
+        "distribution": None
+        if statistics.distribution is None
+        else describe_distribution(statistics.distribution, writer),
     }
+
+
+def describe_distribution(distribution: Distribution, writer: Writer) -> dict[str, Any]:
+    """Give the counts of values as JSON."""
+    return {field.name: encode_array(getattr(distribution, field.name), writer) for field in fields(distribution)}
 
 
 def rebuilt(document: dict[str, Any], reader: Reader) -> Model:
@@ -123,12 +140,13 @@ def read_selection(document: dict[str, Any], n_features: int, reader: Reader) ->
 
 def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
     """Read what is known of a target."""
-    kind, name = option(document, "kind", KINDS), field(document, "name", str, None)
+    kind, name = option(document, "kind", (*KINDS, NO_TARGET)), field(document, "name", str, None)
     described = field(document, "classes", dict, None)
-    if kind == "continuous" and described is None:
+    if kind in ("continuous", NO_TARGET) and described is None:
         return TargetInfo(name, kind, None)
     classes = decode_array(described, reader)
-    if kind == "continuous" or classes.ndim != 1 or not len(classes) or (kind == "binary" and len(classes) > 2):
+    most = {"binary": 2, "multiclass": LARGEST}.get(kind, 0)
+    if classes.ndim != 1 or not 0 < len(classes) <= most:
         raise ValueError(f"a {kind} target has class labels of shape {classes.shape}")
     if not (classes[:-1] < classes[1:]).all():
         raise ValueError("class labels are not sorted, or one is there twice")
@@ -137,25 +155,31 @@ def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
 
 def read_formula(document: dict[str, Any], reader: Reader) -> Formula:
     """Read how sums become codes."""
-    smoothing, prior, unseen, _, least = (decode(document[name], reader) for name in FORMULA)
-    if not isinstance(smoothing, Smoothing):
-        raise ValueError(f"{type(smoothing).__name__} is no smoothing")
-    smoothing.check()
-    if not isinstance(prior, (float, int, np.floating, np.integer)) and prior not in ("mean", "category_mean"):
+    readout, prior, unseen, _, least, scale = (decode(document[name], reader) for name in FORMULA)
+    if not isinstance(readout, Readout):
+        raise ValueError(f"{type(readout).__name__} is no smoothing")
+    readout.check()
+    if not isinstance(prior, (float, int, np.floating, np.integer)) and prior not in (None, "mean", "category_mean"):
         raise ValueError(f"the prior is {prior!r}")
     if type(least) is not float or not (unseen is None or type(unseen) is float):
         raise ValueError("min_count, or the code of unknown values, is no number")
-    return Formula(smoothing, prior, unseen, option(document, "missing", MISSING_POLICIES), least)
+    check_scale(type(readout).__name__, scale)
+    rare = Rare(**field(document, "rare", dict))
+    numbers = (rare.min_frequency, rare.max_categories)
+    if any(not isinstance(each, int | float | None) for each in numbers) or type(rare.pooled) is not bool:
+        raise ValueError(f"infrequent categories are told by {rare}")
+    return Formula(readout, prior, unseen, option(document, "missing", MISSING_POLICIES), least, rare, scale)
 
 
 def read_statistics(document: Any, key: Key, info: TargetInfo, formula: Formula, reader: Reader) -> Statistics:
     """Read the sums of one entry and target."""
     layout = Layout(*(read_window(each) for each in listed(document, "windows", list, None)))  # type: ignore[arg-type]
     powers = [power for _, power, _ in layout.measures()]
-    expected = [[0]] if info.classes is not None else [[0, 1, 2], [0, 1]][: 1 if formula.smoothing.needs_squares else 2]
+    counts_only = info.kind != "continuous"
+    expected = [[0]] if counts_only else [[0, 1, 2], [0, 1]][: 1 if formula.readout.needs_squares else 2]
     if powers not in expected:
-        raise ValueError(f"the sums do not fit a {info.kind} target and {type(formula.smoothing).__name__}")
-    measured = Measured(layout, info.classes is not None, count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
+        raise ValueError(f"the sums do not fit a {info.kind} target and {type(formula.readout).__name__}")
+    measured = Measured(layout, counts_only, count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
     n_classes = counted_classes(info.kind, info.classes)
     cells = decode_array(field(document, "cells", dict), reader)
     shape = (key.n_categories + 2, *cells.shape[1:2], n_classes, layout.width)
@@ -164,7 +188,34 @@ def read_statistics(document: Any, key: Key, info: TargetInfo, formula: Formula,
     window, _, columns = layout.measures()[0]
     if (Limbs(cells[..., columns], window.low).magnitude()[0] < 0).any():
         raise ValueError(f"a category of {key.entry.name!r} has a negative count")
-    return Statistics(cells, measured, count(document, "added", 0, LARGEST))
+    sums = Statistics(cells, measured, count(document, "added", 0, LARGEST))
+    if not formula.readout.needs_distribution:
+        return sums
+    return replace(sums, distribution=read_distribution(field(document, "distribution", dict), sums, reader))
+
+
+def read_distribution(document: dict[str, Any], sums: Statistics, reader: Reader) -> Distribution:
+    """Read the counts of values."""
+    found = Distribution(
+        **{each.name: decode_array(field(document, each.name, dict), reader) for each in fields(Distribution)}
+    )
+    types = [
+        found.values.dtype.str[1:],
+        found.category.dtype.str[1:],
+        found.value.dtype.str[1:],
+        found.counts.dtype.str[1:],
+    ]
+    if types not in (["f8", "i4", "i8", "i8"], ["i8", "i4", "i8", "i8"]):
+        raise ValueError(f"counts of values are of {types}")
+    pairs = (len(found.category),)
+    if found.values.ndim != 1 or found.value.shape != pairs or found.counts.shape != (*pairs, sums.n_views):
+        raise ValueError("counts of values do not fit one another")
+    in_order = (np.diff(found.values) > 0).all() and (np.diff(found.keys) > 0).all()
+    inside = ((found.category >= -2) & (found.category < sums.n_categories)).all()
+    inside &= ((found.value >= 0) & (found.value < len(found.values))).all()
+    if not (in_order and inside and (found.counts >= 0).all() and np.isfinite(found.values).all()):
+        raise ValueError("counts of values are out of order, negative, or of categories that there are not")
+    return found
 
 
 def read_window(document: list[Any] | None) -> Window | None:

@@ -12,6 +12,15 @@ import pyarrow as pa
 
 from gpu_encode import hierarchy, python_values, schemes, smoothing
 from gpu_encode.cells import Array
+from gpu_encode.mixed_models.glmm import GLMM
+from gpu_encode.one_hot.readout import OneHot
+from gpu_encode.readouts.catboost import CountRatios, TargetRatios
+from gpu_encode.readouts.counts import Counts
+from gpu_encode.readouts.evidence import Evidence
+from gpu_encode.readouts.hashes import Hashes
+from gpu_encode.readouts.impact import Impact
+from gpu_encode.readouts.ranks import Ranks
+from gpu_encode.readouts.summaries import Summaries
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import counts, field
 
@@ -22,11 +31,18 @@ CLASSES: dict[str, Any] = {
         *(schemes.Greedy, schemes.KFold, schemes.GroupKFold, schemes.TimeFolds, schemes.Holdout, schemes.LeaveOneOut),
         *(schemes.Ordered, schemes.FoldNumbers),
         *(smoothing.NoSmoothing, smoothing.MEstimate, smoothing.Sigmoid, smoothing.EmpiricalBayes),
-        *(smoothing.JamesStein, smoothing.PartialPooling),
+        *(smoothing.JamesStein, smoothing.PartialPooling, GLMM),
+        *(Counts, CountRatios, Evidence, Hashes, Impact, OneHot, Ranks, Summaries, TargetRatios),
         *(hierarchy.Prefixes, hierarchy.Parts, hierarchy.Bits),
     )
 }
-SCALAR_TYPES: dict[str, type] = {"float32": np.float32, "float64": np.float64}
+SCALAR_TYPES: dict[str, type] = {
+    known.__name__: known
+    for known in (
+        *(np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64),
+        *(np.uint8, np.uint16, np.uint32, np.uint64),
+    )
+}
 # Parameters that play no part in `transform`.
 TRAINING_ONLY = ("cv", "random_state")
 LARGEST_TEXT_ARRAY = 1 << 28

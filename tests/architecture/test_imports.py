@@ -11,19 +11,19 @@ from tests.architecture.imports import ROOT, imports_of, modules, within
 
 # Each layer may import those before it, and itself.
 LAYERS = (
-    ("errors", "notices", "elementary", "rows"),
+    ("errors", "notices", "elementary", "infrequent", "rows"),
     ("devices", "cells"),
     ("ops", "cuda"),
-    ("statistics",),
-    ("moments", "smoothing"),
+    ("statistics", "distributions"),
+    ("moments", "readouts", "scales", "smoothing", "mixed_models"),
     ("texts", "values", "python_values", "vocabulary", "frames"),
     ("targets", "layouts", "hierarchy", "levels", "keys", "plans"),
     ("shrinkages",),
     ("formula", "jobs", "outputs", "selection", "schemes", "assignment"),
     ("leave_one_out", "checkpoints", "walks", "ordered", "training"),
     ("model",),
-    ("encoders",),
-    ("parts",),
+    ("encoders", "one_hot"),
+    ("parts", "tuning"),
     ("storage",),
     ("datasets", "distributed"),
     ("cli",),
@@ -72,7 +72,7 @@ def test_every_module_has_a_layer():
 @pytest.mark.parametrize("module", [module for module in OURS if "." in module and within(module, "gpu_encode")])
 def test_imports_go_down(module):
     # Saving is a method of the encoder, and files know encoders: that one is imported when it is called; so is Dask's.
-    above = {"gpu_encode.encoders.target": {"gpu_encode.storage"}, DISPATCH: {"gpu_encode.distributed"}}
+    above = {"gpu_encode.encoders.fitted": {"gpu_encode.storage"}, DISPATCH: {"gpu_encode.distributed"}}
     later = above.get(module, set())
     for each in imports_of(module):
         if unit(each.module) in PLACE and (each.at_once or unit(each.module) not in later):

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from gpu_encode import errors
-from gpu_encode.errors import datasets, parts
+from gpu_encode.errors import borders, datasets, one_hot, ordinal, parts, readouts, statistics, tuning
 from tests.architecture.imports import modules, within
 
 # The command line and the reader of files speak of flags and members, which nothing else knows.
@@ -15,8 +15,14 @@ OWN_WORDS = ("gpu_encode.errors", "gpu_encode.cli", "gpu_encode.storage")
 CORE = sorted(
     name for name in modules() if within(name, "gpu_encode") and not any(within(name, own) for own in OWN_WORDS)
 )
-# What only those need who work with rows in parts or in files, they take from its own module.
-APART = {name: found for home in (datasets, parts) for name, found in vars(home).items() if inspect.isfunction(found)}
+# What is said of rows in parts, of files, or of one kind of encoder is taken from its own module.
+HOMES = (borders, datasets, one_hot, ordinal, parts, readouts, statistics, tuning)
+APART = {
+    name: found
+    for home in HOMES
+    for name, found in vars(home).items()
+    if inspect.isfunction(found) and found.__module__ == home.__name__ and not name.startswith("_")
+}
 MESSAGES = {name: getattr(errors, name) for name in errors.__all__} | APART
 # What Python itself asks for by type, and what only a mistake in the library can raise.
 NOT_FOR_USERS = {"AttributeError", "NotImplementedError", "RuntimeError", "StopIteration"}

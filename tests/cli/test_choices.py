@@ -24,6 +24,7 @@ def choices(line: str) -> dict:
         ("eb:between", "EmpiricalBayes(tau='between')"),
         ("james-stein", "JamesStein()"),
         ("partial-pooling", "PartialPooling()"),
+        ("glmm", "GLMM()"),
     ],
 )
 def test_smooth(text: str, formula: str) -> None:

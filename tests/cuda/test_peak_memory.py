@@ -86,7 +86,7 @@ VECTORS = {
     "real, float64": ({"target": "real"}, 9, 5),
     'real, float64, `target_type="continuous"`': ({"target": "real", "options": CONTINUOUS}, 4, 4),
     "real, float32": ({"target": "real", "target_dtype": "float32"}, 17, 13),
-    "class, int32, by `Holdout`": ({"scheme": lambda n: Holdout(0.3)}, 13, 12),
+    "class, int32, by `Holdout`": ({"scheme": lambda n: Holdout(0.3)}, 12, 12),
     "class, int32, and weights as float64": ({"weight": "float64"}, 11, 8),
     "class, int32, and weights as float32": ({"weight": "float32"}, 19, 16),
     "class, int32, and weights as int64": ({"weight": "int64"}, 16, 16),

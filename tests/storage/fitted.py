@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from gpu_encode import (
+    GLMM,
     Bits,
     EmpiricalBayes,
     Greedy,
@@ -101,7 +102,7 @@ def objects(values: list[Any]) -> np.ndarray[Any, Any]:
 
 
 SMOOTHINGS = ["auto", None, 2.5, np.float32(0.5), 3, MEstimate(4.0), Sigmoid(3.0, 0.5), JamesStein(), PartialPooling()]
-SMOOTHINGS += [EmpiricalBayes(), EmpiricalBayes("between"), JamesStein("independent")]
+SMOOTHINGS += [GLMM(), EmpiricalBayes(), EmpiricalBayes("between"), JamesStein("independent")]
 SCHEMES = [
     None,
     3,

@@ -107,13 +107,13 @@ INCONSISTENT: dict[str, tuple[Callable[[Any], Any], str]] = {
         model("targets/1/classes", {"dtype": "<U1", "shape": [4], "values": list("abdc")}),
         "labels are not sorted",
     ),
-    "formula": (model("formulas/0/smoothing", {"class": "Greedy", "parameters": {}}), "Greedy is no smoothing"),
+    "formula": (model("formulas/0/readout", {"class": "Greedy", "parameters": {}}), "Greedy is no smoothing"),
     "squares": (
-        model("formulas/0/smoothing", {"class": "PartialPooling", "parameters": {}}),
+        model("formulas/0/readout", {"class": "PartialPooling", "parameters": {}}),
         "do not fit a continuous target and PartialPooling",
     ),
     "smoothing's range": (
-        model("formulas/0/smoothing", {"class": "MEstimate", "parameters": {"m": -1}}),
+        model("formulas/0/readout", {"class": "MEstimate", "parameters": {"m": -1}}),
         "must be a finite number",
     ),
     "prior": (model("formulas/0/prior", "median"), "the prior is 'median'"),

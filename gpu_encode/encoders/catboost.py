@@ -1,0 +1,199 @@
+"""CatBoostEncoder: CatBoost's statistics of categories, with all their priors in one call."""
+
+from typing import Any, Self
+
+from sklearn.utils import Tags
+
+from gpu_encode import errors, schemes
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.borders import Cut
+from gpu_encode.encoders.options import Options
+from gpu_encode.errors.borders import borders_of_counts, borders_of_labels
+from gpu_encode.readouts.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
+from gpu_encode.schemes.given import integer_folds
+
+
+class CatBoostEncoder(Encoder):
+    """Encode categories as CatBoost does before it grows trees: by ratios with priors, in a random order of the rows.
+
+    A category with summed weight n gets, for every prior p of weight a, ``(S + a * p) / (n + a)``, of the rows that
+    the scheme lets a row see.  What S is, `statistic` says.
+
+    Parameters
+    ----------
+    statistic : {"mean", "borders", "buckets", "counter", "frequency"}, default="mean"
+        "mean" (CatBoost's FloatTargetMeanValue): S is the sum of y; of labels the weight of each label's rows, of two
+        labels that of the last.  "borders": the weight of the rows with y above a border, a column a border.
+        "buckets": the weight of the rows in a bucket, a column a bucket (of two labels the last).  "counter" reads no
+        target: S is n itself, and the largest n of any category stands for n below the line.  "frequency" (FeatureFreq)
+        is the same with the weight of all visible rows below.
+    priors : list of float, default=(0.0, 0.5, 1.0)
+        A column for each p.
+    weight : float, default=1.0
+        Weight a of a prior, in rows.  With 0 there is none, but for categories that no visible row has.
+    borders : None, int or list of float, default=None
+        Where y is cut: bucket i holds the numbers above border i - 1, up to border i.  None: y holds labels, which are
+        the buckets.  A list gives the borders, in rising order.  An int is a number of borders at quantiles of y, 1 for
+        its median; these see the y of every row, its own included, as CatBoost's do, and need all rows in one call.
+        With "mean", y becomes the number of its bucket over the number of borders (BinarizedTargetMeanValue).
+    cv : "auto", int, None, scheme, splitter, iterable, str or array, default="auto"
+        Who may look at whom in training, as in `TargetEncoder`.  "auto": `Ordered`, the rows before it in a random
+        order; for "counter" and "frequency", which read no target, all rows, as in CatBoost.  "counter" takes schemes
+        with folds alone; `Ordered` counts the rows before with "frequency".
+    target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
+    shuffle : bool, default=True
+        False makes the folds of an integer `cv` contiguous, and leaves rows in order for "auto" (CatBoost's has_time).
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the order for "auto", and of the folds of an integer `cv`.
+    categories : "auto" or list, default="auto"
+    columns : list, optional
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
+    handle_unknown : {"prior", "nan", "error"} or float, default="prior"
+        Code of categories that no visible row has.  "prior": that of n = 0, which is p itself but for the counts.
+    handle_missing : {"category", "prior", "nan", "error"}, default="category"
+    min_count : float, default=0
+        Categories of less visible weight are treated as unseen.
+    indicators : bool, default=False
+        Add a 0/1 column per encoded column: no visible row has this category.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+    dtype : {"float64", "float32"}, default="float64"
+
+    See Also
+    --------
+    TargetEncoder : With ``smooth=1.0, cv=Ordered()`` its prior is the mean of the rows before, as in category_encoders'
+        CatBoostEncoder.
+
+    Notes
+    -----
+    Columns are called key_above_border_prior_p, key_to_border_prior_p (the last bucket key_to_inf), or by the label;
+    without the prior where there is but one.  Sums are exact and rounded once, then come one addition and one division.
+    CatBoost quantizes these numbers into bins afterwards; this is left to the learner.
+
+    References
+    ----------
+    CatBoost, "Transforming categorical features to numerical features"
+    (https://catboost.ai/docs/concepts/algorithm-main-stages_cat-to-numberic): for Borders, Buckets and
+    BinarizedTargetMeanValue ``ctr = (countInClass + prior) / (totalCount + 1)``, for Counter
+    ``ctr = (curCount + prior) / (maxCount + 1)``, with a prior num/denom ``(count + num) / (total + denom)``, so that
+    num = a * p and denom = a here; its source, catboost/private/libs/algo/online_ctr.cpp (CalcOnlineCTRClasses,
+    CalcOnlineCTRMean, CalcOnlineCTRCounter).  Prokhorenkova et al. (2018), "CatBoost: unbiased boosting with
+    categorical features", section 3.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import CatBoostEncoder
+    >>> X, y = np.array([list("aabb")]).T, np.array([1.0, 3.0, 5.0, 9.0])
+    >>> encoder = CatBoostEncoder("borders", priors=[0.5], borders=[2.0, 6.0]).fit(X, y)
+    >>> encoder.get_feature_names_out(["shop"]).tolist()
+    ['shop_above_2.0', 'shop_above_6.0']
+    >>> encoder.transform([["a"], ["b"], ["never seen"]]).round(3).tolist()
+    [[0.5, 0.167], [0.833, 0.5], [0.5, 0.5]]
+    >>> CatBoostEncoder(priors=[0.0, 4.0], target_type="continuous", shuffle=False).fit_transform(X, y).tolist()
+    [[0.0, 4.0], [0.5, 2.5], [0.0, 4.0], [2.5, 4.5]]
+    """
+
+    def __init__(
+        self,
+        statistic: str = "mean",
+        priors: Any = (0.0, 0.5, 1.0),
+        weight: float = 1.0,
+        borders: Any = None,
+        *,
+        cv: Any = "auto",
+        target_type: Any = "auto",
+        shuffle: bool = True,
+        random_state: Any = 0,
+        categories: Any = "auto",
+        columns: Any = None,
+        handle_unknown: Any = "prior",
+        handle_missing: str = "category",
+        min_count: float = 0,
+        indicators: bool = False,
+        device: str = "auto",
+        dtype: Any = "float64",
+    ) -> None:
+        self.statistic = statistic
+        self.priors = priors
+        self.weight = weight
+        self.borders = borders
+        self.cv = cv
+        self.target_type = target_type
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.categories = categories
+        self.columns = columns
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
+        self.min_count = min_count
+        self.indicators = indicators
+        self.device = device
+        self.dtype = dtype
+
+    def merge(self, *others: Encoder) -> Self:
+        """Add what other encoders of the same parameters have learned, in place.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If parameters, columns or targets differ, or borders are quantiles, which differ with the rows.
+        """
+        options = self._options()
+        if options.cut is not None:
+            options.cut.check_fixed()
+        return super().merge(*others)
+
+    def _options(self) -> Options:
+        errors.check_option("CatBoostEncoder", "statistic", self.statistic, (*OF_TARGETS, *OF_COUNTS))
+        scheme = self._scheme()
+        counts, cut = self.statistic in OF_COUNTS, self._cut()
+        of_cut = "continuous" if self.statistic == "mean" else "multiclass"
+        target_type = of_cut if cut is not None else self.target_type
+        options = Options(
+            owner=type(self).__name__,
+            readout=CountRatios(self.statistic, self.priors, self.weight)
+            if counts
+            else TargetRatios(self.statistic, self.priors, self.weight, cut is not None),
+            target_type=None if counts else target_type,
+            cut=cut,
+            drop="first" if self.statistic == "borders" else None,
+            categories=self.categories,
+            scheme=scheme,
+            integer_folds=integer_folds(self.cv, scheme),
+            columns=self.columns,
+            handle_unknown=self.handle_unknown,
+            handle_missing=self.handle_missing,
+            min_count=self.min_count,
+            indicators=self.indicators,
+            dtype=self.dtype,
+            device=self.device,
+        )
+        options.check()
+        return options
+
+    def _scheme(self) -> schemes.Scheme:
+        """Give the scheme asked for; by default CatBoost's own."""
+        cv = self.cv
+        if isinstance(cv, str) and cv == "auto":
+            in_order = schemes.Ordered(shuffle=self.shuffle, random_state=self.random_state)
+            cv = schemes.Greedy() if self.statistic in OF_COUNTS else in_order
+        return schemes.resolve(cv, self.shuffle, self.random_state)
+
+    def _cut(self) -> Cut | None:
+        """Give how the target is cut, if it is."""
+        if self.borders is None:
+            return None
+        if self.statistic in OF_COUNTS:
+            raise borders_of_counts("CatBoostEncoder", self.statistic)
+        if self.target_type not in ("auto", "continuous"):
+            raise borders_of_labels("CatBoostEncoder", self.target_type)
+        return Cut("CatBoostEncoder", self.borders, as_shares=self.statistic == "mean")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.statistic not in OF_COUNTS
+        return tags

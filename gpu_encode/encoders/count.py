@@ -1,0 +1,107 @@
+"""CountEncoder: categories become the number of rows that have them."""
+
+from typing import Any
+
+from sklearn.utils import Tags
+
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.options import Options
+from gpu_encode.readouts.counts import Counts
+
+
+class CountEncoder(Encoder):
+    """Encode categories by how often they occur in the training rows.
+
+    The target plays no part, so nothing can leak, and `fit_transform` gives what `transform` gives.
+
+    Parameters
+    ----------
+    kind : {"count", "frequency", "log"}, default="count"
+        The summed weight n of the category's rows (their number, without weights); n / N with N of all rows; or
+        log(1 + n).
+    categories : "auto" or list, default="auto"
+        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
+    columns : list, optional
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
+        column.
+    handle_unknown : {"zero", "nan", "error"} or float, default="zero"
+        Code of values that fit did not see; "error" refuses them.
+    handle_missing : {"category", "zero", "nan", "error"}, default="category"
+        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: counted as a category, or not.
+    min_count : float, default=0
+        Categories of less weight are treated as unseen.
+    min_frequency : int or float, optional
+        Categories of less weight, or of less than this share of it, are infrequent.
+    max_categories : int, optional
+        Most categories with a count of their own, the infrequent ones together counting as one.
+    handle_infrequent : {"zero", "category"}, default="zero"
+        Infrequent categories are as if unseen, or counted together.
+    indicators : bool, default=False
+        Add a 0/1 column per encoded column: no training row has this category.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+    dtype : {"float64", "float32"}, default="float64"
+
+    Attributes
+    ----------
+    categories_ : list of ndarray of shape (n_categories,)
+    encodings_ : list of float64 ndarray of shape (n_categories,)
+    device_ : {"cpu", "cuda"}
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X had string column names.
+
+    See Also
+    --------
+    TargetEncoder : Columns, policies, weights, pieces, states and devices mean the same there.
+
+    References
+    ----------
+    category_encoders' CountEncoder(normalize=...), feature-engine's CountFrequencyEncoder, which count no weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import CountEncoder
+    >>> X = np.array([["oak"], ["elm"], ["oak"], ["oak"]], dtype=object)
+    >>> CountEncoder().fit_transform(X).ravel().tolist()
+    [3.0, 1.0, 3.0, 3.0]
+    >>> CountEncoder(kind="frequency").fit(X).transform([["oak"], ["yew"]]).ravel().tolist()
+    [0.75, 0.0]
+    """
+
+    def __init__(
+        self,
+        kind: str = "count",
+        *,
+        categories: Any = "auto",
+        columns: Any = None,
+        handle_unknown: Any = "zero",
+        handle_missing: str = "category",
+        min_count: float = 0,
+        min_frequency: Any = None,
+        max_categories: int | None = None,
+        handle_infrequent: str = "zero",
+        indicators: bool = False,
+        device: str = "auto",
+        dtype: Any = "float64",
+    ) -> None:
+        self.kind = kind
+        self.categories = categories
+        self.columns = columns
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
+        self.min_count = min_count
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.handle_infrequent = handle_infrequent
+        self.indicators = indicators
+        self.device = device
+        self.dtype = dtype
+
+    def _options(self) -> Options:
+        return Options.of(self, Counts(self.kind), as_unseen="zero")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags

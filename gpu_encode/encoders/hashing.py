@@ -1,0 +1,247 @@
+"""HashingEncoder: values are hashed to a few columns, and nothing of them is kept."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags, murmurhash3_32
+
+from gpu_encode import errors, plans, training
+from gpu_encode.cells import Array, Layout
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.dispatch import dispatched
+from gpu_encode.encoders.given import Given
+from gpu_encode.encoders.names import encoded_names
+from gpu_encode.encoders.options import Options
+from gpu_encode.encoders.spellings import spellings
+from gpu_encode.encoders.work import Work
+from gpu_encode.frames import Frame, Pieces
+from gpu_encode.jobs import tiles
+from gpu_encode.keys import Key
+from gpu_encode.model import Model, refuse_missing
+from gpu_encode.ops import Ops
+from gpu_encode.readouts.hashes import Hashes
+from gpu_encode.selection import Located, located
+from gpu_encode.statistics import Measured, Statistics
+from gpu_encode.vocabulary import Vocabulary
+
+
+class HashingEncoder(Encoder):
+    """Encode categories by a hash of each value: one of `n_components` columns counts it.
+
+    The hash knows the value alone, so that nothing is learned from rows, nothing leaks, and there are no unknown
+    values.  `fit` checks rows and remembers their columns.  Different values may share a column.
+
+    Parameters
+    ----------
+    n_components : int, default=8
+        Columns of the output.
+    columns : list, optional
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
+        column.
+    alternate_sign : bool, default=False
+        Half of the values count as -1, so that those that share a column cancel on average.
+    per_column : bool, default=False
+        Give each encoded column `n_components` columns of its own.  Else all of them count in the same ones, and equal
+        values of two columns are the same value.
+    seed : int, default=0
+        Of the hash, below 2**32.
+    handle_missing : {"category", "zero", "error"}, default="category"
+        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: hashed as one more value, or
+        counted nowhere.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+    dtype : {"float64", "float32"}, default="float64"
+
+    Attributes
+    ----------
+    device_ : {"cpu", "cuda"}
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X had string column names.
+
+    Notes
+    -----
+    The hash h is MurmurHash3 (x86, 32 bits, signed) of the value's bytes; the column is ``abs(h) % n_components``, and
+    an alternating sign is that of h.  Bytes of text are its UTF-8, so that text gets the codes of scikit-learn's
+    FeatureHasher.  Bytes of all else begin with 0xFF and a letter: a number is ``n`` and its decimal digits, "25e-1"
+    for 2.5, so that 1, 1.0 and True are one value and "1" is another.
+
+    See Also
+    --------
+    TargetEncoder : Columns, pieces, states and devices mean the same there.
+
+    References
+    ----------
+    Weinberger, Dasgupta, Langford, Smola and Attenberg, "Feature hashing for large scale multitask learning", ICML
+    2009.  category_encoders' HashingEncoder counts the columns of a row in the same components as well.
+
+    Examples
+    --------
+    >>> from gpu_encode import HashingEncoder
+    >>> X = [["oak", "red"], ["elm", "red"], ["oak", None]]
+    >>> HashingEncoder(4).fit_transform(X).tolist()
+    [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 2.0], [0.0, 0.0, 1.0, 1.0]]
+    >>> HashingEncoder(2, per_column=True).fit(X).get_feature_names_out(["tree", "colour"]).tolist()
+    ['tree_0', 'tree_1', 'colour_0', 'colour_1']
+    """
+
+    def __init__(
+        self,
+        n_components: int = 8,
+        *,
+        columns: Any = None,
+        alternate_sign: bool = False,
+        per_column: bool = False,
+        seed: int = 0,
+        handle_missing: str = "category",
+        device: str = "auto",
+        dtype: Any = "float64",
+    ) -> None:
+        self.n_components = n_components
+        self.columns = columns
+        self.alternate_sign = alternate_sign
+        self.per_column = per_column
+        self.seed = seed
+        self.handle_missing = handle_missing
+        self.device = device
+        self.dtype = dtype
+
+    def _options(self) -> Options:
+        errors.check_option(type(self).__name__, "handle_missing", self.handle_missing, ("category", "zero", "error"))
+        options = Options(
+            owner=type(self).__name__,
+            readout=Hashes(self.n_components, self.alternate_sign, self.per_column, self.seed),
+            columns=self.columns,
+            as_unseen="zero",
+            handle_unknown="zero",
+            handle_missing=self.handle_missing,
+            dtype=self.dtype,
+            device=self.device,
+        )
+        options.check()
+        return options
+
+    @dispatched
+    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Check rows, remember their columns, and give their codes: those that `transform` gives.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns), or list, tuple, iterator or other collection of tables
+        y, sample_weight, groups
+            Play no part.
+
+        Returns
+        -------
+        table of shape (n_rows, n_outputs), or list of tables
+            Of X's kind.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad input; the encoder is then as it was.
+
+        Examples
+        --------
+        >>> from gpu_encode import HashingEncoder
+        >>> HashingEncoder(2).fit_transform([["a"], ["c"]]).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        work = Work(type(self).__name__, self._options(), Given(X, y, sample_weight, groups))
+        self._keep(work, [[training.lasting(job, plans.all_rows()) for job in jobs] for jobs in work.jobs])
+        return self._assemble(work.frame, self._model.counted(work.keyed, work.frame.n_rows, work.ops), work.place)
+
+    @property
+    def categories_(self) -> list[Array]:
+        """Nothing that is kept."""
+        raise AttributeError("HashingEncoder keeps no categories.")
+
+    @property
+    def encodings_(self) -> list[Array]:
+        """Nothing that is kept."""
+        raise AttributeError("HashingEncoder keeps no codes.")
+
+    _model: "HashedModel"
+
+    def _publish(self, model: Model) -> None:
+        """Keep columns and parameters, and forget the rows."""
+        self._model = forgetful(model)
+
+    def _names_of(self, model: Model) -> list[str]:
+        names = model.feature_names or [f"x{i}" for i in range(model.n_features)]
+        return [*hashed_names(model, names), *(names[i] for i in model.selection.passed)]
+
+    def _encoded_names(self, names: Any) -> list[str]:
+        return hashed_names(self._model, names)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+
+class HashedModel(Model):
+    """A model without categories, whose codes follow from values alone."""
+
+    def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], Located]:
+        """Codes of every row of a new frame, a column an array."""
+        place = located(frame, self.selection, self.feature_names, self.n_features)
+        keyed = []
+        for known, formula in zip(self.keys, self.formulas, strict=True):
+            key, codes = Key.fit(known.entry, place, ops, formula.missing == "category")
+            refuse_missing(codes, formula.missing, repr(known.entry.name), frame)
+            keyed.append((key, codes))
+        return self.counted(keyed, frame.n_rows, ops), place
+
+    def counted(self, keyed: Sequence[tuple[Key, Array]], n_rows: int, ops: Ops) -> list[Array]:
+        """Count the values of every row, given their own categories and codes."""
+        readout = self.formulas[0].readout
+        assert isinstance(readout, Hashes)
+        apart = readout.n_components if readout.per_column else 0
+        width = readout.n_components * (len(keyed) if apart else 1)
+        matrix = ops.empty((n_rows, width), self.dtype, "F")
+        matrix[...] = 0.0
+        for number, ((key, codes), formula) in enumerate(zip(keyed, self.formulas, strict=True)):
+            components, amounts = hashed(spellings(key), readout)
+            if formula.missing != "category":
+                amounts[-1] = 0.0
+            add(matrix, components + number * apart, amounts, codes, ops)
+        return [matrix[:, i] for i in range(width)]
+
+
+def hashed(words: Sequence[bytes], readout: Hashes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Component, and what is added there, of each word."""
+    hashes = np.array([murmurhash3_32(word, readout.seed) for word in words], np.int64)
+    signs = np.where(hashes < 0, -1.0, 1.0) if readout.alternate_sign else np.ones(len(hashes))
+    return np.abs(hashes) % readout.n_components, signs
+
+
+def add(matrix: Array, components: Array, amounts: Array, codes: Array, ops: Ops) -> None:
+    """Add each row's amount to its component; of code -1 the last ones.  Whole numbers, in any order the same."""
+    n_rows, flat = len(matrix), matrix.T.reshape(-1)
+    components, amounts = ops.to_device(components), ops.to_device(amounts.astype(matrix.dtype))
+    for start, stop in tiles(n_rows, ops.TILE):
+        own = codes[start:stop]
+        places = components[own] * n_rows + ops.xp.arange(start, stop)
+        flat.put(places, flat.take(places) + amounts[own])
+
+
+def forgetful(model: Model) -> HashedModel:
+    """Give a model of the same columns and parameters that knows nothing of any row but the kinds of values."""
+    nothing = Statistics(np.zeros((2, 1, 1, 1), np.int64), Measured(Layout(), True, 1), 0)
+    keys = []
+    for key in model.keys:
+        kinds = [Vocabulary(each.values.take(np.zeros(0, np.int64))) for each in key.vocabularies]
+        members = None if key.members is None else np.zeros((0, len(kinds)), np.int32)
+        keys.append(Key(key.entry, kinds, members))
+    own = {field.name: getattr(model, field.name) for field in fields(Model)}
+    return HashedModel(**own | {"keys": keys, "statistics": [[nothing] for _ in keys]})
+
+
+def hashed_names(model: Model, names: Any) -> list[str]:
+    """Names of the components: of each column, or of all of them."""
+    readout = model.formulas[0].readout
+    assert isinstance(readout, Hashes)
+    return encoded_names(model, names) if readout.per_column else [f"hash{suffix}" for suffix in readout.suffixes()]

@@ -1,0 +1,103 @@
+"""ImpactEncoder: vtreat's treatment of categories, all its columns in one call."""
+
+from typing import Any
+
+from gpu_encode import schemes, smoothing
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.options import Options
+from gpu_encode.readouts.impact import Impact
+from gpu_encode.schemes.given import integer_folds
+
+
+class ImpactEncoder(Encoder):
+    """Encode a category by its impact on the target, the spread of its rows, and how common it is, in one call.
+
+    For each column, and each target or class: "impact", the shrunk mean less the mean of all visible rows; "logit", the
+    same of log-odds, of classes only; "deviation", the sample standard deviation of its rows (of a single row that of
+    all visible rows); "prevalence", its share of the visible rows.  Everything is of the rows that the scheme lets a
+    row see.
+
+    Parameters
+    ----------
+    parts : list of str, default=("impact", "deviation", "prevalence")
+        Which of "impact", "logit", "deviation" and "prevalence", in this order.
+    smooth : smoothing, "auto", float or None, default=None
+        How means are shrunk, as in `TargetEncoder`, `GLMM` excepted; None is vtreat's `PartialPooling`.
+    cv : int, None, scheme, splitter, iterable, str or array, default=5
+        Who may look at whom in training, as in `TargetEncoder`.
+    target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
+    shuffle : bool, default=True
+        False makes the folds of an integer `cv` contiguous.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the folds of an integer `cv`.
+    categories : "auto" or list, default="auto"
+    columns : list, optional
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
+    handle_unknown : {"prior", "nan", "error"} or float, default="prior"
+        Code of categories that no visible row has.  "prior": no impact, the deviation of all visible rows, a
+        prevalence of 0.
+    handle_missing : {"category", "prior", "nan", "error"}, default="category"
+    min_count : float, default=0
+        Categories of less visible weight are treated as unseen.
+    indicators : bool, default=False
+        Add a 0/1 column per encoded column: no visible row has this category.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+    dtype : {"float64", "float32"}, default="float64"
+
+    See Also
+    --------
+    StatisticEncoder : Any other statistics of the rows of a category.
+
+    References
+    ----------
+    Zumel and Mount, vtreat: a data.frame processor for predictive modeling, arXiv:1611.09477 (catN, catB, catD, catP).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import ImpactEncoder
+    >>> X, y = np.array([list("aabb")]).T, np.array([1.0, 3.0, 5.0, 9.0])
+    >>> encoder = ImpactEncoder(smooth=0.0, target_type="continuous").fit(X, y)
+    >>> encoder.get_feature_names_out(["shop"]).tolist()
+    ['shop_impact', 'shop_deviation', 'shop_prevalence']
+    >>> encoder.transform([["a"], ["b"], ["never seen"]]).round(3).tolist()
+    [[-2.5, 1.414, 0.5], [2.5, 2.828, 0.5], [0.0, 3.416, 0.0]]
+    """
+
+    def __init__(
+        self,
+        parts: Any = ("impact", "deviation", "prevalence"),
+        smooth: Any = None,
+        cv: Any = 5,
+        *,
+        target_type: Any = "auto",
+        shuffle: bool = True,
+        random_state: Any = 0,
+        categories: Any = "auto",
+        columns: Any = None,
+        handle_unknown: Any = "prior",
+        handle_missing: str = "category",
+        min_count: float = 0,
+        indicators: bool = False,
+        device: str = "auto",
+        dtype: Any = "float64",
+    ) -> None:
+        self.parts = parts
+        self.smooth = smooth
+        self.cv = cv
+        self.target_type = target_type
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.categories = categories
+        self.columns = columns
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
+        self.min_count = min_count
+        self.indicators = indicators
+        self.device = device
+        self.dtype = dtype
+
+    def _options(self) -> Options:
+        scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
+        shrunk = smoothing.PartialPooling() if self.smooth is None else smoothing.resolve(self.smooth)
+        return Options.of(self, Impact(shrunk, self.parts), scheme=scheme, integer_folds=integer_folds(self.cv, scheme))

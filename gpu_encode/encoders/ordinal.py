@@ -1,0 +1,291 @@
+"""OrdinalEncoder: categories become whole numbers, in one of several orders."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Tags, check_array
+
+from gpu_encode import errors, schemes
+from gpu_encode.cells import Array
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.fitted import people_readable
+from gpu_encode.encoders.options import Options
+from gpu_encode.encoders.ranked import ranked_entries
+from gpu_encode.errors import ordinal as own_errors
+from gpu_encode.errors.one_hot import other_number_of_codes
+from gpu_encode.frames import Frame, Pieces
+from gpu_encode.model import Model
+from gpu_encode.readouts.ranks import Ranks
+from gpu_encode.selection import Located
+
+COMPUTED = ("float64", "float32")
+
+
+class OrdinalEncoder(Encoder):
+    """Encode categories as the integers 0 to K - 1, by value, frequency, mean of the target, or at random.
+
+    By the target, `fit_transform` gives training codes by the scheme `cv`: the place of a row's category among those
+    that the rows it may look at have, by their means there.  In every other order the target plays no part, and
+    `fit_transform` gives what `transform` gives.
+
+    Parameters
+    ----------
+    categories : "auto" or list, default="auto"
+        "auto": the sorted values of the training rows.  A list: one list of values per encoded column, in the order of
+        their codes, all of which have one but by the target.
+    dtype : dtype, default="float64"
+        Floats or integers, which have to hold all codes.
+    handle_unknown : {"error", "use_encoded_value"}, default="error"
+        What becomes of values that fit did not see.
+    unknown_value : int or nan, optional
+        Their code, for "use_encoded_value": none of a category's.
+    encoded_missing_value : int or nan, default=nan
+        Code of None, NaN, pandas.NA, NaT and Arrow null, which are one and the same missing value and no category.
+        Where the training rows have none, it is an unknown value.
+    min_frequency : int or float, optional
+        Categories of less weight, or of a smaller share of all rows, are infrequent: together they are one category.
+    max_categories : int, optional
+        Most codes, that of the infrequent categories among them.
+    order : {"value", "frequency", "target", "random"}, default="value"
+        What codes rise with.  "value": the values, or their places in `categories`; infrequent ones are last.
+        "frequency": from the most frequent category, 0, to the rarest.  "target": the mean of the target.  "random":
+        drawn.  Ties are in the order of the values.
+    n_draws : int, default=1
+        Columns of codes per column, each of another random order: for forests that average over codings.
+    target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
+        For order="target", as in `TargetEncoder`: one column per target, and per class of a multiclass one.
+    cv : int, scheme, splitter, iterable, str or array, default=5
+        For order="target": who may look at whom in training, as in `TargetEncoder`, but for the schemes in which each
+        row has sums of its own.  A category that no visible row has gets `unknown_value`, or the place where the mean
+        of all visible rows would stand.
+    random_state : int, default=0
+        Of random orders, and of the folds of an integer `cv`.  Draws depend on it and the number of categories alone.
+    columns : list, optional
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
+        column.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+
+    Attributes
+    ----------
+    categories_ : list of ndarray of shape (n_categories,)
+        Values of each encoded column, a missing value (NaN) last.
+    infrequent_categories_ : list of ndarray or None
+        Where `min_frequency` or `max_categories` is set.
+    encodings_ : list of float64 ndarray of shape (n_categories,)
+        Code of each of `categories_`, per output.
+    device_ : {"cpu", "cuda"}
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X had string column names.
+
+    See Also
+    --------
+    TargetEncoder : Columns, weights, pieces, states and devices mean the same there.
+    sklearn.preprocessing.OrdinalEncoder : Its parameters mean the same here; there None is a category.
+
+    References
+    ----------
+    feature-engine's OrdinalEncoder(encoding_method="ordered") ranks by the mean of the target, training rows included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import OrdinalEncoder
+    >>> X = np.array([["oak"], ["elm"], ["yew"], ["oak"]], dtype=object)
+    >>> OrdinalEncoder().fit_transform(X).ravel().tolist()
+    [1.0, 0.0, 2.0, 1.0]
+    >>> OrdinalEncoder(order="frequency", dtype="int32").fit_transform(X).ravel().tolist()
+    [0, 1, 2, 0]
+    >>> encoder = OrdinalEncoder(order="target", cv=2).fit(X, [2.5, 9.0, 1.0, 3.5])
+    >>> encoder.transform([["yew"], ["oak"], ["elm"]]).ravel().tolist()
+    [0.0, 1.0, 2.0]
+    """
+
+    def __init__(
+        self,
+        categories: Any = "auto",
+        dtype: Any = "float64",
+        handle_unknown: str = "error",
+        unknown_value: Any = None,
+        encoded_missing_value: Any = np.nan,
+        min_frequency: Any = None,
+        max_categories: int | None = None,
+        *,
+        order: str = "value",
+        n_draws: int = 1,
+        target_type: Any = "auto",
+        cv: Any = 5,
+        random_state: Any = 0,
+        columns: Any = None,
+        device: str = "auto",
+    ) -> None:
+        self.categories = categories
+        self.dtype = dtype
+        self.handle_unknown = handle_unknown
+        self.unknown_value = unknown_value
+        self.encoded_missing_value = encoded_missing_value
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.order = order
+        self.n_draws = n_draws
+        self.target_type = target_type
+        self.cv = cv
+        self.random_state = random_state
+        self.columns = columns
+        self.device = device
+
+    def _options(self) -> Options:
+        self._check_codes()
+        by_target, name = self.order == "target", np.dtype(self.dtype).name
+        scheme = (
+            schemes.resolve(self.cv, True, self.random_state, type(self).__name__) if by_target else schemes.Greedy()
+        )
+        counted = isinstance(scheme, schemes.KFold) and not isinstance(self.cv, schemes.Scheme)
+        options = Options(
+            owner=type(self).__name__,
+            readout=Ranks(
+                self.order,
+                self.n_draws,
+                self.random_state if self.order == "random" else 0,
+                None if self.unknown_value is None else float(self.unknown_value),
+                float(self.encoded_missing_value),
+                self.min_frequency,
+                self.max_categories,
+                isinstance(self.categories, list),
+            ),
+            target_type=self.target_type if by_target else None,
+            categories=self.categories,
+            scheme=scheme,
+            integer_folds=scheme.n_splits if counted else None,
+            columns=self.columns,
+            as_unseen="use_encoded_value",
+            handle_unknown=self.handle_unknown,
+            dtype=name if name in COMPUTED else "float64",
+            device=self.device,
+        )
+        options.check()
+        return options
+
+    def _check_codes(self) -> None:
+        """Raise ValueError or TypeError for codes of unknown and missing values that do not go with the others."""
+        owner, value, dtype = type(self).__name__, self.unknown_value, np.dtype(self.dtype)
+        if dtype.kind not in "iuf":
+            raise errors.bad_option(owner, "dtype", self.dtype, ("a type of floats", "a type of integers"))
+        errors.check_option(owner, "handle_unknown", self.handle_unknown, ("error", "use_encoded_value"))
+        if self.handle_unknown == "error" and value is not None:
+            raise own_errors.unknown_value_without_use(value)
+        if self.handle_unknown != "error" and not is_code(value):
+            raise own_errors.unknown_value_is_no_code(value)
+        if value is not None and dtype.kind != "f" and np.isnan(value):
+            raise own_errors.unknown_value_of_integers(self.dtype)
+        if not is_code(self.encoded_missing_value):
+            raise errors.bad_option(
+                owner, "encoded_missing_value", self.encoded_missing_value, ("an integer", "np.nan")
+            )
+
+    @property
+    def categories_(self) -> list[Array]:
+        """Values of each encoded column, a missing value (NaN) last; tuples for joint keys."""
+        return [
+            with_nan(people_readable(key)) if key.has_missing else people_readable(key) for key in self._fitted().keys
+        ]
+
+    @property
+    def infrequent_categories_(self) -> list[Array | None]:
+        """Infrequent values of each encoded column, None where there are none."""
+        if self.min_frequency is None and self.max_categories is None:
+            raise AttributeError("infrequent_categories_ is there where min_frequency or max_categories is set.")
+        found = zip(self._fitted().keys, ranked_entries(self._fitted()), strict=True)
+        return [people_readable(key)[: len(each.rare)][each.rare] if each.rare.any() else None for key, each in found]
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Give the values that codes stand for.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_codes)
+            Encoded columns alone, as `transform` gives them.  Of several columns made of one the first is read.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_encoded)
+            None for unknown values, "infrequent_sklearn" for infrequent ones.
+
+        Raises
+        ------
+        ValueError
+            If there are other columns, or codes that no category has.
+
+        Examples
+        --------
+        >>> from gpu_encode import OrdinalEncoder
+        >>> encoder = OrdinalEncoder().fit([["elm", 3], ["oak", 5]])
+        >>> encoder.inverse_transform([[1, 0], [0, 1]]).tolist()
+        [['oak', 3], ['elm', 5]]
+        """
+        model = self._fitted()
+        X = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
+        entries = ranked_entries(model)
+        if X.shape[1] != sum(each.n_columns for each in entries):
+            raise other_number_of_codes(sum(each.n_columns for each in entries), X.shape[1])
+        values = self.categories_
+        kinds = [each.dtype for each in values]
+        plain = len(set(kinds)) == 1 or all(kind.kind in "biuf" for kind in kinds)
+        dtype = np.result_type(*kinds) if plain else np.dtype(object)
+        if self.handle_unknown != "error" or any(each.rare.any() for each in entries):
+            dtype = np.dtype(object)
+        found, column = np.empty((len(X), len(entries)), dtype), 0
+        for number, (entry, words) in enumerate(zip(entries, values, strict=True)):
+            found[:, number] = entry.values_of(X[:, column].astype(np.float64), words, dtype)
+            column += entry.n_columns
+        return found
+
+    def _check_model(self, model: Model) -> None:
+        """Raise ValueError for codes that two things would share, or that the type cannot hold."""
+        super()._check_model(model)
+        dtype, entries = np.dtype(self.dtype), ranked_entries(model)
+        for entry in entries:
+            if self.handle_unknown == "error" and entry.key.given and entry.sees_missing and not entry.key.has_missing:
+                raise own_errors.missing_not_given(entry.name)
+            if self.unknown_value is not None and 0 <= self.unknown_value < entry.n_codes:
+                raise own_errors.taken_unknown_value(self.unknown_value, entry.name, entry.n_codes)
+        missing = [entry for entry in entries if entry.key.has_missing]
+        value, labels = self.encoded_missing_value, model.feature_names or range(model.n_features)
+        if missing and dtype.kind != "f" and np.isnan(value):
+            raise own_errors.missing_without_code([labels[entry.key.entry.members[0]] for entry in missing], self.dtype)
+        if taken := [labels[entry.key.entry.members[0]] for entry in missing if 0 <= value < entry.n_codes]:
+            raise own_errors.taken_missing_value(value, taken)
+        for entry in entries if dtype.kind in "iu" else []:
+            least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+            for code in (entry.n_codes - 1, self.unknown_value, value if entry.key.has_missing else None):
+                if code is not None and not least <= code <= most:
+                    raise own_errors.code_beyond_dtype(int(code), dtype.name, entry.name)
+
+    def _assemble(self, frame: Frame | Pieces, arrays: list[Array], place: Located) -> Any:
+        """Put columns together, in a type that nothing is computed in, where that is asked for."""
+        dtype = np.dtype(self.dtype)
+        if dtype.name not in COMPUTED:
+            if dtype.kind != "f" and (blind := sum(int(np.isnan(array).sum()) for array in arrays)):
+                raise own_errors.rows_without_integer(blind, dtype.name)
+            arrays = [array.astype(dtype) for array in arrays]
+        return super()._assemble(frame, arrays, place)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.order == "target"
+        return tags
+
+
+def is_code(value: Any) -> bool:
+    """Whether a value is an integer or NaN."""
+    if isinstance(value, Integral):
+        return not isinstance(value, bool)
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def with_nan(values: Array) -> Array:
+    """Values with NaN in place of the None at the end, as scikit-learn has it."""
+    if values.dtype.kind == "O":
+        values[-1] = np.nan
+    return values

@@ -1,0 +1,169 @@
+"""StatisticEncoder: categories become statistics of the target, or of other columns."""
+
+from typing import Any
+
+from sklearn.utils import Tags
+
+from gpu_encode import schemes
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.options import Options
+from gpu_encode.encoders.value_columns import check_value_columns
+from gpu_encode.readouts.summaries import Summaries
+from gpu_encode.schemes.given import integer_folds
+
+
+class StatisticEncoder(Encoder):
+    """Encode categories by statistics of their rows: of the target without leaking it, or of other columns of X.
+
+    Every statistic of every column of values, by every key, in one call; the rows are summed once per key and column
+    of values.
+
+    Parameters
+    ----------
+    statistics : list of str or callable, default=("mean",)
+        "count": summed weight of the rows with a value; "sum"; "mean"; "var"; "std"; "sem", the standard error of the
+        mean, std / sqrt(count).  "min"; "max"; "median"; ("quantile", q), interpolated linearly as `numpy.quantile`
+        does; "nunique", the number of distinct values; "mode", the most frequent value, of several the smallest;
+        ("share", t), the share of the rows with a value above t.  Or a function ``f(count, mean, variance)`` of arrays
+        that gives an array, whose name the column gets: since it sees no more than these, the order of the rows cannot
+        matter.  It is called for all categories (or many rows) at once, on a GPU with CuPy's arrays, and also with
+        counts of zero, whose codes nobody reads; an encoder that has one can be pickled, not saved.
+    values : list, optional
+        Names (or positions) of numeric columns of X.  None: the values are y.  Columns of values are read in training
+        alone, need not be there afterwards, are not encoded, and pass through where `columns` is a list.
+    cv : "auto", int, None, scheme, splitter, iterable, str or array, default="auto"
+        Who may look at whom in training, as in `TargetEncoder`.  "auto": 5 folds where the values are y; all rows,
+        their own included, where they are columns of X.  "min" and all that is named after it take schemes with folds,
+        and neither `LeaveOneOut` nor `Ordered`.
+    ddof : {0, 1}, default=1
+        "var", "std" and "sem" divide by N - ddof.  A category without so many rows gets NaN, as in pandas.
+    target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
+        What y is.  Of labels the statistics are those of 0/1 columns: of the label that sorts last of two, of each one
+        of more.  A list gives one kind per target.
+    shuffle : bool, default=True
+        False makes the folds of an integer `cv` contiguous.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the folds of an integer `cv`.
+    categories : "auto" or list, default="auto"
+        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
+    columns : list, optional
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
+        column but those of values.
+    handle_unknown : {"prior", "nan", "error"} or float, default="prior"
+        Code of categories that no visible row has.  "prior": the statistic of all visible rows, but 0 for count, sum
+        and nunique.  "error" refuses values that fit did not see.
+    handle_missing : {"category", "prior", "nan", "error"}, default="category"
+        None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
+    min_count : float, default=0
+        Categories of less visible weight are treated as unseen.
+    indicators : bool, default=False
+        Add a 0/1 column per encoded column: no visible row has this category (and a value in the first column of
+        values).
+    device : {"auto", "cpu", "cuda"}, default="auto"
+    dtype : {"float64", "float32"}, default="float64"
+
+    Attributes
+    ----------
+    categories_ : list of ndarray of shape (n_categories,)
+    encodings_ : list of float64 ndarray of shape (n_categories,)
+        Statistics of each category: by column, then column of values (or target, and class), then statistic.
+    device_ : {"cpu", "cuda"}
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X had string column names.
+
+    See Also
+    --------
+    TargetEncoder : Columns, schemes, policies, weights, pieces, states and devices mean the same there.
+
+    Notes
+    -----
+    Output columns are called key_statistic, or key_value_statistic where there are columns of values (or several
+    targets).  Rows without a value (None, NaN) take no part in what is summed of that column; infinity is refused.
+    Counts, sums and sums of squares are exact: "sum" is rounded once, and variances are N * Q - S * S in integers, so
+    equal values have variance zero.  Weights repeat rows: "var" with ddof=1 divides by the summed weight less one, and
+    "min" and all that is named after it refuse weights with fractions.  For these the encoder keeps how often each
+    value occurs in each category, which adds up exactly in any order, but takes memory for every such pair.
+
+    Statistics of columns of X say nothing of y, so by default each row sees itself in training as new rows do.
+
+    References
+    ----------
+    pandas' ``groupby(key)[value].transform(statistic)``; Hyndman and Fan, "Sample Quantiles in Statistical Packages",
+    The American Statistician 50(4), 1996 (definition 7).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gpu_encode import StatisticEncoder
+    >>> X = pd.DataFrame({"shop": ["a", "a", "b"], "price": [1.0, 4.0, None]})
+    >>> StatisticEncoder(["count", "mean", "std"], values=["price"], handle_unknown=0.0).fit_transform(X)
+       shop_price_count  shop_price_mean  shop_price_std
+    0               2.0              2.5         2.12132
+    1               2.0              2.5         2.12132
+    2               0.0              0.0         0.00000
+    >>> def noise_to_signal(count, mean, variance):
+    ...     return variance / (mean * mean)
+    >>> encoder = StatisticEncoder([noise_to_signal], ddof=0).fit(X[["shop"]], [1.0, 3.0, 5.0])
+    >>> encoder.get_feature_names_out().tolist(), encoder.encodings_
+    (['shop_noise_to_signal'], [array([0.25, 0.  ])])
+    """
+
+    def __init__(
+        self,
+        statistics: Any = ("mean",),
+        *,
+        values: Any = None,
+        cv: Any = "auto",
+        ddof: int = 1,
+        target_type: Any = "continuous",
+        shuffle: bool = True,
+        random_state: Any = 0,
+        categories: Any = "auto",
+        columns: Any = None,
+        handle_unknown: Any = "prior",
+        handle_missing: str = "category",
+        min_count: float = 0,
+        indicators: bool = False,
+        device: str = "auto",
+        dtype: Any = "float64",
+    ) -> None:
+        self.statistics = statistics
+        self.values = values
+        self.cv = cv
+        self.ddof = ddof
+        self.target_type = target_type
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.categories = categories
+        self.columns = columns
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
+        self.min_count = min_count
+        self.indicators = indicators
+        self.device = device
+        self.dtype = dtype
+
+    def _options(self) -> Options:
+        if self.values is not None:
+            check_value_columns(self.values)
+        cv = self._cv()
+        scheme = schemes.resolve(cv, self.shuffle, self.random_state, type(self).__name__)
+        return Options.of(
+            self,
+            Summaries(self.statistics, self.ddof, self.values is not None),
+            target_type=self.target_type if self.values is None else None,
+            scheme=scheme,
+            integer_folds=integer_folds(cv, scheme),
+        )
+
+    def _cv(self) -> Any:
+        """Give the scheme asked for; by default the one that keeps what is summed from leaking."""
+        if isinstance(self.cv, str) and self.cv == "auto":
+            return 5 if self.values is None else schemes.Greedy()
+        return self.cv
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.values is None
+        return tags

@@ -1,0 +1,99 @@
+"""Columns of X whose values are summed, as a target's are: read as numbers, rows without a value left out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from gpu_encode import errors
+from gpu_encode.cells import Array
+from gpu_encode.errors.statistics import moments_as_value, no_value_columns, text_as_value
+from gpu_encode.frames import Frame, Pieces, parts_of, with_piece
+from gpu_encode.frames.encoding import is_moment, plain
+from gpu_encode.ops import Ops
+from gpu_encode.selection import locate
+from gpu_encode.targets import Target
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """A target and the weight of each of its rows; None where all weigh one."""
+
+    target: Target
+    weight: Array | None
+
+
+def check_value_columns(values: Any) -> None:
+    """Raise ValueError for `values` that is no list of columns."""
+    if not isinstance(values, (list, tuple)) or not values or len(set(map(repr, values))) < len(values):
+        raise no_value_columns(values)
+
+
+def value_targets(frame: Frame | Pieces, values: Sequence[Any], weight: Array | None, ops: Ops) -> list[Summed]:
+    """Read columns of X as quantities, one target each.
+
+    Parameters
+    ----------
+    frame : Frame or Pieces
+    values : list of str or int
+        Names or positions.
+    weight : array (rows,), optional
+        Weight of each row, where `ops` computes.
+    ops : Ops
+
+    Returns
+    -------
+    list of Summed
+        Rows without a value weigh nothing.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or it holds infinity.
+    TypeError
+        If it holds no numbers.
+    """
+    places = [locate(frame, column, "values:") for column in values]
+    if len(set(places)) < len(places):
+        raise no_value_columns(values)
+    return [_summed(frame, place, weight, ops) for place in places]
+
+
+def _summed(frame: Frame | Pieces, place: int, weight: Array | None, ops: Ops) -> Summed:
+    label = frame.label(place)
+    found = [_numbers(part, place) for part in parts_of(frame)]
+    numbers, nulls = (np.concatenate(each) if len(found) > 1 else each[0] for each in zip(*found, strict=True))
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise with_piece(frame, errors.infinite_value(label, int(np.flatnonzero(infinite)[0])))
+    name = f"x{place}" if frame.names is None else frame.names[place]
+    if nulls.any():
+        numbers, present = np.where(nulls, 0, numbers), ops.to_device((~nulls).astype(np.int64))
+        weight = present if weight is None else weight * present
+    return Summed(Target(name, "continuous", ops.to_device(numbers), None), weight)
+
+
+def _numbers(part: Frame, place: int) -> tuple[Array, Array]:
+    """Values of a column as int64 or float64, on the host, and which rows have none."""
+    column, label = part.column(place), part.label(place)
+    if is_moment(column):
+        raise moments_as_value(label)
+    values, nulls = plain(column)
+    if values.dtype.kind == "O":
+        return _spread(values[~nulls], nulls, label), nulls
+    whole = values.dtype.kind in "bi" or (values.dtype.kind == "u" and values.dtype != np.uint64)
+    return np.ascontiguousarray(values, np.int64 if whole else np.float64), nulls
+
+
+def _spread(present: Array, nulls: Array, label: object) -> Array:
+    """Numbers held as objects, with zero in rows that have none."""
+    stray = next((value for value in present if not isinstance(value, (Real, np.bool_, Decimal))), None)
+    if stray is not None:
+        raise text_as_value(label, stray)
+    numbers = np.array([float(value) if isinstance(value, Decimal) else value for value in present])
+    spread = np.zeros(len(nulls), np.int64 if numbers.dtype.kind in "bi" else np.float64)
+    spread[~nulls] = numbers
+    return spread

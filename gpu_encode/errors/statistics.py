@@ -1,0 +1,72 @@
+"""Statistics that there are not, and columns of which none can be computed."""
+
+from collections.abc import Sequence
+
+_ADVICE = "Convert the column to numbers, or leave it out of values."
+
+
+def no_statistics(found: object, names: Sequence[str]) -> ValueError:
+    """Error for something else than a list of statistics."""
+    return ValueError(f"statistics must be a list of at least one of {_listed(names)}, or functions. Got {found!r}.")
+
+
+def unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
+    """Error for a statistic that does not exist; names those that do."""
+    return ValueError(
+        f"statistics names {found!r}, which is none of {_listed(names)}, and no function of counts and means."
+    )
+
+
+def repeated_statistic(name: str) -> ValueError:
+    """Error for two statistics of one name."""
+    return ValueError(f"statistics lists {name!r} twice. Leave one out, or give the function another name.")
+
+
+def nameless_statistic(function: object) -> ValueError:
+    """Error for a function that names no column."""
+    return ValueError(f"statistics holds {function!r}, which has no name for its column. Define it by `def name(...)`.")
+
+
+def misshapen_statistic(name: str, expected: tuple[int, ...], found: object) -> ValueError:
+    """Error for a function that does not give one number for every category."""
+    return ValueError(
+        f"the statistic {name!r} must give an array of shape {expected}, as those that it is given have, but gave "
+        f"{found}. Compute it by array expressions, such as mean / count."
+    )
+
+
+def fractional_weights() -> ValueError:
+    """Error for weights that repeat no row, where rows are put in order."""
+    return ValueError(
+        "Quantiles, modes and numbers of distinct values need whole weights, which repeat rows, but sample_weight has "
+        "fractions. Leave it out, or take statistics of sums: count, sum, mean, var, std, sem."
+    )
+
+
+def number_out_of_range(statistic: object) -> ValueError:
+    """Error for a statistic whose number is none that it can have."""
+    return ValueError(
+        f'statistics lists {statistic!r}. A quantile is ("quantile", q) with q from 0 to 1, and a share '
+        '("share", t) with a finite threshold t, which it counts the values above.'
+    )
+
+
+def no_value_columns(found: object) -> ValueError:
+    """Error for `values` that is no list of columns."""
+    return ValueError(
+        f"values must be a list of names or positions of at least one column, each once, or None. Got {found!r}."
+    )
+
+
+def text_as_value(column: object, found: object) -> TypeError:
+    """Error for a column of values that are no numbers."""
+    return TypeError(f"values: column {column!r} holds {found!r}, which is no number. {_ADVICE}")
+
+
+def moments_as_value(column: object) -> TypeError:
+    """Error for a column of dates, times or spans of time."""
+    return TypeError(f"values: column {column!r} holds dates, times or spans of time. {_ADVICE}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))

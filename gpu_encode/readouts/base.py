@@ -1,0 +1,96 @@
+"""What becomes of the sums of a category: numbers read off them, whoever sees which rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from cpu_fallback.exact import Floats
+from gpu_encode.cells import Array
+from gpu_encode.distributions import Distribution
+from gpu_encode.errors.readouts import target_of_another_kind
+from gpu_encode.moments import CategoryMoments, Moments
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Ops
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is known beside the category itself: all visible rows, and the category means where a readout asks."""
+
+    total: Moments
+    categories: CategoryMoments | None = None
+
+
+class Readout(BaseEstimator):
+    """Numbers read off the sums of a category.  Parameters are checked at fit, so `set_params` and `clone` work.
+
+    A readout is a function of what is seen, and knows nothing of schemes: the same one serves folds, leave-one-out and
+    orders, in memory and in parts.
+    """
+
+    needs_squares: ClassVar[bool] = False
+    needs_totals: ClassVar[bool] = False
+    # Whether the total of a class is that of all classes from it on, as sorted.
+    totals_from_above: ClassVar[bool] = False
+    needs_categories: ClassVar[bool] = False
+    # Codes that follow from all categories at once cannot be had for a row that sees sums of its own.
+    needs_table: ClassVar[bool] = False
+    # Whether it is read off how often each value occurs, too; such a readout needs a table.
+    needs_distribution: ClassVar[bool] = False
+    # Whether the code of what no visible row has is a mean, or a number that the user gives.
+    takes_prior: ClassVar[bool] = False
+    # Whether output names hold the name of a target even where it is the only one.
+    names_targets: bool = False
+    # Kinds of targets whose sums it can be read off.
+    target_kinds: ClassVar[tuple[str, ...]] = ("none", "binary", "continuous", "multiclass")
+
+    def check(self) -> None:
+        """Raise ValueError for a parameter out of range."""
+
+    def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
+        """Raise ValueError for a kind of target that it cannot be read off; `owner` is the encoder's name."""
+        for kind in kinds:
+            if kind not in self.target_kinds:
+                raise target_of_another_kind(owner, kind, self.target_kinds)
+
+    def suffixes(self) -> list[str]:
+        """What the names of the columns made of one target or class end with, one a column."""
+        return [""]
+
+    def label_parts(self, labels: Array, first: int) -> list[str]:
+        """What output names hold of the labels of a target of classes, from the first with an output on."""
+        return [f"_{label}" for label in labels[first:]]
+
+    def n_outputs(self, n_targets: int) -> int:
+        """Give the columns of codes, of so many targets or classes with an output."""
+        return n_targets * len(self.suffixes())
+
+    def root(self, total: Moments) -> Floats:
+        """Code of a category that no visible row has, by all that is visible: (..., outputs)."""
+        raise NotImplementedError
+
+    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:
+        """Code of what is seen, where mu is the code of what lies above; cells that see nothing may hold anything."""
+        raise NotImplementedError
+
+    def table(
+        self, ops: "Ops", seen: Moments, counted: NDArray[np.bool_], total: Moments, of_classes: bool
+    ) -> tuple[Floats, Floats]:
+        """Codes (rows, views, outputs) of all categories at once, and the code (views, outputs) of any other.
+
+        Of readouts with `needs_table`; `counted` (rows, views, 1) are the categories that take part, and `of_classes`
+        says whether the target is one of classes.
+        """
+        raise NotImplementedError
+
+    def ranked(self, ops: "Ops", seen: Moments, total: Moments, values: Distribution) -> tuple[Floats, Floats]:
+        """Codes (rows, views, outputs) of all categories, and of any other (views, outputs), from values as well.
+
+        Of readouts with `needs_distribution`; `values` has the views of `seen`.
+        """
+        raise NotImplementedError

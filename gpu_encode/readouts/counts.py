@@ -1,0 +1,44 @@
+"""How often a category occurs."""
+
+import numpy as np
+
+from cpu_fallback.exact import Floats
+from gpu_encode import errors
+from gpu_encode.elementary import log
+from gpu_encode.moments import Moments
+from gpu_encode.readouts.base import Context, Readout
+
+KINDS = ("count", "frequency", "log")
+
+
+class Counts(Readout):
+    """Summed weight n of a category: as it is, over the weight N of all that is visible, or log(1 + n).
+
+    Parameters
+    ----------
+    kind : {"count", "frequency", "log"}, default="count"
+    """
+
+    def __init__(self, kind: str = "count") -> None:
+        self.kind = kind
+
+    def check(self) -> None:
+        """Raise ValueError for an unknown kind."""
+        errors.check_option("CountEncoder", "kind", self.kind, KINDS)
+
+    def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
+        """One column, whatever the target."""
+        return 1
+
+    def root(self, total: Moments) -> Floats:
+        """Nothing."""
+        return np.zeros_like(total.n)
+
+    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
+        """Give n, n / N or log(1 + n)."""
+        if self.kind == "log":
+            return log(1.0 + seen.n)
+        if self.kind == "frequency":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(context.total.n > 0, seen.n / context.total.n, 0.0)
+        return seen.n

@@ -1,0 +1,164 @@
+"""The place of a category among all others, in one of several orders."""
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.exact import Floats, Integers, Limbs, quotient
+from gpu_encode import errors
+from gpu_encode.errors.ordinal import draws_without_random
+from gpu_encode.infrequent import infrequent
+from gpu_encode.moments import Moments
+from gpu_encode.readouts.base import Readout
+from gpu_encode.rows import Permutation, key_of, places_of
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Ops
+
+ORDERS = ("value", "frequency", "target", "random")
+# Beside those of the schemes: draws of one seed have nothing to do with its folds.
+PURPOSE = 5
+NAN = float("nan")
+
+
+class Ranks(Readout):
+    """Place of a category among those with visible rows, or among all that were listed.
+
+    Infrequent categories are one category together: the last by value, elsewhere with their summed weight and their
+    pooled mean.
+
+    Parameters
+    ----------
+    order : {"value", "frequency", "target", "random"}, default="value"
+        As the categories stand; the heaviest first; by rising mean of the target; or drawn.  Ties as they stand.
+    n_draws : int, default=1
+        Columns of codes, each of another draw.
+    seed : int, default=0
+    unknown : float, optional
+        Code of what no visible row has; by the target, unless given, the place where the mean of all visible rows
+        would stand.
+    missing : float, default=nan
+        Code of missing values.
+    min_frequency : int or float, optional
+    max_categories : int, optional
+        As in `gpu_encode.infrequent`.
+    listed : bool, default=False
+        Whether all categories have a place, with rows or without; by the target only those with rows have.
+    """
+
+    needs_table = True
+
+    def __init__(
+        self,
+        order: str = "value",
+        n_draws: int = 1,
+        seed: int = 0,
+        unknown: float | None = None,
+        missing: float = NAN,
+        min_frequency: Any = None,
+        max_categories: int | None = None,
+        listed: bool = False,
+    ) -> None:
+        self.order = order
+        self.n_draws = n_draws
+        self.seed = seed
+        self.unknown = unknown
+        self.missing = missing
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.listed = listed
+
+    def check(self) -> None:
+        """Raise ValueError for an unknown order and numbers out of range."""
+        owner, least = "OrdinalEncoder", self.min_frequency
+        errors.check_option(owner, "order", self.order, ORDERS)
+        errors.check_count(owner, "n_draws", self.n_draws, low=1)
+        if self.n_draws > 1 and self.order != "random":
+            raise draws_without_random(self.n_draws, self.order)
+        errors.check_count(owner, "random_state", self.seed, low=0)
+        if self.max_categories is not None:
+            errors.check_count(owner, "max_categories", self.max_categories, low=1)
+        if isinstance(least, Integral):
+            errors.check_count(owner, "min_frequency", least, low=1)
+        elif least is not None and not (isinstance(least, Real) and 0.0 < float(least) < 1.0):
+            allowed = ("None", "an integer of at least 1", "a share of the rows between 0 and 1")
+            raise errors.bad_option(owner, "min_frequency", least, allowed)
+
+    def suffixes(self) -> list[str]:
+        """Number the draws, where there are several."""
+        return [f"_draw{draw}" for draw in range(self.n_draws)] if self.n_draws > 1 else [""]
+
+    def n_outputs(self, n_targets: int) -> int:
+        """One column a target or class, or one a draw."""
+        return n_targets if self.order == "target" else self.n_draws
+
+    def table(
+        self,
+        ops: "Ops",
+        seen: Moments,
+        counted: NDArray[np.bool_],
+        total: Moments,
+        of_classes: bool,  # noqa: ARG002
+    ) -> tuple[Floats, Floats]:
+        """Give the places of the categories that take part, and the code (rows, views, outputs) of all others."""
+        n, mean, present = (ops.to_host(each) for each in (seen.n[..., 0], seen.mean, counted[..., 0]))
+        all_n, all_mean = ops.to_host(total.n[..., 0]), ops.to_host(total.mean)
+        by_target = self.order == "target"
+        codes = np.full((*n.shape, self.n_outputs(mean.shape[-1])), NAN if self.unknown is None else self.unknown)
+        for view in range(n.shape[1]):
+            part = np.flatnonzero(self.take_part(present[:-2, view]))
+            weights = n[part, view]
+            group, rare = self.grouped(weights, float(all_n[view]))
+            for output in range(codes.shape[2]):
+                means = mean[part, view, output] if by_target else None
+                keys = self.keys(weights, means, rare)
+                places = self.places(keys, output)
+                if by_target and self.unknown is None and all_n[view] > 0:
+                    codes[:, view, output] = np.count_nonzero(keys < all_mean[view, output])
+                codes[part, view, output] = places[group]
+        # In one fold a missing value may be unseen; its code says nothing of the target, and is the same everywhere.
+        if present[-1].any():
+            codes[-1] = self.missing
+        placed = ops.to_device(codes)
+        return placed, placed
+
+    def take_part(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Say which categories have a place, given those with visible rows."""
+        return present | (self.listed and self.order != "target")
+
+    def grouped(self, weights: Floats, total: float) -> tuple[Integers, NDArray[np.bool_]]:
+        """Number the categories that are told apart, the infrequent ones as the last; and say which these are.
+
+        Parameters
+        ----------
+        weights : float64 array (n_categories,)
+        total : float
+            Weight of all rows.
+        """
+        rare = infrequent(weights, total, self.min_frequency, self.max_categories)
+        return np.where(rare, np.count_nonzero(~rare), np.cumsum(~rare) - 1), rare
+
+    def keys(self, weights: Floats, means: Floats | None, rare: NDArray[np.bool_]) -> Floats:
+        """Give the mean, or the weight, of each category told apart: exact for the infrequent ones, then rounded."""
+        kept = weights if means is None else means
+        if not rare.any():
+            return kept
+        n, every = weights[rare][:, None], np.ones((np.count_nonzero(rare), 1), np.bool_)
+        weight = Limbs.sum_of(n, where=every)
+        if means is None:
+            return np.append(kept[~rare], weight.rounded())
+        return np.append(kept[~rare], quotient(Limbs.sum_of(n, means[rare][:, None], where=every), weight))
+
+    def places(self, keys: Floats, draw: int) -> Integers:
+        """Place of each of the categories that are told apart."""
+        number = len(keys)
+        if self.order == "value":
+            return np.arange(number)
+        if self.order == "random":
+            order = Permutation(number, key_of(key_of(int(self.seed), PURPOSE), draw + 1))
+            return np.asarray(places_of(order, 0, number))
+        places = np.empty(number, np.int64)
+        places[np.argsort(-keys if self.order == "frequency" else keys, kind="stable")] = np.arange(number)
+        return places

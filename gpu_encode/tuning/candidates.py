@@ -1,0 +1,77 @@
+"""What is compared: smoothings, and schemes that hold out folds."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from gpu_encode import smoothing
+from gpu_encode.encoders.options import Options
+from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.errors.tuning import (
+    no_list_of,
+    no_smoothing_to_tune,
+    scheme_without_held_out_rows,
+    schemes_of_other_columns,
+    splits_used_once,
+)
+from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme
+from gpu_encode.schemes import given as given_schemes
+from gpu_encode.smoothing import MEstimate, PartialPooling, Sigmoid
+
+# Ten values a decade (the R10 series), written down: powers by a library of mathematics differ by machine.
+PREFERRED = ("1", "1.25", "1.6", "2", "2.5", "3.15", "4", "5", "6.3", "8")
+SIGMOID_COUNTS = (5.0, 20.0, 100.0)
+SIGMOID_WIDTHS = (1.0, 10.0)
+WITHOUT_FOLDS = (Greedy, LeaveOneOut, Ordered)
+
+
+def default_smoothings() -> list[Any]:
+    """Give the plain mean, 51 m-estimates from 0.1 to 10,000, six sigmoids, empirical Bayes and partial pooling."""
+    weights = [float(f"{digits}e{power}") for power in range(-1, 4) for digits in PREFERRED]
+    sigmoids = [Sigmoid(k, f) for k in SIGMOID_COUNTS for f in SIGMOID_WIDTHS]
+    return [None, *(MEstimate(m) for m in [*weights, 1e4]), *sigmoids, "auto", PartialPooling()]
+
+
+def check_encoder(encoder: Any) -> None:
+    """Raise TypeError for an encoder that has no smoothing, or that cannot be cloned."""
+    if not isinstance(encoder, TargetEncoder):
+        raise no_smoothing_to_tune(encoder)
+    if isinstance(encoder.cv, Iterator):
+        raise splits_used_once(encoder.cv)
+
+
+def checked_smoothings(smoothings: Any, options: Options) -> list[tuple[Any, smoothing.Smoothing]]:
+    """Smoothings as given, and as formulas; ValueError for one that the encoder could not be fitted with."""
+    if smoothings is None:
+        smoothings = default_smoothings()
+    if not isinstance(smoothings, (list, tuple)) or not smoothings:
+        raise no_list_of("smoothings", smoothings, "[None, 1.0, 10.0, 'auto', Sigmoid(k=5)]")
+    found = []
+    for each in smoothings:
+        formula = smoothing.resolve(each)
+        replace(options, readout=formula).check()
+        found.append((each, formula))
+    return found
+
+
+def checked_schemes(schemes: Any, encoder: TargetEncoder, options: Options, folds: int) -> list[tuple[Any, Scheme]]:
+    """Schemes as given, and as they are planned; the encoder's own where none is given and it has folds."""
+    if schemes is None:
+        if isinstance(options.scheme, WITHOUT_FOLDS):
+            scheme = KFold(folds)
+            scheme.check()
+            return [(scheme, scheme)]
+        return [(encoder.cv, options.scheme)]
+    if not isinstance(schemes, (list, tuple)) or not schemes:
+        raise no_list_of("schemes", schemes, "[KFold(5), KFold(20)]")
+    found = []
+    for each in schemes:
+        if isinstance(each, Iterator):
+            raise splits_used_once(each)
+        scheme = given_schemes.resolve(each, encoder.shuffle, encoder.random_state)
+        if isinstance(scheme, WITHOUT_FOLDS):
+            raise scheme_without_held_out_rows(scheme)
+        found.append((each, scheme))
+    if any(scheme.used_columns() != found[0][1].used_columns() for _, scheme in found):
+        raise schemes_of_other_columns()
+    return found

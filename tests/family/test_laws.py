@@ -1,0 +1,154 @@
+"""What every encoder of the family keeps to: one answer in pieces, parts, files, clusters, libraries and backends."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from gpu_encode import encode_dataset, load
+from gpu_encode.ops import use_backend
+from tests.backends import ON_CUDA
+from tests.encoders.test_pieces import saved
+from tests.family.members import MEMBERS, MERGEABLE, ROWS, WEIGHTS, N, same
+from tests.parts.in_parts import encoded_in_parts, parts_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+EDGES = [(0, 30), (30, 31), (31, 80), (80, N)]
+
+
+def trained(make, y, X=ROWS, **given):
+    encoder = make()
+    return encoder, encoder.fit_transform(X, y, **given)
+
+
+def cut(y):
+    return None if y is None else [y[start:stop] for start, stop in EDGES]
+
+
+@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+def test_pieces(make, y):
+    one, expected = trained(make, y)
+    other, found = trained(make, cut(y), [ROWS[start:stop] for start, stop in EDGES])
+    same(pd.concat(found), expected)
+    same(pd.concat(other.transform([ROWS[:50], ROWS[50:]])), one.transform(ROWS))
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+def test_parts(make, y, weights, tmp_path):
+    one, expected = trained(make, y, sample_weight=weights)
+    other = make()
+    found = encoded_in_parts(other, parts_of(ROWS, y, weights, None, [1, 30, 30, 47, 83]))
+    same(pd.concat(found), expected)
+    assert saved(one, tmp_path) == saved(other, tmp_path)
+
+
+@pytest.mark.parametrize(("make", "y"), MERGEABLE.values(), ids=MERGEABLE)
+def test_partial_fit_and_merge(make, y, tmp_path):
+    whole = make().fit(ROWS, y)
+    bit_by_bit, merged = make(), None
+    for start, stop in EDGES:
+        own = None if y is None else y[start:stop]
+        bit_by_bit.partial_fit(ROWS[start:stop], own)
+        part = make().partial_fit(ROWS[start:stop], own)
+        merged = part if merged is None else part.merge(merged)
+    for other in (bit_by_bit, merged):
+        same(other.transform(ROWS), whole.transform(ROWS))
+        assert saved(other, tmp_path) == saved(whole, tmp_path)
+
+
+@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+def test_saved_and_pickled(make, y, tmp_path):
+    encoder = make().fit(ROWS, y)
+    expected = encoder.transform(ROWS)
+    encoder.save(tmp_path / "model")
+    for other in (load(tmp_path / "model"), pickle.loads(pickle.dumps(encoder))):
+        same(other.transform(ROWS), expected)
+        assert repr(other) == repr(encoder)
+        assert other.get_feature_names_out().tolist() == list(expected.columns)
+
+
+@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+def test_libraries(make, y):
+    one, expected = trained(make, y)
+    for table in (pl.from_pandas(ROWS), pa.Table.from_pandas(ROWS)):
+        encoder, found = trained(make, y, table)
+        assert type(found) is type(table)
+        same(found.to_pandas(), expected)
+        same(encoder.transform(ROWS), one.transform(ROWS))
+
+
+@pytest.mark.skipif(bool(ON_CUDA), reason="the backend is the CUDA one already, and other tests compare its codes")
+@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+def test_backends(make, y):
+    found = []
+    for name in ("numpy", "compiled"):
+        with use_backend(name):
+            encoder, codes = trained(make, y, sample_weight=WEIGHTS)
+            found.append((codes, encoder.transform(ROWS)))
+    for one, other in zip(*found, strict=True):
+        same(one, other)
+
+
+@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+def test_whole_weights_repeat_rows(make, y):
+    times = np.repeat(np.arange(N), WEIGHTS)
+    weighted = make().fit(ROWS, y, sample_weight=WEIGHTS)
+    repeated = make().fit(ROWS.iloc[times].reset_index(drop=True), None if y is None else y[times])
+    seen = ROWS[WEIGHTS > 0]
+    if not hasattr(weighted, "cv") or not getattr(weighted.cv, "blow_up", False):
+        same(weighted.transform(seen), repeated.transform(seen))
+
+
+@pytest.mark.skipif(bool(ON_CUDA), reason="files know nothing of the backend")
+@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+def test_files(make, y, tmp_path):
+    one, expected = trained(make, y)
+    table = pa.Table.from_pandas(ROWS if y is None else ROWS.assign(y=y))
+    pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=17)
+    other = make()
+    target = None if y is None else "y"
+    encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes.parquet", other, target=target, keep_target=False)
+    same(pa.parquet.read_table(tmp_path / "codes.parquet").to_pandas(), expected)
+    same(other.transform(ROWS), one.transform(ROWS))
+
+
+@pytest.mark.skipif(bool(ON_CUDA), reason="tasks know nothing of the backend")
+@pytest.mark.parametrize(("make", "y"), MEMBERS.values(), ids=MEMBERS)
+def test_dask(make, y):
+    dd = pytest.importorskip("dask.dataframe")
+    one, expected = trained(make, y)
+    X = dd.from_pandas(ROWS, npartitions=4)
+    target = None if y is None else dd.from_pandas(pd.Series(y, name="y"), npartitions=4)
+    encoder = make()
+    codes = encoder.fit_transform(X, target).compute(scheduler="synchronous")
+    again = make().fit(X, target).transform(X).compute(scheduler="synchronous")
+    for found, wanted in ((codes, expected), (again, one.transform(ROWS))):
+        # Dask makes strings of its own of columns that pass through.
+        same(found.drop(columns="city", errors="ignore"), wanted.drop(columns="city", errors="ignore"))
+
+
+@pytest.mark.parametrize(("make", "y"), [each for each in MEMBERS.values() if each[1] is not None])
+def test_no_leak(make, y):
+    _, before = trained(make, y)
+    for row in (0, 41, 85):
+        changed = y.copy()
+        changed[row] = y[(row + 1) % N] if y[(row + 1) % N] != y[row] else y[y != y[row]][0]
+        encoder, after = trained(make, changed)
+        if not getattr(getattr(encoder, "cv", None), "blow_up", False):
+            same(after.iloc[[row]], before.iloc[[row]])
+            assert not after.equals(before)
+
+
+@pytest.mark.parametrize(("make", "y"), [each for each in MEMBERS.values() if each[1] is None])
+def test_without_a_target_training_codes_are_those_of_new_rows(make, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder, codes = trained(make, y)
+    same(codes, encoder.transform(ROWS))
+    same(make().fit_transform(ROWS, ["a target that", *"is ignored"] * (N // 11) + [None] * (N % 11)), codes)

@@ -1,0 +1,241 @@
+"""Places of categories, against plain loops over exact sums."""
+
+import datetime as dt
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpu_encode import Greedy, KFold, OrdinalEncoder, load, ops
+from gpu_encode.infrequent import infrequent
+from gpu_encode.rows import Permutation, key_of, places_of
+from tests.backends import ON_CUDA
+from tests.naive import quotient
+
+N = 60
+RNG = np.random.default_rng(3)
+CITY = np.array([*"abcdefg", None], dtype=object)[RNG.choice(8, N, p=[0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])]
+X = CITY.reshape(-1, 1)
+Y = np.round(RNG.normal(size=N), 1)
+# Half of them bind two categories' means.
+Y[CITY == "b"], Y[CITY == "d"] = 0.5, 0.5
+WEIGHTS = RNG.integers(0, 4, N) / 4
+
+
+def sums_of(rows, weights, target):
+    """Exact weight and total of each category, in the order of their values; missing ones apart."""
+    found = {}
+    for row in rows:
+        n, s = found.get(CITY[row], (Fraction(0), Fraction(0)))
+        w = Fraction(float(weights[row]))
+        found[CITY[row]] = (n + w, s + w * Fraction(float(target[row])))
+    return {key: found[key] for key in sorted(k for k, (n, _) in found.items() if k is not None and n > 0)}
+
+
+def definition(order, sums, total_weight, min_frequency=None, max_categories=None):
+    """Give the code of each category, in plain loops."""
+    rare = infrequent(np.array([float(n) for n, _ in sums.values()]), total_weight, min_frequency, max_categories)
+    groups = [[key] for key, few in zip(sums, rare, strict=True) if not few]
+    pooled = [key for key, few in zip(sums, rare, strict=True) if few]
+    groups += [pooled] if pooled else []
+    keys = []
+    for place, group in enumerate(groups):
+        # Of each category its correctly rounded weight and its mean; of several their exact sums, rounded once.
+        weights = [Fraction(float(sums[key][0])) for key in group]
+        means = [quotient(sums[key][1], sums[key][0]) for key in group]
+        mean = quotient(sum(n * Fraction(m) for n, m in zip(weights, means, strict=True)), sum(weights))
+        keys.append(
+            {"value": place, "frequency": -float(sum(weights)), "target": mean if group == pooled else means[0]}[order]
+        )
+    order_of_groups = sorted(range(len(groups)), key=lambda place: (keys[place], place))
+    return {key: order_of_groups.index(place) for place, group in enumerate(groups) for key in group}, keys
+
+
+def column(encoder, *given, **named):
+    return encoder.fit(X, *given, **named).transform(X)[:, 0]
+
+
+@pytest.mark.parametrize("weights", [np.ones(N), WEIGHTS, np.repeat(0.1, N)], ids=["rows", "quarters", "tenths"])
+@pytest.mark.parametrize("few", [{}, {"min_frequency": 4}, {"min_frequency": 0.12}, {"max_categories": 3}], ids=repr)
+@pytest.mark.parametrize("order", ["value", "frequency", "target"])
+def test_definition(order, few, weights):
+    encoder = OrdinalEncoder(order=order, encoded_missing_value=-9, target_type="continuous", **few)
+    expected, _ = definition(order, sums_of(range(N), weights, Y), float(weights.sum()), **few)
+    found = column(encoder, Y, sample_weight=weights)
+    seen = weights > 0
+    assert found[seen].tolist() == [-9 if city is None else expected[city] for city in CITY[seen]]
+
+
+@pytest.mark.parametrize("few", [{}, {"max_categories": 3}], ids=repr)
+@pytest.mark.parametrize("weights", [np.ones(N), WEIGHTS], ids=["rows", "weights"])
+def test_training_codes_by_the_target(weights, few):
+    y = Y.copy()
+    encoder = OrdinalEncoder(order="target", cv=KFold(7, order="interleaved"), target_type="continuous", **few)
+    found = encoder.fit_transform(X, y, sample_weight=weights)[:, 0]
+    for row in range(N):
+        others = [other for other in range(N) if other % 7 != row % 7]
+        sums = sums_of(others, weights, y)
+        codes, keys = definition("target", sums, float(weights[others].sum()), **few)
+        total = sum(Fraction(float(weights[i])) * Fraction(float(y[i])) for i in others)
+        mean = quotient(total, sum(Fraction(float(weights[i])) for i in others))
+        if CITY[row] is None:
+            assert np.isnan(found[row])
+        else:
+            assert found[row] == codes.get(CITY[row], sum(key < mean for key in keys))
+
+
+def test_feature_engines_ordered_encoding():
+    """Its formula: categories sorted by the mean of the target."""
+    present = CITY != None  # noqa: E711
+    means = pd.Series(Y[present]).groupby(CITY[present]).mean().sort_values(kind="stable")
+    theirs = {key: place for place, key in enumerate(means.index)}
+    encoder = OrdinalEncoder(order="target", target_type="continuous").fit(X[present], Y[present])
+    found = encoder.transform(means.index.to_numpy(dtype=object).reshape(-1, 1))[:, 0]
+    assert found.tolist() == [theirs[key] for key in means.index]
+
+
+def test_what_is_unseen_stands_before_equal_means():
+    y = [0.25, 0.25, 0.75, 0.75, 0.5, 0.5]
+    encoder = OrdinalEncoder([["a", "b", "c", "unseen"]], order="target", cv=Greedy(), target_type="continuous")
+    encoder.fit([["a"], ["a"], ["c"], ["c"], ["b"], ["b"]], y)
+    assert encoder.encodings_[0].tolist() == [0, 1, 2, 1]
+
+
+def test_classes_have_orders_of_their_own():
+    y = np.array(["p", "q", "r"])[RNG.integers(0, 3, N)]
+    encoder = OrdinalEncoder(order="target", columns=[0]).fit(X, y)
+    assert encoder.get_feature_names_out().tolist() == ["x0_p", "x0_q", "x0_r"]
+    for number, label in enumerate("pqr"):
+        alone = OrdinalEncoder(order="target", target_type="continuous").fit(X, (y == label).astype(float))
+        np.testing.assert_array_equal(encoder.transform(X)[:, [number]], alone.transform(X))
+
+
+@pytest.mark.parametrize("target", [Y, (Y > 0).astype(int)], ids=["quantity", "labels"])
+def test_no_leak(target):
+    encoder = OrdinalEncoder(order="target", cv=KFold(3, random_state=1), encoded_missing_value=-1)
+    before = encoder.fit_transform(X, target)
+    changes = 0
+    for row in range(N):
+        changed = target.copy()
+        changed[row] = 100.0 if target.dtype == float else 1 - target[row]
+        after = encoder.fit_transform(X, changed)
+        assert after[row, 0] == before[row, 0]
+        changes += not np.array_equal(after, before)
+    assert changes > N // 10
+
+
+@pytest.mark.parametrize("order", ["frequency", "target"])
+def test_whole_weights_repeat_rows(order):
+    times = RNG.integers(0, 3, N)
+    encoder = OrdinalEncoder(order=order, max_categories=4, target_type="continuous")
+    weighted = encoder.fit(X, Y, sample_weight=times).transform(X[times > 0])
+    repeated = encoder.fit(np.repeat(X, times, axis=0), np.repeat(Y, times)).transform(X[times > 0])
+    np.testing.assert_array_equal(weighted, repeated)
+
+
+def test_draws_are_permutations_of_the_seed_and_the_number_alone():
+    encoder = OrdinalEncoder(order="random", n_draws=4, random_state=5).fit(X)
+    assert encoder.get_feature_names_out().tolist() == [f"x0_draw{draw}" for draw in range(4)]
+    for draw, codes in enumerate(encoder.encodings_):
+        expected = places_of(Permutation(7, key_of(key_of(5, 5), draw + 1)), 0, 7)
+        assert codes[:-1].tolist() == expected.tolist()
+        assert sorted(expected) == list(range(7))
+    other = OrdinalEncoder(order="random", n_draws=2, random_state=5).fit([[number] for number in range(7)])
+    assert other.encodings_[1].tolist() == encoder.encodings_[1][:-1].tolist()
+    seeded = OrdinalEncoder(order="random", n_draws=4, random_state=6).fit(X)
+    assert not np.array_equal(seeded.encodings_, encoder.encodings_, equal_nan=True)
+
+
+def test_all_orders_are_drawn():
+    encoder = OrdinalEncoder(order="random", n_draws=600).fit([["a"], ["b"], ["c"]])
+    drawn, counts = np.unique(np.array(encoder.encodings_), axis=0, return_counts=True)
+    assert len(drawn) == 6
+    assert counts.min() > 60
+
+
+def test_listed_categories_have_codes_without_rows():
+    for order in ("value", "frequency", "random"):
+        encoder = OrdinalEncoder([["c", "b", "a"]], order=order).fit([["a"], ["a"], ["b"]])
+        assert sorted(encoder.transform([["a"], ["b"], ["c"]])[:, 0]) == [0, 1, 2]
+    assert OrdinalEncoder([["c", "b", "a"]]).fit([["a"]]).encodings_[0].tolist() == [0, 1, 2]
+    by_target = OrdinalEncoder(
+        [["c", "b", "a"]], order="target", cv=2, handle_unknown="use_encoded_value", unknown_value=-4
+    ).fit([["a"], ["a"], ["b"]], [0.5, 1.5, 0.25])
+    assert by_target.encodings_[0].tolist() == [-4, 0, 1]
+
+
+def test_a_category_without_weight_is_none():
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    assert encoder.fit([["a"], ["b"], ["c"]], sample_weight=[0, 1, 1]).encodings_[0].tolist() == [-1, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", np.int32, int, "uint64", "float16", "float32", np.float64])
+def test_types(dtype):
+    encoder = OrdinalEncoder(dtype=dtype, encoded_missing_value=100)
+    codes = encoder.fit_transform(pd.DataFrame(X, columns=["city"]))
+    assert codes["city"].dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(codes.to_numpy(float), OrdinalEncoder(encoded_missing_value=100).fit_transform(X))
+
+
+@pytest.mark.parametrize("order", ["value", "frequency", "target", "random"])
+@pytest.mark.parametrize("few", [{}, {"max_categories": 3}], ids=repr)
+def test_inverse(order, few):
+    encoder = OrdinalEncoder(
+        order=order, handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2, **few
+    ).fit(X, Y)
+    rare = [] if not few else encoder.infrequent_categories_[0].tolist()
+    back = encoder.inverse_transform(encoder.transform(np.append(X, [["never seen"]], axis=0)))[:, 0]
+    for found, city in zip(back, [*CITY, "never seen"], strict=True):
+        if city is None:
+            assert np.isnan(found)
+        else:
+            assert found == {"never seen": None}.get(city, "infrequent_sklearn" if city in rare else city)
+
+
+def test_inverse_of_moments_and_joint_keys():
+    times = pd.to_datetime(["2020-01-01", "2021-01-01"]).astype("datetime64[ns]")
+    frame = pd.DataFrame({"time": times, "word": ["a", "b"], "number": [2, 1]})
+    encoder = OrdinalEncoder(columns=["time", ("word", "number")])
+    back = encoder.inverse_transform(encoder.fit_transform(frame))
+    assert back[:, 1].tolist() == [("a", 2), ("b", 1)]
+    assert list(pd.to_datetime(back[:, 0])) == list(times)
+    dates = OrdinalEncoder().fit([[dt.date(2024, 1, 2)], [dt.date(2024, 1, 1)]])
+    assert dates.inverse_transform([[1]]).item() == dt.date(2024, 1, 2)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_greedy_training_codes_are_those_of_new_rows():
+    whole = OrdinalEncoder(order="target", cv=Greedy())
+    np.testing.assert_array_equal(whole.fit_transform(X, Y), whole.transform(X))
+
+
+def test_merging_is_fitting_all_rows(tmp_path):
+    for order in ("value", "frequency", "target", "random"):
+        encoders = [OrdinalEncoder(order=order, max_categories=3, target_type="continuous") for _ in range(3)]
+        whole, one, other = encoders
+        one.fit(X[:20], Y[:20]).merge(other.fit(X[20:], Y[20:]))
+        np.testing.assert_array_equal(whole.fit(X, Y).transform(X), one.transform(X))
+        assert one.infrequent_categories_[0].tolist() == whole.infrequent_categories_[0].tolist()
+        one.save(tmp_path / "model")
+        assert repr(load(tmp_path / "model")) == repr(one)
+        np.testing.assert_array_equal(load(tmp_path / "model").transform(X), whole.transform(X))
+
+
+def test_no_infrequent_categories_unless_asked_for():
+    assert not hasattr(OrdinalEncoder().fit(X), "infrequent_categories_")
+    assert OrdinalEncoder(min_frequency=1).fit(X).infrequent_categories_ == [None]
+
+
+@pytest.mark.skipif(not ON_CUDA, reason="compares the CUDA backend with the definition")
+@pytest.mark.parametrize("order", ["value", "frequency", "target", "random"])
+def test_the_device_gives_the_same_bits(order):
+    def codes():
+        encoder = OrdinalEncoder(order=order, max_categories=4, cv=KFold(3))
+        return encoder.fit_transform(X, Y, sample_weight=WEIGHTS), encoder.transform(X)
+
+    found = codes()
+    with ops.use_backend("numpy"):
+        expected = codes()
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.view(np.int64), other.view(np.int64))

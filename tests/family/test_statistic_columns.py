@@ -1,0 +1,268 @@
+"""StatisticEncoder of columns of X: nulls, types, schemes, several columns at once."""
+
+import datetime
+import math
+import pickle
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_encode import Greedy, KFold, LeaveOneOut, Ordered, StatisticEncoder, TimeFolds, load, ops
+from tests import strategies
+from tests.family.test_statistic import STATISTICS, quietly
+from tests.laws import encoding
+from tests.parts.in_parts import encoded_in_parts, parts_of
+
+VALUES = ["price", "pieces"]
+
+
+def frame_of(n_rows=60):
+    generator = np.random.default_rng(4)
+    price = generator.normal(size=n_rows)
+    price[::7] = np.nan
+    return pd.DataFrame(
+        {
+            "city": generator.choice(["x", "y", "z", None], n_rows),
+            "price": price,
+            "zip": generator.integers(0, 5, n_rows),
+            "pieces": generator.integers(-9, 9, n_rows),
+            "day": generator.integers(0, 20, n_rows),
+        }
+    )
+
+
+def encoder_of(**choices):
+    return StatisticEncoder(
+        **{"statistics": STATISTICS, "values": VALUES, "columns": ["city", ("zip", "city")]} | choices
+    )
+
+
+def test_every_key_value_and_statistic():
+    X = frame_of()
+    names = [f"{key}_{value}_{each}" for key in ("city", "zip_x_city") for value in VALUES for each in STATISTICS]
+    encoder = encoder_of().fit(X)
+    assert encoder.get_feature_names_out().tolist() == [*names, "price", "pieces", "day"]
+    found = encoder.transform(X)
+    assert found.columns.tolist() == [*names, "price", "pieces", "day"]
+    groups = X.groupby("city", dropna=False)
+    for value in VALUES:
+        for each in STATISTICS:
+            np.testing.assert_allclose(found[f"city_{value}_{each}"], groups[value].transform(each), rtol=1e-12)
+    for each in ("count", "sum"):
+        assert found[f"city_pieces_{each}"].tolist() == groups["pieces"].transform(each).tolist()
+
+
+def test_rows_without_a_value_take_no_part():
+    X = frame_of()
+    encoder = encoder_of(values=["price"], columns=["zip"]).fit(X)
+    there = X[X["price"].notna()]
+    alone = StatisticEncoder(STATISTICS).fit(there[["zip"]], there["price"])
+    for mine, theirs in zip(encoder.encodings_, alone.encodings_, strict=True):
+        assert mine.tobytes() == theirs.tobytes()
+
+
+def test_a_category_without_values_is_unseen():
+    X = pd.DataFrame({"shop": ["a", "a", "b"], "price": [1.0, 3.0, None]})
+    encoder = StatisticEncoder(["count", "sum", "mean"], values=["price"], indicators=True)
+    assert encoder.fit_transform(X).to_numpy().tolist() == [[2.0, 4.0, 2.0, 0.0]] * 2 + [[0.0, 0.0, 2.0, 1.0]]
+
+
+def test_no_target_is_needed_and_none_is_read():
+    X = frame_of()
+    with_y = encoder_of().fit_transform(X, ["not", "a", "number"] * 20)
+    assert with_y.equals(encoder_of().fit_transform(X))
+    assert with_y.equals(encoder_of().fit(X).transform(X))
+
+
+@pytest.mark.parametrize("columns", [None, ["city"]])
+def test_new_rows_need_no_values(columns):
+    X = frame_of()[["city", "price", "pieces"]]
+    encoder = encoder_of(columns=columns).fit(X)
+    whole = encoder.transform(X)
+    encoded = [name for name in whole.columns if name not in X]
+    assert encoder.transform(X[["city"]])[encoded].equals(whole[encoded])
+    assert [name for name in whole.columns if name in X] == ([] if columns is None else VALUES)
+
+
+def test_columns_by_position():
+    X = frame_of()
+    named = encoder_of(columns=["zip"]).fit(X)
+    plain = X.to_numpy(dtype=object)
+    encoder = encoder_of(columns=[2], values=[1, -2]).fit(plain)
+    assert encoder.get_feature_names_out()[0] == "x2_x1_count"
+    for mine, theirs in zip(encoder.encodings_, named.encodings_, strict=True):
+        assert mine.tobytes() == theirs.tobytes()
+
+
+def test_a_fold_sees_the_values_of_the_others():
+    X = frame_of()
+    folds = np.arange(len(X)) % 3
+    found = encoder_of(cv=folds).fit_transform(X)
+    for fold in range(3):
+        others = encoder_of().fit(X[folds != fold])
+        pd.testing.assert_frame_equal(found[folds == fold], others.transform(X[folds == fold]), check_exact=True)
+
+
+def test_leave_one_out_sees_the_other_rows():
+    X = frame_of(20)
+    found = encoder_of(cv=LeaveOneOut()).fit_transform(X)
+    for row in range(len(X)):
+        others = encoder_of().fit(X.drop(index=row)).transform(X[row : row + 1])
+        pd.testing.assert_frame_equal(found[row : row + 1], others, check_exact=True)
+
+
+def test_time_sees_earlier_rows():
+    X = frame_of(30).astype({"pieces": float})
+    found = encoder_of(cv=Ordered(time="day")).fit_transform(X)
+    for row in range(len(X)):
+        earlier = X[X["day"] < X["day"][row]]
+        if len(earlier):
+            expected = encoder_of().fit(earlier).transform(X[row : row + 1])
+            names = [name for name in found if name not in X]
+            pd.testing.assert_frame_equal(found[names][row : row + 1], expected[names], check_exact=True)
+
+
+@pytest.mark.parametrize("cv", [3, KFold(3, blow_up=True), LeaveOneOut(), Ordered(), TimeFolds(3, time="day")], ids=str)
+@encoding.examples(8)
+@given(data=st.data())
+def test_a_flipped_value_leaves_the_own_code_alone(cv, data):
+    X = frame_of(14)
+    row = data.draw(st.integers(0, 13))
+    other = X.astype({"price": float})
+    other.loc[row, "price"] = data.draw(strategies.finite_numbers())
+    X.loc[row, "price"] = data.draw(strategies.finite_numbers())
+    names = None
+    codes = []
+    for each in (X, other):
+        found = quietly(encoder_of(cv=cv).fit_transform, each)
+        names = [name for name in found if name not in X]
+        codes.append(found[names].to_numpy()[row])
+    if isinstance(cv, KFold) and cv.blow_up:
+        # One of the columns is that of the row's own fold's encoder.
+        same = (codes[0].view(np.int64) == codes[1].view(np.int64)).reshape(-1, 3).all(axis=0)
+        assert same.any()
+        return
+    assert codes[0].tobytes() == codes[1].tobytes()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cv", [Greedy(), 5, LeaveOneOut(), Ordered(2)], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_backend_gives_the_same_bits(cv, weighted):
+    X = frame_of(700)
+    weight = np.random.default_rng(1).random(700) if weighted else None
+    found = []
+    for name in ("numpy", "compiled"):
+        with ops.use_backend(name):
+            found.append(encoder_of(cv=cv).fit_transform(X, sample_weight=weight))
+    pd.testing.assert_frame_equal(*found, check_exact=True)
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
+def test_every_frame_gives_the_same_bits(convert):
+    X = frame_of()
+    expected = encoder_of(cv=4).fit_transform(X)
+    found = encoder_of(cv=4).fit_transform(convert(X))
+    for name in expected:
+        encoding.assert_same_bits(np.asarray(found[name], dtype=float), expected[name])
+
+
+@pytest.mark.parametrize("cv", ["auto", 4, LeaveOneOut(), TimeFolds(3, time="day")], ids=str)
+def test_pieces_and_parts_are_one_table(cv):
+    X, weight = frame_of(), np.arange(60) % 4 / 2
+    whole = quietly(encoder_of(cv=cv).fit_transform, X, sample_weight=weight)
+    cut = [X[:7], pl.from_pandas(X[7:8]), X[8:]]
+    first, middle, last = quietly(encoder_of(cv=cv).fit_transform, cut, sample_weight=weight)
+    pieces = pd.concat([first, middle.to_pandas().set_index(pd.RangeIndex(7, 8)), last])
+    pd.testing.assert_frame_equal(pieces, whole, check_exact=True, check_dtype=False)
+    parts = parts_of(X, None, weight, cuts=(7, 8, 31))
+    tables = quietly(encoded_in_parts, encoder_of(cv=cv), parts)
+    pd.testing.assert_frame_equal(pd.concat(tables), whole, check_exact=True)
+
+
+def test_an_order_in_parts_is_refused():
+    with pytest.raises(ValueError, match="StatisticEncoder with values and cv=Ordered"):
+        encoded_in_parts(encoder_of(cv=Ordered()), parts_of(frame_of(), None, cuts=(7,)))
+
+
+def test_sums_add_up():
+    X = frame_of()
+    whole = encoder_of().fit(X)
+    grown = encoder_of().partial_fit(X[:1]).partial_fit(X[1:20]).partial_fit(X[20:])
+    joined = encoder_of().fit(X[20:]).merge(encoder_of().fit(X[:20]))
+    for other in (grown, joined):
+        assert other.transform(X).equals(whole.transform(X))
+    with pytest.raises(ValueError, match="arameters"):
+        grown.set_params(values=["pieces", "price"]).partial_fit(X)
+    with pytest.raises(ValueError, match="values"):
+        whole.merge(encoder_of(values=["pieces"]).fit(X))
+
+
+def test_saved_and_pickled(tmp_path):
+    X = frame_of()
+    encoder = encoder_of(values=["price"], cv=3).fit(X)
+    encoder.save(tmp_path / "encoder")
+    for again in (load(tmp_path / "encoder"), pickle.loads(pickle.dumps(encoder))):
+        assert again.transform(X).equals(encoder.transform(X))
+        assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
+
+
+def test_whole_weights_repeat_rows():
+    X, weight = frame_of(), np.arange(60) % 3
+    weighted = encoder_of().fit(X, sample_weight=weight)
+    repeated = encoder_of().fit(X.loc[X.index.repeat(weight)])
+    there = X[weight > 0]
+    pd.testing.assert_frame_equal(weighted.transform(there), repeated.transform(there), check_exact=True)
+
+
+KINDS = {
+    "integers with nulls": pa.array([1, None, 2**60 + 1, 4]),
+    "decimals": pa.array([Decimal("1.5"), None, Decimal("2.25"), Decimal(4)]),
+    "booleans": pa.array([True, None, False, True]),
+    "dictionary": pa.array([3, None, 3, 7]).dictionary_encode(),
+    "floats": pa.array([0.5, float("nan"), 1e300, 2.0], pa.float64()),
+    "small floats": pa.array([0.5, None, 1.25, 2.0], pa.float32()),
+    "nulls alone": pa.array([None] * 4, pa.float64()),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_types_of_values(name):
+    column = KINDS[name]
+    X = pa.table({"key": ["a"] * 4, "value": column})
+    encoder = StatisticEncoder(["count", "sum"], values=["value"], handle_unknown=0.0).fit(X)
+    there = [value for value in column.to_pylist() if value is not None and not math.isnan(value)]
+    assert [codes.tolist() for codes in encoder.encodings_] == [[float(len(there))], [float(sum(there))]]
+
+
+WRONG = [
+    ({"values": []}, ValueError, "values must be a list of names or positions"),
+    ({"values": "price"}, ValueError, "values must be a list of names or positions"),
+    ({"values": ["price", "price"]}, ValueError, "values must be a list of names or positions .* each once"),
+    ({"values": ["price", 1]}, ValueError, "each once"),
+    ({"values": ["prise"]}, ValueError, "values: 'prise' is not a column of X. Did you mean 'price'"),
+    ({"values": ["city"]}, TypeError, "values: column 'city' holds '.', which is no number"),
+    ({"values": ["when"]}, TypeError, "values: column 'when' holds dates, times or spans"),
+    ({"values": ["far"]}, ValueError, "contains infinity: column 'far', the first in row 3"),
+    ({"columns": ["price"]}, ValueError, "Column 'price' is used"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "error", "message"), WRONG, ids=[str(index) for index in range(len(WRONG))])
+def test_refusals(parameters, error, message):
+    X = frame_of().assign(when=datetime.datetime(2024, 1, 1), far=[0.0] * 3 + [math.inf] + [1.0] * 56)
+    with pytest.raises(error, match=message):
+        encoder_of(**parameters).fit(X)
+
+
+def test_infinity_is_named_in_its_piece():
+    X = frame_of()
+    X.loc[12, "price"] = -math.inf
+    with pytest.raises(ValueError, match=r"row 12 \(row 2 of X\[1\]\)"):
+        encoder_of().fit([X[:10], X[10:]])

@@ -1,0 +1,256 @@
+"""Order statistics of StatisticEncoder: quantiles, extremes, modes and counts of distinct values, by definition."""
+
+import math
+import pickle
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_encode import KFold, LeaveOneOut, Ordered, StatisticEncoder, load, ops
+from gpu_encode.distributions import Distribution
+from tests import strategies
+from tests.family.test_statistic import quietly, training_codes
+from tests.family.test_statistic_columns import encoder_of, frame_of
+from tests.laws import encoding
+from tests.parts.in_parts import encoded_in_parts, parts_of
+from tests.storage.altered import assert_refused, changed, with_numbers
+
+ORDERS = ["min", "max", "median", ("quantile", 0.3), ("quantile", 0.75), "nunique", "mode", ("share", 0.0)]
+BY_FOLDS = sorted(set(encoding.SCHEMES) - {"leave-one-out", "ordered", "ordered-time"})
+
+
+def statistics(values):
+    """Return the statistics of a list of values, in plain Python; quantiles are NumPy's."""
+    if not values:
+        return [math.nan] * 5 + [0.0] + [math.nan] * 2
+    # Of the two zeros that a float has, this keeps one.
+    values = sorted(value + 0.0 for value in values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        quantiles = [float(np.quantile(values, share)) for share in (0.5, 0.3, 0.75)]
+    times = Counter(values)
+    mode = min(value for value, number in times.items() if number == max(times.values()))
+    above = sum(value > 0.0 for value in values) / len(values)
+    return [values[0], values[-1], *quantiles, float(len(times)), mode, above]
+
+
+def code(keys, targets, weights, key, visible):
+    """Return the statistics that a row with this key gets, which may look at some rows."""
+    seen = [row for row in visible for _ in range(weights[row])]
+    own = [targets[row] for row in seen if keys[row] == key]
+    if own:
+        return statistics(own)
+    found = statistics([targets[row] for row in seen])
+    return [*found[:5], 0.0, *found[6:]]
+
+
+def whole_weights(drawn, data):
+    """Draw weights that repeat rows, or none."""
+    drawn.weight = None
+    if data.draw(st.booleans()):
+        whole = st.lists(st.integers(0, 3), min_size=drawn.size, max_size=drawn.size)
+        drawn.weight = np.array(data.draw(whole.filter(any)))
+    return [1] * drawn.size if drawn.weight is None else drawn.weight.tolist()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", BY_FOLDS)
+@encoding.examples(10)
+@given(data=st.data())
+def test_training_codes_are_the_definitions(scheme, data):
+    size = data.draw(st.sampled_from(encoding.SIZES))
+    drawn = data.draw(strategies.drawn_rows("continuous", size=size, weighted=False))
+    weights, targets = whole_weights(drawn, data), drawn.target.tolist()
+    seen = encoding.visibility(scheme, size)
+    expected = [code(drawn.keys, targets, weights, key, rows) for key, rows in zip(drawn.keys, seen, strict=True)]
+    encoding.assert_same_bits(training_codes(drawn, scheme, ORDERS), expected)
+
+
+@encoding.examples(20)
+@given(data=st.data())
+def test_new_rows_see_all_rows(data):
+    drawn = data.draw(strategies.drawn_rows("continuous", nulls=True, weighted=False))
+    weights, targets = whole_weights(drawn, data), drawn.target.tolist()
+    encoder = StatisticEncoder(ORDERS).fit(drawn.frame, drawn.target, sample_weight=drawn.weight)
+    new = np.append(drawn.keys, "never seen")
+    expected = [code(drawn.keys, targets, weights, key, range(drawn.size)) for key in new]
+    encoding.assert_same_bits(encoder.transform(new.reshape(-1, 1)), expected)
+
+
+def test_names_and_company():
+    X = frame_of()
+    encoder = StatisticEncoder([*ORDERS, "mean", "count"], values=["price"], columns=["city"]).fit(X)
+    alone = StatisticEncoder(["mean", "count"], values=["price"], columns=["city"]).fit(X)
+    names = [name for name in encoder.get_feature_names_out() if name.startswith("city")]
+    words = ["min", "max", "median", "quantile_0.3", "quantile_0.75", "nunique", "mode", "share_above_0"]
+    assert names == [f"city_price_{word}" for word in [*words, "mean", "count"]]
+    for mine, theirs in zip(encoder.encodings_[-2:], alone.encodings_, strict=True):
+        assert mine.tobytes() == theirs.tobytes()
+
+
+def test_pandas_numbers():
+    X = frame_of()
+    found = encoder_of(statistics=["min", "max", "median", "nunique", ("quantile", 0.3)]).fit_transform(X)
+    for value in ("price", "pieces"):
+        groups = X.groupby("city", dropna=False)[value]
+        for each in ("min", "max", "nunique"):
+            assert found[f"city_{value}_{each}"].tolist() == groups.transform(each).tolist()
+        np.testing.assert_allclose(found[f"city_{value}_median"], groups.transform("median"), rtol=1e-15)
+        by_share = groups.transform(lambda values: values.quantile(0.3))
+        np.testing.assert_allclose(found[f"city_{value}_quantile_0.3"], by_share, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scheme", [name for name in BY_FOLDS if name != "greedy"])
+@encoding.examples(6)
+@given(data=st.data())
+def test_a_flipped_target_leaves_the_own_code_alone(scheme, data):
+    drawn = data.draw(strategies.drawn_rows("continuous", smallest=6, largest_size=14, nulls=True, weighted=False))
+    row, target = data.draw(st.integers(0, drawn.size - 1)), drawn.target.copy()
+    target[row] = data.draw(strategies.finite_numbers())
+    other = strategies.Drawn(drawn.keys, target, None, drawn.kind)
+    before, after = (training_codes(rows, scheme, ORDERS)[row] for rows in (drawn, other))
+    assert before.tobytes() == after.tobytes()
+
+
+def test_overlapping_splits():
+    X = frame_of(30)
+    rows = np.arange(30)
+    splits = [(rows[rows % 3 != part][:-part], rows[rows % 3 == part]) for part in (1, 2)]
+    splits.append((np.append(rows[rows % 3 == 1], 1), rows[rows % 3 == 0]))
+    found = encoder_of(statistics=ORDERS, cv=splits).fit_transform(X)
+    for train, test in splits:
+        pd.testing.assert_frame_equal(
+            found.iloc[test], encoder_of(statistics=ORDERS).fit(X.iloc[train]).transform(X.iloc[test]), check_exact=True
+        )
+
+
+def test_blow_up():
+    X = frame_of(40)
+    encoder = encoder_of(statistics=ORDERS, columns=["city"], values=["pieces"], cv=KFold(2, blow_up=True))
+    found = encoder.fit_transform(X)
+    assert found.columns[:2].tolist() == ["city_pieces_min_fold0", "city_pieces_min_fold1"]
+    assert found.equals(encoder.transform(X))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cv", ["auto", 5], ids=str)
+def test_every_backend_gives_the_same_bits(cv):
+    X, weight = frame_of(700), np.arange(700) % 3
+    found = []
+    for name in ("numpy", "compiled"):
+        with ops.use_backend(name):
+            found.append(encoder_of(statistics=ORDERS, cv=cv).fit_transform(X, sample_weight=weight))
+    pd.testing.assert_frame_equal(*found, check_exact=True)
+
+
+@pytest.mark.parametrize("cv", ["auto", 4, KFold(3, blow_up=True)], ids=str)
+def test_pieces_and_parts_are_one_table(cv):
+    X, weight = frame_of(), np.arange(60) % 4
+    whole = quietly(encoder_of(statistics=ORDERS, cv=cv).fit_transform, X, sample_weight=weight)
+    cut = [X[:7], X[7:8], X[8:]]
+    pieces = quietly(encoder_of(statistics=ORDERS, cv=cv).fit_transform, cut, sample_weight=weight)
+    pd.testing.assert_frame_equal(pd.concat(pieces), whole, check_exact=True)
+    parts = parts_of(X, None, weight, cuts=(7, 8, 31))
+    tables = quietly(encoded_in_parts, encoder_of(statistics=ORDERS, cv=cv), parts)
+    pd.testing.assert_frame_equal(pd.concat(tables), whole, check_exact=True)
+
+
+def test_counts_add_up():
+    X = frame_of()
+    whole = encoder_of(statistics=ORDERS).fit(X)
+    grown = encoder_of(statistics=ORDERS).partial_fit(X[:1]).partial_fit(X[1:20]).partial_fit(X[20:])
+    joined = encoder_of(statistics=ORDERS).fit(X[20:]).merge(encoder_of(statistics=ORDERS).fit(X[:20]))
+    for other in (grown, joined):
+        assert other.transform(X).equals(whole.transform(X))
+        for mine, theirs in zip(other._model.statistics, whole._model.statistics, strict=True):
+            for a, b in zip(mine, theirs, strict=True):
+                assert vars_of(a.distribution) == vars_of(b.distribution)
+
+
+def vars_of(distribution):
+    return {name: value.tolist() for name, value in vars(distribution).items()}
+
+
+def test_saved_and_pickled(tmp_path):
+    X = frame_of()
+    encoder = encoder_of(statistics=ORDERS).fit(X)
+    encoder.save(tmp_path / "encoder")
+    for again in (load(tmp_path / "encoder"), pickle.loads(pickle.dumps(encoder))):
+        assert again.transform(X).equals(encoder.transform(X))
+        assert again.merge(encoder).transform(X).equals(encoder_of(statistics=ORDERS).fit([X, X]).transform(X))
+
+
+def test_a_large_table_of_integers():
+    generator = np.random.default_rng(2)
+    X = pd.DataFrame({"key": generator.integers(0, 50, 5000), "value": generator.integers(0, 300, 5000)})
+    encoder = StatisticEncoder(["median", "mode", "nunique"], values=["value"]).fit(X)
+    groups = X.groupby("key")["value"]
+    expected = [groups.median(), groups.agg(lambda values: values.mode().min()), groups.nunique()]
+    for codes, each in zip(encoder.encodings_, expected, strict=True):
+        assert codes.tolist() == each.tolist()
+
+
+@pytest.mark.parametrize("cv", [LeaveOneOut(), Ordered()], ids=str)
+def test_rows_that_see_their_own_are_refused(cv):
+    with pytest.raises(ValueError, match=f"{type(cv).__name__} would ask for every row"):
+        StatisticEncoder(["mean", "median"], cv=cv).fit([["a"], ["b"]], [0.5, 1.0])
+
+
+def test_refusals():
+    X, y = [["a"], ["b"]], [0.5, 1.0]
+    with pytest.raises(ValueError, match="need whole weights, which repeat rows, but sample_weight has fractions"):
+        StatisticEncoder(["median"]).fit(X, y, sample_weight=[0.5, 1])
+    for wrong in (("quantile", 1.5), ("quantile", "a"), ("share", math.inf), ["quantile", True]):
+        with pytest.raises(ValueError, match=r"A quantile is \(\"quantile\", q\) with q from 0 to 1"):
+            StatisticEncoder([wrong]).fit(X, y)
+    with pytest.raises(ValueError, match=r'needs a continuous target, but y is binary. Pass target_type="continuous"'):
+        StatisticEncoder(["median"], target_type="auto").fit(X, [0, 1])
+
+
+DAMAGED = [
+    (lambda found: found.pop("distribution"), "distribution"),
+    (lambda found: found["distribution"].pop("values"), "values"),
+    (lambda found: found["distribution"].update(value=found["distribution"]["values"]), "counts of values are of"),
+    (lambda found: found["distribution"]["counts"]["shape"].reverse(), "do not fit one another"),
+]
+OUT_OF_ORDER = [
+    ("values", lambda values: values[::-1]),
+    ("values", lambda values: np.where(values == values[-1], np.inf, values)),
+    ("category", lambda codes: codes[::-1]),
+    ("category", lambda codes: codes + 1),
+    ("value", lambda places: places + 1),
+    ("counts", lambda counts: -counts),
+]
+
+
+@pytest.fixture
+def content(tmp_path):
+    encoder_of(statistics=ORDERS, values=["price"], columns=["zip"]).fit(frame_of()).save(tmp_path / "encoder")
+    return (tmp_path / "encoder").read_bytes()
+
+
+@pytest.mark.parametrize(("change", "message"), DAMAGED, ids=[str(index) for index in range(len(DAMAGED))])
+def test_damaged_files_are_refused(change, message, content, tmp_path):
+    altered = changed(content, lambda document: change(document["model"]["statistics"][0][0]))
+    assert_refused(tmp_path / "other", altered, message)
+
+
+@pytest.mark.parametrize(("name", "change"), OUT_OF_ORDER, ids=[str(index) for index in range(len(OUT_OF_ORDER))])
+def test_counts_out_of_order_are_refused(name, change, content, tmp_path):
+    altered = with_numbers(content, lambda model: model["statistics"][0][0]["distribution"][name]["array"], change)
+    assert_refused(tmp_path / "other", altered, "counts of values are out of order, negative, or of categories")
+
+
+def test_pairs_that_weigh_nothing_are_forgotten():
+    X, weight = frame_of(), np.arange(60) % 3
+    there = X[weight > 0]
+    one, other = (
+        encoder_of(statistics=["median"], columns=["zip"], values=["price"]).fit(rows, sample_weight=own)
+        for rows, own in ((X, weight), (there, weight[weight > 0]))
+    )
+    found = [each._model.statistics[0][0].distribution for each in (one, other)]
+    assert isinstance(found[0], Distribution)
+    assert vars_of(found[0]) == vars_of(found[1])
