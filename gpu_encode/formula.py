@@ -4,7 +4,6 @@ Two shapes share every step: tables per (category, view), and tiles of rows (lea
 row has sums of its own.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.blending import Background, Blend
 from cpu_fallback.exact import Floats, Integers, Scaled
-from gpu_encode.cells import MISSING, UNKNOWN, Codes, Folds
+from gpu_encode.cells import Codes, Folds
 from gpu_encode.infrequent import Rare
 from gpu_encode.keys import Key
 from gpu_encode.moments import CategoryMoments, Moments
@@ -57,8 +56,10 @@ class Formula:
     scale: Any = "identity"
 
     def or_unseen(self, mu: Floats) -> Floats:
-        """Code of what no visible row has, where the prior is mu; NaN where there is no visible row at all."""
-        return self.scaled(mu) if self.unseen is None else np.where(np.isnan(mu), mu, self.unseen)
+        """Code of what no visible row has, where the prior is mu; a mean is NaN where no row is visible at all."""
+        if self.unseen is None:
+            return self.scaled(mu)
+        return np.full_like(mu, self.unseen) if self.prior is None else np.where(np.isnan(mu), mu, self.unseen)
 
     def missing_code(self, mu: Floats) -> Floats:
         """Code of a missing value that is no category, where the prior is mu."""
@@ -70,9 +71,9 @@ class Formula:
 
     def moments(self, ops: Ops, cells: Integers, measured: Measured) -> Moments:
         """Moments of cells, with what the readout asks for."""
-        readout = self.readout
-        squares, totals, from_above = readout.needs_squares, readout.needs_totals, readout.totals_from_above
-        return Moments.of(ops, cells, measured, variances=squares, totals=totals, from_above=from_above)
+        squares, totals = self.readout.needs_squares, self.readout.needs_totals
+        above, others = self.readout.totals_from_above, self.readout.needs_others
+        return Moments.of(ops, cells, measured, variances=squares, totals=totals, from_above=above, others=others)
 
     def moments_of_views(self, ops: Ops, statistics: Statistics, visibility: Visibility) -> Moments:
         """Moments of every category and view; the views' own sums exist for a chunk of categories at a time."""
@@ -81,6 +82,11 @@ class Formula:
         chunks = range(0, len(statistics.cells), size)
         parts = (statistics.part(start, start + size).visible(ops, visibility) for start in chunks or [0])
         return Moments.joined([self.moments(ops, part.cells, part.measured) for part in parts])
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the prior is NaN where no row is visible."""
+        return isinstance(self.prior, str) or (self.prior is None and self.readout.needs_rows)
 
     @property
     def needs_categories(self) -> bool:
@@ -260,31 +266,6 @@ def in_one_pass(
     if formula.missing != "category":
         values[-1], unseen[-1] = formula.missing_code(root), True
     return CodeTable(values, unseen)
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What each row of a tile sees at one level: its sums there, the context, and whether it has that level at all."""
-
-    moments: Moments
-    context: Context
-    has: Mask
-
-
-def row_codes(levels: Sequence[Seen], codes: NDArray[np.int32], root: Floats, formula: Formula) -> tuple[Floats, Mask]:
-    """Code of each row of a tile, and whether its category is unseen; `levels` come from the top, the category last."""
-    mu = root
-    for level in levels[:-1]:
-        use = formula.counts(level.moments) & level.has[:, None]
-        mu = np.where(use, formula.readout.codes(level.moments, level.context, mu), mu)
-    leaf = levels[-1]
-    counted = formula.counts(leaf.moments) & leaf.has[:, None]
-    values = formula.scaled(formula.readout.codes(leaf.moments, leaf.context, mu))
-    values = np.where(counted, values, formula.or_unseen(mu))
-    values = np.where((codes == UNKNOWN)[:, None], formula.or_unseen(root), values)
-    if formula.missing != "category":
-        values = np.where((codes == MISSING)[:, None], formula.missing_code(root), values)
-    return values, ~counted[:, 0]
 
 
 def indicator(ops: Ops, unseen: Mask, codes: Codes, folds: Folds) -> Mask:

@@ -6,11 +6,12 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.cells import Array, Rows
-from gpu_encode.formula import CodeTable, Formula, Mask, Seen, in_one_pass, indicator, row_codes
+from gpu_encode.formula import CodeTable, Formula, Mask, in_one_pass, indicator
 from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.outputs import Output, in_type
 from gpu_encode.readouts.base import Context
+from gpu_encode.row_codes import Seen, row_codes
 from gpu_encode.statistics import Statistics
 
 

@@ -30,6 +30,8 @@ class Moments:
         N * Q - S**2, exact and then rounded once.
     total : float64 array (..., outputs)
         S, correctly rounded; empty where totals are not asked for.
+    others : float64 array (..., outputs)
+        N - S of labels, exact and then rounded once; empty where it is not asked for.
     """
 
     n: Floats
@@ -37,6 +39,7 @@ class Moments:
     less_one: Floats
     deviation: Scaled
     total: Floats
+    others: Floats
 
     @classmethod
     def of(
@@ -48,11 +51,13 @@ class Moments:
         variances: bool,
         totals: bool = False,
         from_above: bool = False,
+        others: bool = False,
     ) -> Self:
         """Read moments off cells (..., classes, width); S of a class from above is that of all classes from it on."""
         found = ops.moments(cells, measured.layout, measured.first_output, variances)
         total = rounded_totals(cells, measured, from_above) if totals else found.n[..., :0]
-        return cls(found.n, found.mean, found.less_one, Scaled(found.fraction, found.exponent), total)
+        rest = rounded_others(cells, measured) if others else found.n[..., :0]
+        return cls(found.n, found.mean, found.less_one, Scaled(found.fraction, found.exponent), total, rest)
 
     @cached_property
     def variance(self) -> Scaled:
@@ -79,12 +84,14 @@ class Moments:
                 np.concatenate([deviation.exponent for deviation in deviations]),
             ),
             np.concatenate([part.total for part in parts]),
+            np.concatenate([part.others for part in parts]),
         )
 
     def at(self, places: "Array | int") -> "Moments":
         """Pick places along the first axis."""
         deviation = Scaled(self.deviation.fraction[places], self.deviation.exponent[places])
-        return Moments(self.n[places], self.mean[places], self.less_one[places], deviation, self.total[places])
+        less_one, total, others = self.less_one[places], self.total[places], self.others[places]
+        return Moments(self.n[places], self.mean[places], less_one, deviation, total, others)
 
 
 def rounded_totals(cells: Integers, measured: Measured, from_above: bool = False) -> Floats:
@@ -97,6 +104,14 @@ def rounded_totals(cells: Integers, measured: Measured, from_above: bool = False
     if from_above:
         digits = np.cumsum(digits[..., ::-1, :], axis=-2)[..., ::-1, :]
     return Limbs(digits, window.low).rounded()
+
+
+def rounded_others(cells: Integers, measured: Measured) -> Floats:
+    """Summed weight of all classes but each one with an output, exact and then rounded once: (..., outputs)."""
+    window, _, columns = measured.layout.measures()[0]
+    digits = cells[..., columns]
+    rest = digits.sum(axis=-2)[..., None, :] - digits[..., measured.first_output :, :]
+    return Limbs(rest, window.low).rounded()
 
 
 @dataclass(frozen=True)

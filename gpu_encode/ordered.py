@@ -19,7 +19,7 @@ from gpu_encode.outputs import Output
 from gpu_encode.plans import Order, OrderedPlan, RowOrder, TimeOrder
 from gpu_encode.rows import Permutation
 from gpu_encode.statistics import CARRY_AFTER, Statistics, carry
-from gpu_encode.walks import Gains, Walk, mean_of_others
+from gpu_encode.walks import Gains, Walk, root_of_others
 
 
 def ordered(job: Job, plan: OrderedPlan, out: Array, want_unseen: bool) -> tuple[Statistics, Mask | None]:
@@ -85,7 +85,7 @@ def in_one_pass(
     if isinstance(order, Permutation) and rule.by_mean and not burn_in:
         first = job.ops.rows_at(order, 0, 1)
         row = job.rows.pick(first)
-        root = mean_of_others(job, statistics.totals(job.ops).cells[0, 0], row)[None]
+        root = root_of_others(job, statistics.totals(job.ops).cells[0, 0], row)[None]
         no_category = job.formula.missing != "category" and bool((row.codes == MISSING)[0])
         values = job.formula.missing_code(root) if no_category else job.formula.or_unseen(root)
         output.put(first, columns, values)

@@ -233,3 +233,13 @@ def row_numbers(chosen: Any, n_rows: int, role: str) -> NDArray[np.int64]:
     if outside.any():
         raise errors.row_out_of_range(role, int(array[outside][0]), n_rows)
     return array.astype(np.int64)
+
+
+def first_rows(plan: OrderedPlan, n_rows: int) -> int:
+    """How many rows have none before them, and are not told to get no code; a random order's first sees all others."""
+    if plan.burn_in:
+        return 0
+    starts = plan.time.starts if plan.time is not None else getattr(plan.orders[0], "starts", None)
+    if starts is not None:
+        return int(starts[1]) if len(starts) > 1 else n_rows
+    return int(n_rows == 1 or isinstance(plan.orders[0], RowOrder))

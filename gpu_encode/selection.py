@@ -53,7 +53,7 @@ class Selection:
     passed : list of int
         Columns that pass through.
     training_only : list of int
-        Columns that a scheme reads, which later frames may lack.
+        Columns that a scheme reads, or that are summed, which later frames may lack.
     everything : bool
         True where `columns` was None: all columns are encoded, by position.
     """
@@ -103,7 +103,7 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
     else:
         groups = read_columns(frame, columns)
     if not groups:
-        why = "every column is used by the scheme or by a hierarchy" if everything else "columns is empty"
+        why = "every column is used by the scheme, as values or by a hierarchy" if everything else "columns is empty"
         raise errors.nothing_to_encode(why)
     for group in groups:
         for position in group:

@@ -254,7 +254,7 @@ def shrunk(noise: Scaled, signal: Scaled) -> Floats:
     return 1.0 / (1.0 + ratio)
 
 
-def resolve(smooth: Any) -> Smoothing:
+def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:
     """Turn what the user gave as `smooth` into a checked formula."""
     if smooth is None:
         return NoSmoothing()
@@ -264,10 +264,10 @@ def resolve(smooth: Any) -> Smoothing:
         smooth.check()
         return smooth
     if isinstance(smooth, Real) and not isinstance(smooth, bool):
-        errors.check_number("TargetEncoder", "smooth", smooth, low=0.0)
+        errors.check_number(owner, "smooth", smooth, low=0.0)
         return MEstimate(float(smooth))
     raise errors.bad_option(
-        "TargetEncoder",
+        owner,
         "smooth",
         smooth,
         (

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats, Integers, Limbs, stacked
 from gpu_encode.cells import Array, Carry, Layout, Rows, Window, digit_window
 from gpu_encode.checkpoints import Before, prior_places, segments_of
-from gpu_encode.formula import Mask, Seen, row_codes
+from gpu_encode.formula import Mask
 from gpu_encode.jobs import Job, Keying, without_key
 from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.readouts.base import Context
+from gpu_encode.row_codes import Seen, row_codes
 from gpu_encode.statistics import CARRY_AFTER, Statistics, carry
 
 
@@ -65,8 +66,8 @@ class Walk:
             seen.append(Seen(moments, context, keying.has(codes, job.formula)))
         self.walked += len(rows)
         root = job.formula.root(total, seen[-1].context.categories)
-        if self.at_start and self.shuffled and isinstance(job.formula.prior, str):
-            root[0] = mean_of_others(job, self.before.everything, rows)
+        if self.at_start and self.shuffled and job.formula.needs_rows:
+            root[0] = root_of_others(job, self.before.everything, rows)
         self.at_start = False
         values, unseen = row_codes(seen, rows.codes, root, job.formula)
         if self.burn_in and int(begins[0]) < self.burn_in:
@@ -89,7 +90,7 @@ class Gains:
     def __init__(self, job: Job, keying: Keying, checkpoints: Integers, earlier: Statistics | None = None) -> None:
         self.job, self.keying, self.checkpoints = job, keying, checkpoints
         self.carry = carry_of(job, keying, False, earlier)
-        self.sums = CategoryMoments.none(job.ops, (len(checkpoints), job.n_outputs))
+        self.sums = CategoryMoments.none(job.ops, (len(checkpoints), job.n_classes - job.measured.first_output))
         self.walked = 0
 
     def add(self, rows: Rows, begins: Integers) -> None:
@@ -143,10 +144,11 @@ def carried(sums: Carry, start: int, stop: int, layout: Layout) -> None:
             carry(sums.at_tie, layout)
 
 
-def mean_of_others(job: Job, everything: Integers, rows: Rows) -> Floats:
-    """Prior of the first row of a random order: the mean of all other rows, of whose sums all are given."""
+def root_of_others(job: Job, everything: Integers, rows: Rows) -> Floats:
+    """Prior of the first row of a random order: that of all other rows (their mean), of whose sums all are given."""
     cells = job.ops.zeros((3, *everything.shape), np.int64)
     cells[0] = everything
     others = job.ops.leave_one_out(cells, without_key(rows.block(0, 1)), job.measured.layout)
-    mean: Floats = job.formula.moments(job.ops, others, job.measured).mean[0]
-    return mean
+    seen = job.formula.moments(job.ops, others, job.measured)
+    root: Floats = job.formula.readout.root(seen)[0] if job.formula.prior is None else seen.mean[0]
+    return root

@@ -21,6 +21,7 @@ from gpu_encode.frames import Frame, Pieces
 from gpu_encode.model import Model
 from gpu_encode.selection import Located, Selection
 from gpu_encode.statistics import Statistics
+from gpu_encode.targets import NO_TARGET
 
 
 class Encoder(TransformerMixin, Fitted, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -246,6 +247,10 @@ class Encoder(TransformerMixin, Fitted, auto_wrap_output_keys=None):  # type: ig
     def _publish(self, model: Model) -> None:
         """Set the fitted attributes."""
         self._model = model
+        if model.targets[0].kind != NO_TARGET and getattr(self, "values", None) is None:
+            one = len(model.targets) == 1
+            self.target_type_ = model.targets[0].kind if one else [info.kind for info in model.targets]
+            self.classes_ = model.targets[0].classes if one else [info.classes for info in model.targets]
 
     def _assemble(self, frame: Frame | Pieces, arrays: list[Array], place: Located) -> Any:
         """Put columns together in the container that the user wants."""

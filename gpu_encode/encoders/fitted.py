@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from gpu_encode import errors
 from gpu_encode.cells import Array
 from gpu_encode.encoders.names import encoded_names
-from gpu_encode.keys import Key
+from gpu_encode.keys import people_readable
 from gpu_encode.model import Model
 
 
@@ -104,25 +104,3 @@ class Fitted(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
-
-
-def people_readable(key: Key) -> Array:
-    """Values of a key's categories."""
-    if key.members is None:
-        values = key.vocabularies[0].to_numpy()
-        return with_missing(values) if key.has_missing else values
-    words = [np.append(vocabulary.to_numpy().astype(object), [None]) for vocabulary in key.vocabularies]
-    out = np.empty(len(key.members), dtype=object)
-    out[:] = list(zip(*(word[key.members[:, i]] for i, word in enumerate(words)), strict=True))
-    return out
-
-
-def with_missing(values: Array) -> Array:
-    """Values with a missing one at the end, in a type that has one."""
-    if values.dtype.kind in "mM":
-        return np.append(values, np.array(["NaT"], dtype=values.dtype))
-    if values.dtype.kind == "f" or (
-        values.dtype.kind in "iu" and (not len(values) or int(np.abs(values).max()) < 1 << 53)
-    ):
-        return np.append(values.astype(np.float64), np.nan)
-    return np.append(values.astype(object), [None])

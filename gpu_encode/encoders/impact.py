@@ -44,6 +44,15 @@ class ImpactEncoder(Encoder):
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
 
+    Attributes
+    ----------
+    categories_, encodings_, target_type_, classes_, device_, n_features_in_, feature_names_in_
+        As of `TargetEncoder`.
+
+    Notes
+    -----
+    Weights are numbers of rows: where those that are visible sum to no more than 1, there is no deviation.
+
     See Also
     --------
     StatisticEncoder : Any other statistics of the rows of a category.
@@ -99,5 +108,7 @@ class ImpactEncoder(Encoder):
 
     def _options(self) -> Options:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
-        shrunk = smoothing.PartialPooling() if self.smooth is None else smoothing.resolve(self.smooth)
+        shrunk = (
+            smoothing.PartialPooling() if self.smooth is None else smoothing.resolve(self.smooth, type(self).__name__)
+        )
         return Options.of(self, Impact(shrunk, self.parts), scheme=scheme, integer_folds=integer_folds(self.cv, scheme))

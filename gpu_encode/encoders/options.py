@@ -22,7 +22,7 @@ from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame, Pieces, with_piece
 from gpu_encode.infrequent import Rare
 from gpu_encode.notices import warn
-from gpu_encode.plans import FoldPlan, OrderedPlan, Plan
+from gpu_encode.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.readouts.base import Readout
 from gpu_encode.scales import check_scale, check_target
 from gpu_encode.schemes import Greedy, Holdout, KFold, LeaveOneOut, Ordered, Scheme
@@ -151,8 +151,11 @@ class Options:
         owner = self.owner
         if isinstance(self.min_frequency, Integral) and not isinstance(self.min_frequency, bool):
             errors.check_count(owner, "min_frequency", self.min_frequency, low=1)
-        elif self.min_frequency is not None:
-            errors.check_number(owner, "min_frequency", self.min_frequency, low=0.0, high=1.0)
+        elif self.min_frequency is not None and not (
+            isinstance(self.min_frequency, Real) and 0.0 < float(self.min_frequency) < 1.0
+        ):
+            allowed = ("an integer of at least 1", "a share between 0 and 1")
+            raise errors.bad_option(owner, "min_frequency", self.min_frequency, allowed)
         if self.max_categories is not None:
             errors.check_count(owner, "max_categories", self.max_categories, low=1)
         if self.handle_infrequent is not None:
@@ -172,6 +175,9 @@ class Options:
         owner = self.owner
         if self.prior is None and not self.readout.takes_prior:
             return
+        # Codes lie between means and priors, and have to have a place on the scale.
+        low = -np.inf if self.scale == "identity" else 0.0
+        high = 1.0 if self.scale == "logit" else np.inf
         if isinstance(self.prior, str):
             errors.check_option(owner, "prior", self.prior, ("mean", "category_mean"))
         elif not isinstance(self.prior, (Real, dict)) or isinstance(self.prior, bool):
@@ -180,9 +186,9 @@ class Options:
             )
         elif isinstance(self.prior, dict):
             for column, value in self.prior.items():
-                errors.check_number(owner, f"prior[{column!r}]", value, low=-np.inf)
+                errors.check_number(owner, f"prior[{column!r}]", value, low=low, high=high)
         else:
-            errors.check_number(owner, "prior", self.prior, low=-np.inf)
+            errors.check_number(owner, "prior", self.prior, low=low, high=high)
 
     def check_targets(self, targets: Sequence[Target]) -> None:
         """Raise ValueError for targets that these codes cannot be made of."""
@@ -256,6 +262,14 @@ class Options:
                 for column in blind[1:]:
                     empty |= np.isnan(column)
                 self.warn_of_blind_rows(int(empty.sum()), plan)
+
+    def warn_of_first_rows(self, plan: Plan, n_rows: int) -> None:
+        """Warn of rows that see no rows, of codes that may be NaN for reasons of their own."""
+        number: object = "Some" if isinstance(plan, FoldPlan) and not plan.blow_up else int(n_rows == 1)
+        if isinstance(plan, OrderedPlan):
+            number = first_rows(plan, n_rows)
+        if number:
+            self.warn_of_blind_rows(number, plan)
 
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
         """Warn of so many rows that see no rows at all, unless codes are NaN for other reasons, too."""

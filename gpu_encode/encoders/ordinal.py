@@ -9,17 +9,19 @@ from sklearn.utils import Tags, check_array
 from gpu_encode import errors, schemes
 from gpu_encode.cells import Array
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.fitted import people_readable
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.ranked import ranked_entries
 from gpu_encode.errors import ordinal as own_errors
-from gpu_encode.errors.one_hot import other_number_of_codes
 from gpu_encode.frames import Frame, Pieces
+from gpu_encode.keys import people_readable
 from gpu_encode.model import Model
-from gpu_encode.readouts.ranks import Ranks
+from gpu_encode.readouts.ranks import Ranks, type_of_codes
+from gpu_encode.schemes.given import integer_folds
 from gpu_encode.selection import Located
 
 COMPUTED = ("float64", "float32")
+# Codes are floats until they are assembled, and these are all integers up to here.
+LARGEST = 1 << 53
 
 
 class OrdinalEncoder(Encoder):
@@ -35,9 +37,10 @@ class OrdinalEncoder(Encoder):
         "auto": the sorted values of the training rows.  A list: one list of values per encoded column, in the order of
         their codes, all of which have one but by the target.
     dtype : dtype, default="float64"
-        Floats or integers, which have to hold all codes.
+        Floats or integers, which have to hold all codes exactly.
     handle_unknown : {"error", "use_encoded_value"}, default="error"
-        What becomes of values that fit did not see.
+        What becomes of values that fit did not see.  Those of rows without weight alone have the code
+        `unknown_value`; for "error" they stand behind all others, so that they change no code.
     unknown_value : int or nan, optional
         Their code, for "use_encoded_value": none of a category's.
     encoded_missing_value : int or nan, default=nan
@@ -78,6 +81,10 @@ class OrdinalEncoder(Encoder):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where X had string column names.
+
+    Notes
+    -----
+    Parameters that are changed after fit change nothing before the next one.
 
     See Also
     --------
@@ -137,11 +144,10 @@ class OrdinalEncoder(Encoder):
 
     def _options(self) -> Options:
         self._check_codes()
-        by_target, name = self.order == "target", np.dtype(self.dtype).name
+        by_target, name = self.order == "target", type_of_codes(self.dtype).name
         scheme = (
             schemes.resolve(self.cv, True, self.random_state, type(self).__name__) if by_target else schemes.Greedy()
         )
-        counted = isinstance(scheme, schemes.KFold) and not isinstance(self.cv, schemes.Scheme)
         options = Options(
             owner=type(self).__name__,
             readout=Ranks(
@@ -153,11 +159,12 @@ class OrdinalEncoder(Encoder):
                 self.min_frequency,
                 self.max_categories,
                 isinstance(self.categories, list),
+                name,
             ),
             target_type=self.target_type if by_target else None,
             categories=self.categories,
             scheme=scheme,
-            integer_folds=scheme.n_splits if counted else None,
+            integer_folds=integer_folds(self.cv, scheme),
             columns=self.columns,
             as_unseen="use_encoded_value",
             handle_unknown=self.handle_unknown,
@@ -169,9 +176,7 @@ class OrdinalEncoder(Encoder):
 
     def _check_codes(self) -> None:
         """Raise ValueError or TypeError for codes of unknown and missing values that do not go with the others."""
-        owner, value, dtype = type(self).__name__, self.unknown_value, np.dtype(self.dtype)
-        if dtype.kind not in "iuf":
-            raise errors.bad_option(owner, "dtype", self.dtype, ("a type of floats", "a type of integers"))
+        owner, value, dtype = type(self).__name__, self.unknown_value, type_of_codes(self.dtype)
         errors.check_option(owner, "handle_unknown", self.handle_unknown, ("error", "use_encoded_value"))
         if self.handle_unknown == "error" and value is not None:
             raise own_errors.unknown_value_without_use(value)
@@ -180,9 +185,12 @@ class OrdinalEncoder(Encoder):
         if value is not None and dtype.kind != "f" and np.isnan(value):
             raise own_errors.unknown_value_of_integers(self.dtype)
         if not is_code(self.encoded_missing_value):
-            raise errors.bad_option(
-                owner, "encoded_missing_value", self.encoded_missing_value, ("an integer", "np.nan")
-            )
+            allowed = ("an integer", "np.nan")
+            raise errors.bad_option(owner, "encoded_missing_value", self.encoded_missing_value, allowed)
+        for name in ("unknown_value", "encoded_missing_value"):
+            code = getattr(self, name)
+            if isinstance(code, Integral) and abs(int(code)) > LARGEST:
+                raise errors.bad_option(owner, name, code, ("the integers from -2**53 to 2**53", "np.nan"))
 
     @property
     def categories_(self) -> list[Array]:
@@ -194,10 +202,10 @@ class OrdinalEncoder(Encoder):
     @property
     def infrequent_categories_(self) -> list[Array | None]:
         """Infrequent values of each encoded column, None where there are none."""
-        if self.min_frequency is None and self.max_categories is None:
+        entries = ranked_entries(self._fitted())
+        if not entries[0].readout.pools:
             raise AttributeError("infrequent_categories_ is there where min_frequency or max_categories is set.")
-        found = zip(self._fitted().keys, ranked_entries(self._fitted()), strict=True)
-        return [people_readable(key)[: len(each.rare)][each.rare] if each.rare.any() else None for key, each in found]
+        return [people_readable(each.key)[: len(each.rare)][each.rare] if each.rare.any() else None for each in entries]
 
     def inverse_transform(self, X: Any) -> Array:
         """Give the values that codes stand for.
@@ -228,12 +236,12 @@ class OrdinalEncoder(Encoder):
         X = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
         entries = ranked_entries(model)
         if X.shape[1] != sum(each.n_columns for each in entries):
-            raise other_number_of_codes(sum(each.n_columns for each in entries), X.shape[1])
+            raise errors.other_number_of_codes(sum(each.n_columns for each in entries), X.shape[1])
         values = self.categories_
         kinds = [each.dtype for each in values]
         plain = len(set(kinds)) == 1 or all(kind.kind in "biuf" for kind in kinds)
         dtype = np.result_type(*kinds) if plain else np.dtype(object)
-        if self.handle_unknown != "error" or any(each.rare.any() for each in entries):
+        if any(each.readout.unknown is not None or each.rare.any() for each in entries):
             dtype = np.dtype(object)
         found, column = np.empty((len(X), len(entries)), dtype), 0
         for number, (entry, words) in enumerate(zip(entries, values, strict=True)):
@@ -244,27 +252,28 @@ class OrdinalEncoder(Encoder):
     def _check_model(self, model: Model) -> None:
         """Raise ValueError for codes that two things would share, or that the type cannot hold."""
         super()._check_model(model)
-        dtype, entries = np.dtype(self.dtype), ranked_entries(model)
+        entries = ranked_entries(model)
+        dtype, unknown = np.dtype(entries[0].readout.dtype), entries[0].readout.unknown
         for entry in entries:
-            if self.handle_unknown == "error" and entry.key.given and entry.sees_missing and not entry.key.has_missing:
+            if unknown is None and entry.key.given and entry.sees_missing and not entry.key.has_missing:
                 raise own_errors.missing_not_given(entry.name)
-            if self.unknown_value is not None and 0 <= self.unknown_value < entry.n_codes:
-                raise own_errors.taken_unknown_value(self.unknown_value, entry.name, entry.n_codes)
+            if unknown is not None and 0 <= unknown < entry.n_codes:
+                raise own_errors.taken_unknown_value(int(unknown), entry.name, entry.n_codes)
         missing = [entry for entry in entries if entry.key.has_missing]
-        value, labels = self.encoded_missing_value, model.feature_names or range(model.n_features)
+        value, labels = entries[0].readout.missing, model.feature_names or range(model.n_features)
         if missing and dtype.kind != "f" and np.isnan(value):
             raise own_errors.missing_without_code([labels[entry.key.entry.members[0]] for entry in missing], self.dtype)
         if taken := [labels[entry.key.entry.members[0]] for entry in missing if 0 <= value < entry.n_codes]:
-            raise own_errors.taken_missing_value(value, taken)
-        for entry in entries if dtype.kind in "iu" else []:
-            least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
-            for code in (entry.n_codes - 1, self.unknown_value, value if entry.key.has_missing else None):
-                if code is not None and not least <= code <= most:
-                    raise own_errors.code_beyond_dtype(int(code), dtype.name, entry.name)
+            raise own_errors.taken_missing_value(int(value), taken)
+        for entry in entries:
+            if len(entry.beyond):
+                raise own_errors.code_beyond_dtype(int(entry.beyond.min()), dtype.name, entry.name)
 
     def _assemble(self, frame: Frame | Pieces, arrays: list[Array], place: Located) -> Any:
         """Put columns together, in a type that nothing is computed in, where that is asked for."""
-        dtype = np.dtype(self.dtype)
+        readout = self._model.formulas[0].readout
+        assert isinstance(readout, Ranks)
+        dtype = np.dtype(readout.dtype)
         if dtype.name not in COMPUTED:
             if dtype.kind != "f" and (blind := sum(int(np.isnan(array).sum()) for array in arrays)):
                 raise own_errors.rows_without_integer(blind, dtype.name)

@@ -13,7 +13,7 @@ from gpu_encode.formula import CodeTable, Formula, total_of_views
 from gpu_encode.keys import Key
 from gpu_encode.model import Model
 from gpu_encode.ops import host
-from gpu_encode.readouts.ranks import Ranks
+from gpu_encode.readouts.ranks import Ranks, not_held
 from gpu_encode.statistics import Statistics
 
 
@@ -37,6 +37,8 @@ class Ranked:
         Columns of the output.
     sees_missing : bool
         Whether there were missing values.
+    beyond : float64 array
+        Codes that the output's type does not hold.
     """
 
     key: Key
@@ -47,6 +49,7 @@ class Ranked:
     n_codes: int
     n_columns: int
     sees_missing: bool
+    beyond: Floats
 
     @classmethod
     def of(cls, key: Key, statistics: Statistics, formula: Formula, tables: list[CodeTable]) -> "Ranked":
@@ -60,7 +63,16 @@ class Ranked:
         group, rare[part] = readout.grouped(weights[:number][part], total)
         columns = sum(table.values.shape[1] * table.values.shape[2] for table in tables)
         n_codes = int(group.max(initial=-1)) + 1
-        return cls(key, readout, tables[0].values[:number, 0, 0], part, rare, n_codes, columns, bool(weights[-1] > 0))
+        if readout.places_weightless:
+            left = ~part
+            n_codes += int((left.any() and not rare.any()) if readout.pools else left.sum())
+            rare |= left & readout.pools
+            part = part | left
+        codes, sees_missing = tables[0].values[:number, 0, 0], bool(weights[-1] > 0)
+        # Behind the categories come what is unknown, and what is missing.
+        used = [table.values[: number + 1 + key.has_missing].ravel() for table in tables]
+        beyond = not_held(np.concatenate(used), np.dtype(readout.dtype))
+        return cls(key, readout, codes, part, rare, n_codes, columns, sees_missing, beyond)
 
     @property
     def name(self) -> str:

@@ -25,9 +25,15 @@ class StatisticEncoder(Encoder):
         mean, std / sqrt(count).  "min"; "max"; "median"; ("quantile", q), interpolated linearly as `numpy.quantile`
         does; "nunique", the number of distinct values; "mode", the most frequent value, of several the smallest;
         ("share", t), the share of the rows with a value above t.  Or a function ``f(count, mean, variance)`` of arrays
-        that gives an array, whose name the column gets: since it sees no more than these, the order of the rows cannot
-        matter.  It is called for all categories (or many rows) at once, on a GPU with CuPy's arrays, and also with
-        counts of zero, whose codes nobody reads; an encoder that has one can be pickled, not saved.
+        that gives an array, whose name the column gets.  It must go cell by cell, as ``mean / count`` does: then it
+        sees no more than these three numbers, and neither the order of the rows nor chunks can matter.  (One that
+        looks at other cells, as ``mean / mean.max()`` does, gives what they happen to be.)  It is called for all
+        categories (or many rows) at once, with copies, on a GPU with CuPy's arrays, and also with counts of zero, whose
+        codes nobody reads; an encoder that has one can be pickled, not saved.
+
+        Of y, "count", "sum" and "nunique" are of the rows that a row may see: by default those of four folds in
+        five in training, and of all for new rows, whose numbers are larger.  "mean" has no such step; nor has
+        `CountEncoder`, which counts all rows.
     values : list, optional
         Names (or positions) of numeric columns of X.  None: the values are y.  Columns of values are read in training
         alone, need not be there afterwards, are not encoded, and pass through where `columns` is a list.
@@ -38,8 +44,9 @@ class StatisticEncoder(Encoder):
     ddof : {0, 1}, default=1
         "var", "std" and "sem" divide by N - ddof.  A category without so many rows gets NaN, as in pandas.
     target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
-        What y is.  Of labels the statistics are those of 0/1 columns: of the label that sorts last of two, of each one
-        of more.  A list gives one kind per target.
+        What y is.  Of labels "count", "sum", "mean", "var", "std", "sem" and functions are those of 0/1 columns: of the
+        label that sorts last of two, of each one of more; all others need a continuous target.  A list gives one kind
+        per target.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0

@@ -165,7 +165,4 @@ class TargetEncoder(Encoder):
         """Set the fitted attributes."""
         super()._publish(model)
         means = [float(mean[0]) if len(mean) == 1 else mean for mean in model.means()]
-        one = len(model.targets) == 1
-        self.target_type_ = model.targets[0].kind if one else [info.kind for info in model.targets]
-        self.classes_ = model.targets[0].classes if one else [info.classes for info in model.targets]
-        self.target_mean_ = means[0] if one else means
+        self.target_mean_ = means[0] if len(means) == 1 else means

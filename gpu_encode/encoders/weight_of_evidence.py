@@ -9,7 +9,6 @@ from gpu_encode.cells import Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
 from gpu_encode.formula import total_of_views
-from gpu_encode.model import Model
 from gpu_encode.ops import host
 from gpu_encode.readouts.evidence import Evidence
 from gpu_encode.schemes.given import integer_folds
@@ -149,10 +148,3 @@ class WeightOfEvidenceEncoder(Encoder):
             integer_folds=integer_folds(self.cv, scheme),
             as_unseen="zero",
         )
-
-    def _publish(self, model: Model) -> None:
-        """Set the fitted attributes."""
-        super()._publish(model)
-        one = len(model.targets) == 1
-        self.target_type_ = model.targets[0].kind if one else [info.kind for info in model.targets]
-        self.classes_ = model.targets[0].classes if one else [info.classes for info in model.targets]

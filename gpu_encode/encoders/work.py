@@ -189,7 +189,7 @@ class Work:
         wide = training.n_columns(plan)
         widths = [[job.n_outputs * wide for job in jobs] for jobs in self.jobs]
         matrix = self.ops.empty((self.frame.n_rows, sum(map(sum, widths))), self.options.dtype, "F")
-        flags, statistics, blind, start = [], [], [], 0
+        flags, statistics, blind, start, unsure = [], [], [], 0, False
         for jobs, sizes in zip(self.jobs, widths, strict=True):
             kept = []
             for number, (job, size) in enumerate(zip(jobs, sizes, strict=True)):
@@ -198,6 +198,7 @@ class Work:
                 )
                 if isinstance(job.formula.prior, str) and not done.all_see:
                     blind += [matrix[:, column] for column in range(start, start + size)]
+                unsure |= job.formula.prior is None and job.formula.needs_rows and not done.all_see
                 start += size
                 kept.append(done.statistics)
                 if done.unseen is not None and number == 0 and self.options.indicators:
@@ -208,6 +209,8 @@ class Work:
         if self.options.integer_folds is not None and statistics:
             self._warn_of_rare_classes(statistics[0], self.options.integer_folds)
         self.options.warn_of_nothing_seen(blind, plan)
+        if unsure:
+            self.options.warn_of_first_rows(plan, self.frame.n_rows)
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], statistics
 
     def _warn_of_rare_classes(self, statistics: list[Statistics], n_splits: int) -> None:

@@ -43,8 +43,11 @@ def repeated_column(column: object) -> ValueError:
 
 
 def column_of_scheme(column: object) -> ValueError:
-    """Error for a column to encode that the scheme reads."""
-    return ValueError(f"Column {column!r} is used by the scheme (groups, time or folds) and cannot be encoded as well.")
+    """Error for a column to encode that is read in training alone."""
+    return ValueError(
+        f"Column {column!r} is used by the scheme (groups, time or folds) or summed (values), and cannot be encoded as "
+        "well. Leave it out of columns, or give X a copy of it under another name."
+    )
 
 
 def not_encoded(parameter: str, column: object) -> ValueError:

@@ -34,9 +34,17 @@ def other_columns(before: object, now: object) -> ValueError:
 def other_parameters() -> ValueError:
     """Error for a parameter that shapes the codes and has changed since earlier calls."""
     return ValueError(
-        "partial_fit was called with other parameters than before "
-        "(categories, smooth, prior, handle_unknown, handle_missing, min_count, hierarchy, indicators, drop or dtype). "
+        "partial_fit was called with other parameters than before (those that the codes of new rows follow "
+        "from, their dtype and indicators among them, must stay the same). "
         "Set them back, or call fit to start anew."
+    )
+
+
+def other_number_of_codes(expected: int, found: int) -> ValueError:
+    """Error for codes to invert that are not those of this encoder, in scikit-learn's words."""
+    return ValueError(
+        f"Shape of the passed X data is not correct. Expected {expected} columns, got {found}. Give the encoded "
+        "columns alone, in their order."
     )
 
 

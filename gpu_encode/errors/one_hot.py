@@ -99,14 +99,6 @@ def sparse_type_on_device(dtype: str) -> ValueError:
     )
 
 
-def other_number_of_codes(expected: int, found: int) -> ValueError:
-    """Error for codes to invert that are not those of this encoder, in scikit-learn's words."""
-    return ValueError(
-        f"Shape of the passed X data is not correct. Expected {expected} columns, got {found}. Give the encoded "
-        "columns alone, in their order."
-    )
-
-
 def rows_of_zeros(rows: NDArray[Any]) -> ValueError:
     """Error for rows without a category where every category has a column, in scikit-learn's words."""
     return ValueError(

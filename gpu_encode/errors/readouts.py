@@ -1,13 +1,14 @@
 """Readouts that do not go together with a scheme, a hierarchy or a target."""
 
 from collections.abc import Sequence
+from typing import Any
 
 
-def scheme_without_tables(owner: str, readout: object, scheme: object) -> ValueError:
+def scheme_without_tables(owner: str, readout: Any, scheme: object) -> ValueError:
     """Error for a scheme whose rows see sums of their own, where codes follow from all categories at once."""
     return ValueError(
-        f"{type(readout).__name__} of {owner} looks at all categories at once, which {type(scheme).__name__} would ask "
-        "for every row. Take cv=KFold() or another scheme with folds."
+        f"{readout.asked} of {owner} looks at all categories at once, which {type(scheme).__name__} would ask "
+        "for every row. Take cv=KFold() or another scheme with folds, or do without it."
     )
 
 
@@ -48,7 +49,8 @@ def pooled_by_tables(owner: str) -> ValueError:
     """Error for one code of all infrequent categories where there is another place for them, or none."""
     return ValueError(
         f'{owner} takes handle_infrequent="category" neither beside a hierarchy, whose levels are the place of '
-        "infrequent categories, nor for codes that follow from all categories at once."
+        "infrequent categories, nor for codes that follow from all categories at once. Leave handle_infrequent out, or "
+        "take neither a hierarchy nor such codes."
     )
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+# Those that a name alone does not ask for.
+_WITH_NUMBER = '("quantile", q), ("share", t)'
 _ADVICE = "Convert the column to numbers, or leave it out of values."
 
 
@@ -12,9 +14,7 @@ def no_statistics(found: object, names: Sequence[str]) -> ValueError:
 
 def unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
     """Error for a statistic that does not exist; names those that do."""
-    return ValueError(
-        f"statistics names {found!r}, which is none of {_listed(names)}, and no function of counts and means."
-    )
+    return ValueError(f"statistics names {found!r}, which is none of {_listed(names)}, and no function of arrays.")
 
 
 def repeated_statistic(name: str) -> ValueError:
@@ -40,6 +40,14 @@ def fractional_weights() -> ValueError:
     return ValueError(
         "Quantiles, modes and numbers of distinct values need whole weights, which repeat rows, but sample_weight has "
         "fractions. Leave it out, or take statistics of sums: count, sum, mean, var, std, sem."
+    )
+
+
+def order_statistic_of_labels(owner: str, statistic: object, kind: str, of_sums: Sequence[str]) -> ValueError:
+    """Error for values in order where the target has labels; worded so that scikit-learn's checks know it."""
+    return ValueError(
+        f"Unknown label type: {statistic!r} of {owner} needs a continuous target, but y is {kind}. "
+        f'Pass target_type="continuous" if its labels are numbers, or take statistics of sums: {", ".join(of_sums)}.'
     )
 
 
@@ -69,4 +77,4 @@ def moments_as_value(column: object) -> TypeError:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))
+    return ", ".join([*map(repr, names), _WITH_NUMBER])

@@ -119,7 +119,9 @@ def missing_values(named: str, rows: NDArray[Any]) -> RowError:
 
 def missing_categories(column: str, rows: NDArray[Any]) -> RowError:
     """Error for missing values that the user wants to have refused."""
-    return _missing(f"Column {column}", rows, '. Fill them, or choose handle_missing="category", "prior" or "nan".')
+    return _missing(
+        f"Column {column}", rows, '. Fill them, or choose handle_missing="category", or another one than "error".'
+    )
 
 
 def _missing(named: str, rows: NDArray[Any], after: str) -> RowError:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from gpu_encode.cells import MISSING, UNKNOWN, Array, Codes
-from gpu_encode.encoders.fitted import people_readable
 from gpu_encode.errors.one_hot import (
     categories_without_column,
     drops_not_found,
@@ -18,7 +17,7 @@ from gpu_encode.errors.one_hot import (
     missing_refused,
 )
 from gpu_encode.infrequent import infrequent
-from gpu_encode.keys import Key
+from gpu_encode.keys import Key, people_readable
 from gpu_encode.model import Model
 from gpu_encode.moments import Moments
 from gpu_encode.one_hot.readout import OneHot

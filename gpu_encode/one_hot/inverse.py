@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from gpu_encode import devices
+from gpu_encode import devices, errors
 from gpu_encode.cells import Array
-from gpu_encode.errors.one_hot import other_number_of_codes, rows_of_zeros
+from gpu_encode.errors.one_hot import rows_of_zeros
 from gpu_encode.one_hot.columns import EntryColumns, OneHotColumns
 
 
@@ -28,7 +28,7 @@ def original(columns: OneHotColumns, X: Any) -> Array:
     """
     X = check_array(on_host(X), accept_sparse="csr", ensure_min_samples=0, ensure_min_features=0)
     if X.shape[1] != columns.n_columns:
-        raise other_number_of_codes(columns.n_columns, X.shape[1])
+        raise errors.other_number_of_codes(columns.n_columns, X.shape[1])
     labels = [entry.labels() for entry in columns.entries]
     found = np.empty((X.shape[0], len(labels)), common_type(labels))
     unknown: dict[int, NDArray[np.bool_]] = {}

@@ -3,8 +3,6 @@
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
 from cpu_fallback.exact import Floats
 from gpu_encode import errors
 from gpu_encode.moments import Moments
@@ -70,10 +68,6 @@ class OneHot(Readout):
     def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
         """One, whatever the target."""
         return 1
-
-    def root(self, total: Moments) -> Floats:
-        """Nothing."""
-        return np.zeros_like(total.n)
 
     def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
         """Give n."""

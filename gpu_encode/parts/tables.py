@@ -17,7 +17,7 @@ from gpu_encode.outputs import in_type
 from gpu_encode.parts.blueprints import Blueprint
 from gpu_encode.parts.stretches import orders_of, starts_in
 from gpu_encode.parts.sums import Sums
-from gpu_encode.plans import FoldPlan, OrderedPlan
+from gpu_encode.plans import FoldPlan, OrderedPlan, first_rows
 from gpu_encode.statistics import Measured, Statistics, layout_of_both
 from gpu_encode.training import flat
 
@@ -118,19 +118,15 @@ def fit(encoder: Encoder, blueprint: Blueprint, sums: Sums) -> Tables:
             for order, stretches in zip(orders_of(blueprint.plan), sums.stretches, strict=True)
         ]
     encoder._adopt(model, device_of(blueprint))
-    if any(isinstance(formula.prior, str) for formula in model.formulas) and (blind := first_rows(blueprint)):
+    if any(formula.needs_rows for formula in model.formulas) and (blind := blind_rows(blueprint)):
         blueprint.options.warn_of_blind_rows(blind, blueprint.plan)
     return Tables(blueprint, encoder, sums=kept, before=before)
 
 
-def first_rows(blueprint: Blueprint) -> int:
-    """How many rows have none before them, and are not told to get no code."""
+def blind_rows(blueprint: Blueprint) -> int:
+    """How many rows see no other, and are not told to get no code."""
     plan, n_rows = blueprint.plan, blueprint.n_rows
-    if isinstance(plan, OrderedPlan) and plan.burn_in:
-        return 0
-    if isinstance(plan, OrderedPlan) and plan.time is not None:
-        return int(np.append(plan.time.starts[1:], n_rows)[0])
-    return 1 if n_rows == 1 or blueprint.order == "rows" else 0
+    return first_rows(plan, n_rows) if isinstance(plan, OrderedPlan) else int(n_rows == 1)
 
 
 def device_of(blueprint: Blueprint) -> str:
@@ -181,7 +177,7 @@ def fit_by_folds(encoder: Encoder, blueprint: Blueprint, plan: FoldPlan, model: 
             total = total_of_views(sums, plan.visibility, formula, backend)
             tables.append(table(sums, plan.visibility, model.keys[number], formula, backend, total))
             there = sums.totals(backend).cells[0].any(axis=(1, 2))
-            blind |= isinstance(formula.prior, str) and bool((there & ~(total.n > 0).all(axis=-1)).any())
+            blind |= formula.needs_rows and bool((there & ~(total.n > 0).all(axis=-1)).any())
         values = np.concatenate([each.values for each in tables], axis=2)
         whole = np.ascontiguousarray(in_type(values, model.dtype, host(values.size)))
         codes.append(CodeTable(whole, tables[0].unseen))

@@ -37,17 +37,26 @@ class Readout(BaseEstimator):
     needs_totals: ClassVar[bool] = False
     # Whether the total of a class is that of all classes from it on, as sorted.
     totals_from_above: ClassVar[bool] = False
+    # Whether the weight of the rows with any other label is asked for, beside that of each label.
+    needs_others: ClassVar[bool] = False
     needs_categories: ClassVar[bool] = False
     # Codes that follow from all categories at once cannot be had for a row that sees sums of its own.
     needs_table: ClassVar[bool] = False
     # Whether it is read off how often each value occurs, too; such a readout needs a table.
     needs_distribution: ClassVar[bool] = False
+    # Whether there is no code of what no visible row has, where there is no visible row.
+    needs_rows: ClassVar[bool] = False
     # Whether the code of what no visible row has is a mean, or a number that the user gives.
     takes_prior: ClassVar[bool] = False
     # Whether output names hold the name of a target even where it is the only one.
     names_targets: bool = False
     # Kinds of targets whose sums it can be read off.
     target_kinds: ClassVar[tuple[str, ...]] = ("none", "binary", "continuous", "multiclass")
+
+    @property
+    def asked(self) -> str:
+        """What the user asked for to get it, for messages: a class of that name, unless a readout says otherwise."""
+        return type(self).__name__
 
     def check(self) -> None:
         """Raise ValueError for a parameter out of range."""
@@ -71,8 +80,8 @@ class Readout(BaseEstimator):
         return n_targets * len(self.suffixes())
 
     def root(self, total: Moments) -> Floats:
-        """Code of a category that no visible row has, by all that is visible: (..., outputs)."""
-        raise NotImplementedError
+        """Code of a category that no visible row has, by all that is visible: (..., outputs); zero unless said."""
+        return np.zeros_like(total.n)
 
     def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:
         """Code of what is seen, where mu is the code of what lies above; cells that see nothing may hold anything."""

@@ -129,6 +129,11 @@ class CountRatios(WithPriors):
         """Whether the largest category is asked for."""
         return bool(self.statistic == "counter")
 
+    @property
+    def asked(self) -> str:
+        """What the user asked for."""
+        return f"statistic={self.statistic!r}"
+
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
         errors.check_option(OWNER, "statistic", self.statistic, OF_COUNTS)

@@ -30,10 +30,6 @@ class Counts(Readout):
         """One column, whatever the target."""
         return 1
 
-    def root(self, total: Moments) -> Floats:
-        """Nothing."""
-        return np.zeros_like(total.n)
-
     def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
         """Give n, n / N or log(1 + n)."""
         if self.kind == "log":

@@ -14,7 +14,8 @@ class Evidence(Readout):
     """Weight of evidence: log(p / q), p and q the category's shares of the rows with a label and of all others.
 
     With n rows of the category, s of them with the label, N and S those of all visible rows, and regularization r, p is
-    ``(s + r) / (S + 2r)`` and q is ``((n - s) + r) / ((N - S) + 2r)``; all of them summed weights.
+    ``(s + r) / (S + 2r)`` and q is ``((n - s) + r) / ((N - S) + 2r)``; all of them summed weights, n - s and N - S as s
+    and S exact and then rounded once.
 
     Parameters
     ----------
@@ -23,6 +24,7 @@ class Evidence(Readout):
     """
 
     needs_totals = True
+    needs_others = True
     target_kinds = ("binary", "multiclass")
 
     def __init__(self, regularization: float = 1.0) -> None:
@@ -48,7 +50,7 @@ class Evidence(Readout):
         r = float(self.regularization)
         with np.errstate(divide="ignore", invalid="ignore"):
             with_label = (seen.total + r) / (total.total + 2.0 * r)
-            with_others = ((seen.n - seen.total) + r) / ((total.n - total.total) + 2.0 * r)
+            with_others = (seen.others + r) / (total.others + 2.0 * r)
         return with_label, with_others
 
     def information(self, seen: Moments, counted: NDArray[np.bool_], total: Moments) -> Floats:

@@ -35,8 +35,7 @@ class Hashes(Readout):
         errors.check_count(owner, "n_components", self.n_components, low=1)
         errors.check_option(owner, "alternate_sign", self.alternate_sign, (True, False))
         errors.check_option(owner, "per_column", self.per_column, (True, False))
-        errors.check_count(owner, "seed", self.seed, low=0)
-        errors.check_number(owner, "seed", self.seed, low=0, high=LARGEST_SEED)
+        errors.check_count(owner, "seed", self.seed, low=0, high=LARGEST_SEED)
 
     def suffixes(self) -> list[str]:
         """Number the components."""
@@ -45,10 +44,6 @@ class Hashes(Readout):
     def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
         """One column, in a table of no codes."""
         return 1
-
-    def root(self, total: Moments) -> Floats:
-        """Nothing."""
-        return np.zeros_like(total.n)
 
     def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
         """Nothing."""

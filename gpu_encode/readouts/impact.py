@@ -26,6 +26,7 @@ class Impact(Readout):
     """
 
     needs_squares = True
+    needs_rows = True
 
     def __init__(self, smoothing: Smoothing, parts: Any = ("impact", "deviation", "prevalence")) -> None:
         self.smoothing = smoothing

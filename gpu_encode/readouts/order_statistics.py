@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import floor
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -96,9 +98,9 @@ class Sorted:
             found[:, view] = self.values[order[np.minimum(self.starts[:-1], len(order) - 1)]]
         return found
 
-    def share_above(self, threshold: float) -> Floats:
+    def share_above(self, threshold: Real) -> Floats:
         """Share of the rows with values above a threshold."""
-        above = self.between(running_sums(np.where((self.values > threshold)[:, None], self.counts, 0)))
+        above = self.between(running_sums(np.where(exceeding(self.values, threshold)[:, None], self.counts, 0)))
         with np.errstate(divide="ignore", invalid="ignore"):
             found: Floats = above / self.number
         return found
@@ -115,8 +117,19 @@ class Sorted:
             found = self.quantile(QUANTILES[statistic])
         else:
             kind, number = statistic
-            found = self.quantile(float(number)) if kind == "quantile" else self.share_above(float(number))
+            found = self.quantile(float(number)) if kind == "quantile" else self.share_above(number)
         return np.where(self.number > 0, found, np.nan)
+
+
+def exceeding(values: Array, threshold: Real) -> NDArray[np.bool_]:
+    """Say which values are above a threshold, as exact numbers: neither is rounded to compare it with the other."""
+    if values.dtype.kind == "i":
+        bound: Any = floor(threshold)
+    else:
+        nearest = float(threshold)
+        bound = np.nextafter(nearest, -np.inf) if nearest > threshold else nearest
+    found: NDArray[np.bool_] = values > bound
+    return found
 
 
 def running_sums(counts: Integers) -> Integers:

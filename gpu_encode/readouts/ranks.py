@@ -37,8 +37,8 @@ class Ranks(Readout):
         Columns of codes, each of another draw.
     seed : int, default=0
     unknown : float, optional
-        Code of what no visible row has; by the target, unless given, the place where the mean of all visible rows
-        would stand.
+        Code of what no visible row has.  Unless given, categories without weight stand behind all others, together
+        if there may be infrequent ones; by the target, where the mean of all visible rows would.
     missing : float, default=nan
         Code of missing values.
     min_frequency : int or float, optional
@@ -46,6 +46,8 @@ class Ranks(Readout):
         As in `gpu_encode.infrequent`.
     listed : bool, default=False
         Whether all categories have a place, with rows or without; by the target only those with rows have.
+    dtype : str, default="float64"
+        Type of the output, of floats or integers.
     """
 
     needs_table = True
@@ -60,6 +62,7 @@ class Ranks(Readout):
         min_frequency: Any = None,
         max_categories: int | None = None,
         listed: bool = False,
+        dtype: str = "float64",
     ) -> None:
         self.order = order
         self.n_draws = n_draws
@@ -69,11 +72,18 @@ class Ranks(Readout):
         self.min_frequency = min_frequency
         self.max_categories = max_categories
         self.listed = listed
+        self.dtype = dtype
+
+    @property
+    def asked(self) -> str:
+        """What the user asked for."""
+        return f"order={self.order!r}"
 
     def check(self) -> None:
-        """Raise ValueError for an unknown order and numbers out of range."""
+        """Raise ValueError for an unknown order, a type that is none of numbers, and numbers out of range."""
         owner, least = "OrdinalEncoder", self.min_frequency
         errors.check_option(owner, "order", self.order, ORDERS)
+        type_of_codes(self.dtype)
         errors.check_count(owner, "n_draws", self.n_draws, low=1)
         if self.n_draws > 1 and self.order != "random":
             raise draws_without_random(self.n_draws, self.order)
@@ -108,7 +118,8 @@ class Ranks(Readout):
         by_target = self.order == "target"
         codes = np.full((*n.shape, self.n_outputs(mean.shape[-1])), NAN if self.unknown is None else self.unknown)
         for view in range(n.shape[1]):
-            part = np.flatnonzero(self.take_part(present[:-2, view]))
+            taking = self.take_part(present[:-2, view])
+            part, left = np.flatnonzero(taking), np.flatnonzero(~taking)
             weights = n[part, view]
             group, rare = self.grouped(weights, float(all_n[view]))
             for output in range(codes.shape[2]):
@@ -118,8 +129,10 @@ class Ranks(Readout):
                 if by_target and self.unknown is None and all_n[view] > 0:
                     codes[:, view, output] = np.count_nonzero(keys < all_mean[view, output])
                 codes[part, view, output] = places[group]
+                if self.places_weightless:
+                    codes[left, view, output] = self.behind(len(left), places, rare)
         # In one fold a missing value may be unseen; its code says nothing of the target, and is the same everywhere.
-        if present[-1].any():
+        if present[-1].any() or self.unknown is None:
             codes[-1] = self.missing
         placed = ops.to_device(codes)
         return placed, placed
@@ -127,6 +140,23 @@ class Ranks(Readout):
     def take_part(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Say which categories have a place, given those with visible rows."""
         return present | (self.listed and self.order != "target")
+
+    @property
+    def pools(self) -> bool:
+        """Whether infrequent categories are asked for."""
+        return self.min_frequency is not None or self.max_categories is not None
+
+    @property
+    def places_weightless(self) -> bool:
+        """Whether categories that take no part stand behind all others, as no value that fit has read is unknown."""
+        return self.unknown is None and self.order != "target"
+
+    def behind(self, number: int, places: Integers, rare: NDArray[np.bool_]) -> Integers:
+        """Places of so many categories without weight, which change no other's: infrequent ones where there may be."""
+        if not self.pools:
+            return len(places) + np.arange(number)
+        # Infrequent categories are told apart from the others as the last.
+        return np.full(number, places[-1] if rare.any() else len(places))
 
     def grouped(self, weights: Floats, total: float) -> tuple[Integers, NDArray[np.bool_]]:
         """Number the categories that are told apart, the infrequent ones as the last; and say which these are.
@@ -162,3 +192,25 @@ class Ranks(Readout):
         places = np.empty(number, np.int64)
         places[np.argsort(-keys if self.order == "frequency" else keys, kind="stable")] = np.arange(number)
         return places
+
+
+def type_of_codes(dtype: Any) -> np.dtype[Any]:
+    """Type of the output; ValueError if it is none of floats or integers."""
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError):
+        found = np.dtype(object)
+    if found.kind not in "iuf":
+        raise errors.bad_option("OrdinalEncoder", "dtype", dtype, ("a type of floats", "a type of integers"))
+    return found
+
+
+def not_held(codes: Floats, dtype: np.dtype[Any]) -> Floats:
+    """Give the codes, on the host, that a type does not hold exactly; NaN is none."""
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            held = codes.astype(dtype) == codes
+    else:
+        held = (codes >= float(np.iinfo(dtype).min)) & (codes < float(np.iinfo(dtype).max) + 1.0)
+    beyond: Floats = codes[~(held | np.isnan(codes))]
+    return beyond

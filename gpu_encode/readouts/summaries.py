@@ -1,6 +1,6 @@
 """Statistics of a category: those that its sums give, and those that its values in order give."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -14,6 +14,7 @@ from gpu_encode.errors.statistics import (
     nameless_statistic,
     no_statistics,
     number_out_of_range,
+    order_statistic_of_labels,
     repeated_statistic,
     unknown_statistic,
 )
@@ -43,6 +44,8 @@ class Summaries(Readout):
     of_columns : bool, default=False
         Whether the targets are columns of X, whose names are then part of every name.
     """
+
+    needs_rows = True
 
     def __init__(self, statistics: Any = ("mean",), ddof: int = 1, of_columns: bool = False) -> None:
         self.statistics = statistics
@@ -78,6 +81,17 @@ class Summaries(Readout):
     def target_kinds(self) -> tuple[str, ...]:  # type: ignore[override]
         """Kinds of targets: labels have no order."""
         return ("continuous",) if self.needs_distribution else Readout.target_kinds
+
+    @property
+    def asked(self) -> str:
+        """What the user asked for that no sums give."""
+        return f"statistics={[each for each in self.statistics if is_ordered(each)]!r}"
+
+    def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
+        """Raise ValueError for labels, where a statistic is asked for that puts values in order."""
+        for kind in kinds:
+            if kind not in self.target_kinds:
+                raise order_statistic_of_labels(owner, next(filter(is_ordered, self.statistics)), kind, OF_SUMS)
 
     def check(self) -> None:
         """Raise ValueError for statistics that there are not, or that are listed twice."""
@@ -157,15 +171,25 @@ def name_of(statistic: Any) -> str:
     if isinstance(statistic, str):
         return statistic
     kind, number = statistic
-    return f"{kind}_{number:g}" if kind == "quantile" else f"{kind}_above_{number:g}"
+    short = f"{float(number):g}"
+    # Six digits, unless they are those of another number.
+    shown = short if float(short) == number else str(number)
+    return f"{kind}_{shown}" if kind == "quantile" else f"{kind}_above_{shown}"
 
 
 def check_number(statistic: Any) -> None:
     """Raise ValueError for a quantile of no share, or a threshold that is no number."""
     kind, number = statistic
-    real = isinstance(number, Real) and not isinstance(number, bool) and np.isfinite(float(number))
-    if not real or (kind == "quantile" and not 0.0 <= float(number) <= 1.0):
+    if not is_finite(number) or (kind == "quantile" and not 0.0 <= float(number) <= 1.0):
         raise number_out_of_range(statistic)
+
+
+def is_finite(number: Any) -> bool:
+    """Whether something is a number that float64 has room for."""
+    try:
+        return isinstance(number, Real) and not isinstance(number, bool) and bool(np.isfinite(float(number)))
+    except OverflowError:
+        return False
 
 
 def together(columns: list[Floats]) -> Floats:
@@ -187,8 +211,9 @@ def square_root(number: Scaled) -> Scaled:
 
 def own_statistic(function: "Callable[..., Any]", count: Floats, mean: Floats, variance: Floats) -> Floats:
     """Call a function of the user's, and see that it gives a number for every category."""
+    # Of copies, which it may write to: other statistics are read off the same arrays.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = function(count, mean, variance)
+        found = function(count.copy(), mean.copy(), variance)
     if getattr(found, "shape", None) != mean.shape:
         raise misshapen_statistic(function.__name__, mean.shape, getattr(found, "shape", type(found).__name__))
     numbers: Floats = found.astype(np.float64)

@@ -54,7 +54,8 @@ def test_refused_values_of_new_rows(frame, y):
         with pytest.raises(ValueError, match=r"unknown categories in column 'city': 12 rows, .* row 0 \('z'\). Choose"):
             encoder.transform(frame.assign(city="z"))
         with pytest.raises(
-            ValueError, match=r"'city' holds 12 missing values, the first in row 0. Fill them, or choose"
+            ValueError,
+            match=r"'city' holds 12 missing values, the first in row 0. Fill them, or choose handle_missing=.cat",
         ):
             encoder.transform(frame.assign(city=None))
     with pytest.raises(ValueError, match="'city' holds 12 missing values, the first in row 0"):
@@ -115,7 +116,10 @@ def test_partial_fit_of_other_rows(fitted, frame, y, make, match):
     [
         ({"target_type": "binary"}, "had target_type 'continuous', this one asks for 'binary'. Call fit to start anew"),
         ({"columns": ["city"]}, "with other columns than before"),
-        ({"smooth": 3.0}, "with other parameters than before .* Set them back, or call fit to start anew"),
+        (
+            {"smooth": 3.0},
+            "than before [(]those that the codes of new rows follow .* Set them back, or call fit to start",
+        ),
         ({"handle_missing": "prior"}, "with other parameters than before"),
         ({"indicators": True}, "with other parameters than before"),
         ({"dtype": "float32"}, "with other parameters than before"),

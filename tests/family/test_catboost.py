@@ -143,7 +143,7 @@ def test_counts(statistic, scheme, weights):
     (make, sees), weight = SCHEMES[scheme], ALL_WEIGHTS[weights]
     encoder = CatBoostEncoder(statistic, PRIORS, 2.0, cv=make())
     if statistic == "counter" and "folds" not in scheme and scheme != "greedy":
-        with pytest.raises(ValueError, match="CountRatios of CatBoostEncoder looks at all categories at once"):
+        with pytest.raises(ValueError, match="statistic='counter' of CatBoostEncoder looks at all categories at once"):
             encoder.fit_transform(X)
         return
     found = np.asarray(encoder.fit_transform(X, sample_weight=weight))

@@ -114,7 +114,7 @@ def test_the_rule_is_that_of_scikit_learn(rule, weights):
 def test_schemes_whose_rows_see_sums_of_their_own(scheme):
     with pytest.raises(ValueError, match=r"rows of .* see sums of their own\. Leave out min_frequency"):
         TargetEncoder(cv=scheme, max_categories=3).fit_transform(CITIES, SOLD)
-    with pytest.raises(ValueError, match="neither beside a hierarchy"):
+    with pytest.raises(ValueError, match=r"neither beside a hierarchy, .* Leave handle_infrequent out, or"):
         TargetEncoder(hierarchy={"city": ["zip"]}, handle_infrequent="category", max_categories=2).fit(ROWS, SOLD)
 
 
@@ -122,7 +122,8 @@ def test_schemes_whose_rows_see_sums_of_their_own(scheme):
     ("parameters", "message"),
     [
         ({"min_frequency": 0}, "'min_frequency' parameter of TargetEncoder must be an integer of at least 1"),
-        ({"min_frequency": 1.5}, "at most 1"),
+        ({"min_frequency": 1.5}, "a share between 0 and 1"),
+        ({"min_frequency": 1.0}, "a share between 0 and 1"),
         ({"max_categories": 0}, "'max_categories' parameter of TargetEncoder must be an integer of at least 1"),
         ({"handle_infrequent": "other"}, "must be one of 'prior', 'category'"),
     ],

@@ -170,6 +170,38 @@ def test_a_category_without_weight_is_none():
     assert encoder.fit([["a"], ["b"], ["c"]], sample_weight=[0, 1, 1]).encodings_[0].tolist() == [-1, 0, 1]
 
 
+@pytest.mark.parametrize("order", ["value", "frequency", "target", "random"])
+def test_every_value_that_fit_has_read_has_a_code(order):
+    rows, weights = [["a"], ["b"], ["c"], ["b"], [None]], [1, 0, 1, 0, 0]
+    encoder = OrdinalEncoder(order=order, encoded_missing_value=-2, cv=2, target_type="continuous")
+    found = encoder.fit_transform(rows, [0.5, 1.0, 0.75, 1.0, 2.0], sample_weight=weights)
+    for codes in (found, encoder.transform(rows)):
+        assert not np.isnan(codes).any()
+        assert codes[-1, 0] == -2
+    if order != "target":
+        # It stands behind all others, which have the codes that they have without it.
+        alone = OrdinalEncoder(order=order).fit_transform([["a"], ["c"]])
+        assert found[:, 0].tolist() == [alone[0, 0], 2, alone[1, 0], 2, -2]
+        assert encoder.inverse_transform(found)[:4, 0].tolist() == ["a", "b", "c", "b"]
+
+
+@pytest.mark.parametrize("order", ["value", "frequency", "random"])
+@pytest.mark.parametrize("weights", [[3, 0, 0, 2, 1], [3, 0, 0, 2, 2]], ids=["with another", "alone"])
+def test_categories_without_weight_are_infrequent_where_any_may_be(weights, order):
+    rows = [[word] for word in "abcde"]
+    encoder = OrdinalEncoder(order=order, min_frequency=2)
+    found = encoder.fit_transform(rows, sample_weight=weights)[:, 0]
+    kept = [row for row in range(5) if weights[row]]
+    alone = encoder.fit_transform([rows[row] for row in kept], sample_weight=[weights[row] for row in kept])[:, 0]
+    assert found[kept].tolist() == alone.tolist()
+    assert found[1] == found[2] == (found[4] if weights[4] == 1 else 3)
+    encoder.fit(rows, sample_weight=weights)
+    few = ["b", "c", "e"] if weights[4] == 1 else ["b", "c"]
+    assert encoder.infrequent_categories_[0].tolist() == few
+    back = ["infrequent_sklearn" if word in few else word for word in "abcde"]
+    assert encoder.inverse_transform(found.reshape(-1, 1))[:, 0].tolist() == back
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", np.int32, int, "uint64", "float16", "float32", np.float64])
 def test_types(dtype):
     encoder = OrdinalEncoder(dtype=dtype, encoded_missing_value=100)
@@ -225,6 +257,24 @@ def test_merging_is_fitting_all_rows(tmp_path):
 def test_no_infrequent_categories_unless_asked_for():
     assert not hasattr(OrdinalEncoder().fit(X), "infrequent_categories_")
     assert OrdinalEncoder(min_frequency=1).fit(X).infrequent_categories_ == [None]
+
+
+def test_parameters_changed_after_fit_change_nothing(tmp_path):
+    encoder = OrdinalEncoder(dtype="int16", encoded_missing_value=-1, max_categories=3).fit(X)
+    codes, back = encoder.transform(X), encoder.inverse_transform(encoder.transform(X))
+    encoder.set_params(
+        dtype="float32", handle_unknown="use_encoded_value", unknown_value=-3, encoded_missing_value=-2, order="random"
+    ).set_params(max_categories=None)
+    encoder.save(tmp_path / "model")
+    for each in (encoder, load(tmp_path / "model")):
+        found = each.transform(X)
+        assert found.dtype == np.int16
+        np.testing.assert_array_equal(found, codes)
+        # A missing value is NaN there, which equals nothing.
+        assert list(map(repr, each.inverse_transform(codes).ravel())) == list(map(repr, back.ravel()))
+        assert each.infrequent_categories_[0] is not None
+        with pytest.raises(ValueError, match="never seen"):
+            each.transform([["never seen"]])
 
 
 @pytest.mark.skipif(not ON_CUDA, reason="compares the CUDA backend with the definition")

@@ -61,3 +61,9 @@ def test_what_has_no_place_on_a_scale():
     for wrong in ("log", 0.0, True, None):
         with pytest.raises(ValueError, match="'scale' parameter of TargetEncoder must be"):
             TargetEncoder(scale=wrong).fit(ROWS, SOLD)
+
+
+@pytest.mark.parametrize(("scale", "prior"), [("sqrt", -5.0), (0.5, -1.0), ("logit", 1.5), ("log1p", {"city": -1.0})])
+def test_priors_have_a_place_on_the_scale(scale, prior):
+    with pytest.raises(ValueError, match=r"parameter of TargetEncoder must be a finite number of at least 0"):
+        TargetEncoder(scale=scale, prior=prior).fit(ROWS[["city"]], SOLD)

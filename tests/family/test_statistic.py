@@ -68,12 +68,12 @@ def rows_of(drawn):
     return list(zip(drawn.target.tolist(), weights, strict=True))
 
 
-def rows_seen(scheme, size):
-    """Say which rows each row looks at: the first of a random order sees none, as it has no mean to be given."""
-    seen = list(encoding.visibility(scheme, size))
+def looks(scheme, keys):
+    """Give each row's key and the rows it looks at: the first of a random order is as unseen, beside all others."""
+    own = list(keys)
     if scheme == "ordered":
-        seen[encoding.random_order(scheme, size)[0]] = ()
-    return seen
+        own[encoding.random_order(scheme, len(keys))[0]] = "never seen"
+    return zip(own, encoding.visibility(scheme, len(keys)), strict=True)
 
 
 def training_codes(drawn, scheme, chosen, **choices):
@@ -90,9 +90,7 @@ def test_training_codes_are_the_definitions(scheme, data):
     size = data.draw(st.sampled_from(encoding.SIZES))
     drawn, ddof = data.draw(strategies.drawn_rows("continuous", size=size)), data.draw(st.sampled_from([0, 1]))
     rows = rows_of(drawn)
-    expected = [
-        code(drawn.keys, rows, key, seen, ddof) for key, seen in zip(drawn.keys, rows_seen(scheme, size), strict=True)
-    ]
+    expected = [code(drawn.keys, rows, key, seen, ddof) for key, seen in looks(scheme, drawn.keys)]
     encoding.assert_same_bits(training_codes(drawn, scheme, STATISTICS, ddof=ddof), expected)
 
 
@@ -254,6 +252,7 @@ WRONG = [
     ({"statistics": "mean"}, "statistics must be a list of at least one of 'count', 'sum'.* Got 'mean'"),
     ({"statistics": []}, "statistics must be a list"),
     ({"statistics": ["kurtosis"]}, "statistics names 'kurtosis', which is none of 'count'"),
+    ({"statistics": ["quantile"]}, r'names .quantile., which is none of .*, \("quantile", q\), \("share", t\), and no'),
     ({"statistics": ["mean", "mean"]}, "statistics lists 'mean' twice"),
     ({"statistics": [nameless()]}, "has no name for its column"),
     ({"ddof": 2}, "The 'ddof' parameter of StatisticEncoder must be one of 0, 1"),
@@ -273,6 +272,26 @@ def test_a_function_must_give_a_number_for_every_category():
 
     with pytest.raises(ValueError, match=r"the statistic 'total' must give an array of shape .* but gave"):
         StatisticEncoder([total]).fit_transform([["a"], ["b"]] * 5, np.arange(10.0))
+
+
+def test_a_function_cannot_write_over_its_neighbours():
+    def emptied(count, mean, variance):
+        found = mean + 1
+        for each in (count, mean, variance):
+            each[...] = 0.0
+        return found
+
+    X, y = np.array([list("aabcbc")]).T, np.arange(1.0, 7.0)
+    chosen = ["count", emptied, "mean", "var"]
+    for cv in (3, LeaveOneOut(), Ordered()):
+        alone = quietly(StatisticEncoder(["count", "mean", "var"], cv=cv).fit_transform, X, y)
+        beside = quietly(StatisticEncoder(chosen, cv=cv).fit_transform, X, y)
+        encoding.assert_same_bits(beside[:, [0, 2, 3]], alone)
+        encoding.assert_same_bits(beside[:, 1], alone[:, 1] + 1)
+    assert [codes.tolist() for codes in StatisticEncoder([emptied, "mean"]).fit(X, y).encodings_] == [
+        [2.5, 5.0, 6.0],
+        [1.5, 4.0, 5.0],
+    ]
 
 
 def test_text_is_no_quantity():

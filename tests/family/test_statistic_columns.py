@@ -119,7 +119,7 @@ def test_leave_one_out_sees_the_other_rows():
 
 def test_time_sees_earlier_rows():
     X = frame_of(30).astype({"pieces": float})
-    found = encoder_of(cv=Ordered(time="day")).fit_transform(X)
+    found = quietly(encoder_of(cv=Ordered(time="day")).fit_transform, X)
     for row in range(len(X)):
         earlier = X[X["day"] < X["day"][row]]
         if len(earlier):
@@ -250,7 +250,7 @@ WRONG = [
     ({"values": ["city"]}, TypeError, "values: column 'city' holds '.', which is no number"),
     ({"values": ["when"]}, TypeError, "values: column 'when' holds dates, times or spans"),
     ({"values": ["far"]}, ValueError, "contains infinity: column 'far', the first in row 3"),
-    ({"columns": ["price"]}, ValueError, "Column 'price' is used"),
+    ({"columns": ["price"]}, ValueError, r"'price' is used by the scheme .* or summed \(values\), .* Leave it out of"),
 ]
 
 

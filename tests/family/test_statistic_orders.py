@@ -3,6 +3,7 @@
 import math
 import pickle
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -195,7 +196,7 @@ def test_a_large_table_of_integers():
 
 @pytest.mark.parametrize("cv", [LeaveOneOut(), Ordered()], ids=str)
 def test_rows_that_see_their_own_are_refused(cv):
-    with pytest.raises(ValueError, match=f"{type(cv).__name__} would ask for every row"):
+    with pytest.raises(ValueError, match=rf"statistics=\['median'\] of Stat.* {type(cv).__name__} would ask"):
         StatisticEncoder(["mean", "median"], cv=cv).fit([["a"], ["b"]], [0.5, 1.0])
 
 
@@ -203,11 +204,36 @@ def test_refusals():
     X, y = [["a"], ["b"]], [0.5, 1.0]
     with pytest.raises(ValueError, match="need whole weights, which repeat rows, but sample_weight has fractions"):
         StatisticEncoder(["median"]).fit(X, y, sample_weight=[0.5, 1])
-    for wrong in (("quantile", 1.5), ("quantile", "a"), ("share", math.inf), ["quantile", True]):
+    for wrong in (("quantile", 1.5), ("quantile", "a"), ("share", math.inf), ("share", 10**400), ["quantile", True]):
         with pytest.raises(ValueError, match=r"A quantile is \(\"quantile\", q\) with q from 0 to 1"):
             StatisticEncoder([wrong]).fit(X, y)
-    with pytest.raises(ValueError, match=r'needs a continuous target, but y is binary. Pass target_type="continuous"'):
-        StatisticEncoder(["median"], target_type="auto").fit(X, [0, 1])
+    with pytest.raises(
+        ValueError, match=r"'median' of StatisticEncoder needs a continuous target, but y is binary. Pass"
+    ):
+        StatisticEncoder(["mean", "median"], target_type="auto").fit(X, [0, 1])
+
+
+LARGE = 2**53
+
+
+@pytest.mark.parametrize(
+    "threshold",
+    [LARGE, LARGE + 1, float(LARGE), LARGE - 1.0, -1.5, -0.5, 10**30, -(10**30), Fraction(1, 10)],
+    ids=str,
+)
+def test_shares_compare_exact_numbers(threshold):
+    for values in (
+        np.array([LARGE - 1, LARGE, LARGE + 1, LARGE + 2, -1, -2]),
+        np.array([0.1, np.nextafter(0.1, 0), np.nextafter(0.1, 1), -0.5, 2.0**53, 2.0**53 + 2]),
+    ):
+        encoder = StatisticEncoder([("share", threshold)]).fit([["a"]] * 6, values)
+        assert encoder.encodings_[0].tolist() == [sum(value > threshold for value in values.tolist()) / 6]
+
+
+def test_thresholds_that_differ_have_names_that_differ():
+    encoder = StatisticEncoder([("share", 1_000_001), ("share", 1_000_002), ("share", 0.5)]).fit([["a"]] * 2, [0.5, 2])
+    names = ["x0_share_above_1000001", "x0_share_above_1000002", "x0_share_above_0.5"]
+    assert encoder.get_feature_names_out().tolist() == names
 
 
 DAMAGED = [

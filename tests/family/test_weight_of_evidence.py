@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gpu_encode import KFold, LeaveOneOut, Ordered, WeightOfEvidenceEncoder, load, ops
+from gpu_encode import Greedy, KFold, LeaveOneOut, Ordered, WeightOfEvidenceEncoder, load, ops
 from gpu_encode.elementary import log
 from tests import strategies
 from tests.laws import encoding
@@ -31,12 +31,10 @@ def evidence(keys, positive, weights, key, visible, r):
     if not members:
         return 0.0
 
-    def total(rows):
-        return float(sum((Fraction(weights[row]) for row in rows), Fraction(0)))
+    def total(rows, label):
+        return float(sum((Fraction(weights[row]) for row in rows if positive[row] == label), Fraction(0)))
 
-    n, every = total(members), total(visible)
-    s, positives = total([row for row in members if positive[row]]), total([row for row in visible if positive[row]])
-    shares = [((s + r), (positives + 2.0 * r)), ((n - s) + r, (every - positives) + 2.0 * r)]
+    shares = [(total(members, label) + r, total(visible, label) + 2.0 * r) for label in (True, False)]
     if any(above == below == 0 for above, below in shares):
         return 0.0
     if any(below == 0 for _, below in shares):
@@ -131,6 +129,19 @@ def test_information_takes_what_counts():
     no_missing = WeightOfEvidenceEncoder(handle_missing="zero").fit(X, y).information_value_[0]
     frequent = WeightOfEvidenceEncoder(handle_missing="zero", min_count=2).fit(X, y).information_value_[0]
     assert every > no_missing > frequent == 0.0
+
+
+@pytest.mark.parametrize("heavy", [1e9, 1e17])
+def test_light_rows_beside_heavy_ones_keep_their_digits(heavy):
+    X, y, weight = [["a"], ["a"], ["b"], ["b"]], np.array([1, 0, 1, 0]), np.array([heavy, 1e-3, 1.0, 1.0])
+    encoder = WeightOfEvidenceEncoder(Greedy(), 0.0).fit(X, y, sample_weight=weight)
+    expected = [evidence("aabb", y == 1, weight.tolist(), key, range(4), 0.0) for key in "ab"]
+    encoding.assert_same_bits(encoder.encodings_[0], expected)
+    assert np.isfinite(expected).all()
+    labels = np.array(["v", "u", "v", "w"])
+    several = WeightOfEvidenceEncoder(Greedy(), 0.0).fit(X, labels, sample_weight=weight)
+    expected = [evidence("aabb", labels == "v", weight.tolist(), key, range(4), 0.0) for key in "ab"]
+    encoding.assert_same_bits(several.encodings_[1], expected)
 
 
 def test_one_label_alone_is_no_evidence():
@@ -259,6 +270,8 @@ def test_refusals():
         WeightOfEvidenceEncoder(handle_unknown="prior").fit(X, [0, 1, 1])
     with pytest.raises(ValueError, match="Found unknown categories"):
         WeightOfEvidenceEncoder(handle_unknown="error").fit(X, [0, 1, 1]).transform([["c"]])
+    with pytest.raises(ValueError, match='Fill them, or choose handle_missing="category", or another one than "error"'):
+        WeightOfEvidenceEncoder(handle_missing="error").fit([["a"], [None]], [0, 1])
 
 
 # Codes of training rows are not those of new rows, on purpose, and logarithms are too far apart for the tolerance.

@@ -1,0 +1,69 @@
+"""Encoders with several numbers a category, in an order: rows before the row, in memory and in parts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpu_encode import ImpactEncoder, JamesStein, KFold, Ordered, StatisticEncoder, WeightOfEvidenceEncoder
+from tests.family.members import AMOUNT, KIND, ROWS, SOLD, N, same
+from tests.parts.in_parts import parts_of
+from tests.parts.test_orders import encoded
+
+CITIES = ROWS[["city"]]
+ORDERS = {
+    "random": lambda: Ordered(random_state=3),
+    "twice": lambda: Ordered(2),
+    "as they stand": lambda: Ordered(shuffle=False),
+    "in time": lambda: Ordered(time="zip"),
+}
+ENCODERS = {
+    "impact": (lambda **given: ImpactEncoder(target_type="continuous", **given), AMOUNT),
+    "impact, James-Stein": (lambda **given: ImpactEncoder(["impact", "logit"], JamesStein(), **given), SOLD),
+    "impact of classes": (ImpactEncoder, KIND),
+    "statistics": (lambda **given: StatisticEncoder(["mean", "std", "count"], **given), AMOUNT),
+    "evidence": (WeightOfEvidenceEncoder, SOLD),
+}
+
+
+@pytest.mark.filterwarnings("ignore:[0-9]+ rows see no rows")
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+@pytest.mark.parametrize(("make", "y"), ENCODERS.values(), ids=ENCODERS)
+def test_parts_and_no_leak(make, y, order):
+    def codes(y):
+        return make(cv=order(), columns=["city"]).fit_transform(ROWS[["city", "zip"]], y)
+
+    expected = codes(y)
+    parts = parts_of(ROWS[["city", "zip"]], y, None, None, [1, 30, 30, 47, 83])
+    same(pd.concat(encoded(make(cv=order(), columns=["city"]), parts, 3, "side by side")), expected)
+    for row in (0, 41, 88):
+        changed = y.copy()
+        changed[row] = y[y != y[row]][0]
+        same(codes(changed).iloc[[row]], expected.iloc[[row]])
+
+
+def test_the_first_row_of_a_random_order_has_what_all_others_say():
+    found = ImpactEncoder(cv=Ordered(), target_type="continuous").fit_transform(CITIES, AMOUNT)
+    others = [np.delete(AMOUNT, row).std(ddof=1) for row in range(N)]
+    first = [
+        row
+        for row in range(N)
+        if found.iloc[row, [0, 2]].eq(0).all() and np.isclose(found.iloc[row, 1], others[row], rtol=1e-12)
+    ]
+    assert len(first) == 1
+    assert not StatisticEncoder(["mean"], cv=Ordered()).fit_transform(CITIES, AMOUNT).isna().any(axis=None)
+
+
+@pytest.mark.parametrize("make", [ENCODERS["impact"][0], ENCODERS["statistics"][0]], ids=["impact", "statistics"])
+def test_rows_that_see_nothing_are_told_of(make):
+    with pytest.warns(UserWarning, match=r"^1 rows see no rows at all and get NaN: their earlier folds or times"):
+        found = make(cv=Ordered(shuffle=False)).fit_transform(CITIES, AMOUNT)
+    assert found.iloc[0, :2].isna().all()
+    weights = np.where(np.arange(N) % 2, 1.0, 0.0)
+    with pytest.warns(UserWarning, match=r"^Some rows see no rows at all and get NaN"):
+        make(cv=KFold(2, order="interleaved")).fit_transform(CITIES, AMOUNT, sample_weight=weights)
+
+
+def test_the_users_number_stands_for_what_nobody_has_seen():
+    X = pd.DataFrame({"shop": ["a", "b"], "price": [1.0, None]})
+    encoder = StatisticEncoder(["std"], values=["price"], handle_unknown=0.0).fit(X)
+    assert encoder.transform(pd.DataFrame({"shop": ["never seen"]})).iloc[0, 0] == 0.0
