@@ -80,7 +80,8 @@ class Options:
     @classmethod
     def of(cls, encoder: BaseEstimator, readout: Readout, **given: Any) -> Self:
         """Check the parameters of an encoder that have names of these here; `given` stand in place of some."""
-        own = encoder.get_params(deep=False)
+        # An estimator keeps each parameter under its own name; to ask for them all takes longer than a small fit.
+        own = vars(encoder)
         taken = {each.name: own[each.name] for each in fields(cls) if each.name in own}
         options = cls(**{"owner": type(encoder).__name__, "readout": readout} | taken | given)
         options.check()
