@@ -170,8 +170,9 @@ def table(
             return fused
         leaf = formula.moments_of_views(ops, statistics, visibility)
     counted = formula.leaf_counts(leaf)
-    rare = formula.rare.among(ops, leaf.n, counted, total.n) if formula.rare.asked else np.zeros_like(counted)
-    counted &= ~rare
+    rare = formula.rare.among(ops, leaf.n, counted, total.n) if formula.rare.asked else None
+    if rare is not None:
+        counted &= ~rare
     if formula.readout.needs_table:
         if statistics.distribution is None:
             values, root = formula.readout.table(ops, leaf, counted, total, statistics.measured.classification)
@@ -183,7 +184,7 @@ def table(
     blocks, mu = levels_above(statistics, visibility, key, formula, ops, total, root)
     context = Context(total, categories)
     values = formula.readout.codes(leaf, context, mu)
-    if formula.rare.pooled:
+    if rare is not None and formula.rare.pooled:
         pool = formula.moments(ops, pooled(ops, statistics, visibility, rare), statistics.measured)
         values = np.where(rare, formula.readout.codes(pool, context, root), values)
         counted |= rare

@@ -235,8 +235,13 @@ def row_numbers(chosen: Any, n_rows: int, role: str) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def first_rows(plan: OrderedPlan, n_rows: int) -> int:
-    """How many rows have none before them, and are not told to get no code; a random order's first sees all others."""
+def first_rows(plan: Plan, n_rows: int) -> int:
+    """How many rows see no other, and are not told to get no code; a random order's first sees all others.
+
+    Of folds only a single row is known to: what others see depends on the weights.
+    """
+    if not isinstance(plan, OrderedPlan):
+        return int(n_rows == 1)
     if plan.burn_in:
         return 0
     starts = plan.time.starts if plan.time is not None else getattr(plan.orders[0], "starts", None)

@@ -22,10 +22,8 @@ def check_scale(owner: str, scale: Any) -> None:
         errors.check_option(owner, "scale", scale, SCALES, "a power above 0")
 
 
-def check_target(owner: str, scale: Any, kind: str, least: float, largest: float) -> None:
-    """Raise ValueError for a continuous target whose means the scale does not hold."""
-    if scale == "identity" or kind != "continuous":
-        return
+def check_target(owner: str, scale: Any, least: float, largest: float) -> None:
+    """Raise ValueError for a continuous target whose means the scale, which is not that of y, does not hold."""
     if least < 0 or (scale == "logit" and largest > 1):
         raise negative_on_scale(owner, scale, least, largest)
 

@@ -153,27 +153,20 @@ class CatBoostEncoder(Encoder):
         counts, cut = self.statistic in OF_COUNTS, self._cut()
         of_cut = "continuous" if self.statistic == "mean" else "multiclass"
         target_type = of_cut if cut is not None else self.target_type
-        options = Options(
-            owner=type(self).__name__,
-            readout=CountRatios(self.statistic, self.priors, self.weight)
+        readout = (
+            CountRatios(self.statistic, self.priors, self.weight)
             if counts
-            else TargetRatios(self.statistic, self.priors, self.weight, cut is not None),
+            else TargetRatios(self.statistic, self.priors, self.weight, cut is not None)
+        )
+        return Options.of(
+            self,
+            readout,
             target_type=None if counts else target_type,
             cut=cut,
             drop="first" if self.statistic == "borders" else None,
-            categories=self.categories,
             scheme=scheme,
             integer_folds=integer_folds(self.cv, scheme),
-            columns=self.columns,
-            handle_unknown=self.handle_unknown,
-            handle_missing=self.handle_missing,
-            min_count=self.min_count,
-            indicators=self.indicators,
-            dtype=self.dtype,
-            device=self.device,
         )
-        options.check()
-        return options
 
     def _scheme(self) -> schemes.Scheme:
         """Give the scheme asked for; by default CatBoost's own."""

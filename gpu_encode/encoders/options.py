@@ -197,7 +197,7 @@ class Options:
         for target in targets:
             if self.scale != "identity" and target.kind == "continuous":
                 bounds = float(target.values.min()), float(target.values.max())
-                check_target(self.owner, self.scale, target.kind, *bounds)
+                check_target(self.owner, self.scale, *bounds)
 
     def formulas(self, selection: Selection, frame: Frame | Pieces) -> list[Formula]:
         """Formula of every entry."""
@@ -266,10 +266,8 @@ class Options:
 
     def warn_of_first_rows(self, plan: Plan, n_rows: int) -> None:
         """Warn of rows that see no rows, of codes that may be NaN for reasons of their own."""
-        number: object = "Some" if isinstance(plan, FoldPlan) and not plan.blow_up else int(n_rows == 1)
-        if isinstance(plan, OrderedPlan):
-            number = first_rows(plan, n_rows)
-        if number:
+        in_folds = isinstance(plan, FoldPlan) and not plan.blow_up
+        if number := "Some" if in_folds else first_rows(plan, n_rows):
             self.warn_of_blind_rows(number, plan)
 
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:

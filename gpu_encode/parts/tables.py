@@ -118,15 +118,11 @@ def fit(encoder: Encoder, blueprint: Blueprint, sums: Sums) -> Tables:
             for order, stretches in zip(orders_of(blueprint.plan), sums.stretches, strict=True)
         ]
     encoder._adopt(model, device_of(blueprint))
-    if any(formula.needs_rows for formula in model.formulas) and (blind := blind_rows(blueprint)):
+    if any(formula.needs_rows for formula in model.formulas) and (
+        blind := first_rows(blueprint.plan, blueprint.n_rows)
+    ):
         blueprint.options.warn_of_blind_rows(blind, blueprint.plan)
     return Tables(blueprint, encoder, sums=kept, before=before)
-
-
-def blind_rows(blueprint: Blueprint) -> int:
-    """How many rows see no other, and are not told to get no code."""
-    plan, n_rows = blueprint.plan, blueprint.n_rows
-    return first_rows(plan, n_rows) if isinstance(plan, OrderedPlan) else int(n_rows == 1)
 
 
 def device_of(blueprint: Blueprint) -> str:
