@@ -3,28 +3,40 @@
 Arrays cross read-only, in one piece, as int32, int64 or raw 64-bit words; a number's kind crosses as a flag.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cpu_fallback.compiled.kernel_files import kept
+
 if TYPE_CHECKING:
     from gpu_encode.cells import Folds, Layout, Rows
 
 Array = NDArray[Any]
 
-# No fastmath: its reordering would change bits.
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-# Arrays are counted when they cross a call, and when they are taken out of a tuple, which costs more than the
-# arithmetic on a cell: what is called once a cell or a row is copied into its caller.
-inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 # Rows worked on at once: their scratch space stays in the fast caches.
 BLOCK = 2048
 
 ABSENT, WHOLE, REAL = 0, 1, 2
 NO_FOLDS, GIVEN, INTERLEAVED, CONTIGUOUS, RANDOM = 0, 1, 2, 3, 4
 ORDERS = {"interleaved": INTERLEAVED, "contiguous": CONTIGUOUS, "random": RANDOM}
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function at its first call, once for all processes; no fastmath, whose reordering would change bits."""
+    return kept(njit(nogil=True, error_model="numpy")(function))
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Copy the function into its callers.
+
+    Arrays are counted when they cross a call, and when they are taken out of a tuple, which costs more than the
+    arithmetic on a cell: for what is called once a cell or a row.
+    """
+    return kept(njit(nogil=True, error_model="numpy", forceinline=True)(function))
 
 
 class Numbers(NamedTuple):

@@ -54,7 +54,8 @@ HOMES = {
         "gpu_encode.vocabulary",
     ),
     "rich": ("gpu_encode.cli", "gpu_encode.datasets"),
-    "pickle": (),
+    # Numba pickles machine code; models are never pickled.
+    "pickle": ("cpu_fallback.compiled.kernel_files",),
 }
 HEAVY = ("numba", "cupy", "cudf", "dask", "distributed", "pandas", "polars", "pyarrow", "narwhals", "sklearn", "scipy")
 

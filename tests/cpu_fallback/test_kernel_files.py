@@ -1,0 +1,126 @@
+"""Kernels on disk: whoever writes when, a process gets the machine code of the signature that it asked for."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from threading import Barrier, Thread
+
+import numpy as np
+import pytest
+from numba import njit
+
+from cpu_fallback.compiled import kernel_files
+from cpu_fallback.compiled.kernel_files import KernelFiles
+
+KERNEL = """
+from cpu_fallback.compiled.border import kernel
+
+@kernel
+def total(numbers):
+    result = numbers[0] - numbers[0]
+    for number in numbers:
+        result += number
+    return result
+"""
+PROCESS = """
+import sys
+from kernels import total
+import numpy as np
+print(total(np.arange(5).astype(sys.argv[1])), sum(total.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    return KernelFiles(str(tmp_path), "total-4.py311", "stamp")
+
+
+def test_a_kernel_is_found_under_its_own_key(files):
+    files.save(("int64",), b"of integers")
+    files.save(("float64",), b"of reals")
+    assert files.load(("int64",)) == b"of integers"
+    assert files.load(("float64",)) == b"of reals"
+    assert files.load(("int32",)) is None
+
+
+def test_writers_that_meet_keep_their_own(tmp_path, monkeypatch):
+    """All of them have looked before the first of them writes, and they write in the other order."""
+    barrier, keys = Barrier(8), range(8)
+    save_data = KernelFiles._save_data
+
+    def slow(self, name, data):
+        barrier.wait()
+        save_data(self, name, data)
+
+    monkeypatch.setattr(KernelFiles, "_save_data", slow)
+    writers = [
+        Thread(target=KernelFiles(str(tmp_path), "total", "stamp").save, args=((key,), f"code {key}")) for key in keys
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    reader = KernelFiles(str(tmp_path), "total", "stamp")
+    assert [reader.load((key,)) for key in keys] == [f"code {key}" for key in keys]
+
+
+def test_kernels_of_other_sources_are_not_found_and_go(tmp_path):
+    before, after = (KernelFiles(str(tmp_path), "total", stamp) for stamp in ("before", "after"))
+    other = KernelFiles(str(tmp_path), "totals", "before")
+    for files in (before, other):
+        files.save(("int64",), b"code")
+    assert after.load(("int64",)) is None
+    after.save(("float64",), b"code")
+    assert before.load(("int64",)) is None
+    assert other.load(("int64",)) == b"code"
+
+
+def test_a_file_that_answers_for_another_key_or_is_cut_off_is_compiled_again(files, tmp_path):
+    files.save(("int64",), b"code")
+    (path,) = tmp_path.iterdir()
+    path.rename(tmp_path / files._name(("float64",)))
+    assert files.load(("float64",)) is None
+    files.save(("int64",), b"code")
+    path.write_bytes(path.read_bytes()[:-3])
+    assert files.load(("int64",)) is None
+    path.write_bytes(b"")
+    assert files.load(("int64",)) is None
+
+
+def test_a_folder_that_takes_no_file_costs_no_call(tmp_path):
+    files = KernelFiles(str(tmp_path / "missing"), "total", "stamp")
+    files.save(("int64",), b"code")
+    assert files.load(("int64",)) is None
+
+
+def test_flushing_forgets_every_signature(files):
+    files.save(("int64",), b"code")
+    files.flush()
+    assert files.load(("int64",)) is None
+
+
+def test_without_a_folder_kernels_are_compiled_all_the_same(monkeypatch):
+    def refused(function):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(kernel_files, "KernelCache", refused)
+    doubled = kernel_files.kept(njit(lambda number: 2 * number))
+    assert doubled(21) == 42
+
+
+def test_processes_that_start_together_share_what_they_compile(tmp_path):
+    (tmp_path / "kernels.py").write_text(KERNEL)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path.cwd()}", "NUMBA_CACHE_DIR": str(tmp_path)}
+    types = ["int64", "float64", "int32"]
+
+    def said():
+        running = [
+            subprocess.Popen([sys.executable, "-c", PROCESS, kind], env=environment, stdout=subprocess.PIPE, text=True)
+            for kind in types
+        ]
+        return [process.communicate()[0].split() for process in running]
+
+    totals = [str(np.arange(5).astype(kind).sum()) for kind in types]
+    assert said() == [[total, "0"] for total in totals]
+    assert said() == [[total, "1"] for total in totals]
