@@ -12,13 +12,16 @@ GPU_ARGS ?=
 RAPIDS_ARGS ?=
 # BENCH_ARGS="--quick" runs every line of `make bench` once, on a few rows; --help says more.
 BENCH_ARGS ?=
+# FAMILY_ARGS="--works count,ordinal" narrows `make family-bench`; --quick and --help as above.
+FAMILY_ARGS ?=
 # BILLION_ARGS="--rows 1e8 --folder /mnt/large" narrows `make billion`, which wants 48 GB of disk; --help says more.
 BILLION_ARGS ?=
 # The CUDA backend in numba's simulator, on arrays that refuse what CuPy refuses.
 SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_in OPS_BACKENDS=cuda-simulator
 # cuDF wants an older numba than the suite has, and 3 GB: it gets an environment of its own.
 RAPIDS_VENV ?= $(VENV)-rapids
-SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/family tests/parts tests/benchmarks
+# What has the CUDA backend compute.  Tests marked `host` or `long` are left out of the simulator; LONG=1 runs them too.
+SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/family tests/parts tests/benchmarks/test_gpu_steps.py
 
 SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 PYTHON = $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -27,7 +30,7 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo bench billion format lint types test sim rapids ptx gpu rapids-bench doctest coverage build ci clean
+.PHONY: help install demo bench family-bench billion format lint types test sim rapids ptx gpu rapids-bench doctest coverage build ci clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +49,9 @@ demo: $(INSTALLED)  ## the main job on rows that it makes: before and after, and
 # Not installed by `make install`: EXTRAS=test,lint,bench has the other libraries; without them their lines are left out.
 bench: $(INSTALLED)  ## ours beside other libraries and bare loops, on this CPU; BENCH_ARGS="--only table --rows 1e6" narrows it
 	$(BIN)/python -m benchmarks.cpu $(BENCH_ARGS)
+
+family-bench: $(INSTALLED)  ## the other encoders beside other libraries, on this CPU; FAMILY_ARGS="--works count" narrows it
+	$(BIN)/python -m benchmarks.family $(FAMILY_ARGS)
 
 billion: $(INSTALLED)  ## a billion rows through encode_dataset: time, memory, every bit of a sample; wants 48 GB of disk
 	$(BIN)/python -m benchmarks.billion $(BILLION_ARGS)
@@ -66,7 +72,7 @@ types: $(INSTALLED)  ## mypy --strict on both packages
 test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" narrows it
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-sim: $(INSTALLED)  ## the operation and encoder suites with the CUDA backend, in numba's simulator
+sim: $(INSTALLED)  ## what shows the CUDA backend, in numba's simulator; SIM_TESTS=tests/cuda narrows it, LONG=1 leaves out nothing
 	rm -rf build/launches
 	$(SIMULATOR) $(BIN)/python -m pytest $(PYTEST_ARGS) $(SIM_TESTS)
 

@@ -253,6 +253,14 @@ def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
     return (count * square - total * total).scaled()
 
 
+def cube_parts(values: Floats) -> list[Floats]:
+    """Four numbers that add up to each value's cube without any rounding, of magnitudes between 1e-90 and 1e100."""
+    square = values * values
+    rest = -residual(square, values, values)
+    cube, small = square * values, rest * values
+    return [cube, -residual(cube, square, values), small, -residual(small, rest, values)]
+
+
 def stacked(parts: Sequence[Limbs], axis: int) -> Limbs:
     """Join along an axis of the numbers."""
     low = min(part.low for part in parts)

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from gpu_encode.datasets.transforming import transform_dataset
     from gpu_encode.encoders.catboost import CatBoostEncoder
     from gpu_encode.encoders.count import CountEncoder
+    from gpu_encode.encoders.gradient import GradientEncoder
     from gpu_encode.encoders.hashing import HashingEncoder
     from gpu_encode.encoders.impact import ImpactEncoder
     from gpu_encode.encoders.one_hot import OneHotEncoder
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
     from gpu_encode.hierarchy import Bits, Parts, Prefixes
     from gpu_encode.mixed_models.glmm import GLMM
+    from gpu_encode.readouts.mergeable import MergeableStatistic
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.selection import interactions
     from gpu_encode.smoothing import EmpiricalBayes, JamesStein, MEstimate, PartialPooling, Sigmoid
@@ -28,6 +30,7 @@ __version__ = "0.1.0"
 _HOME = {
     "CatBoostEncoder": "encoders.catboost",
     "CountEncoder": "encoders.count",
+    "GradientEncoder": "encoders.gradient",
     "HashingEncoder": "encoders.hashing",
     "ImpactEncoder": "encoders.impact",
     "OneHotEncoder": "encoders.one_hot",
@@ -38,6 +41,7 @@ _HOME = {
     **dict.fromkeys(("Bits", "Parts", "Prefixes"), "hierarchy"),
     **dict.fromkeys(("Greedy", "GroupKFold", "Holdout", "KFold", "LeaveOneOut", "Ordered", "TimeFolds"), "schemes"),
     "GLMM": "mixed_models.glmm",
+    "MergeableStatistic": "readouts.mergeable",
     "encode_dataset": "datasets.encoding",
     "transform_dataset": "datasets.transforming",
     "interactions": "selection",
@@ -52,6 +56,7 @@ __all__ = [
     "CatBoostEncoder",
     "CountEncoder",
     "EmpiricalBayes",
+    "GradientEncoder",
     "Greedy",
     "GroupKFold",
     "HashingEncoder",
@@ -61,6 +66,7 @@ __all__ = [
     "KFold",
     "LeaveOneOut",
     "MEstimate",
+    "MergeableStatistic",
     "OneHotEncoder",
     "Ordered",
     "OrdinalEncoder",

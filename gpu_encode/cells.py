@@ -72,7 +72,7 @@ class Rows:
     classes : int32 array, optional
         Class number of a classification target.
     target : float64 or int64 array, optional
-        Target of a regression.
+        Target of a regression; (rows, terms) of one of several terms.
     weight : float64 or int64 array, optional
     """
 

@@ -48,9 +48,7 @@ class Distribution:
         """
         if rows.weight is not None and rows.weight.dtype.kind == "f":
             raise fractional_weights()
-        target: Array = rows.target  # type: ignore[assignment]
-        # Adding zero makes one of the two zeros that a float has.
-        numbers, values = ops.factorize(target + 0.0 if target.dtype.kind == "f" else target)
+        numbers, values = ops.factorize(numbers_of(rows))
         pairs, keys = ops.factorize(ops.combine(rows.codes + np.int32(BEFORE), numbers, len(values)))
         whole, counts = Rows(pairs, weight=rows.weight), np.zeros((len(keys), n_folds), np.int64)
         for start in range(0, len(rows), CARRY_AFTER):
@@ -114,6 +112,13 @@ class Distribution:
             # Unknown and missing stay what they are, at the end of the table.
             category = np.append(codes, np.array([-2, -1], np.int32)).astype(np.int32)[category]
         return Distribution(values, category, np.searchsorted(values, self.values)[self.value], self.counts)
+
+
+def numbers_of(rows: Rows) -> Array:
+    """Values of rows, as they are counted: of several terms the first, and one of the two zeros that a float has."""
+    target: Array = rows.target  # type: ignore[assignment]
+    first = target if target.ndim == 1 else target[:, 0]
+    return first + 0.0 if first.dtype.kind == "f" else first
 
 
 def added(places: Integers, counts: Integers, n: int) -> Integers:

@@ -18,6 +18,7 @@ from gpu_encode.keys import Key
 from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.ops import Ops
 from gpu_encode.readouts.base import Context, Readout
+from gpu_encode.readouts.order_statistics import OfViews
 from gpu_encode.scales import on_scale
 from gpu_encode.shrinkages import shrinkage_of
 from gpu_encode.statistics import Measured, Statistics
@@ -73,7 +74,10 @@ class Formula:
         """Moments of cells, with what the readout asks for."""
         squares, totals = self.readout.needs_squares, self.readout.needs_totals
         above, others = self.readout.totals_from_above, self.readout.needs_others
-        return Moments.of(ops, cells, measured, variances=squares, totals=totals, from_above=above, others=others)
+        cubes = self.readout.needs_cubes
+        return Moments.of(
+            ops, cells, measured, variances=squares, totals=totals, from_above=above, others=others, cubes=cubes
+        )
 
     def moments_of_views(self, ops: Ops, statistics: Statistics, visibility: Visibility) -> Moments:
         """Moments of every category and view; the views' own sums exist for a chunk of categories at a time."""
@@ -169,25 +173,21 @@ def table(
         if not key.levels and (fused := in_one_pass(statistics, visibility, formula, total, ops)) is not None:
             return fused
         leaf = formula.moments_of_views(ops, statistics, visibility)
-    counted = formula.leaf_counts(leaf)
-    rare = formula.rare.among(ops, leaf.n, counted, total.n) if formula.rare.asked else None
-    if rare is not None:
-        counted &= ~rare
-    if formula.readout.needs_table:
+    leaf, counted, rare = told_apart(statistics, visibility, formula, ops, total, leaf)
+    if not formula.readout.needs_table:
+        categories = formula.categories_of(leaf, counted)
+        root = formula.root(total, categories)
+        blocks, mu = levels_above(statistics, visibility, key, formula, ops, total, broadcast_over(root, len(leaf.n)))
+        values = formula.readout.codes(leaf, Context(total, categories), mu)
+    else:
         if statistics.distribution is None:
             values, root = formula.readout.table(ops, leaf, counted, total, statistics.measured.classification)
         else:
-            values, root = formula.readout.ranked(ops, leaf, total, statistics.distribution.visible(visibility))
-        return assembled(values, np.broadcast_to(root, values.shape), counted, [], formula)
-    categories = formula.categories_of(leaf, counted)
-    root = formula.root(total, categories)
-    blocks, mu = levels_above(statistics, visibility, key, formula, ops, total, root)
-    context = Context(total, categories)
-    values = formula.readout.codes(leaf, context, mu)
+            in_order = OfViews.of(statistics.distribution.visible(visibility), statistics.n_categories)
+            values, root = formula.readout.ranked(ops, leaf, total, in_order)
+        blocks, mu = [], np.broadcast_to(root, values.shape)
     if rare is not None and formula.rare.pooled:
-        pool = formula.moments(ops, pooled(ops, statistics, visibility, rare), statistics.measured)
-        values = np.where(rare, formula.readout.codes(pool, context, root), values)
-        counted |= rare
+        values, counted, mu = np.where(rare, values[-1], values[:-1]), counted[:-1] | rare, mu[:-1]
     return assembled(values, mu, counted, blocks, formula)
 
 
@@ -198,11 +198,14 @@ def levels_above(
     formula: Formula,
     ops: Ops,
     total: Moments,
-    root: Floats,
+    mu: Floats,
 ) -> tuple[list[Floats], Floats]:
-    """Codes of the levels above the categories, from the top; and of what lies right above each category."""
+    """Codes of the levels above the categories, from the top; and of what lies right above each category.
+
+    `mu` is the prior of each category, one and the same, where there are no levels.
+    """
     blocks: list[Floats] = []
-    mu = broadcast_over(root, len(statistics.cells))
+    root = mu[-1]
     for level in key.levels:
         grouped = statistics.grouped(ops, level.of_leaf, level.n)
         above = formula.moments_of_views(ops, grouped.part(0, level.n), visibility)
@@ -218,6 +221,24 @@ def levels_above(
 def broadcast_over(root: Floats, n: int) -> Floats:
     """Give n rows the same codes (views, outputs)."""
     return np.broadcast_to(root, (n, *root.shape))
+
+
+def told_apart(
+    statistics: Statistics, visibility: Visibility, formula: Formula, ops: Ops, total: Moments, leaf: Moments
+) -> tuple[Moments, Mask, Mask | None]:
+    """Say what is seen of each category, which of them count, and which are infrequent, if any may be.
+
+    Where infrequent ones are one category together, it stands behind all others.
+    """
+    counted = formula.leaf_counts(leaf)
+    if not formula.rare.asked:
+        return leaf, counted, None
+    rare = formula.rare.among(ops, leaf.n, counted, total.n)
+    counted &= ~rare
+    if not formula.rare.pooled:
+        return leaf, counted, rare
+    pool = formula.moments(ops, pooled(ops, statistics, visibility, rare)[None], statistics.measured)
+    return Moments.joined([leaf, pool]), np.concatenate([counted, rare.any(axis=0, keepdims=True)]), rare
 
 
 def pooled(ops: Ops, statistics: Statistics, visibility: Visibility, rare: Mask) -> Integers:

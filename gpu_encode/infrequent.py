@@ -1,13 +1,14 @@
 """Rare categories: which they are, among all that is visible."""
 
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
+from gpu_encode import errors
 
 if TYPE_CHECKING:
     from gpu_encode.ops import Ops
@@ -55,6 +56,19 @@ class Rare:
             own = weights[here, view, 0]
             rare[here, view, 0] = infrequent(own, float(everything[view, 0]), self.min_frequency, self.max_categories)
         return ops.to_device(rare)
+
+
+def check_rule(owner: str, min_frequency: Any, max_categories: Any) -> None:
+    """Raise ValueError for a rule by which no category can be told; `owner` is the encoder's name."""
+    if isinstance(min_frequency, Integral):
+        fits = not isinstance(min_frequency, bool) and int(min_frequency) >= 1
+    else:
+        fits = min_frequency is None or (isinstance(min_frequency, Real) and 0.0 < float(min_frequency) < 1.0)
+    if not fits:
+        allowed = ("None", "an integer of at least 1", "a share of the rows between 0 and 1")
+        raise errors.bad_option(owner, "min_frequency", min_frequency, allowed)
+    if max_categories is not None:
+        errors.check_count(owner, "max_categories", max_categories, low=1)
 
 
 def infrequent(

@@ -15,6 +15,7 @@ from gpu_encode.levels import Level
 from gpu_encode.moments import Moments
 from gpu_encode.ops import Ops
 from gpu_encode.statistics import Measured, Statistics
+from gpu_encode.terms import backend_for
 
 # Tiles are not cut smaller than this: each costs a few hundred calls of the array library.
 LEAST_ROWS = 1 << 10
@@ -30,7 +31,7 @@ class Job:
     rows : Rows
     key : Key
     n_classes : int
-        Classes that a cell counts; 1 for a continuous target.
+        Classes that a cell counts; terms of a continuous target.
     measured : Measured
     formula : Formula
     totals : list of (visibility, Moments)
@@ -46,6 +47,9 @@ class Job:
     formula: Formula
     totals: list[tuple[Visibility, Moments]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ops", backend_for(self.ops, self.rows.target))
+
     def total_of_views(self, statistics: Statistics, visibility: Visibility) -> Moments:
         """Moments of all rows that each view sees; found out once for all jobs of the target."""
         for known, total in self.totals:
@@ -58,7 +62,8 @@ class Job:
     @property
     def n_outputs(self) -> int:
         """Columns of codes."""
-        return self.formula.readout.n_outputs(self.n_classes - self.measured.first_output)
+        readout = self.formula.readout
+        return readout.n_outputs(1 if readout.n_terms > 1 else self.n_classes - self.measured.first_output)
 
     def measure(self, folds: Folds, n_folds: int) -> Statistics:
         """Sum the rows per (category, fold, class)."""

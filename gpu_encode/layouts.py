@@ -8,6 +8,7 @@ from gpu_encode.cells import Array, Layout, Rows, Window, digit_window
 from gpu_encode.ops import Ops
 from gpu_encode.statistics import MOST_WHOLE, Measured, window_of_both
 from gpu_encode.targets import NO_TARGET, WHOLE_LIMIT, Target
+from gpu_encode.terms import backend_for
 
 
 def measured(ops: Ops, target: Target, weight: Array | None, squares: bool, drop: str | None) -> Measured:
@@ -21,6 +22,7 @@ def measured(ops: Ops, target: Target, weight: Array | None, squares: bool, drop
         if first >= target.n_classes:
             raise errors.single_class_dropped()
         return Measured(layout, True, first)
+    ops = backend_for(ops, target.values)
     return Measured(Layout(*windows(ops, target.values, weight, 2 if squares else 1, n_rows)), False)
 
 

@@ -11,11 +11,14 @@ from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.outputs import Output, in_type
 from gpu_encode.readouts.base import Context
-from gpu_encode.row_codes import Seen, row_codes
+from gpu_encode.readouts.other_rows import OtherRows
+from gpu_encode.row_codes import Seen, by_policies, row_codes
 from gpu_encode.statistics import Statistics
 
 
-def leave_one_out(job: Job, statistics: Statistics, out: Array, want_unseen: bool) -> Mask | None:
+def leave_one_out(
+    job: Job, statistics: Statistics, out: Array, want_unseen: bool, others: OtherRows | None = None
+) -> Mask | None:
     """Write the code of each row from all other rows.
 
     Parameters
@@ -25,6 +28,8 @@ def leave_one_out(job: Job, statistics: Statistics, out: Array, want_unseen: boo
         Sums of all rows, one view.
     out : array (rows, outputs)
     want_unseen : bool
+    others : OtherRows, optional
+        The values of `statistics` in order, where they are asked for and have been sorted already.
 
     Returns
     -------
@@ -39,7 +44,7 @@ def leave_one_out(job: Job, statistics: Statistics, out: Array, want_unseen: boo
         output.count(lost)
         output.close()
         return unseen
-    evaluate = Evaluation(job, statistics)
+    evaluate = Evaluation(job, statistics, others)
     for start, stop in tiles(len(rows), job.tile):
         values, missing = evaluate(rows.block(start, stop))
         output.write(start, stop, values)
@@ -111,8 +116,9 @@ class Whole:
 class Evaluation:
     """Codes of tiles of rows, each row left out of what it sees."""
 
-    def __init__(self, job: Job, statistics: Statistics) -> None:
+    def __init__(self, job: Job, statistics: Statistics, others: OtherRows | None = None) -> None:
         self.job = job
+        self.others = OtherRows.of(statistics) if others is None else others
         self.totals = statistics.totals(job.ops).cells[:, 0]
         self.levels = [self._whole(keying, statistics) for keying in job.keyings()]
 
@@ -131,7 +137,18 @@ class Evaluation:
         everything = job.ops.leave_one_out(self.totals, without_key(rows), job.measured.layout)
         total = job.formula.moments(job.ops, everything, job.measured)
         seen = [self._seen(level, rows, total) for level in self.levels]
+        if self.others is not None:
+            return self._in_order(self.others, rows, seen[-1], total)
         return row_codes(seen, rows.codes, job.formula.root(total, seen[-1].context.categories), job.formula)
+
+    def _in_order(self, others: OtherRows, rows: Rows, leaf: Seen, total: Moments) -> tuple[Floats, Mask]:
+        """Codes of a tile that follow from values in order, and which rows' categories are unseen."""
+        job = self.job
+        counted = job.formula.counts(leaf.moments) & leaf.has[:, None]
+        # Other rows than these have codes of their own categories alone.
+        values = others.seen_by(job.ops, rows, ~counted[:, 0])
+        codes, root = job.formula.readout.ranked(job.ops, leaf.moments, total, values)
+        return by_policies(codes, root, root, leaf, rows.codes, job.formula)
 
     def _seen(self, level: Whole, rows: Rows, total: Moments) -> Seen:
         job, codes = self.job, level.keying.codes(rows)

@@ -11,6 +11,7 @@ from gpu_encode import errors
 from gpu_encode.cells import MISSING, Array
 from gpu_encode.formula import CodeTable, Formula, indicator, table
 from gpu_encode.frames import Frame, Pieces, part_with, with_piece
+from gpu_encode.indicators import columns_of_entry, missing_rows
 from gpu_encode.keys import Key
 from gpu_encode.moments import Moments
 from gpu_encode.ops import Ops, host, memory_of
@@ -48,8 +49,9 @@ class Model:
         One an entry.
     unknown_is_error : bool
         Whether a value that fit did not see is refused.
-    indicators : bool
-        Whether each entry has a column that says that no visible row has its category.
+    indicators : tuple of str
+        Which 0/1 columns each entry has: that no visible row has its category ("unseen"), or that a row has no value
+        ("missing").
     dtype : str
     permutations : int
         Columns per output that hold one and the same code: orders that are not averaged differ in training only.
@@ -63,7 +65,7 @@ class Model:
     statistics: list[list[Statistics]]
     formulas: list[Formula]
     unknown_is_error: bool = False
-    indicators: bool = False
+    indicators: tuple[str, ...] = ()
     dtype: str = "float64"
     permutations: int = 1
 
@@ -135,10 +137,19 @@ class Model:
             self._refuse(codes, key, frame, place, missing)
             ops.gather(lookup, codes, None, matrix[:, start : start + lookup.shape[2]])
             start += lookup.shape[2]
-            if self.indicators:
-                unseen = np.all(self.tables_on(ops)[number][0].unseen, axis=1, keepdims=True)
-                flags.append(indicator(ops, unseen, codes, None).astype(self.dtype))
+            flags += self._flags(number, codes, place, ops)
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place
+
+    def _flags(self, number: int, codes: Array, place: Located, ops: Ops) -> list[Array]:
+        """Indicators of one entry."""
+        key, unseen = self.keys[number], None
+        if "unseen" in self.indicators:
+            nobody = np.all(self.tables_on(ops)[number][0].unseen, axis=1, keepdims=True)
+            unseen = indicator(ops, nobody, codes, None)
+        as_category = self.formulas[number].missing == "category"
+        return columns_of_entry(
+            self.indicators, unseen, lambda: missing_rows(key, codes, place, ops, as_category), self.dtype
+        )
 
     def _refuse(self, codes: Array, key: Key, frame: Frame | Pieces, place: Located, missing: str) -> None:
         """Raise ValueError for values that the policies refuse."""

@@ -1,9 +1,9 @@
 """The numbers that formulas are written in: count, mean and variance of cells, and sums over categories."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,11 @@ class Moments:
         S, correctly rounded; empty where totals are not asked for.
     others : float64 array (..., outputs)
         N - S of labels, exact and then rounded once; empty where it is not asked for.
+    further : float64 array (..., terms - 1)
+        S of the terms beside the target itself, correctly rounded; empty of targets of one term.
+    third : Scaled (..., outputs)
+        N**2 * C - 3 * N * S * Q + 2 * S**3 with C the sum of cubes, exact and then rounded once; empty where it is not
+        asked for.
     """
 
     n: Floats
@@ -40,6 +45,8 @@ class Moments:
     deviation: Scaled
     total: Floats
     others: Floats
+    further: Floats
+    third: Scaled
 
     @classmethod
     def of(
@@ -52,12 +59,22 @@ class Moments:
         totals: bool = False,
         from_above: bool = False,
         others: bool = False,
+        cubes: bool = False,
     ) -> Self:
-        """Read moments off cells (..., classes, width); S of a class from above is that of all classes from it on."""
-        found = ops.moments(cells, measured.layout, measured.first_output, variances)
-        total = rounded_totals(cells, measured, from_above) if totals else found.n[..., :0]
-        rest = rounded_others(cells, measured) if others else found.n[..., :0]
-        return cls(found.n, found.mean, found.less_one, Scaled(found.fraction, found.exponent), total, rest)
+        """Read moments off cells (..., classes, width); S of a class from above is that of all classes from it on.
+
+        Of a target of terms, (..., terms, width), they are those of the first.
+        """
+        own = cells if measured.classification else cells[..., :1, :]
+        found = ops.moments(own, measured.layout, measured.first_output, variances)
+        none = found.n[..., :0]
+        total = rounded_totals(own, measured, from_above) if totals else none
+        rest = rounded_others(cells, measured) if others else none
+        several = not measured.classification and cells.shape[-2] > 1
+        further = rounded_totals(cells[..., 1:, :], measured) if several else none
+        third = third_deviation(cells, measured) if cubes else Scaled(none, none.astype(np.int64))
+        deviation = Scaled(found.fraction, found.exponent)
+        return cls(found.n, found.mean, found.less_one, deviation, total, rest, further, third)
 
     @cached_property
     def variance(self) -> Scaled:
@@ -74,24 +91,27 @@ class Moments:
     @classmethod
     def joined(cls, parts: "Sequence[Moments]") -> Self:
         """Put parts one after the other, along the first axis."""
-        deviations = [part.deviation for part in parts]
-        return cls(
-            np.concatenate([part.n for part in parts]),
-            np.concatenate([part.mean for part in parts]),
-            np.concatenate([part.less_one for part in parts]),
-            Scaled(
-                np.concatenate([deviation.fraction for deviation in deviations]),
-                np.concatenate([deviation.exponent for deviation in deviations]),
-            ),
-            np.concatenate([part.total for part in parts]),
-            np.concatenate([part.others for part in parts]),
-        )
+        return cls(*(joined([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
     def at(self, places: "Array | int") -> "Moments":
         """Pick places along the first axis."""
-        deviation = Scaled(self.deviation.fraction[places], self.deviation.exponent[places])
-        less_one, total, others = self.less_one[places], self.total[places], self.others[places]
-        return Moments(self.n[places], self.mean[places], less_one, deviation, total, others)
+        return Moments(*(picked(getattr(self, each.name), places) for each in fields(self)))
+
+
+def joined(parts: "Sequence[Any]") -> Any:
+    """Put arrays, or numbers with exponents of their own, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], Scaled):
+        return Scaled(joined([part.fraction for part in parts]), joined([part.exponent for part in parts]))
+    return np.concatenate(parts)
+
+
+def picked(numbers: Any, places: "Array | int") -> Any:
+    """Pick places along the first axis of an array, or of numbers with exponents of their own."""
+    if isinstance(numbers, Scaled):
+        return Scaled(numbers.fraction[places], numbers.exponent[places])
+    return numbers[places]
 
 
 def rounded_totals(cells: Integers, measured: Measured, from_above: bool = False) -> Floats:
@@ -112,6 +132,19 @@ def rounded_others(cells: Integers, measured: Measured) -> Floats:
     digits = cells[..., columns]
     rest = digits.sum(axis=-2)[..., None, :] - digits[..., measured.first_output :, :]
     return Limbs(rest, window.low).rounded()
+
+
+def third_deviation(cells: Integers, measured: Measured) -> Scaled:
+    """N**2 * C - 3 * N * S * Q + 2 * S**3 of cells (..., terms, width), exact and then rounded once: (..., 1).
+
+    C is the sum of the cubes; terms 1 to 4 are the parts of a row's cube that `cpu_fallback.exact.cube_parts` gives.
+    """
+    sums = [(Limbs(cells[..., :1, columns], window.low), columns) for window, _, columns in measured.layout.measures()]
+    (count, _), (total, columns), (square, _) = sums
+    cube = Limbs(cells[..., 1:5, columns].sum(axis=-2)[..., None, :], total.low)
+    cross = count * total * square
+    twice = total * total * total
+    return (count * count * cube - cross - cross - cross + twice + twice).scaled()
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,15 @@ def row_codes(levels: Sequence[Seen], codes: NDArray[np.int32], root: Floats, fo
         use = formula.counts(level.moments) & level.has[:, None]
         mu = np.where(use, formula.readout.codes(level.moments, level.context, mu), mu)
     leaf = levels[-1]
+    return by_policies(formula.readout.codes(leaf.moments, leaf.context, mu), mu, root, leaf, codes, formula)
+
+
+def by_policies(
+    values: Floats, mu: Floats, root: Floats, leaf: Seen, codes: NDArray[np.int32], formula: Formula
+) -> tuple[Floats, Mask]:
+    """Code of each row by the policies, and whether its category is unseen; mu is the code of what is unseen."""
     counted = formula.counts(leaf.moments) & leaf.has[:, None]
-    values = formula.scaled(formula.readout.codes(leaf.moments, leaf.context, mu))
-    values = np.where(counted, values, formula.or_unseen(mu))
+    values = np.where(counted, formula.scaled(values), formula.or_unseen(mu))
     values = np.where((codes == UNKNOWN)[:, None], formula.or_unseen(root), values)
     if formula.missing != "category":
         values = np.where((codes == MISSING)[:, None], formula.missing_code(root), values)

@@ -1,5 +1,6 @@
 """Scales on which codes are given: each code is computed as ever, and then put on the scale."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from cpu_fallback.exact import Floats
 from gpu_encode import errors
 from gpu_encode.elementary import exp, log
-from gpu_encode.errors.readouts import negative_on_scale
+from gpu_encode.errors.readouts import beyond_scale
 
 SCALES = ("identity", "log1p", "sqrt", "logit")
 # How near to 0 and 1 a share may come before its logit is that of this distance: about 13.9 either way.
@@ -22,10 +23,21 @@ def check_scale(owner: str, scale: Any) -> None:
         errors.check_option(owner, "scale", scale, SCALES, "a power above 0")
 
 
-def check_target(owner: str, scale: Any, least: float, largest: float) -> None:
-    """Raise ValueError for a continuous target whose means the scale, which is not that of y, does not hold."""
-    if least < 0 or (scale == "logit" and largest > 1):
-        raise negative_on_scale(owner, scale, least, largest)
+def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, float]], values: str | None) -> None:
+    """Raise ValueError for codes that may lie where the scale, which is not "identity", does not hold them.
+
+    Parameters
+    ----------
+    owner : str
+    scale : str or float
+    ranges : list of (str, float, float)
+        What is computed, and between which numbers it lies, as `Readout.ranges` gives it.
+    values : str, optional
+        Name of what it is computed of; None is y.
+    """
+    for computed, least, largest in ranges:
+        if least < 0 or (scale == "logit" and largest > 1):
+            raise beyond_scale(owner, scale, computed, "y" if values is None else repr(values), least, largest)
 
 
 def on_scale(values: Floats, scale: Any) -> Floats:

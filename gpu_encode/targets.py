@@ -34,7 +34,8 @@ class Target:
         Its name, where y has named columns.
     kind : {"binary", "continuous", "multiclass", "none"}
     values : array
-        float64 or int64 numbers of a continuous target; int32 class numbers otherwise; where the backend computes.
+        float64 or int64 numbers of a continuous target, (rows, terms) of one of several terms; int32 class numbers
+        otherwise; where the backend computes.
         Of no target, zeros that take no memory.
     classes : array or None
         Sorted class labels.
@@ -52,8 +53,8 @@ class Target:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes a cell counts; 1 for a continuous target, at least 2 for a binary one."""
-        return counted_classes(self.kind, self.classes)
+        """Number of classes a cell counts, at least 2 for a binary target; of terms for a continuous one."""
+        return self.values.shape[1] if self.values.ndim > 1 else counted_classes(self.kind, self.classes)
 
 
 def counted_classes(kind: str, classes: Array | None) -> int:

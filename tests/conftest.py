@@ -21,8 +21,10 @@ settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
-# Seconds.
-LONGEST_SIMULATION = int(os.environ.get("LONGEST_SIMULATION", "120"))
+# `make sim LONG=1` leaves nothing out of the simulator, whatever it takes.
+SIMULATE_ALL = bool(os.environ.get("LONG"))
+# Seconds; 0 is no limit.
+LONGEST_SIMULATION = int(os.environ.get("LONGEST_SIMULATION", "0" if SIMULATE_ALL else "120"))
 # Compiling every kernel takes minutes and the CUDA wheels: `make ptx` asks for it; and `make rapids` for cuDF.
 collect_ignore = [folder for folder in ("ptx", "rapids") if not os.environ.get(folder.upper())]
 if "cuda-simulator" in ON_CUDA:
@@ -39,11 +41,20 @@ def pytest_sessionfinish() -> None:
         (folder / f"{os.getpid()}.json").write_text(json.dumps(sorted(LAUNCHED)))
 
 
+def left_out() -> tuple[str, ...]:
+    """Give the marks of tests that are left out: a GPU runs all, its simulator not those that tell it nothing."""
+    if not ON_CUDA:
+        return ("cuda",)
+    return ("long", "host") if "cuda-simulator" in ON_CUDA and not SIMULATE_ALL else ()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs the CUDA backend where none is asked for, and what its simulator is too slow for."""
-    unfit = "long" if "cuda-simulator" in ON_CUDA else "" if ON_CUDA else "cuda"
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(unfit)])
-    items[:] = [item for item in items if not item.get_closest_marker(unfit)]
+    """Leave out what needs the CUDA backend where none is asked for, and what its simulator need not run."""
+    parted: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for item in items:
+        parted[any(map(item.get_closest_marker, left_out()))].append(item)
+    config.hook.pytest_deselected(items=parted[True])
+    items[:] = parted[False]
 
 
 @pytest.fixture(scope="module")

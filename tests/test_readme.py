@@ -48,7 +48,7 @@ def test_command_lines_run(tmp_path, monkeypatch, capsys) -> None:
         pq.write_table(orders[number * 200 : number * 200 + 200], f"orders/{number}.parquet")
     pyarrow.csv.write_csv(pa.table(rows), "new_orders.csv")
     called = [shlex.split(command)[1:] for command in commands() if command.startswith("gpu-encode")]
-    assert len(called) == 7
+    assert len(called) == 8
     for arguments in called:
         # A run that was not interrupted leaves nothing to go on from.
         shutil.rmtree("encoded", ignore_errors=True)
@@ -56,6 +56,7 @@ def test_command_lines_run(tmp_path, monkeypatch, capsys) -> None:
         if "encoded/" in arguments:
             assert pq.read_table("encoded").equals(pq.read_table("encoded.parquet"))
     assert pq.read_table("encoded.parquet").column_names == ["shop", "shop_x_city", "returned"]
+    assert pq.read_table("counts.parquet").column_names == ["shop", "city", "returned"]
     assert Path("new_encoded.csv").exists()
 
 

@@ -33,8 +33,9 @@ and transform number the rows twice, hand-written forms and the limit once, as `
 prior: each is judged by its own formula. Its PolynomialWrapper leaves out one class of ten. Text is Arrow's for ours,
 engines and the limit, Python objects for the others (`-str`: pandas' own type); `x scikit-learn, objects` is
 `ours-objects`, which reads the same objects as scikit-learn and libraries, beside these. In the summary text of ours
-is Arrow's. category_encoders is not asked for `sparse` keys: it gives wrong codes of integers above 2^53. Counts and
-codes have no encoder of ours yet: ours is the library's own reading and operations.
+is Arrow's. category_encoders is not asked for `sparse` keys: it gives wrong codes of integers above 2^53. Counts of
+ours are those of CountEncoder, codes the category numbers that all encoders of ours make of what they read;
+OrdinalEncoder, which gives them out, is timed by `benchmarks.family`.
 """.strip()
 
 

@@ -1,8 +1,7 @@
-"""From the words of ``fit-transform`` to the choices of an encoder, checked before any file is opened."""
+"""From the words of ``fit-transform`` to values of parameters, checked before any file is opened."""
 
-import argparse
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,31 +48,8 @@ SMOOTHING_FORMS = [
     "eb:between",
     "james-stein",
     "partial-pooling",
+    "glmm",
 ]
-
-# scheme -> class, and option -> parameter for the options that it takes
-SCHEMES: dict[str, tuple[str, dict[str, str]]] = {
-    "greedy": ("Greedy", {}),
-    "kfold": (
-        "KFold",
-        {"folds": "n_splits", "order": "order", "stratify": "stratify", "blow_up": "blow_up", "seed": "random_state"},
-    ),
-    "holdout": ("Holdout", {"fraction": "fraction", "seed": "random_state"}),
-    "loo": ("LeaveOneOut", {}),
-    "ordered": (
-        "Ordered",
-        {
-            "permutations": "n_permutations",
-            "time": "time",
-            "average": "average",
-            "burn_in": "burn_in",
-            "shuffle": "shuffle",
-            "seed": "random_state",
-        },
-    ),
-    "time": ("TimeFolds", {"folds": "n_splits", "time": "time", "gap": "gap"}),
-    "group": ("GroupKFold", {"folds": "n_splits", "groups": "groups", "seed": "random_state"}),
-}
 
 
 def number(text: str, what: str) -> float:
@@ -89,6 +65,83 @@ def number(text: str, what: str) -> float:
     except ValueError:
         message = f"{what} wants a number, not {text!r}"
         raise UsageError(message) from None
+
+
+def whole_number(text: str, option: str) -> int:
+    """Read a whole number, or say which option wanted one.
+
+    Examples
+    --------
+    >>> whole_number("8", "--n-components")
+    8
+    """
+    if not text.isdecimal():
+        message = f"{option} wants a whole number, not {text!r}"
+        raise UsageError(message)
+    return int(text)
+
+
+def number_or_count(text: str, option: str) -> float:
+    """Read a number of rows (12) or a share of them (0.1).
+
+    Examples
+    --------
+    >>> number_or_count("12", "--burn-in"), number_or_count("0.1", "--burn-in")
+    (12, 0.1)
+    """
+    return int(text) if text.isdecimal() else number(text, option)
+
+
+def split_names(words: Iterable[str]) -> list[str]:
+    """Split lists of names at their commas.
+
+    Examples
+    --------
+    >>> split_names(["a,b", "c"])
+    ['a', 'b', 'c']
+    """
+    return [name for word in words for name in word.split(",") if name]
+
+
+def statistics_choice(text: str) -> list[str | tuple[str, float]]:
+    """Read ``--statistics``.
+
+    Examples
+    --------
+    >>> statistics_choice("mean,quantile:0.9")
+    ['mean', ('quantile', 0.9)]
+    """
+    pieces = [piece.partition(":") for piece in split_names([text])]
+    return [(name, number(rest, f"--statistics {name}")) if colon else name for name, colon, rest in pieces]
+
+
+def borders_choice(text: str) -> int | list[float]:
+    """Read ``--borders``: how many, or which.
+
+    Examples
+    --------
+    >>> borders_choice("3"), borders_choice("2.5"), borders_choice("1,2")
+    (3, [2.5], [1.0, 2.0])
+    """
+    return int(text) if text.isdecimal() else [number(piece, "--borders") for piece in text.split(",")]
+
+
+def target_types(text: str) -> str | list[str]:
+    """Read ``--target-type``: one for all targets, or one for each.
+
+    Examples
+    --------
+    >>> target_types("binary,continuous")
+    ['binary', 'continuous']
+    """
+    types = text.split(",")
+    for kind in types:
+        if kind not in (allowed := ["auto", "binary", "continuous", "multiclass"]):
+            message = (
+                f"--target-type {kind!r} is unknown{close_match(kind, allowed)} (choose from {', '.join(allowed)})"
+            )
+            raise UsageError(message)
+    return types[0] if len(types) == 1 else types
 
 
 def smooth_choice(text: str) -> Choice | float | str | None:
@@ -132,7 +185,7 @@ def parameter(piece: str, name: str, allowed: Mapping[str, str]) -> tuple[str, f
     return allowed[key], number(value, f"--smooth {name}:{key}")
 
 
-def prior_choice(words: list[str] | None) -> str | float | dict[str, float]:
+def prior_choice(words: list[str]) -> str | float | dict[str, float]:
     """Read ``--prior``: one for all, or one per column.
 
     Examples
@@ -140,8 +193,6 @@ def prior_choice(words: list[str] | None) -> str | float | dict[str, float]:
     >>> prior_choice(["city=0.2", "zip=0.3"])
     {'city': 0.2, 'zip': 0.3}
     """
-    if not words:
-        return "mean"
     per_column = [word.rpartition("=") for word in words]
     if all(equals for _, equals, _ in per_column):
         return {name: number(value, f"--prior {name}") for name, _, value in per_column}
@@ -173,7 +224,7 @@ def word_or_number(text: str, words: list[str], option: str) -> str | float:
         raise UsageError(message) from None
 
 
-def hierarchy_choice(words: list[str]) -> dict[str, list[str] | Choice] | None:
+def hierarchy_choice(words: list[str]) -> dict[str, list[str] | Choice]:
     """Read every ``--hierarchy COL=LEVELS``.
 
     Examples
@@ -191,7 +242,7 @@ def hierarchy_choice(words: list[str]) -> dict[str, list[str] | Choice] | None:
             message = f"--hierarchy gives the column {name!r} twice"
             raise UsageError(message)
         levels[name] = hierarchy_levels(rest)
-    return levels or None
+    return levels
 
 
 def hierarchy_levels(text: str) -> list[str] | Choice:
@@ -211,73 +262,6 @@ def hierarchy_levels(text: str) -> list[str] | Choice:
             raise UsageError(message)
         return Choice("Parts", {"from_end": True} if separator != rest else {}, (separator,))
     return text.split(",")
-
-
-def scheme_choice(options: argparse.Namespace) -> Choice | str:
-    """Read the scheme and its options, and refuse those that it does not take; a str is a column of fold numbers."""
-    given = {
-        "folds": options.folds, "order": options.order, "stratify": options.stratify, "blow_up": options.blow_up,
-        "fraction": options.fraction, "groups": options.groups, "time": options.time, "gap": options.gap,
-        "permutations": options.permutations, "average": False if options.no_average else None,
-        "shuffle": False if options.no_shuffle else None,
-        "burn_in": None if options.burn_in is None else rows_or_share(options.burn_in),
-    }  # fmt: skip
-    given = {option: value for option, value in given.items() if value is not None}
-    if options.fold_column is not None:
-        if options.scheme or given:
-            other = "scheme" if options.scheme else option_name(next(iter(given)))
-            message = f"--fold-column brings the folds: leave out --{other}"
-            raise UsageError(message)
-        return str(options.fold_column)
-    scheme = options.scheme or ("group" if "groups" in given else "kfold")
-    class_name, takes = SCHEMES[scheme]
-    for option in given:
-        if option not in takes:
-            schemes = " or ".join(name for name, (_, allowed) in SCHEMES.items() if option in allowed)
-            message = f"--{option_name(option)} is for --scheme {schemes}, not {scheme}"
-            raise UsageError(message)
-    for option in {"time": ["time"], "group": ["groups"]}.get(scheme, []):
-        if option not in given:
-            message = f"--scheme {scheme} needs --{option} COL"
-            raise UsageError(message)
-    given["seed"] = options.seed
-    return Choice(class_name, {takes[option]: value for option, value in given.items() if option in takes})
-
-
-def option_name(key: str) -> str:
-    """Return the option that a key of the scheme's options is given by."""
-    return f"no-{key}" if key in {"average", "shuffle"} else key.replace("_", "-")
-
-
-def rows_or_share(text: str) -> float:
-    """Read a number of rows (12) or a share of them (0.1)."""
-    return int(text) if text.isdecimal() else number(text, "--burn-in")
-
-
-def encoder_choices(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the encoder's parameters but for its columns, with a `Choice` wherever a class is to be made."""
-    types = options.target_type.split(",")
-    for kind in types:
-        if kind not in (allowed := ["auto", "binary", "continuous", "multiclass"]):
-            message = (
-                f"--target-type {kind!r} is unknown{close_match(kind, allowed)} (choose from {', '.join(allowed)})"
-            )
-            raise UsageError(message)
-    return {
-        "target_type": types[0] if len(types) == 1 else types,
-        "smooth": smooth_choice(options.smooth),
-        "cv": scheme_choice(options),
-        "random_state": options.seed,
-        "prior": prior_choice(options.prior),
-        "handle_unknown": word_or_number(options.handle_unknown, ["prior", "nan", "error"], "--handle-unknown"),
-        "handle_missing": options.handle_missing,
-        "min_count": options.min_count,
-        "hierarchy": hierarchy_choice(options.hierarchy),
-        "indicators": options.indicators,
-        "drop": options.drop,
-        "device": options.device,
-        "dtype": options.dtype,
-    }
 
 
 def made(value: Any, library: Any) -> Any:

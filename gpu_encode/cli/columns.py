@@ -1,14 +1,13 @@
 """Which columns of a table a command is about."""
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from gpu_encode.cli.arguments import split_names
-from gpu_encode.cli.choices import Choice
+from gpu_encode.cli.choices import Choice, split_names
 from gpu_encode.cli.messages import UsageError, close_match
 from gpu_encode.datasets.formats import is_text
 
@@ -29,12 +28,15 @@ class Roles:
         Columns to encode; a tuple is a joint key.
     chosen : bool
         Whether the keys were chosen for the user, who named none.
+    values : list of str
+        Columns that are summed up in place of a target.
     """
 
     targets: list[str]
     weight: str | None
     keys: list[Key]
     chosen: bool
+    values: list[str] = field(default_factory=list)
 
     @property
     def aside(self) -> list[str]:
@@ -44,31 +46,42 @@ class Roles:
 
 def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, Any]) -> Roles:
     """Find every column that `options` name in `schema`; a name that is not there is a `UsageError`."""
-    targets = names([options.target], schema, "--target")
+    targets = [] if options.target is None else names([options.target], schema, "--target")
     weight = found(options.weight, schema, "--weight") if options.weight is not None else None
     for option in ("groups", "time", "fold_column"):
         if (name := getattr(options, option)) is not None:
             found(name, schema, f"--{option.replace('_', '-')}")
     names(options.text, schema, "--text", at_least=0)
-    hierarchy = parameters["hierarchy"] or {}
+    values = [] if options.values is None else names([options.values], schema, "--values")
+    hierarchy = parameters.get("hierarchy", {})
     levels = [one for group in hierarchy.values() if isinstance(group, list) for one in group]
     for name in (*hierarchy, *levels):
         found(name, schema, "--hierarchy")
     given = joint_keys(options, schema)
-    taken = [*targets, weight, options.groups, options.time, options.fold_column]
+    taken = [*targets, weight, options.groups, options.time, options.fold_column, *values]
     used = {part for key in given or () for part in ((key,) if isinstance(key, str) else key)}
-    for name in targets + ([weight] if weight else []):
-        if name in used:
-            message = f"column {name!r} is the target or weight: it cannot be encoded too"
-            raise UsageError(message)
+    check_apart(targets + ([weight] if weight else []), values, used)
     keys = default_columns(schema, [*taken, *levels]) if given is None else given
     if not keys:
         message = "there is no text or boolean column to encode: name the columns with --columns"
         raise UsageError(message)
-    if isinstance(parameters["prior"], dict):
-        for name in parameters["prior"]:
+    if isinstance(prior := parameters.get("prior"), dict):
+        for name in prior:
             known([*map(key_name, keys)], name, "--prior")
-    return Roles(targets, weight, keys, given is None)
+    return Roles(targets, weight, keys, given is None, values)
+
+
+def check_apart(aside: Sequence[str], values: Sequence[str], used: Collection[str]) -> None:
+    """Refuse a column that is encoded and has another role, or has two others."""
+    for name in (*aside, *values):
+        if name in used:
+            role = "the target or weight" if name in aside else "one of --values"
+            message = f"column {name!r} is {role}: it cannot be encoded too"
+            raise UsageError(message)
+    for name in values:
+        if name in aside:
+            message = f"column {name!r} is the target or weight: it cannot be one of --values too"
+            raise UsageError(message)
 
 
 def joint_keys(options: argparse.Namespace, schema: pa.Schema) -> list[Key] | None:
@@ -163,7 +176,7 @@ def text_columns(options: argparse.Namespace, parameters: dict[str, Any]) -> lis
     """Return the columns of a CSV file that must not be read as numbers."""
     cut = [
         name
-        for name, levels in (parameters["hierarchy"] or {}).items()
+        for name, levels in parameters.get("hierarchy", {}).items()
         if isinstance(levels, Choice) and levels.name in ("Prefixes", "Parts")
     ]
     return [*split_names(options.text), *cut]

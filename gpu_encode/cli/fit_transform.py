@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import gpu_encode
-from gpu_encode.cli.choices import encoder_choices, made
+from gpu_encode.cli.choices import made
 from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
+from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
 from gpu_encode.cli.messages import UsageError, say
 from gpu_encode.cli.progress import Progress, on_terminal
 from gpu_encode.cli.streams import is_folder, is_streamed, one_input, refuse_model_as_output, source_of, tell
@@ -23,6 +24,9 @@ from gpu_encode.datasets.source import opened as opened_source
 def run(options: argparse.Namespace) -> int:
     """Run the command; the output and the model appear both or not at all."""
     parameters = encoder_choices(options)
+    reads_target = check_parameters(options, encoder_of(options, parameters))
+    if options.target is not None and not reads_target:
+        say(f"--encoder {options.encoder} learns from no target here: {options.target} only passes through")
     if is_streamed(options):
         return stream(options, parameters)
     source, destinations = one_input(options), {"OUTPUT": Path(options.output)}
@@ -37,16 +41,11 @@ def run(options: argparse.Namespace) -> int:
         with whole_files(*destinations.values()) as temporaries, Progress() as progress:
             progress.stage("reading", rows.n_rows)
             table = rows.all(progress.advance)
-            complete = with_targets(table, plan.targets)
-            if not options.drop_missing_target and len(complete) < len(table):
-                message = (
-                    f"{len(table) - len(complete):,} of {len(table):,} rows have no {' or '.join(plan.targets)}: "
-                    "leave them out with --drop-missing-target"
-                )
-                raise UsageError(message)
+            if reads_target or options.drop_missing_target:
+                table = with_targets(table, plan.targets, leave_out=options.drop_missing_target)
             progress.stage("encoding")
-            encoder = encoder_of(plan, parameters)
-            encoded = encode(encoder, complete, plan, keep_target=options.keep_target)
+            encoder = encoder_of(options, parameters, plan)
+            encoded = encode(encoder, table, plan, keep_target=options.keep_target)
             progress.advance(encoded.num_rows)
             write(encoded, temporaries[0], progress)
             if options.model is not None:
@@ -60,7 +59,7 @@ def stream(options: argparse.Namespace, parameters: dict[str, Any]) -> int:
     plan = roles(rows.schema, options, parameters)
     if plan.chosen:
         say(f"encoding {', '.join(map(key_name, plan.keys))}")
-    encoder = encoder_of(plan, parameters)
+    encoder = encoder_of(options, parameters, plan)
     models = []
     if options.model is not None:
         refuse_model_as_output(options)
@@ -76,7 +75,7 @@ def stream(options: argparse.Namespace, parameters: dict[str, Any]) -> int:
             rows,
             options.output,
             encoder,
-            plan.targets[0] if len(plan.targets) == 1 else plan.targets,
+            plan.targets if len(plan.targets) > 1 else next(iter(plan.targets), None),
             plan.weight,
             None,
             keep_target=options.keep_target,
@@ -92,29 +91,39 @@ def stream(options: argparse.Namespace, parameters: dict[str, Any]) -> int:
     return 0
 
 
-def encoder_of(plan: Roles, parameters: dict[str, Any]) -> Any:
-    """Make the encoder that was asked for."""
-    return gpu_encode.TargetEncoder(
-        columns=plan.keys, **{name: made(value, gpu_encode) for name, value in parameters.items()}
-    )
+def encoder_of(options: argparse.Namespace, parameters: dict[str, Any], plan: Roles | None = None) -> Any:
+    """Make the encoder that was asked for; of no columns, to look at its parameters, unless there is a plan of them."""
+    given = {name: made(value, gpu_encode) for name, value in parameters.items()}
+    if plan is not None:
+        given |= {"columns": plan.keys} | ({"values": plan.values} if plan.values else {})
+    return getattr(gpu_encode, ENCODERS[options.encoder])(**given)
 
 
-def with_targets(table: pa.Table, targets: list[str]) -> pa.Table:
-    """Return the rows that have every target.
+def with_targets(table: pa.Table, targets: list[str], *, leave_out: bool) -> pa.Table:
+    """Return the rows that have every target; refuse others unless they are to be left out.
 
     Examples
     --------
-    >>> with_targets(pa.table({"y": [1.0, None, float("nan")]}), ["y"])["y"].to_pylist()
+    >>> with_targets(pa.table({"y": [1.0, None, float("nan")]}), ["y"], leave_out=True)["y"].to_pylist()
     [1.0]
     """
+    complete = table
     for name in targets:
-        table = table.filter(pc.invert(pc.is_null(table[name], nan_is_null=True)))
-    return table
+        complete = complete.filter(pc.invert(pc.is_null(complete[name], nan_is_null=True)))
+    if not leave_out and len(complete) < len(table):
+        message = (
+            f"{len(table) - len(complete):,} of {len(table):,} rows have no {' or '.join(targets)}: "
+            "leave them out with --drop-missing-target"
+        )
+        raise UsageError(message)
+    return complete
 
 
 def encode(encoder: Any, table: pa.Table, plan: Roles, *, keep_target: bool) -> pa.Table:
     """Fit `encoder`, and return the training codes, with the target and weight columns last if they are kept."""
-    target = table[plan.targets[0]] if len(plan.targets) == 1 else table.select(plan.targets)
+    target = None
+    if plan.targets:
+        target = table[plan.targets[0]] if len(plan.targets) == 1 else table.select(plan.targets)
     weight = None if plan.weight is None else table[plan.weight]
     encoded = encoder.fit_transform(table.drop_columns(plan.aside), target, sample_weight=weight)
     if not keep_target:

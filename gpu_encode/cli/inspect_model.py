@@ -49,7 +49,8 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
     """
     parameters = {name: value for name, value in encoder.get_params(deep=False).items() if name != "columns"}
     names, keys = code_names(encoder), keys_of(encoder)
-    codes, categories = encoder.encodings_, encoder.categories_
+    # An encoder that hashes keeps neither.
+    codes, categories = getattr(encoder, "encodings_", None), getattr(encoder, "categories_", None)
     return {
         "encoder": type(encoder).__name__,
         "target_type": plain(getattr(encoder, "target_type_", None)),
@@ -60,8 +61,10 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
         "columns": [
             {
                 "name": key_name(keys[place]),
-                "categories": len(categories[place]),
-                "top": weightiest(
+                "categories": None if categories is None else len(categories[place]),
+                "top": []
+                if categories is None or codes is None
+                else weightiest(
                     categories[place],
                     weights(encoder, place),
                     codes[place * len(names) : (place + 1) * len(names)],
@@ -158,6 +161,9 @@ def show(report: dict[str, Any]) -> None:
         facts.add_row(name, escape(value))
     console.print(facts)
     for one in report["columns"]:
+        if one["categories"] is None:
+            console.print(f"\n{escape(one['name'])}: its values are hashed, and no categories are kept")
+            continue
         title = f"{one['name']}: {one['categories']:,} categories"
         if len(one["top"]) < one["categories"]:
             title += f", the {len(one['top'])} of greatest weight"

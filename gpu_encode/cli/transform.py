@@ -15,6 +15,7 @@ from gpu_encode.cli.progress import Progress, on_terminal
 from gpu_encode.cli.streams import is_folder, is_streamed, one_input, refuse_model_as_output, source_of, tell
 from gpu_encode.cli.tables import Rows, Writer, distinct_files, opened, suffix_of
 from gpu_encode.cli.whole_files import whole_files
+from gpu_encode.datasets.encoding import with_plain_output
 from gpu_encode.datasets.transforming import fitted_text
 
 
@@ -25,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     source, output, model = one_input(options), Path(options.output), Path(options.model)
     suffix_of(output)
     distinct_files(INPUT=source, OUTPUT=output, **{"--model": model})
-    encoder = load(model)
+    encoder = with_plain_output(load(model))
     with (
         opened(source, missing_text=options.missing_text, text=fitted_text(encoder)) as rows,
         whole_files(output) as [temporary],

@@ -101,7 +101,7 @@ class Orders:
 
     def _in_order(self, buckets: Spilled, *, last: bool) -> Iterator[Bucket]:
         """Give the buckets of one order, from the first to the last place; they are gone after the last pass."""
-        n_targets = len(self._tables.blueprint.targets)
+        n_targets = len(self._tables.model.targets)
         for place in range(self._n_buckets):
             pieces = buckets.take(place) if last else buckets.read(place)
             found = [bucket_of_arrays(arrays, n_targets) for arrays in pieces]

@@ -14,7 +14,15 @@ from gpu_encode.encoders.dispatch import dispatched
 from gpu_encode.encoders.fitted import Fitted
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.merging import merged
-from gpu_encode.encoders.names import check_unique, frame_for_names, lacks_training_only, own_names, remember_names
+from gpu_encode.encoders.names import (
+    check_unique,
+    columns_per_output,
+    frame_for_names,
+    kept_columns,
+    lacks_training_only,
+    own_names,
+    remember_names,
+)
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.work import Work
 from gpu_encode.frames import Frame, Pieces
@@ -247,7 +255,8 @@ class Encoder(TransformerMixin, Fitted, auto_wrap_output_keys=None):  # type: ig
     def _publish(self, model: Model) -> None:
         """Set the fitted attributes."""
         self._model = model
-        if model.targets[0].kind != NO_TARGET and getattr(self, "values", None) is None:
+        of_target = not any(formula.readout.names_targets for formula in model.formulas)
+        if model.targets[0].kind != NO_TARGET and of_target:
             one = len(model.targets) == 1
             self.target_type_ = model.targets[0].kind if one else [info.kind for info in model.targets]
             self.classes_ = model.targets[0].classes if one else [info.classes for info in model.targets]
@@ -262,7 +271,7 @@ class Encoder(TransformerMixin, Fitted, auto_wrap_output_keys=None):  # type: ig
         passed = [place.places[position] for position in selection.passed if position in place.places]
         if frame.labels is None and frame.n_columns == model.n_features:
             frame = replace(frame, labels=fitted)
-        return frame.assemble(names, arrays, passed, kind)
+        return frame.assemble(names, kept_columns(model, arrays, len(columns_per_output(model))), passed, kind)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

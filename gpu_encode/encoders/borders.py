@@ -113,6 +113,13 @@ class Cut:
         return np.unique(np.minimum(quantiles(values + 0.0, weight, int(self.borders)), distinct[-2]))
 
 
+def plain_borders(borders: Any) -> Any:
+    """Give borders as a list of floats, whatever they came in, so that equal ones are told to be equal."""
+    given = borders.tolist() if isinstance(borders, np.ndarray) else borders
+    numbers = isinstance(given, (list, tuple)) and all(isinstance(each, Real) for each in given)
+    return [float(each) for each in given] if numbers else given
+
+
 def quantiles(values: Array, weight: Array, number: int) -> Array:
     """Smallest values that shares 1 / (number + 1), 2 / (number + 1) ... of the weight do not exceed; on the host.
 

@@ -6,7 +6,7 @@ from sklearn.utils import Tags
 
 from gpu_encode import errors, schemes
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.borders import Cut
+from gpu_encode.encoders.borders import Cut, plain_borders
 from gpu_encode.encoders.options import Options
 from gpu_encode.errors.borders import borders_of_counts, borders_of_labels
 from gpu_encode.readouts.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
@@ -53,8 +53,18 @@ class CatBoostEncoder(Encoder):
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
-    indicators : bool, default=False
-        Add a 0/1 column per encoded column: no visible row has this category.
+    min_frequency : int or float, optional
+        Categories of less visible weight, or of less than this share of it, are infrequent.
+    max_categories : int, optional
+        Most categories with codes of their own, the infrequent ones together counting as one: the others, by what is
+        visible, are infrequent.  Both need a scheme with folds, which "auto" gives to the counts alone.
+    handle_infrequent : {"prior", "category"}, default="prior"
+        Infrequent categories are as if unseen, or one category together.
+    scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
+        Scale of the codes, as in `TargetEncoder`.  All priors, and the values of y, need a place on it.
+    indicators : bool or list of {"unseen", "missing"}, default=False
+        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
+        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
 
@@ -109,7 +119,11 @@ class CatBoostEncoder(Encoder):
         handle_unknown: Any = "prior",
         handle_missing: str = "category",
         min_count: float = 0,
-        indicators: bool = False,
+        min_frequency: Any = None,
+        max_categories: int | None = None,
+        handle_infrequent: str = "prior",
+        scale: Any = "identity",
+        indicators: Any = False,
         device: str = "auto",
         dtype: Any = "float64",
     ) -> None:
@@ -126,6 +140,10 @@ class CatBoostEncoder(Encoder):
         self.handle_unknown = handle_unknown
         self.handle_missing = handle_missing
         self.min_count = min_count
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.handle_infrequent = handle_infrequent
+        self.scale = scale
         self.indicators = indicators
         self.device = device
         self.dtype = dtype
@@ -156,7 +174,7 @@ class CatBoostEncoder(Encoder):
         readout = (
             CountRatios(self.statistic, self.priors, self.weight)
             if counts
-            else TargetRatios(self.statistic, self.priors, self.weight, cut is not None)
+            else TargetRatios(self.statistic, self.priors, self.weight, plain_borders(self.borders))
         )
         return Options.of(
             self,
@@ -174,7 +192,7 @@ class CatBoostEncoder(Encoder):
         if isinstance(cv, str) and cv == "auto":
             in_order = schemes.Ordered(shuffle=self.shuffle, random_state=self.random_state)
             cv = schemes.Greedy() if self.statistic in OF_COUNTS else in_order
-        return schemes.resolve(cv, self.shuffle, self.random_state)
+        return schemes.resolve(cv, self.shuffle, self.random_state, type(self).__name__)
 
     def _cut(self) -> Cut | None:
         """Give how the target is cut, if it is."""

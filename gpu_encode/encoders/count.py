@@ -36,8 +36,9 @@ class CountEncoder(Encoder):
         Most categories with a count of their own, the infrequent ones together counting as one.
     handle_infrequent : {"zero", "category"}, default="zero"
         Infrequent categories are as if unseen, or counted together.
-    indicators : bool, default=False
-        Add a 0/1 column per encoded column: no training row has this category.
+    indicators : bool or list of {"unseen", "missing"}, default=False
+        0/1 columns per encoded column, key_unseen and key_missing: no training row has this category; the row has no
+        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
 
@@ -53,6 +54,10 @@ class CountEncoder(Encoder):
     See Also
     --------
     TargetEncoder : Columns, policies, weights, pieces, states and devices mean the same there.
+
+    Notes
+    -----
+    There is no `scale`, as `TargetEncoder` has one: ``kind="log"`` is its "log1p".
 
     References
     ----------
@@ -81,7 +86,7 @@ class CountEncoder(Encoder):
         min_frequency: Any = None,
         max_categories: int | None = None,
         handle_infrequent: str = "zero",
-        indicators: bool = False,
+        indicators: Any = False,
         device: str = "auto",
         dtype: Any = "float64",
     ) -> None:

@@ -10,10 +10,22 @@ from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.jobs import Job
 from gpu_encode.keys import Key
-from gpu_encode.model import Model
+from gpu_encode.model import Model, TargetInfo
 from gpu_encode.ops import Ops
+from gpu_encode.readouts.base import Readout
+from gpu_encode.readouts.ranks import Ranks
 from gpu_encode.selection import Selection
+from gpu_encode.smoothing import Smoothing
+from gpu_encode.statistics import Measured
 from gpu_encode.targets import Target
+
+# Parameters of readouts that are called otherwise than those of their encoders.
+OTHERWISE = {
+    "smoothing": "smooth",
+    "unknown": "unknown_value",
+    "missing": "encoded_missing_value",
+    "of_columns": "values",
+}
 
 
 def check_same(known: Model, frame: Frame | Pieces, selection: Selection) -> None:
@@ -31,34 +43,78 @@ def check_same(known: Model, frame: Frame | Pieces, selection: Selection) -> Non
 
 def check_same_targets(known: Model, targets: Sequence[Target]) -> None:
     """Raise ValueError if a later call sums other columns of X than the first."""
-    if targets and [info.name for info in known.targets] != [target.name for target in targets]:
-        raise errors.other_parameters()
+    before, now = [info.name for info in known.targets], [target.name for target in targets]
+    if targets and before != now:
+        raise errors.other_parameters("values", before, now)
 
 
 def check_same_parameters(
     known: Model, options: Options, formulas: list[Formula], jobs: list[Job], keys: list[Key]
 ) -> None:
     """Raise ValueError if a parameter that shapes the codes has changed since the first call; `jobs` of one entry."""
-    first = [each.measured.first_output for each in known.statistics[0]]
-    before = (known.formulas, known.unknown_is_error, known.indicators, known.dtype, first, traits(known.keys))
-    first = [job.measured.first_output for job in jobs]
+    before = {
+        "indicators": known.indicators,
+        "dtype": known.dtype,
+        "drop": dropped([each.measured for each in known.statistics[0]]),
+    }
+    now = {
+        "indicators": options.indicators,
+        "dtype": options.dtype,
+        "drop": dropped([job.measured for job in jobs]),
+    }
     unknown_is_error = options.handle_unknown == "error"
-    now = (formulas, unknown_is_error, options.indicators, options.dtype, first, traits(keys))
-    if repr(before) != repr(now):
-        raise errors.other_parameters()
+    for old_formula, formula, old_key, key in zip(known.formulas, formulas, known.keys, keys, strict=True):
+        earlier = by_parameter(old_formula, old_key, options.as_unseen, known.unknown_is_error, before)
+        later = by_parameter(formula, key, options.as_unseen, unknown_is_error, now)
+        for name in later:
+            if name in earlier and repr(earlier[name]) != repr(later[name]):
+                raise errors.other_parameters(name, earlier[name], later[name])
 
 
-def traits(keys: list[Key]) -> list[Any]:
-    """What must stay the same of keys between calls: rules, and categories that the user gave."""
-    return [(repr(key.entry.rule), key.vocabularies[0].to_numpy().tolist() if key.given else None) for key in keys]
+def dropped(measured: Sequence[Measured]) -> str | None:
+    """Give `drop` of an encoder, by the class that each target's outputs begin with."""
+    return "first" if any(each.first_output for each in measured) else None
 
 
-def more_targets(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any, known: Model) -> list[Target]:
+def by_parameter(
+    formula: Formula, key: Key, as_unseen: str, unknown_is_error: bool, of_all: dict[str, Any]
+) -> dict[str, Any]:
+    """Give what must stay the same of an entry between calls, by the names that an encoder's parameters have."""
+    rare, asked = formula.rare, of_readout(formula.readout)
+    others = {
+        "handle_unknown": "error" if unknown_is_error else as_unseen if formula.unseen is None else formula.unseen,
+        "handle_missing": as_unseen if formula.missing == "prior" else formula.missing,
+        "prior": formula.prior,
+        "min_count": formula.min_count,
+        "min_frequency": rare.min_frequency,
+        "max_categories": rare.max_categories,
+        "handle_infrequent": "category" if rare.pooled else as_unseen,
+        "scale": formula.scale,
+        "hierarchy": key.entry.rule,
+        "categories": key.vocabularies[0].to_numpy().tolist() if key.given else "auto",
+    }
+    # What was asked for comes first, as others may follow from it; and where both have a name, only it is the user's.
+    return {**asked, **others, **of_all, **asked}
+
+
+def of_readout(readout: Readout) -> dict[str, Any]:
+    """Give what a readout was asked for, by the names that an encoder's parameters have."""
+    if isinstance(readout, Smoothing):
+        return {"smooth": readout}
+    names = OTHERWISE | ({"seed": "random_state"} if isinstance(readout, Ranks) else {})
+    # Whether categories were listed shows in those that were.
+    given = {name: value for name, value in readout.get_params(deep=False).items() if name != "listed"}
+    return {names.get(name, name): value for name, value in given.items()}
+
+
+def more_targets(
+    ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any, infos: Sequence[TargetInfo]
+) -> list[Target]:
     """Read targets as those of earlier calls."""
-    if len(named) != len(known.targets):
-        raise errors.other_number_of_targets(len(known.targets), len(named))
+    if len(named) != len(infos):
+        raise errors.other_number_of_targets(len(infos), len(named))
     found = []
-    for (name, values), info in zip(named, known.targets, strict=True):
+    for (name, values), info in zip(named, infos, strict=True):
         if target_type not in ("auto", info.kind) and not isinstance(target_type, (list, tuple)):
             raise errors.other_target_type(info.kind, target_type)
         labels = info.kind != "continuous"

@@ -39,8 +39,17 @@ class ImpactEncoder(Encoder):
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
-    indicators : bool, default=False
-        Add a 0/1 column per encoded column: no visible row has this category.
+    min_frequency : int or float, optional
+        Categories of less visible weight, or of less than this share of it, are infrequent.
+    max_categories : int, optional
+        Most categories with codes of their own, the infrequent ones together counting as one: the others, by what is
+        visible, are infrequent.  Both need a scheme with folds.
+    handle_infrequent : {"prior", "category"}, default="prior"
+        Infrequent categories are as if unseen, or one category together.
+    indicators : bool or list of {"unseen", "missing"}, default=False
+        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
+        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].  With "missing" it is
+        vtreat's isBAD.
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
 
@@ -87,7 +96,10 @@ class ImpactEncoder(Encoder):
         handle_unknown: Any = "prior",
         handle_missing: str = "category",
         min_count: float = 0,
-        indicators: bool = False,
+        min_frequency: Any = None,
+        max_categories: int | None = None,
+        handle_infrequent: str = "prior",
+        indicators: Any = False,
         device: str = "auto",
         dtype: Any = "float64",
     ) -> None:
@@ -102,6 +114,9 @@ class ImpactEncoder(Encoder):
         self.handle_unknown = handle_unknown
         self.handle_missing = handle_missing
         self.min_count = min_count
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.handle_infrequent = handle_infrequent
         self.indicators = indicators
         self.device = device
         self.dtype = dtype

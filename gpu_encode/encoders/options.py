@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -14,17 +14,20 @@ from gpu_encode.encoders.borders import Cut
 from gpu_encode.errors.readouts import (
     hierarchy_of_tables,
     infrequent_by_row,
-    pooled_by_tables,
+    pooled_beside_hierarchy,
+    pooled_distributions,
     prior_of_tables,
     scheme_without_tables,
+    values_in_a_row_order,
 )
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Frame, Pieces, with_piece
-from gpu_encode.infrequent import Rare
+from gpu_encode.indicators import check_indicators, listed
+from gpu_encode.infrequent import Rare, check_rule
 from gpu_encode.notices import warn
 from gpu_encode.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.readouts.base import Readout
-from gpu_encode.scales import check_scale, check_target
+from gpu_encode.scales import check_ranges, check_scale
 from gpu_encode.schemes import Greedy, Holdout, KFold, LeaveOneOut, Ordered, Scheme
 from gpu_encode.selection import Selection, locate
 from gpu_encode.targets import Target
@@ -49,6 +52,8 @@ class Options:
         The word by which `handle_unknown` and `handle_missing` ask for the code of what no visible row has.
     prior : str, float, dict or None
         None for the readout's own.
+    indicators : bool or list of str
+        Kept as a tuple of names.
     handle_infrequent : str
         "category": infrequent categories have one code together; or `as_unseen`.
     """
@@ -72,7 +77,7 @@ class Options:
     handle_infrequent: str | None = None
     hierarchy: Any = None
     scale: Any = "identity"
-    indicators: bool = False
+    indicators: Any = False
     drop: str | None = None
     dtype: Any = "float64"
     device: str = "auto"
@@ -90,6 +95,7 @@ class Options:
     def __post_init__(self) -> None:
         if isinstance(self.dtype, (type, np.dtype)):
             object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+        object.__setattr__(self, "indicators", listed(self.indicators))
 
     @property
     def training_columns(self) -> list[Any]:
@@ -125,7 +131,7 @@ class Options:
             raise errors.infinite_code(owner, self.handle_unknown)
         errors.check_option(owner, "handle_missing", self.handle_missing, ("category", *words))
         errors.check_number(owner, "min_count", self.min_count, low=0.0)
-        errors.check_option(owner, "indicators", self.indicators, (True, False))
+        check_indicators(owner, self.indicators)
         errors.check_option(owner, "drop", self.drop, (None, "first"))
         errors.check_option(owner, "dtype", self.dtype, ("float64", "float32"))
         errors.check_option(owner, "device", self.device, devices.DEVICES)
@@ -140,7 +146,9 @@ class Options:
             )
         self._check_rare()
         if self.readout.needs_table:
-            if isinstance(self.scheme, (LeaveOneOut, Ordered)):
+            if self.readout.needs_distribution and isinstance(self.scheme, Ordered):
+                raise values_in_a_row_order(owner, self.readout, self.scheme)
+            if not self.readout.needs_distribution and isinstance(self.scheme, (LeaveOneOut, Ordered)):
                 raise scheme_without_tables(owner, self.readout, self.scheme)
             if self.hierarchy is not None:
                 raise hierarchy_of_tables(owner, self.readout)
@@ -150,21 +158,15 @@ class Options:
     def _check_rare(self) -> None:
         """Raise ValueError for infrequent categories that are none, or cannot be told."""
         owner = self.owner
-        if isinstance(self.min_frequency, Integral) and not isinstance(self.min_frequency, bool):
-            errors.check_count(owner, "min_frequency", self.min_frequency, low=1)
-        elif self.min_frequency is not None and not (
-            isinstance(self.min_frequency, Real) and 0.0 < float(self.min_frequency) < 1.0
-        ):
-            allowed = ("an integer of at least 1", "a share between 0 and 1")
-            raise errors.bad_option(owner, "min_frequency", self.min_frequency, allowed)
-        if self.max_categories is not None:
-            errors.check_count(owner, "max_categories", self.max_categories, low=1)
+        check_rule(owner, self.min_frequency, self.max_categories)
         if self.handle_infrequent is not None:
             errors.check_option(owner, "handle_infrequent", self.handle_infrequent, (self.as_unseen, "category"))
         if self.rare.asked and isinstance(self.scheme, (LeaveOneOut, Ordered)):
             raise infrequent_by_row(owner, self.scheme)
-        if self.rare.pooled and (self.hierarchy is not None or self.readout.needs_table):
-            raise pooled_by_tables(owner)
+        if self.rare.pooled and self.hierarchy is not None:
+            raise pooled_beside_hierarchy(owner)
+        if self.rare.pooled and self.readout.needs_distribution:
+            raise pooled_distributions(owner, self.readout)
 
     @property
     def rare(self) -> Rare:
@@ -194,10 +196,14 @@ class Options:
     def check_targets(self, targets: Sequence[Target]) -> None:
         """Raise ValueError for targets that these codes cannot be made of."""
         self.readout.check_targets(self.owner, [target.kind for target in targets])
+        if self.scale == "identity":
+            return
         for target in targets:
-            if self.scale != "identity" and target.kind == "continuous":
+            # Of labels it is 0/1 columns that are summed.
+            bounds = (0.0, 1.0)
+            if target.kind == "continuous":
                 bounds = float(target.values.min()), float(target.values.max())
-                check_target(self.owner, self.scale, *bounds)
+            check_ranges(self.owner, self.scale, self.readout.ranges(*bounds), target.name)
 
     def formulas(self, selection: Selection, frame: Frame | Pieces) -> list[Formula]:
         """Formula of every entry."""

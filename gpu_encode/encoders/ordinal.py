@@ -10,7 +10,7 @@ from gpu_encode import errors, schemes
 from gpu_encode.cells import Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
-from gpu_encode.encoders.ranked import ranked_entries
+from gpu_encode.encoders.ranked import RankOptions, ranked_entries
 from gpu_encode.errors import ordinal as own_errors
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.keys import people_readable
@@ -63,7 +63,7 @@ class OrdinalEncoder(Encoder):
         row has sums of its own.  A category that no visible row has gets `unknown_value`, or the place where the mean
         of all visible rows would stand.
     random_state : int, default=0
-        Of random orders, and of the folds of an integer `cv`.  Draws depend on it and the number of categories alone.
+        Of the folds of an integer `cv`, and of draws, which differ by the column's place and number of categories.
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
@@ -148,7 +148,7 @@ class OrdinalEncoder(Encoder):
         scheme = (
             schemes.resolve(self.cv, True, self.random_state, type(self).__name__) if by_target else schemes.Greedy()
         )
-        options = Options(
+        options = RankOptions(
             owner=type(self).__name__,
             readout=Ranks(
                 self.order,

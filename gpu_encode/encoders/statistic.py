@@ -7,6 +7,7 @@ from sklearn.utils import Tags
 from gpu_encode import schemes
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
+from gpu_encode.encoders.pairs import Asked
 from gpu_encode.encoders.value_columns import check_value_columns
 from gpu_encode.readouts.summaries import Summaries
 from gpu_encode.schemes.given import integer_folds
@@ -20,16 +21,23 @@ class StatisticEncoder(Encoder):
 
     Parameters
     ----------
-    statistics : list of str or callable, default=("mean",)
+    statistics : list of str, callable or MergeableStatistic; or dict, default=("mean",)
         "count": summed weight of the rows with a value; "sum"; "mean"; "var"; "std"; "sem", the standard error of the
-        mean, std / sqrt(count).  "min"; "max"; "median"; ("quantile", q), interpolated linearly as `numpy.quantile`
+        mean, std / sqrt(count); "skew", the third standardized moment, with ddof=1 corrected for the number of rows as
+        pandas does.  "min"; "max"; "median"; ("quantile", q), interpolated linearly as `numpy.quantile`
         does; "nunique", the number of distinct values; "mode", the most frequent value, of several the smallest;
         ("share", t), the share of the rows with a value above t.  Or a function ``f(count, mean, variance)`` of arrays
         that gives an array, whose name the column gets.  It must go cell by cell, as ``mean / count`` does: then it
         sees no more than these three numbers, and neither the order of the rows nor chunks can matter.  (One that
         looks at other cells, as ``mean / mean.max()`` does, gives what they happen to be.)  It is called for all
         categories (or many rows) at once, with copies, on a GPU with CuPy's arrays, and also with counts of zero, whose
-        codes nobody reads; an encoder that has one can be pickled, not saved.
+        codes nobody reads; an encoder that has one can be pickled, not saved.  Other functions of the values are given
+        by their parts, which add up: a `MergeableStatistic`.
+
+        A dict has a list of statistics for each pair of a key and a column of values, as
+        ``{("shop", "price"): ["mean", "std"], (("shop", "city"), "pieces"): ["sum"]}``; `columns` and `values` then
+        follow from it, and columns of codes stand key by key.  What other pairs of these would give is computed, too,
+        and thrown away.
 
         Of y, "count", "sum" and "nunique" are of the rows that a row may see: by default those of four folds in
         five in training, and of all for new rows, whose numbers are larger.  "mean" has no such step; nor has
@@ -39,8 +47,8 @@ class StatisticEncoder(Encoder):
         alone, need not be there afterwards, are not encoded, and pass through where `columns` is a list.
     cv : "auto", int, None, scheme, splitter, iterable, str or array, default="auto"
         Who may look at whom in training, as in `TargetEncoder`.  "auto": 5 folds where the values are y; all rows,
-        their own included, where they are columns of X.  "min" and all that is named after it take schemes with folds,
-        and neither `LeaveOneOut` nor `Ordered`.
+        their own included, where they are columns of X.  "min" and all that is named after it take `LeaveOneOut` and
+        schemes with folds, not `Ordered`.
     ddof : {0, 1}, default=1
         "var", "std" and "sem" divide by N - ddof.  A category without so many rows gets NaN, as in pandas.
     target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
@@ -63,9 +71,22 @@ class StatisticEncoder(Encoder):
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
-    indicators : bool, default=False
-        Add a 0/1 column per encoded column: no visible row has this category (and a value in the first column of
-        values).
+    min_frequency : int or float, optional
+        Categories of less visible weight, or of less than this share of it, are infrequent.
+    max_categories : int, optional
+        Most categories with statistics of their own, the infrequent ones together counting as one: the others, by what
+        is visible, are infrequent.  Both need a scheme with folds, and count, as `min_count` does, the rows that have
+        a value: of several columns of values each tells its own.
+    handle_infrequent : {"prior", "category"}, default="prior"
+        Infrequent categories are as if unseen, or one category together; this not for "min" and all that is named
+        after it.
+    scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
+        Scale of all statistics, as in `TargetEncoder`.  Fit refuses statistics that may have no place on it: of
+        negative numbers, of functions of your own, and for "logit" all that are no shares of numbers between 0 and 1.
+    indicators : bool or list of {"unseen", "missing"}, default=False
+        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category (and a value in the
+        first column of values); the row's key is missing, of a joint key in any of its columns, whatever
+        `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
 
@@ -88,7 +109,8 @@ class StatisticEncoder(Encoder):
     Output columns are called key_statistic, or key_value_statistic where there are columns of values (or several
     targets).  Rows without a value (None, NaN) take no part in what is summed of that column; infinity is refused.
     Counts, sums and sums of squares are exact: "sum" is rounded once, and variances are N * Q - S * S in integers, so
-    equal values have variance zero.  Weights repeat rows: "var" with ddof=1 divides by the summed weight less one, and
+    equal values have variance zero; of "skew" so are sums of cubes, of values up to 1e100.
+    Weights repeat rows: "var" with ddof=1 divides by the summed weight less one, and
     "min" and all that is named after it refuse weights with fractions.  For these the encoder keeps how often each
     value occurs in each category, which adds up exactly in any order, but takes memory for every such pair.
 
@@ -131,7 +153,11 @@ class StatisticEncoder(Encoder):
         handle_unknown: Any = "prior",
         handle_missing: str = "category",
         min_count: float = 0,
-        indicators: bool = False,
+        min_frequency: Any = None,
+        max_categories: int | None = None,
+        handle_infrequent: str = "prior",
+        scale: Any = "identity",
+        indicators: Any = False,
         device: str = "auto",
         dtype: Any = "float64",
     ) -> None:
@@ -147,30 +173,36 @@ class StatisticEncoder(Encoder):
         self.handle_unknown = handle_unknown
         self.handle_missing = handle_missing
         self.min_count = min_count
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.handle_infrequent = handle_infrequent
+        self.scale = scale
         self.indicators = indicators
         self.device = device
         self.dtype = dtype
 
     def _options(self) -> Options:
-        if self.values is not None:
+        asked = Asked(self.columns, self.values, self.statistics)
+        if isinstance(self.statistics, dict):
+            asked = Asked.of_pairs(self.statistics, self.columns, self.values)
+        elif self.values is not None:
             check_value_columns(self.values)
-        cv = self._cv()
+        of_columns = asked.values is not None
+        # By default the scheme is the one that keeps what is summed from leaking.
+        by_default = isinstance(self.cv, str) and self.cv == "auto"
+        cv = (schemes.Greedy() if of_columns else 5) if by_default else self.cv
         scheme = schemes.resolve(cv, self.shuffle, self.random_state, type(self).__name__)
         return Options.of(
             self,
-            Summaries(self.statistics, self.ddof, self.values is not None),
-            target_type=self.target_type if self.values is None else None,
+            Summaries(asked.statistics, self.ddof, of_columns, asked.kept),
+            target_type=None if of_columns else self.target_type,
+            columns=asked.columns,
+            values=asked.values,
             scheme=scheme,
             integer_folds=integer_folds(cv, scheme),
         )
 
-    def _cv(self) -> Any:
-        """Give the scheme asked for; by default the one that keeps what is summed from leaking."""
-        if isinstance(self.cv, str) and self.cv == "auto":
-            return 5 if self.values is None else schemes.Greedy()
-        return self.cv
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self.values is None
+        tags.target_tags.required = self.values is None and not isinstance(self.statistics, dict)
         return tags

@@ -58,8 +58,9 @@ class TargetEncoder(Encoder):
     scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
         Scale of the codes: as they are, log(1 + x), the root, the log-odds of a share (of 2**-20 at least), or a power.
         A number given as `handle_unknown` stays as it is.
-    indicators : bool, default=False
-        Add a 0/1 column per encoded column: no visible row has this category.
+    indicators : bool or list of {"unseen", "missing"}, default=False
+        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
+        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     drop : {None, "first"}, default=None
         "first" leaves out the first class of a multiclass target.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -126,7 +127,7 @@ class TargetEncoder(Encoder):
         handle_infrequent: str = "prior",
         hierarchy: Any = None,
         scale: Any = "identity",
-        indicators: bool = False,
+        indicators: Any = False,
         drop: str | None = None,
         device: str = "auto",
         dtype: Any = "float64",

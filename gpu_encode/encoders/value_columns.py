@@ -10,12 +10,22 @@ import numpy as np
 
 from gpu_encode import errors
 from gpu_encode.cells import Array
-from gpu_encode.errors.statistics import moments_as_value, no_value_columns, text_as_value
+from gpu_encode.errors.statistics import (
+    inexact_beside_fractions,
+    moments_as_value,
+    no_value_columns,
+    text_as_value,
+)
 from gpu_encode.frames import Frame, Pieces, parts_of, with_piece
 from gpu_encode.frames.encoding import is_moment, plain
 from gpu_encode.ops import Ops
+from gpu_encode.readouts.base import Readout
 from gpu_encode.selection import locate
 from gpu_encode.targets import Target
+from gpu_encode.terms import side_by_side
+
+# Every whole number up to it is a float64.
+MOST_EXACT = 1 << 53
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +70,29 @@ def value_targets(frame: Frame | Pieces, values: Sequence[Any], weight: Array | 
     if len(set(places)) < len(places):
         raise no_value_columns(values)
     return [_summed(frame, place, weight, ops) for place in places]
+
+
+def with_terms(summed: list[Summed], readout: Readout, ops: Ops) -> list[Summed]:
+    """Give targets the terms that a readout asks for; of several that it joins, one."""
+    if readout.n_terms == 1:
+        return summed
+    found = []
+    for group in [summed] if readout.joins_targets else [[each] for each in summed]:
+        terms = readout.terms(ops, [each.target.values for each in group], group[0].weight)
+        if terms[0].dtype.kind == "i" and any(each.dtype.kind == "f" for each in terms):
+            refuse_inexact(terms[0])
+        target = group[0].target
+        name = None if readout.joins_targets else target.name
+        found.append(Summed(Target(name, target.kind, side_by_side(terms, ops), None), group[0].weight))
+    return found
+
+
+def refuse_inexact(values: Array) -> None:
+    """Raise ValueError for whole numbers that would be rounded beside terms with fractions."""
+    beyond = (values > MOST_EXACT) | (values < -MOST_EXACT)
+    if bool(beyond.any()):
+        row = int(np.flatnonzero(beyond)[0])
+        raise inexact_beside_fractions(row, values[row].item())
 
 
 def _summed(frame: Frame | Pieces, place: int, weight: Array | None, ops: Ops) -> Summed:

@@ -8,7 +8,7 @@ from gpu_encode import schemes
 from gpu_encode.cells import Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
-from gpu_encode.formula import total_of_views
+from gpu_encode.formula import told_apart, total_of_views
 from gpu_encode.ops import host
 from gpu_encode.readouts.evidence import Evidence
 from gpu_encode.schemes.given import integer_folds
@@ -45,8 +45,16 @@ class WeightOfEvidenceEncoder(Encoder):
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
-    indicators : bool, default=False
-        Add a 0/1 column per encoded column: no visible row has this category.
+    min_frequency : int or float, optional
+        Categories of less visible weight, or of less than this share of it, are infrequent.
+    max_categories : int, optional
+        Most categories with evidence of their own, the infrequent ones together counting as one: the others, by what is
+        visible, are infrequent.  Both need a scheme with folds.
+    handle_infrequent : {"zero", "category"}, default="zero"
+        Infrequent categories are as if unseen, or one category together.
+    indicators : bool or list of {"unseen", "missing"}, default=False
+        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
+        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
 
@@ -106,7 +114,10 @@ class WeightOfEvidenceEncoder(Encoder):
         handle_unknown: Any = "zero",
         handle_missing: str = "category",
         min_count: float = 0,
-        indicators: bool = False,
+        min_frequency: Any = None,
+        max_categories: int | None = None,
+        handle_infrequent: str = "zero",
+        indicators: Any = False,
         device: str = "auto",
         dtype: Any = "float64",
     ) -> None:
@@ -120,6 +131,9 @@ class WeightOfEvidenceEncoder(Encoder):
         self.handle_unknown = handle_unknown
         self.handle_missing = handle_missing
         self.min_count = min_count
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.handle_infrequent = handle_infrequent
         self.indicators = indicators
         self.device = device
         self.dtype = dtype
@@ -132,9 +146,9 @@ class WeightOfEvidenceEncoder(Encoder):
         for per_target, formula in zip(model.statistics, model.formulas, strict=True):
             for statistics in per_target:
                 ops = host(statistics.cells.size)
-                seen = formula.moments_of_views(ops, statistics, None)
-                counted = formula.leaf_counts(seen)
                 total = total_of_views(statistics, None, formula, ops)
+                seen = formula.moments_of_views(ops, statistics, None)
+                seen, counted, _ = told_apart(statistics, None, formula, ops, total, seen)
                 values = cast(Evidence, formula.readout).information(seen, counted, total)
                 found.append(values.T.ravel())
         return np.concatenate(found)

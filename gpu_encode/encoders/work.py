@@ -1,6 +1,7 @@
 """Everything of one call on training rows: what was read, and the jobs to do."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from gpu_encode.encoders.earlier_calls import check_same, check_same_parameters,
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.scheme_columns import column_keys
-from gpu_encode.encoders.value_columns import Summed, value_targets
+from gpu_encode.encoders.value_columns import Summed, value_targets, with_terms
 from gpu_encode.errors.parts import rows_have_changed
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Keys
+from gpu_encode.indicators import columns_of_entry, missing_rows
 from gpu_encode.jobs import Job
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo, refuse_missing
@@ -64,7 +66,6 @@ class Work:
         self.groups = self.given.groups()
         self.summed = self._summed(known)
         self.targets = [each.target for each in self.summed]
-        options.check_targets(self.targets)
         self.selection = select(self.frame, options.columns, options.hierarchy, options.training_columns)
         names = [str(name) for name in self.frame.names or [f"x{i}" for i in range(self.frame.n_columns)]]
         self.selection = self.selection.named(names)
@@ -95,8 +96,12 @@ class Work:
     def _summed(self, known: Model | None) -> list[Summed]:
         """Read what is summed: columns of X, the targets, or nothing."""
         if self.options.values is not None:
-            return value_targets(self.frame, self.options.values, self.weight, self.ops)
-        return [Summed(target, self.weight) for target in self._targets(known)]
+            summed = value_targets(self.frame, self.options.values, self.weight, self.ops)
+        else:
+            summed = [Summed(target, self.weight) for target in self._targets(known)]
+        self.options.check_targets([each.target for each in summed])
+        with self.given.naming_piece("y"):
+            return with_terms(summed, self.options.readout, self.ops)
 
     def _targets(self, known: Model | None) -> list[Target]:
         if self.options.target_type is None:
@@ -110,7 +115,8 @@ class Work:
             if self.decided is not None:
                 return decided_targets(self.ops, named, self.decided)
             if known is not None:
-                return more_targets(self.ops, named, self.options.target_type, known)
+                infos = known.targets * (len(named) if self.options.readout.joins_targets else 1)
+                return more_targets(self.ops, named, self.options.target_type, infos)
             return targets.read(self.ops, named, self.options.target_type)
 
     def _readable(self, values: Array) -> Array:
@@ -190,19 +196,18 @@ class Work:
         widths = [[job.n_outputs * wide for job in jobs] for jobs in self.jobs]
         matrix = self.ops.empty((self.frame.n_rows, sum(map(sum, widths))), self.options.dtype, "F")
         flags, statistics, blind, start, unsure = [], [], [], 0, False
-        for jobs, sizes in zip(self.jobs, widths, strict=True):
+        for entry, (jobs, sizes) in enumerate(zip(self.jobs, widths, strict=True)):
             kept = []
             for number, (job, size) in enumerate(zip(jobs, sizes, strict=True)):
-                done = training.train(
-                    job, plan, matrix[:, start : start + size], self.options.indicators and number == 0
-                )
+                want = "unseen" in self.options.indicators and number == 0
+                done = training.train(job, plan, matrix[:, start : start + size], want)
                 if isinstance(job.formula.prior, str) and not done.all_see:
                     blind += [matrix[:, column] for column in range(start, start + size)]
                 unsure |= job.formula.prior is None and job.formula.needs_rows and not done.all_see
                 start += size
                 kept.append(done.statistics)
-                if done.unseen is not None and number == 0 and self.options.indicators:
-                    flags.append(done.unseen.astype(self.options.dtype))
+                if number == 0:
+                    flags += self.flags(entry, done.unseen)
             statistics.append(kept)
         if isinstance(plan, FoldPlan) and plan.n_folds == 1 and self.options.reads_target:
             warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
@@ -212,6 +217,12 @@ class Work:
         if unsure:
             self.options.warn_of_first_rows(plan, self.frame.n_rows)
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], statistics
+
+    def flags(self, entry: int, unseen: Array | None) -> list[Array]:
+        """Indicators of one entry; `unseen` says which rows' categories are."""
+        (key, codes), as_category = self.keyed[entry], self.options.missing == "category"
+        missing = partial(missing_rows, key, codes, self.place, self.ops, as_category)
+        return columns_of_entry(self.options.indicators, unseen, missing, self.options.dtype)
 
     def _warn_of_rare_classes(self, statistics: list[Statistics], n_splits: int) -> None:
         """Warn, as scikit-learn does, of a class with fewer rows than folds; `statistics` are those of any entry."""

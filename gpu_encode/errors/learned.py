@@ -31,13 +31,18 @@ def other_columns(before: object, now: object) -> ValueError:
     )
 
 
-def other_parameters() -> ValueError:
+def other_parameters(name: str, before: object, now: object) -> ValueError:
     """Error for a parameter that shapes the codes and has changed since earlier calls."""
     return ValueError(
-        "partial_fit was called with other parameters than before (those that the codes of new rows follow "
-        "from, their dtype and indicators among them, must stay the same). "
-        "Set them back, or call fit to start anew."
+        f"partial_fit was called with other parameters than before: {name} is now {_shown(now)} and was "
+        f"{_shown(before)}. Set it back, or call fit to start anew."
     )
+
+
+def _shown(value: object) -> str:
+    """Represent a value in one line that does not hide the rest of a message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def other_number_of_codes(expected: int, found: int) -> ValueError:

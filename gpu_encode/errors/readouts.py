@@ -12,6 +12,14 @@ def scheme_without_tables(owner: str, readout: Any, scheme: object) -> ValueErro
     )
 
 
+def values_in_a_row_order(owner: str, readout: Any, scheme: object) -> ValueError:
+    """Error for values in order under a scheme whose rows see one row after another."""
+    return ValueError(
+        f"{readout.asked} of {owner} needs the values of a category in order, which {type(scheme).__name__} would "
+        "ask of the rows before every row. Take cv=LeaveOneOut(), cv=KFold() or another scheme with folds."
+    )
+
+
 def hierarchy_of_tables(owner: str, readout: object) -> ValueError:
     """Error for levels above a column, where codes follow from all categories at once."""
     return ValueError(
@@ -45,19 +53,26 @@ def infrequent_by_row(owner: str, scheme: object) -> ValueError:
     )
 
 
-def pooled_by_tables(owner: str) -> ValueError:
-    """Error for one code of all infrequent categories where there is another place for them, or none."""
+def pooled_beside_hierarchy(owner: str) -> ValueError:
+    """Error for one code of all infrequent categories where there is another place for them."""
     return ValueError(
-        f'{owner} takes handle_infrequent="category" neither beside a hierarchy, whose levels are the place of '
-        "infrequent categories, nor for codes that follow from all categories at once. Leave handle_infrequent out, or "
-        "take neither a hierarchy nor such codes."
+        f'{owner} does not take handle_infrequent="category" beside a hierarchy, whose levels are the place of '
+        "infrequent categories. Leave one of them out."
     )
 
 
-def negative_on_scale(owner: str, scale: object, least: float, largest: float) -> ValueError:
-    """Error for a target whose means have no place on the scale of the codes."""
+def pooled_distributions(owner: str, readout: Any) -> ValueError:
+    """Error for one code of all infrequent categories where it is read off values in order."""
+    return ValueError(
+        f'{owner} does not take handle_infrequent="category" for {readout.asked}, which no sums give. Leave '
+        "handle_infrequent out, or make an encoder of its own for them."
+    )
+
+
+def beyond_scale(owner: str, scale: object, computed: str, values: str, least: float, largest: float) -> ValueError:
+    """Error for codes that may have no place on their scale."""
     wanted = "shares between 0 and 1" if scale == "logit" else "numbers of at least 0"
     return ValueError(
-        f"scale={scale!r} of {owner} is for means of {wanted}; y lies between {least:g} and {largest:g}. "
-        'Take scale="identity", or shift y.'
+        f"scale={scale!r} of {owner} is for {wanted}, but {computed} of {values} may be anything from {least:g} to "
+        f'{largest:g}. Take scale="identity", leave it out, or give other values.'
     )

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from gpu_encode.errors.rows import RowError
+
 # Those that a name alone does not ask for.
 _WITH_NUMBER = '("quantile", q), ("share", t)'
 _ADVICE = "Convert the column to numbers, or leave it out of values."
@@ -32,6 +34,47 @@ def misshapen_statistic(name: str, expected: tuple[int, ...], found: object) -> 
     return ValueError(
         f"the statistic {name!r} must give an array of shape {expected}, as those that it is given have, but gave "
         f"{found}. Compute it by array expressions, such as mean / count."
+    )
+
+
+def bad_mergeable(name: object, terms: object, finish: object) -> ValueError:
+    """Error for parts that no statistic can be made of."""
+    return ValueError(
+        f"MergeableStatistic({name!r}, ...) needs terms, a list of functions of an array of values, and finish, a "
+        f"function of counts and sums. Got terms={terms!r} and finish={finish!r}."
+    )
+
+
+def misshapen_term(
+    name: str, place: int, expected: tuple[int, ...], shape: tuple[int, ...], dtype: object
+) -> ValueError:
+    """Error for a term that is not one number a row."""
+    return ValueError(
+        f"terms[{place}] of the statistic {name!r} must give an array of numbers of shape {expected}, as the values "
+        f"have, but gave {dtype} of shape {shape}. Compute it value by value, as np.log does."
+    )
+
+
+def term_not_finite(name: str, place: int, row: int, found: object, value: object) -> RowError:
+    """Error for a term that no sum can take."""
+    return RowError(
+        f"terms[{place}] of the statistic {name!r} must be finite, but is {found!s} of the value {value!s} in row ",
+        row,
+        ". Drop such rows, or make it a number, such as np.log1p(value).",
+    )
+
+
+def cube_out_of_range(row: int, found: object) -> RowError:
+    """Error for a value whose cube float64 has no room for."""
+    return RowError(f"'skew' sums cubes, of values up to 1e100, but a value is {found!r} in row ", row, ".")
+
+
+def inexact_beside_fractions(row: int, found: object) -> RowError:
+    """Error for a whole number that float64 would round, where terms have fractions."""
+    return RowError(
+        f"'skew' and statistics with terms take whole numbers up to 2**53, but a value is {found!r} in row ",
+        row,
+        ". Convert the values to float64, which rounds them, or leave such statistics out.",
     )
 
 
@@ -78,3 +121,21 @@ def moments_as_value(column: object) -> TypeError:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join([*map(repr, names), _WITH_NUMBER])
+
+
+def no_pairs() -> ValueError:
+    """Error for a dict of statistics without any."""
+    return ValueError('statistics is an empty dict. Pass one such as {("shop", "price"): ["mean", "std"]}.')
+
+
+def bad_pair(pair: object, statistics: object) -> ValueError:
+    """Error for an entry of a dict of statistics that is no pair with a list."""
+    return ValueError(
+        "statistics as a dict has a list of statistics for each pair of a key and a column of values, such as "
+        f'{{("shop", "price"): ["mean", "std"]}}. Got {pair!r}: {statistics!r}.'
+    )
+
+
+def columns_beside_pairs(name: str, given: object) -> ValueError:
+    """Error for columns beside a dict of statistics, which names them."""
+    return ValueError(f"statistics is a dict, which names keys and columns of values: leave out {name}={given!r}.")

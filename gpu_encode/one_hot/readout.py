@@ -1,10 +1,10 @@
 """Which categories get a column, as the user asked for it."""
 
-from numbers import Integral, Real
 from typing import Any
 
 from cpu_fallback.exact import Floats
 from gpu_encode import errors
+from gpu_encode.infrequent import check_rule
 from gpu_encode.moments import Moments
 from gpu_encode.readouts.base import Context, Readout
 
@@ -45,15 +45,7 @@ class OneHot(Readout):
         errors.check_option(OWNER, "handle_missing", self.handle_missing, MISSING_POLICIES)
         if isinstance(self.drop, str) or not (self.drop is None or isinstance(self.drop, list)):
             errors.check_option(OWNER, "drop", self.drop, (None, "first", "if_binary"), "a list of categories")
-        if self.max_categories is not None:
-            errors.check_count(OWNER, "max_categories", self.max_categories, low=1)
-        least: Any = self.min_frequency
-        whole = isinstance(least, Integral) and not isinstance(least, bool)
-        share = isinstance(least, Real) and not isinstance(least, Integral)
-        if not (least is None or (whole and least >= 1) or (share and 0 < least < 1)):
-            raise errors.bad_option(
-                OWNER, "min_frequency", least, ("None", "an integer of at least 1", "a share between 0 and 1")
-            )
+        check_rule(OWNER, self.min_frequency, self.max_categories)
 
     @property
     def groups_infrequent(self) -> bool:

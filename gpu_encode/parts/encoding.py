@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from gpu_encode.encoders.work import Work, decided_targets, known_codes
 from gpu_encode.errors.parts import codes_of_orders_needed, other_rows_placed
 from gpu_encode.formula import indicator
 from gpu_encode.frames import Frame, Pieces
+from gpu_encode.indicators import columns_of_entry, missing_rows
 from gpu_encode.jobs import Job
 from gpu_encode.leave_one_out import leave_one_out
+from gpu_encode.model import Model
 from gpu_encode.ops import Ops
 from gpu_encode.ordered import average
 from gpu_encode.outputs import in_type
@@ -23,7 +26,7 @@ from gpu_encode.parts.part import Part
 from gpu_encode.parts.sums import work_on
 from gpu_encode.parts.tables import Tables
 from gpu_encode.plans import FoldPlan, OrderedPlan
-from gpu_encode.selection import same_frame
+from gpu_encode.selection import Located, same_frame
 from gpu_encode.statistics import Statistics
 
 
@@ -110,8 +113,11 @@ def by_folds(tables: Tables, part: Part, given: Given) -> Any:
         stop = start + codes.values.shape[2]
         rows.ops.gather(rows.ops.to_device(codes.values), found, folds, matrix[:, start:stop])
         start = stop
-        if model.indicators:
-            flags.append(indicator(rows.ops, rows.ops.to_device(codes.unseen), found, folds).astype(dtype))
+        unseen = None
+        if "unseen" in model.indicators:
+            unseen = indicator(rows.ops, rows.ops.to_device(codes.unseen), found, folds)
+        missing = partial(missing_rows, key, found, place, rows.ops, formula.missing == "category")
+        flags += columns_of_entry(model.indicators, unseen, missing, dtype)
     return tables.encoder._assemble(rows.frame, [*(matrix[:, i] for i in range(start)), *flags], place)
 
 
@@ -122,14 +128,14 @@ def by_row(tables: Tables, work: Work) -> Any:
     n_outputs = sum(job.n_outputs for jobs in work.jobs for job in jobs)
     matrix = work.ops.empty((work.frame.n_rows, n_outputs), model.dtype, "F")
     flags, start = [], 0
-    for jobs, sums in zip(work.jobs, tables.sums, strict=True):
-        for number, (job, whole) in enumerate(zip(jobs, sums, strict=True)):
-            want, stop = model.indicators and number == 0, start + job.n_outputs
+    for entry, (jobs, sums, in_order) in enumerate(zip(work.jobs, tables.sums, tables.others, strict=True)):
+        for number, (job, whole, others) in enumerate(zip(jobs, sums, in_order, strict=True)):
+            want, stop = "unseen" in model.indicators and number == 0, start + job.n_outputs
             own, statistics = in_common(job, whole)
-            unseen = leave_one_out(own, statistics, matrix[:, start:stop], want)
+            unseen = leave_one_out(own, statistics, matrix[:, start:stop], want, others)
             start = stop
-            if unseen is not None:
-                flags.append(unseen.astype(model.dtype))
+            if number == 0:
+                flags += work.flags(entry, unseen)
     return tables.encoder._assemble(work.frame, [*(matrix[:, i] for i in range(start)), *flags], work.place)
 
 
@@ -162,10 +168,21 @@ def by_place(tables: Tables, part: Part, given: Given, plan: OrderedPlan, placed
         values = np.stack([each.values for each in orders], axis=2).reshape(n_rows, -1)
     matrix = backend.to_device(np.asfortranarray(in_type(values, model.dtype, ops.host(n_rows))))
     unseen = np.logical_and.reduce([each.unseen for each in orders])
-    flags = [backend.to_device(unseen[:, i].astype(model.dtype)) for i in range(unseen.shape[1])]
     check_columns(given.frame, tables)
-    columns = [*(matrix[:, i] for i in range(matrix.shape[1])), *flags]
-    return tables.encoder._assemble(given.frame, columns, same_frame(given.frame))
+    place = same_frame(given.frame)
+    flags = [flag for entry in range(len(model.keys)) for flag in flags_by_place(model, entry, unseen, place, backend)]
+    return tables.encoder._assemble(given.frame, [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place)
+
+
+def flags_by_place(model: Model, entry: int, unseen: Array, place: Located, backend: Ops) -> list[Array]:
+    """Indicators of one entry; `unseen` (rows, entries) has no columns where it is not asked for."""
+    key, policy = model.keys[entry], model.formulas[entry].missing
+
+    def missing() -> Array:
+        return missing_rows(key, known_codes(key, place, backend, policy), place, backend, policy == "category")
+
+    own = backend.to_device(unseen[:, entry]) if unseen.shape[1] else None
+    return columns_of_entry(model.indicators, own, missing, model.dtype)
 
 
 def gathered(pieces: Sequence[Placed], first_row: int, n_rows: int) -> Placed:

@@ -30,7 +30,7 @@ class Placed:
     values : float64 array (rows, outputs)
         By entry, then target, then output.
     unseen : bool array (rows, entries)
-        Rows whose category the order has not seen before; no columns unless there are indicators.
+        Rows whose category the order has not seen before; no columns unless they are asked for.
     """
 
     rows: Array
@@ -83,7 +83,7 @@ class Running:
         jobs = bucket.jobs(self.tables)
         width = sum(job.n_outputs for own in jobs for job in own)
         values = np.empty((len(bucket), width), np.float64)
-        unseen = np.ones((len(bucket), len(jobs) if self.tables.model.indicators else 0), np.bool_)
+        unseen = np.ones((len(bucket), len(jobs) if "unseen" in self.tables.model.indicators else 0), np.bool_)
         start = 0
         for entry, own in enumerate(jobs):
             for target, job in enumerate(own):

@@ -57,7 +57,7 @@ def stretches_of(blueprint: Blueprint, plan: OrderedPlan, work: Work, first_row:
         segments = segments_of(checkpoints, begins_of(order, blueprint, work, first_row))
         sums = [
             Statistics.measure(
-                work.ops,
+                job.ops,
                 job.rows.with_codes(segments.astype(np.int32)),
                 len(checkpoints),
                 None,

@@ -1,6 +1,8 @@
 """From the sums of all parts to what training codes are looked up in."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from gpu_encode.parts.blueprints import Blueprint
 from gpu_encode.parts.stretches import orders_of, starts_in
 from gpu_encode.parts.sums import Sums
 from gpu_encode.plans import FoldPlan, OrderedPlan, first_rows
+from gpu_encode.readouts.other_rows import OtherRows
 from gpu_encode.statistics import Measured, Statistics, layout_of_both
 from gpu_encode.training import flat
 
@@ -55,6 +58,15 @@ class Tables:
     def device(self) -> str:
         """Where parts compute: "cpu" or "cuda"."""
         return device_of(self.blueprint)
+
+    @cached_property
+    def others(self) -> list[list[OtherRows | None]]:
+        """Per entry and target, the values of all rows in order, where codes follow from them."""
+        return [[OtherRows.of(sums) for sums in own] for own in self.sums]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is put in order here is put in order again where it is needed.
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def needs_categories(self) -> bool:
@@ -134,7 +146,7 @@ def in_reach(statistics: Statistics, reach: Layout) -> Statistics:
     """Give the same sums in columns that hold the sums of any of the rows, too."""
     layout = layout_of_both(statistics.measured.layout, reach)
     measured = replace(statistics.measured, layout=layout)
-    return Statistics(statistics.in_layout(layout), measured, statistics.added)
+    return replace(statistics, cells=statistics.in_layout(layout), measured=measured)
 
 
 def befores(

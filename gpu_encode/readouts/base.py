@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.exact import Floats
 from gpu_encode.cells import Array
-from gpu_encode.distributions import Distribution
 from gpu_encode.errors.readouts import target_of_another_kind
 from gpu_encode.moments import CategoryMoments, Moments
 
@@ -26,6 +25,16 @@ class Context:
     categories: CategoryMoments | None = None
 
 
+class OrderStatistics(Protocol):
+    """Statistics of values in order, on the host, of what each category and view sees, or each row of a tile."""
+
+    def of_category(self, statistic: Any) -> Floats:
+        """Give one statistic of the category."""
+
+    def of_everything(self, statistic: Any) -> Floats:
+        """Give one statistic of all rows that are seen, whatever their category."""
+
+
 class Readout(BaseEstimator):
     """Numbers read off the sums of a category.  Parameters are checked at fit, so `set_params` and `clone` work.
 
@@ -35,6 +44,12 @@ class Readout(BaseEstimator):
 
     needs_squares: ClassVar[bool] = False
     needs_totals: ClassVar[bool] = False
+    # Whether sums of cubes are asked for, whose parts are then terms 1 to 4 of each row; squares are needed as well.
+    needs_cubes: ClassVar[bool] = False
+    # Whether all targets together are the terms of one.
+    joins_targets: ClassVar[bool] = False
+    # Numbers of each row that are summed, the target itself among them.
+    n_terms: int = 1
     # Whether the total of a class is that of all classes from it on, as sorted.
     totals_from_above: ClassVar[bool] = False
     # Whether the weight of the rows with any other label is asked for, beside that of each label.
@@ -50,6 +65,8 @@ class Readout(BaseEstimator):
     takes_prior: ClassVar[bool] = False
     # Whether output names hold the name of a target even where it is the only one.
     names_targets: bool = False
+    # Which outputs are given, by entry, then target, then suffix; None for all of them.
+    kept: list[bool] | None = None
     # Kinds of targets whose sums it can be read off.
     target_kinds: ClassVar[tuple[str, ...]] = ("none", "binary", "continuous", "multiclass")
 
@@ -61,11 +78,23 @@ class Readout(BaseEstimator):
     def check(self) -> None:
         """Raise ValueError for a parameter out of range."""
 
+    def terms(self, ops: "Ops", values: list[Array], present: Array | None) -> list[Array]:  # noqa: ARG002
+        """Numbers of each row that are summed, `n_terms` of them, the target itself first.
+
+        `values` are those of the target; of all targets where these are terms of one.  Rows of which `present` is zero
+        have no value, and may have any terms.
+        """
+        return values
+
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
         """Raise ValueError for a kind of target that it cannot be read off; `owner` is the encoder's name."""
         for kind in kinds:
             if kind not in self.target_kinds:
                 raise target_of_another_kind(owner, kind, self.target_kinds)
+
+    def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
+        """What is computed of values between two numbers, and between which numbers each of it lies."""
+        return [("the mean", least, largest)]
 
     def suffixes(self) -> list[str]:
         """What the names of the columns made of one target or class end with, one a column."""
@@ -97,9 +126,9 @@ class Readout(BaseEstimator):
         """
         raise NotImplementedError
 
-    def ranked(self, ops: "Ops", seen: Moments, total: Moments, values: Distribution) -> tuple[Floats, Floats]:
-        """Codes (rows, views, outputs) of all categories, and of any other (views, outputs), from values as well.
+    def ranked(self, ops: "Ops", seen: Moments, total: Moments, values: OrderStatistics) -> tuple[Floats, Floats]:
+        """Codes (..., outputs) of what is seen, and of what nobody sees, from values as well.
 
-        Of readouts with `needs_distribution`; `values` has the views of `seen`.
+        Of readouts with `needs_distribution`; `values` are those of what is seen in `seen` and in `total`.
         """
         raise NotImplementedError

@@ -60,18 +60,18 @@ class TargetRatios(WithPriors):
         or that of the rows with each label.
     priors : sequence of float
     weight : float, default=1.0
-    cut : bool, default=False
-        Whether labels are the largest numbers that buckets hold.
+    borders : int, list of float or None
+        What the target is cut at; labels are then the largest numbers that buckets hold.
     """
 
     needs_totals = True
 
     def __init__(
-        self, statistic: str = "mean", priors: Any = (0.0, 0.5, 1.0), weight: float = 1.0, cut: bool = False
+        self, statistic: str = "mean", priors: Any = (0.0, 0.5, 1.0), weight: float = 1.0, borders: Any = None
     ) -> None:
         super().__init__(priors, weight)
         self.statistic = statistic
-        self.cut = cut
+        self.borders = borders
 
     @property
     def totals_from_above(self) -> bool:  # type: ignore[override]
@@ -92,7 +92,12 @@ class TargetRatios(WithPriors):
         """Name labels by what lies above them, or up to them, where that is what is counted."""
         if self.statistic == "borders":
             return [f"_above_{label}" for label in labels[:-1]]
-        return [f"_to_{label}" for label in labels] if self.cut else super().label_parts(labels, first)
+        return [f"_to_{label}" for label in labels] if self.borders is not None else super().label_parts(labels, first)
+
+    def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
+        """Lie between the values, or 0 and 1 of labels, and the priors."""
+        found = f"statistic={self.statistic!r} with priors={list(self.priors)!r}"
+        return [(found, min(least, *self.priors), max(largest, *self.priors))]
 
     def root(self, total: Moments) -> Floats:
         """Give the priors."""
@@ -142,6 +147,11 @@ class CountRatios(WithPriors):
     def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
         """One column a prior, whatever the target."""
         return len(self.priors)
+
+    def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:  # noqa: ARG002
+        """Lie between 0, 1 and the priors."""
+        found = f"statistic={self.statistic!r} with priors={list(self.priors)!r}"
+        return [(found, min(0.0, *self.priors), max(1.0, *self.priors))]
 
     def root(self, total: Moments) -> Floats:
         """Give the frequency of a category without rows."""

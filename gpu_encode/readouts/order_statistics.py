@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import floor
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,68 @@ QUANTILES = {"min": 0.0, "median": 0.5, "max": 1.0}
 Integers = NDArray[np.int64]
 
 
+class InOrder(Protocol):
+    """Groups of rows by their values in order: all that order statistics are read off, an array of groups at a time."""
+
+    @property
+    def number(self) -> Integers:
+        """Rows of each group."""
+
+    @property
+    def n_distinct(self) -> Integers:
+        """Distinct values of each group."""
+
+    def is_empty(self) -> bool:
+        """Whether there are no values at all."""
+
+    def at_rank(self, ranks: Integers) -> Floats:
+        """Value of the row with each rank, counted from zero in its group; groups without rows may have any."""
+
+    def mode(self) -> Floats:
+        """Most frequent value; of equally frequent ones the smallest."""
+
+    def n_above(self, threshold: Real) -> Integers:
+        """Rows with values above a threshold."""
+
+    def quantile(self, share: float) -> Floats:
+        """Quantile by linear interpolation between rows, as ``numpy.quantile`` with ``method="linear"``."""
+        number = self.number
+        place = (number - 1) * share
+        low = np.floor(place)
+        rank = np.maximum(low.astype(np.int64), 0)
+        below, above = self.at_rank(rank), self.at_rank(np.minimum(rank + 1, np.maximum(number - 1, 0)))
+        part = place - low
+        with np.errstate(over="ignore"):
+            step = above - below
+        with np.errstate(over="ignore", invalid="ignore"):
+            between: Floats = np.where(part >= 0.5, above - step * (1.0 - part), below + step * part)
+        return np.where(part == 0, below, between)
+
+    def share_above(self, threshold: Real) -> Floats:
+        """Share of the rows with values above a threshold."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Floats = self.n_above(threshold) / self.number
+        return found
+
+    def statistic(self, statistic: Any) -> Floats:
+        """Give one statistic of each group; NaN of no rows, but nunique is then 0."""
+        if statistic == "nunique":
+            return self.n_distinct.astype(np.float64)
+        if self.is_empty():
+            return np.full(self.number.shape, np.nan)
+        if statistic == "mode":
+            found = self.mode()
+        elif isinstance(statistic, str):
+            found = self.quantile(QUANTILES[statistic])
+        else:
+            kind, number = statistic
+            found = self.quantile(float(number)) if kind == "quantile" else self.share_above(number)
+        return np.where(self.number > 0, found, np.nan)
+
+
 @dataclass(frozen=True, eq=False)
-class Sorted:
-    """Values of groups of rows, sorted within each group, and how often each occurs.
+class Sorted(InOrder):
+    """Values of groups of rows, sorted within each group, and how often each occurs; statistics are (groups, views).
 
     Parameters
     ----------
@@ -62,6 +121,15 @@ class Sorted:
         """Rows of each group: (groups, views)."""
         return self.between(self.running)
 
+    @cached_property
+    def n_distinct(self) -> Integers:
+        """Distinct values of each group: (groups, views)."""
+        return self.between(running_sums((self.counts > 0).astype(np.int64)))
+
+    def is_empty(self) -> bool:
+        """Whether there are no values at all."""
+        return not len(self.values)
+
     def between(self, running: Integers) -> Integers:
         """Sum what lies between the ends of each group."""
         found: Integers = running[self.starts[1:]] - running[self.starts[:-1]]
@@ -76,49 +144,44 @@ class Sorted:
             found[:, view] = self.values[np.minimum(place, len(self.values) - 1)]
         return found
 
-    def quantile(self, share: float) -> Floats:
-        """Quantile by linear interpolation between rows, as ``numpy.quantile`` with ``method="linear"``."""
-        place = (self.number - 1) * share
-        low = np.floor(place)
-        rank = np.maximum(low.astype(np.int64), 0)
-        below, above = self.at_rank(rank), self.at_rank(np.minimum(rank + 1, np.maximum(self.number - 1, 0)))
-        part = place - low
-        with np.errstate(over="ignore"):
-            step = above - below
-        with np.errstate(over="ignore", invalid="ignore"):
-            between: Floats = np.where(part >= 0.5, above - step * (1.0 - part), below + step * part)
-        return np.where(part == 0, below, between)
+    def by_frequency(self, view: int) -> Integers:
+        """Places of each group by how often their values occur, the most frequent first, of several the smallest."""
+        group = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return np.lexsort((np.arange(len(group)), -self.counts[:, view], group))
 
     def mode(self) -> Floats:
         """Most frequent value; of equally frequent ones the smallest."""
-        group = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         found = np.empty((len(self.starts) - 1, self.counts.shape[1]))
         for view in range(found.shape[1]):
-            order = np.lexsort((np.arange(len(group)), -self.counts[:, view], group))
+            order = self.by_frequency(view)
             found[:, view] = self.values[order[np.minimum(self.starts[:-1], len(order) - 1)]]
         return found
 
-    def share_above(self, threshold: Real) -> Floats:
-        """Share of the rows with values above a threshold."""
-        above = self.between(running_sums(np.where(exceeding(self.values, threshold)[:, None], self.counts, 0)))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found: Floats = above / self.number
-        return found
+    def n_above(self, threshold: Real) -> Integers:
+        """Rows with values above a threshold: (groups, views)."""
+        return self.between(running_sums(np.where(exceeding(self.values, threshold)[:, None], self.counts, 0)))
 
-    def statistic(self, statistic: Any) -> Floats:
-        """Give one statistic of each group and view (groups, views); NaN of no rows, but nunique is then 0."""
-        if statistic == "nunique":
-            return self.between(running_sums((self.counts > 0).astype(np.int64))).astype(np.float64)
-        if not len(self.values):
-            return np.full((len(self.starts) - 1, self.counts.shape[1]), np.nan)
-        if statistic == "mode":
-            found = self.mode()
-        elif isinstance(statistic, str):
-            found = self.quantile(QUANTILES[statistic])
-        else:
-            kind, number = statistic
-            found = self.quantile(float(number)) if kind == "quantile" else self.share_above(number)
-        return np.where(self.number > 0, found, np.nan)
+
+@dataclass(frozen=True, eq=False)
+class OfViews:
+    """Order statistics of every category, and of all rows, as each view sees them."""
+
+    by_category: Sorted
+    of_all: Sorted
+
+    @classmethod
+    def of(cls, distribution: Distribution, n_categories: int) -> Self:
+        """Put the values of each category in order, and those of all rows."""
+        return cls(Sorted.by_category(distribution, n_categories), Sorted.of_all(distribution))
+
+    def of_category(self, statistic: Any) -> Floats:
+        """Give one statistic of each category: (categories + 2, views)."""
+        return self.by_category.statistic(statistic)
+
+    def of_everything(self, statistic: Any) -> Floats:
+        """Give one statistic of all rows: (views,)."""
+        found: Floats = self.of_all.statistic(statistic)[0]
+        return found
 
 
 def exceeding(values: Array, threshold: Real) -> NDArray[np.bool_]:

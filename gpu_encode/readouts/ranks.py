@@ -1,6 +1,5 @@
 """The place of a category among all others, in one of several orders."""
 
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats, Integers, Limbs, quotient
 from gpu_encode import errors
 from gpu_encode.errors.ordinal import draws_without_random
-from gpu_encode.infrequent import infrequent
+from gpu_encode.infrequent import check_rule, infrequent
 from gpu_encode.moments import Moments
 from gpu_encode.readouts.base import Readout
 from gpu_encode.rows import Permutation, key_of, places_of
@@ -48,6 +47,8 @@ class Ranks(Readout):
         Whether all categories have a place, with rows or without; by the target only those with rows have.
     dtype : str, default="float64"
         Type of the output, of floats or integers.
+    place : int, default=0
+        Place of the column among those that are encoded: each has draws of its own.
     """
 
     needs_table = True
@@ -63,6 +64,7 @@ class Ranks(Readout):
         max_categories: int | None = None,
         listed: bool = False,
         dtype: str = "float64",
+        place: int = 0,
     ) -> None:
         self.order = order
         self.n_draws = n_draws
@@ -73,6 +75,7 @@ class Ranks(Readout):
         self.max_categories = max_categories
         self.listed = listed
         self.dtype = dtype
+        self.place = place
 
     @property
     def asked(self) -> str:
@@ -81,20 +84,18 @@ class Ranks(Readout):
 
     def check(self) -> None:
         """Raise ValueError for an unknown order, a type that is none of numbers, and numbers out of range."""
-        owner, least = "OrdinalEncoder", self.min_frequency
+        owner = "OrdinalEncoder"
         errors.check_option(owner, "order", self.order, ORDERS)
         type_of_codes(self.dtype)
         errors.check_count(owner, "n_draws", self.n_draws, low=1)
         if self.n_draws > 1 and self.order != "random":
             raise draws_without_random(self.n_draws, self.order)
         errors.check_count(owner, "random_state", self.seed, low=0)
-        if self.max_categories is not None:
-            errors.check_count(owner, "max_categories", self.max_categories, low=1)
-        if isinstance(least, Integral):
-            errors.check_count(owner, "min_frequency", least, low=1)
-        elif least is not None and not (isinstance(least, Real) and 0.0 < float(least) < 1.0):
-            allowed = ("None", "an integer of at least 1", "a share of the rows between 0 and 1")
-            raise errors.bad_option(owner, "min_frequency", least, allowed)
+        check_rule(owner, self.min_frequency, self.max_categories)
+
+    def at(self, place: int) -> "Ranks":
+        """Give the ranks of the column at a place, of which all but random ones know nothing."""
+        return Ranks(**self.get_params(deep=False) | {"place": place}) if self.order == "random" else self
 
     def suffixes(self) -> list[str]:
         """Number the draws, where there are several."""
@@ -187,7 +188,8 @@ class Ranks(Readout):
         if self.order == "value":
             return np.arange(number)
         if self.order == "random":
-            order = Permutation(number, key_of(key_of(int(self.seed), PURPOSE), draw + 1))
+            key = key_of(key_of(int(self.seed), PURPOSE), draw + 1)
+            order = Permutation(number, key_of(key, self.place) if self.place else key)
             return np.asarray(places_of(order, 0, number))
         places = np.empty(number, np.int64)
         places[np.argsort(-keys if self.order == "frequency" else keys, kind="stable")] = np.arange(number)

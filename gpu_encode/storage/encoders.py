@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 import gpu_encode
 from gpu_encode.encoders.catboost import CatBoostEncoder
 from gpu_encode.encoders.count import CountEncoder
+from gpu_encode.encoders.gradient import GradientEncoder
 from gpu_encode.encoders.hashing import HashingEncoder
 from gpu_encode.encoders.impact import ImpactEncoder
 from gpu_encode.encoders.one_hot import OneHotEncoder
@@ -27,6 +28,7 @@ ENCODERS: dict[str, Any] = {
     for known in (
         CatBoostEncoder,
         CountEncoder,
+        GradientEncoder,
         HashingEncoder,
         ImpactEncoder,
         OneHotEncoder,

@@ -9,6 +9,8 @@ from cpu_fallback.exact import Limbs
 from gpu_encode.cells import Layout, Window
 from gpu_encode.distributions import Distribution
 from gpu_encode.formula import Formula
+from gpu_encode.indicators import check_indicators
+from gpu_encode.indicators import listed as listed_indicators
 from gpu_encode.infrequent import Rare
 from gpu_encode.keys import Key
 from gpu_encode.model import Model, TargetInfo
@@ -47,7 +49,7 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "statistics": [[describe_statistics(each, writer) for each in entry] for entry in model.statistics],
         "formulas": [describe_formula(each, writer) for each in model.formulas],
         "unknown_is_error": model.unknown_is_error,
-        "indicators": model.indicators,
+        "indicators": list(model.indicators),
         "dtype": model.dtype,
         "permutations": model.permutations,
     }
@@ -107,10 +109,20 @@ def rebuilt(document: dict[str, Any], reader: Reader) -> Model:
         statistics,
         formulas,
         unknown_is_error=field(document, "unknown_is_error", bool),
-        indicators=field(document, "indicators", bool),
+        indicators=read_indicators(document),
         dtype=option(document, "dtype", DTYPES),
         permutations=count(document, "permutations", 1, LARGEST),
     )
+
+
+def read_indicators(document: dict[str, Any]) -> tuple[str, ...]:
+    """Read which indicators there are; true and false are those of files in which one was all there could be."""
+    found: tuple[str, ...] = listed_indicators(field(document, "indicators", bool, list))
+    try:
+        check_indicators("the model", found)
+    except ValueError as reason:
+        raise ValueError(f"the field 'indicators' holds {list(found)!r}") from reason
+    return found
 
 
 def read_names(document: Any, name: str, n_features: int) -> list[str] | None:
@@ -180,7 +192,7 @@ def read_statistics(document: Any, key: Key, info: TargetInfo, formula: Formula,
     if powers not in expected:
         raise ValueError(f"the sums do not fit a {info.kind} target and {type(formula.readout).__name__}")
     measured = Measured(layout, counts_only, count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
-    n_classes = counted_classes(info.kind, info.classes)
+    n_classes = max(counted_classes(info.kind, info.classes), formula.readout.n_terms)
     cells = decode_array(field(document, "cells", dict), reader)
     shape = (key.n_categories + 2, *cells.shape[1:2], n_classes, layout.width)
     if cells.dtype != np.int64 or cells.shape != shape:

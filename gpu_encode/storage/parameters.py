@@ -17,6 +17,7 @@ from gpu_encode.one_hot.readout import OneHot
 from gpu_encode.readouts.catboost import CountRatios, TargetRatios
 from gpu_encode.readouts.counts import Counts
 from gpu_encode.readouts.evidence import Evidence
+from gpu_encode.readouts.gradients import GradientRatios
 from gpu_encode.readouts.hashes import Hashes
 from gpu_encode.readouts.impact import Impact
 from gpu_encode.readouts.ranks import Ranks
@@ -32,7 +33,7 @@ CLASSES: dict[str, Any] = {
         *(schemes.Ordered, schemes.FoldNumbers),
         *(smoothing.NoSmoothing, smoothing.MEstimate, smoothing.Sigmoid, smoothing.EmpiricalBayes),
         *(smoothing.JamesStein, smoothing.PartialPooling, GLMM),
-        *(Counts, CountRatios, Evidence, Hashes, Impact, OneHot, Ranks, Summaries, TargetRatios),
+        *(Counts, CountRatios, Evidence, GradientRatios, Hashes, Impact, OneHot, Ranks, Summaries, TargetRatios),
         *(hierarchy.Prefixes, hierarchy.Parts, hierarchy.Bits),
     )
 }

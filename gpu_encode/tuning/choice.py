@@ -10,6 +10,7 @@ from gpu_encode import devices, frames
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.encoders.work import Work
+from gpu_encode.errors import check_option
 from gpu_encode.errors.tuning import nothing_held_out, tuning_of_dask
 from gpu_encode.formula import Formula
 from gpu_encode.jobs import Job
@@ -93,6 +94,7 @@ def tune(
     [-1.388, -0.729, -0.676, -0.687]
     """
     check_encoder(encoder)
+    check_option("tune", "per_column", per_column, (True, False))
     if frames.is_partitioned(X):
         raise tuning_of_dask()
     options = encoder._options()

@@ -13,7 +13,7 @@ from tests.architecture.imports import ROOT, imports_of, modules, within
 LAYERS = (
     ("errors", "notices", "elementary", "infrequent", "rows"),
     ("devices", "cells"),
-    ("ops", "cuda"),
+    ("ops", "cuda", "terms"),
     ("statistics", "distributions"),
     ("moments", "readouts", "scales", "smoothing", "mixed_models"),
     ("texts", "values", "python_values", "vocabulary", "frames"),
@@ -21,7 +21,7 @@ LAYERS = (
     ("shrinkages",),
     ("formula", "jobs", "outputs", "row_codes", "selection", "schemes", "assignment"),
     ("leave_one_out", "checkpoints", "walks", "ordered", "training"),
-    ("model", "one_hot"),
+    ("indicators", "model", "one_hot"),
     ("encoders",),
     ("parts", "tuning"),
     ("storage",),

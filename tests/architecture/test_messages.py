@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from gpu_encode import errors
-from gpu_encode.errors import borders, datasets, one_hot, ordinal, parts, readouts, statistics, tuning
+from gpu_encode.errors import borders, datasets, gradients, one_hot, ordinal, parts, readouts, statistics, tuning
 from tests.architecture.imports import modules, within
 
 # The command line and the reader of files speak of flags and members, which nothing else knows.
@@ -16,7 +16,7 @@ CORE = sorted(
     name for name in modules() if within(name, "gpu_encode") and not any(within(name, own) for own in OWN_WORDS)
 )
 # What is said of rows in parts, of files, or of one kind of encoder is taken from its own module.
-HOMES = (borders, datasets, one_hot, ordinal, parts, readouts, statistics, tuning)
+HOMES = (borders, datasets, gradients, one_hot, ordinal, parts, readouts, statistics, tuning)
 APART = {
     name: found
     for home in HOMES

@@ -3,7 +3,8 @@
 import pytest
 
 from gpu_encode.cli.arguments import parse
-from gpu_encode.cli.choices import encoder_choices, made
+from gpu_encode.cli.choices import made
+from gpu_encode.cli.encoders import encoder_choices
 from gpu_encode.cli.messages import UsageError
 
 
@@ -79,7 +80,7 @@ def test_hierarchy(text: str, levels: str) -> None:
     ],
 )
 def test_prior(line: str, prior: object) -> None:
-    assert choices(line)["prior"] == prior
+    assert choices(line).get("prior", "mean") == prior
 
 
 def test_several_target_types() -> None:

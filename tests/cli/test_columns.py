@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode.cli.arguments import parse
-from gpu_encode.cli.choices import encoder_choices
 from gpu_encode.cli.columns import Roles, roles
+from gpu_encode.cli.encoders import encoder_choices
 from gpu_encode.cli.messages import UsageError
 
 SCHEMA = pa.schema(

@@ -194,7 +194,7 @@ def test_greedy_warns_in_one_line(run: Run, capsys: pytest.CaptureFixture[str]) 
             "fit-transform orders.parquet codes.csv --target sold --model codes.csv",
             "OUTPUT and --model are the same file",
         ),
-        ("fit-transform orders.parquet orders.parquet", "required: --target"),
+        ("fit-transform orders.parquet codes.parquet", "name its column with --target COL"),
         ("fit-transform absent.parquet codes.csv --target sold", "there is no file 'absent.parquet'"),
         ("fit-transform orders.parquet codes.xlsx --target sold", "no known format has the suffix '.xlsx'"),
         ("fit-transform orders.parquet absent/codes.csv --target sold", "there is no folder"),

@@ -64,6 +64,7 @@ CHOICES = {
 }
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("parameters", "names"), CHOICES.values(), ids=CHOICES.keys())
 def test_names(frame, y, parameters, names):
     encoder = quantity(**parameters)
@@ -76,6 +77,7 @@ def test_names(frame, y, parameters, names):
     assert list(quantity(**parameters).set_output(transform="polars").fit_transform(frame, y).columns) == names
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("parameters", "names"), CHOICES.values(), ids=CHOICES.keys())
 def test_names_after_fit(frame, y, parameters, names):
     encoder = quantity(**parameters).fit(frame, y)
@@ -112,6 +114,7 @@ TARGETS = {
 }
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("parameters", "make", "names"), TARGETS.values(), ids=TARGETS.keys())
 @pytest.mark.filterwarnings("ignore:The least populated class")
 def test_names_of_targets_and_classes(frame, y, parameters, make, names):
@@ -171,6 +174,7 @@ def test_extra_columns_are_refused_where_every_column_is_encoded(frame, y):
         encoder.transform(frame.assign(more=1.0))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("output", ["default", "pandas", "polars"])
 @pytest.mark.parametrize("columns", [None, ["city"]])
 @pytest.mark.parametrize(
@@ -203,6 +207,7 @@ def test_a_level_that_a_scheme_reads_is_needed_by_new_rows_too(frame, y):
         encoder.transform(frame.drop(columns="shop"))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(
     ("parameters", "change"),
     [

@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from gpu_encode import GroupKFold, KFold, MEstimate, TargetEncoder
 
+pytestmark = pytest.mark.host
+
 SIZE = 120
 
 

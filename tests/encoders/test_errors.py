@@ -15,6 +15,8 @@ from gpu_encode import (
 )
 from tests.encoders.unchanged import Unchanged
 
+pytestmark = pytest.mark.host
+
 LEARN = ("fit", "fit_transform", "partial_fit")
 
 

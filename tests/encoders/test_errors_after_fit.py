@@ -13,6 +13,8 @@ from gpu_encode import (
 )
 from tests.encoders.unchanged import Unchanged
 
+pytestmark = pytest.mark.host
+
 NEW_ROWS = [
     ("a column missing", lambda frame: frame[["city", "day", "shop"]], ValueError, "now missing:\n- zip"),
     ("a column renamed", lambda frame: frame.rename(columns={"zip": "ZIP"}), ValueError, "unseen at fit time:\n- ZIP"),
@@ -118,11 +120,16 @@ def test_partial_fit_of_other_rows(fitted, frame, y, make, match):
         ({"columns": ["city"]}, "with other columns than before"),
         (
             {"smooth": 3.0},
-            "than before [(]those that the codes of new rows follow .* Set them back, or call fit to start",
+            "than before: smooth is now MEstimate[(]m=3.0[)] and was EmpiricalBayes[(][)]. Set it back, or call fit",
         ),
-        ({"handle_missing": "prior"}, "with other parameters than before"),
-        ({"indicators": True}, "with other parameters than before"),
-        ({"dtype": "float32"}, "with other parameters than before"),
+        ({"handle_missing": "prior"}, "than before: handle_missing is now 'prior' and was 'category'"),
+        ({"indicators": True}, "than before: indicators is now "),
+        ({"dtype": "float32"}, "than before: dtype is now 'float32' and was 'float64'"),
+        ({"handle_unknown": "error"}, "than before: handle_unknown is now 'error' and was 'prior'"),
+        ({"handle_unknown": 0.5}, "than before: handle_unknown is now 0.5 and was 'prior'"),
+        ({"prior": {"zip": 0.5}}, "than before: prior is now 0.5 and was 'mean'"),
+        ({"min_count": 2}, "than before: min_count is now 2.0 and was 0.0"),
+        ({"max_categories": 2}, "than before: max_categories is now 2 and was None"),
         ({"cv": KFold(2, blow_up=True)}, "partial_fit has no folds, which blow-up columns need. Call fit"),
     ],
 )

@@ -116,10 +116,14 @@ PARAMETERS = {
     "rows": {"cv": LeaveOneOut(), "smooth": 2.5},
     "blow-up": {"cv": KFold(3, blow_up=True)},
 }
+# A table is read on the host whatever follows: the simulator sees each kind of table once.
+ONCE = [
+    pytest.param(each, id=name, marks=() if name == "joint" else pytest.mark.host) for name, each in PARAMETERS.items()
+]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-@pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS.keys())
+@pytest.mark.parametrize("parameters", ONCE)
 def test_training_codes(make, parameters, y):
     def encoder():
         return TargetEncoder(target_type="continuous", **parameters)
@@ -127,6 +131,7 @@ def test_training_codes(make, parameters, y):
     assert_same_bits(encoder().fit_transform(make(), y), encoder().fit_transform(objects(), y))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("here", "there"), list(itertools.product(NAMED, NAMED)), ids=lambda make: make.__name__)
 def test_fit_here_transform_there(here, there, y):
     parameters = {"columns": ["number", ("city", "number"), "city"]}
@@ -149,6 +154,7 @@ def test_fitted_on_an_array_all_columns_are_found_by_position(y):
     )
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_same_kind_out(make, y):
     kind = np.ndarray if make is rows else type(make())
@@ -164,6 +170,7 @@ def test_same_kind_out(make, y):
             assert codes.schema.types == [pa.float64(), pa.float64()]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("wanted", ["pandas", "polars"])
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_wanted_kind_out(make, wanted, y):
@@ -177,6 +184,7 @@ def test_wanted_kind_out(make, wanted, y):
         pd.testing.assert_index_equal(codes.index, INDEX)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_no_rows_give_no_rows(make, y):
     encoder = TargetEncoder().fit(make(), y)

@@ -19,6 +19,8 @@ from gpu_encode import (
 )
 from tests.encoders.unchanged import Unchanged
 
+pytestmark = pytest.mark.host
+
 PARAMETERS = [
     ({"columns": ["citty"]}, "columns: 'citty' is not a column of X. Did you mean 'city'"),
     ({"columns": "city"}, "columns must be a list of names, .* Got 'city'"),
@@ -103,7 +105,7 @@ PARAMETERS = [
     ({"prior": {"city": "x"}}, r"prior\['city'\].* must be a finite number. Got 'x'"),
     ({"prior": {"cty": 1.0}}, "prior: 'cty' is not a column of X. Did you mean 'city'"),
     ({"prior": {"zip": 1.0}, "columns": ["city"]}, "prior names 'zip', which is not among the columns to encode. Add"),
-    ({"indicators": 1}, "'indicators' parameter of TargetEncoder must be one of True, False. Got 1"),
+    ({"indicators": 1}, "'indicators' parameter of TargetEncoder must be one of True, False, a list of .* Got 1"),
     ({"drop": "last"}, "'drop' parameter of TargetEncoder must be one of None, 'first'. Got 'last'"),
     ({"device": "gpu"}, "'device' parameter of TargetEncoder must be one of 'auto', 'cpu', 'cuda'. Got 'gpu'"),
     ({"dtype": "float16"}, "'dtype' parameter of TargetEncoder must be one of 'float64', 'float32'. Got 'float16'"),

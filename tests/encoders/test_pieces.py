@@ -167,13 +167,16 @@ def alike(cv, y, weight, cuts, folder, **parameters):
         pd.testing.assert_frame_equal(one, other, check_exact=True)
 
 
+# Every target with and without weights, in one number of pieces each.
+CASES = list(zip(itertools.product(TARGETS, WEIGHTS), itertools.cycle(CUTS)))
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())
-@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS.keys())
-@pytest.mark.parametrize("y", TARGETS.values(), ids=TARGETS.keys())
+@pytest.mark.parametrize(("data", "cuts"), CASES, ids=[f"{'-'.join(data)}-{cuts}" for data, cuts in CASES])
 @pytest.mark.parametrize("cv", SCHEMES.values(), ids=SCHEMES.keys())
-def test_every_scheme(cv, y, weight, cuts, tmp_path):
-    alike(cv, y, weight, cuts, tmp_path)
+def test_every_scheme(cv, data, cuts, tmp_path):
+    target, weight = data
+    alike(cv, TARGETS[target], WEIGHTS[weight], CUTS[cuts], tmp_path)
 
 
 @pytest.mark.long
@@ -209,6 +212,7 @@ def test_options(parameters, tmp_path):
     alike(lambda: KFold(3), TARGETS["quantity"], None, CUTS[7], tmp_path, **parameters)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())
 @pytest.mark.parametrize("makers", LIBRARIES.values(), ids=LIBRARIES.keys())
 def test_every_library(makers, cuts, tmp_path):
@@ -267,6 +271,7 @@ VECTORS = {
 }
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("make", VECTORS.values(), ids=VECTORS.keys())
 def test_vectors_for_all_rows_or_for_each_table(make):
     y, weight, groups = TARGETS["quantity"], WEIGHTS["weighted"], ROWS * 3 % 8
@@ -438,6 +443,7 @@ FIT_ERRORS = {
 }
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("X", "y", "more", "error", "message"), FIT_ERRORS.values(), ids=FIT_ERRORS.keys())
 def test_errors_of_a_fit(X, y, more, error, message):
     with Unchanged(encoder(cv=GroupKFold(2)).fit(WHOLE, Y), WHOLE) as fitted, pytest.raises(error, match=message):
@@ -487,6 +493,7 @@ def test_fold_numbers_name_the_table_of_a_wrong_one():
         TargetEncoder(columns=["city"], cv="fold").fit_transform(tables, Y)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("make", [np.array, list, pd.Series])
 def test_fold_numbers_are_one_array_for_all_rows(make):
     folds = [make(part) for part in cut(ROWS % 3, CUTS[2])]

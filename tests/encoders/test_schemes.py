@@ -46,11 +46,13 @@ DEFINED = {
 }
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("cv", "folds"), DEFINED.values(), ids=DEFINED.keys())
 def test_folds_see_all_others(cv, folds):
     np.testing.assert_array_equal(visible(cv), other_folds(folds))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("cv", "rows"), [(3, 21), (None, 15), (KFold(3), 9), (KFold(4, random_state=9), 12)])
 def test_random_folds_are_even_in_whole_blocks(cv, rows):
     sizes = np.bincount(folds_of(visible(cv, FRAME[:rows])))
@@ -58,6 +60,7 @@ def test_random_folds_are_even_in_whole_blocks(cv, rows):
     assert seen_by_new_rows(cv).all()
 
 
+@pytest.mark.host
 def test_an_integer_is_so_many_stateless_folds():
     np.testing.assert_array_equal(visible(3), visible(KFold(3)))
     np.testing.assert_array_equal(visible(None), visible(KFold(5)))
@@ -100,6 +103,7 @@ def test_stratified_folds_are_even_in_every_class():
         assert len(np.unique(codes["one_0"])) <= 3
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(
     ("cv", "metadata"),
     [
@@ -120,6 +124,7 @@ def test_groups_are_never_split(cv, metadata):
     assert seen_by_new_rows(GroupKFold(3, groups="group")).all()
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("n_splits", "gap"), [(2, 0), (4, 0), (5, 1), (6, 3)])
 @pytest.mark.parametrize(
     "make", [lambda time: time, lambda time: pd.to_datetime(time, unit="D"), lambda time: time / 7]

@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from gpu_encode import TargetEncoder
 
 theirs.TargetEncoder = TargetEncoder
+pytestmark = pytest.mark.host
 
 EXCEPTIONS = {
     # shuffle and random_state are not deprecated here.

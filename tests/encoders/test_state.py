@@ -64,8 +64,8 @@ def assert_same_knowledge(one, other, frame):
     assert list(one.get_feature_names_out()) == list(other.get_feature_names_out())
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("kind", ["continuous", "multiclass"])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.host), True], ids=["", "weighted"])
+@pytest.mark.parametrize("kind", ["continuous", pytest.param("multiclass", marks=pytest.mark.host)])
 @pytest.mark.parametrize("parameters", ENCODERS.values(), ids=ENCODERS.keys())
 def test_pieces_equal_the_whole(parameters, kind, weighted):
     frame, quantity, labels, weight = rows(60)

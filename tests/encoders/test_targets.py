@@ -37,7 +37,11 @@ def polars_series(values):
 
 
 @pytest.mark.parametrize("pair", LABELS.values(), ids=LABELS.keys())
-@pytest.mark.parametrize("make", [np.array, list, pd.Series, polars_series], ids=["array", "list", "pandas", "polars"])
+@pytest.mark.parametrize(
+    "make",
+    [np.array, *(pytest.param(each, marks=pytest.mark.host) for each in (list, pd.Series, polars_series))],
+    ids=["array", "list", "pandas", "polars"],
+)
 def test_any_two_labels(frame, labels, pair, make):
     _, expected = codes_of(frame, labels)
     # The label that sorts last is the 1.
@@ -100,7 +104,9 @@ def test_rows_that_see_nothing_are_warned_of_once(frame, y):
 
 @pytest.mark.parametrize("cv", [FOLDS, LeaveOneOut(), Ordered(2)], ids=["folds", "rows", "ordered"])
 @pytest.mark.parametrize("weight", [None, np.arange(12) / 8], ids=["", "weighted"])
-@pytest.mark.parametrize("smooth", ["auto", MEstimate(2.0)], ids=["auto", "m-estimate"])
+@pytest.mark.parametrize(
+    "smooth", ["auto", pytest.param(MEstimate(2.0), marks=pytest.mark.host)], ids=["auto", "m-estimate"]
+)
 def test_a_class_is_encoded_as_its_own_binary_target(frame, cv, weight, smooth):
     y = np.arange(12) * 5 % 3
     _, found = codes_of(frame, y, weight, cv=cv, smooth=smooth)
@@ -129,7 +135,10 @@ SEVERAL = {
 }
 
 
-@pytest.mark.parametrize("make", SEVERAL.values(), ids=SEVERAL.keys())
+@pytest.mark.parametrize(
+    "make",
+    [pytest.param(make, id=name, marks=() if name == "frame" else pytest.mark.host) for name, make in SEVERAL.items()],
+)
 @pytest.mark.parametrize("weight", [None, np.arange(1, 13) / 8], ids=["", "weighted"])
 @pytest.mark.parametrize("cv", [FOLDS, LeaveOneOut(), Ordered(2, average=False)], ids=["folds", "rows", "ordered"])
 def test_several_targets_are_encoded_as_each_alone(frame, y, labels, make, weight, cv):

@@ -9,6 +9,7 @@ from gpu_encode import (
     GLMM,
     CatBoostEncoder,
     CountEncoder,
+    GradientEncoder,
     HashingEncoder,
     ImpactEncoder,
     KFold,
@@ -33,6 +34,7 @@ ROWS.loc[80:, "city"] = "late"
 SOLD = (RNG.random(N) < 0.4).astype(np.int64)
 AMOUNT = RNG.normal(size=N) * 10.0 ** RNG.integers(-3, 4, N)
 KIND = RNG.choice(["x", "y", "z"], N)
+GRADIENTS = np.column_stack([AMOUNT.round(3), RNG.random(N)])
 WEIGHTS = RNG.integers(0, 4, N)
 COLUMNS = ["city", ("zip", "city")]
 
@@ -53,6 +55,22 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     ),
     "rare together": (
         lambda: TargetEncoder(columns=COLUMNS, cv=KFold(3), min_frequency=3, handle_infrequent="category"),
+        AMOUNT,
+    ),
+    "rare together, glmm": (
+        lambda: TargetEncoder(
+            columns=["zip", "city"], smooth=GLMM(), cv=KFold(2), max_categories=4, handle_infrequent="category"
+        ),
+        AMOUNT,
+    ),
+    "missing": (
+        lambda: TargetEncoder(columns=COLUMNS, cv=LeaveOneOut(), indicators=["missing", "unseen"], dtype="float32"),
+        SOLD,
+    ),
+    "missing, impact": (
+        lambda: ImpactEncoder(
+            columns=COLUMNS, cv=KFold(3), indicators=["missing"], target_type="continuous", handle_missing="prior"
+        ),
         AMOUNT,
     ),
     "log-odds": (lambda: TargetEncoder(columns=COLUMNS, cv=LeaveOneOut(), scale="logit"), SOLD),
@@ -105,14 +123,45 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
         lambda: WeightOfEvidenceEncoder(KFold(2), target_type="multiclass", columns=["city"], indicators=True),
         KIND,
     ),
+    "evidence, rare": (
+        lambda: WeightOfEvidenceEncoder(columns=COLUMNS, cv=KFold(3), min_frequency=0.05, handle_infrequent="category"),
+        SOLD,
+    ),
+    "statistics, rare, roots": (
+        lambda: StatisticEncoder(
+            ["count", "mean", "std"],
+            values=["zip"],
+            columns=["city"],
+            max_categories=4,
+            handle_infrequent="category",
+            scale="sqrt",
+        ),
+        None,
+    ),
     "statistics": (
         lambda: StatisticEncoder(["count", "sum", "mean", "var", "sem"], columns=COLUMNS, cv=KFold(3)),
         AMOUNT,
     ),
     "statistics, columns": (lambda: StatisticEncoder(["count", "var"], values=["price"], columns=COLUMNS), None),
+    "skewness": (lambda: StatisticEncoder(["skew", "sum", "std"], columns=COLUMNS, cv=KFold(3)), AMOUNT),
+    "skewness, leave-one-out": (lambda: StatisticEncoder(["skew"], columns=["zip"], cv=LeaveOneOut(), ddof=0), AMOUNT),
+    "skewness, columns": (lambda: StatisticEncoder(["skew"], values=["price", "zip"], columns=["city"]), None),
+    "gradients": (lambda: GradientEncoder(columns=COLUMNS, cv=KFold(3)), GRADIENTS),
+    "gradients, leave-one-out": (lambda: GradientEncoder(columns=["zip"], cv=LeaveOneOut(), min_count=2), GRADIENTS),
+    "gradients, order": (lambda: GradientEncoder("order", 1.0, KFold(3), columns=COLUMNS), GRADIENTS),
     "order statistics": (lambda: StatisticEncoder(["median", "nunique", "mode"], cv=KFold(3), columns=COLUMNS), AMOUNT),
+    "order statistics, leave-one-out": (
+        lambda: StatisticEncoder(["median", "mode", ("share", 0), "sem"], cv=LeaveOneOut(), columns=COLUMNS),
+        AMOUNT.round(),
+    ),
     "order statistics, columns": (lambda: StatisticEncoder(["max"], values=["price"], columns=["city"]), None),
     "catboost": (lambda: CatBoostEncoder("borders", borders=[-2.0, 30.0], columns=COLUMNS, cv=KFold(3)), AMOUNT),
+    "catboost, counter, few": (
+        lambda: CatBoostEncoder(
+            "counter", columns=COLUMNS, max_categories=3, handle_infrequent="category", scale="log1p"
+        ),
+        None,
+    ),
     "catboost, leave-one-out": (
         lambda: CatBoostEncoder("buckets", columns=["city"], cv=LeaveOneOut(), target_type="multiclass"),
         KIND,

@@ -17,6 +17,8 @@ from tests.family.test_catboost import ALL_WEIGHTS, BORDERS, FRACTIONS, X, Y
 from tests.parts.in_parts import encoded_in_parts, parts_of
 from tests.parts.test_orders import encoded
 
+HOST = pytest.mark.host
+
 
 def quantile_border(values, weights, number, of):
     """Smallest value that number / of of the weight does not exceed, below the largest value."""
@@ -62,8 +64,8 @@ def test_numbers_of_every_type_are_cut(y):
 @pytest.mark.parametrize(
     "cv", [KFold(3), KFold(3, stratify=True), LeaveOneOut(), Ordered(), Ordered(shuffle=False)], ids=str
 )
-@pytest.mark.parametrize("statistic", ["borders", "buckets", "mean"])
-@pytest.mark.parametrize("y", [Y, np.array([int(value) if row < 50 else value for row, value in enumerate(Y)])])
+@pytest.mark.parametrize("statistic", ["borders", *(pytest.param(each, marks=HOST) for each in ("buckets", "mean"))])
+@pytest.mark.parametrize("y", [Y, pytest.param(np.where(np.arange(N) < 50, np.trunc(Y), Y), marks=HOST)])
 def test_parts_pieces_files_and_clusters(statistic, cv, y, tmp_path):
     if statistic == "mean" and getattr(cv, "stratify", False):
         pytest.skip("a quantity has no classes to stratify by")
@@ -88,8 +90,16 @@ def test_parts_pieces_files_and_clusters(statistic, cv, y, tmp_path):
 
 @pytest.mark.skipif(not ON_CUDA, reason="arrays of a device need one")
 @pytest.mark.parametrize("borders", [BORDERS, 3], ids=["given", "quantiles"])
-@pytest.mark.parametrize("statistic", ["borders", "buckets", "mean"])
-@pytest.mark.parametrize("y", [Y, Y.astype(np.float32), np.round(Y).astype(np.int64)])
+@pytest.mark.parametrize(
+    ("statistic", "y"),
+    [
+        ("borders", Y),
+        ("buckets", Y),
+        ("mean", Y),
+        ("borders", Y.astype(np.float32)),
+        ("borders", np.round(Y).astype(np.int64)),
+    ],
+)
 def test_targets_on_a_device(statistic, borders, y):
     device, keys = ops.resolve(N), ROWS[["zip"]].to_numpy()
     encoder = CatBoostEncoder(statistic, borders=borders)
@@ -119,3 +129,12 @@ def test_saved_with_borders(tmp_path):
         encoder = CatBoostEncoder(statistic, borders=2).fit(X, Y)
         encoder.save(tmp_path / "encoder")
         pd.testing.assert_frame_equal(load(tmp_path / "encoder").transform(X), encoder.transform(X))
+
+
+def test_other_borders_in_a_later_call_are_refused():
+    X, y = np.array([list("aabb")]).T, np.array([1.0, 2.0, 3.0, 4.0])
+    encoder = CatBoostEncoder("buckets", borders=[1.5]).partial_fit(X, y)
+    encoder.set_params(borders=np.array([1.5])).partial_fit(X, y)
+    encoder.set_params(borders=[2.5])
+    with pytest.raises(ValueError, match=r"borders is now \[2\.5\] and was \[1\.5\]"):
+        encoder.partial_fit(X, y)

@@ -31,6 +31,7 @@ BORDERS = [-1.5, 0.25, 40.0]
 PRIORS = [0.0, 0.5, 1.0]
 FRACTIONS = np.round(np.abs(np.random.default_rng(1).normal(size=N)) * 8) / 8
 ALL_WEIGHTS = {"unweighted": None, "whole": WEIGHTS, "fractions": FRACTIONS}
+EACH_WEIGHT = [*(pytest.param(name, marks=pytest.mark.host) for name in ("unweighted", "whole")), "fractions"]
 
 
 def permuted_place(row):
@@ -96,7 +97,7 @@ def stated(name, visible, key, weight, a=1.0):
     return found
 
 
-@pytest.mark.parametrize("weights", ALL_WEIGHTS)
+@pytest.mark.parametrize("weights", EACH_WEIGHT)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_training_codes(name, scheme, weights):
@@ -136,7 +137,7 @@ def counts_of(visible, weight):
     return found
 
 
-@pytest.mark.parametrize("weights", ALL_WEIGHTS)
+@pytest.mark.parametrize("weights", EACH_WEIGHT)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("statistic", ["counter", "frequency"])
 def test_counts(statistic, scheme, weights):
@@ -241,6 +242,8 @@ def test_backends(name, scheme):
         ({"borders": [0.0]}, np.where(Y > 9, np.inf, Y), "Input y contains infinity"),
         ({"borders": [0.0]}, np.column_stack([Y, Y]), "borders of CatBoostEncoder cut one target, but y holds 2"),
         ({"statistic": "counter", "borders": [0.0]}, Y, "statistic='counter' of CatBoostEncoder reads no target"),
+        ({"cv": 1.5}, Y, "The 'cv' parameter of CatBoostEncoder must be one of an integer"),
+        ({"cv": 5, "shuffle": "no"}, Y, "The 'shuffle' parameter of CatBoostEncoder must be one of True, False"),
     ],
 )
 def test_refusals(parameters, y, message):
@@ -254,6 +257,7 @@ OUT_OF_FOLD = dict.fromkeys(
 )
 
 
+@pytest.mark.host
 @parametrize_with_checks(
     [CatBoostEncoder(), CatBoostEncoder("counter")],
     expected_failed_checks=lambda encoder: OUT_OF_FOLD if encoder.statistic == "mean" else {},

@@ -252,6 +252,7 @@ def test_errors(parameters, match):
         HashingEncoder(**parameters).fit(FRAME)
 
 
+@pytest.mark.host
 @parametrize_with_checks([HashingEncoder(), HashingEncoder(3, per_column=True, alternate_sign=True)])
 def test_estimator_checks(estimator, check) -> None:
     """Encoders pass scikit-learn's checks."""

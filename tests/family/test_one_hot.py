@@ -229,6 +229,7 @@ def matrices_of_numbers(draw: Any) -> np.ndarray:
     return np.array(draw(st.lists(row, min_size=size, max_size=size)))
 
 
+@pytest.mark.host
 @given(X=matrices_of_numbers())
 def test_any_matrix_is_inverted_as_scikit_learn_does(X):
     """The category of the largest number, zeros in between, negative ones and ties included, sparse or not."""

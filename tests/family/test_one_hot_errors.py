@@ -6,6 +6,7 @@ import pytest
 
 from gpu_encode import OneHotEncoder
 
+pytestmark = pytest.mark.host
 X = pd.DataFrame({"town": pd.Series(["Oslo", "Lima", None, "Oslo"], dtype=object), "size": [1, 2, 2, 3]})
 
 

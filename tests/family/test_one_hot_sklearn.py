@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from gpu_encode import OneHotEncoder
 
 # The policy "warn" warns in theirs as well, which there is no error.
-pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore:Found unknown categories")]
 
 ONE_NULL = "None and NaN are one missing value, the last category, shown as None beside text"
 IN_ORDER = "a missing value among given categories is the last"

@@ -9,6 +9,8 @@ import pytest
 from gpu_encode import LeaveOneOut, Ordered, OrdinalEncoder, TimeFolds
 from tests.family.test_ordinal import X, Y
 
+pytestmark = pytest.mark.host
+
 
 @pytest.mark.parametrize(
     ("parameters", "error", "match"),

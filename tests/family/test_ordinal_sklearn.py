@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from gpu_encode import OrdinalEncoder
 
 theirs.OrdinalEncoder = OrdinalEncoder
+pytestmark = pytest.mark.host
 
 EXCEPTIONS = {
     # Bytes are never text here: that part of it is asked for below.

@@ -84,7 +84,7 @@ def training_codes(drawn, scheme, chosen, **choices):
 
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", EVERY_SCHEME)
-@encoding.examples(8)
+@encoding.examples(5)
 @given(data=st.data())
 def test_training_codes_are_the_definitions(scheme, data):
     size = data.draw(st.sampled_from(encoding.SIZES))
@@ -94,7 +94,7 @@ def test_training_codes_are_the_definitions(scheme, data):
     encoding.assert_same_bits(training_codes(drawn, scheme, STATISTICS, ddof=ddof), expected)
 
 
-@encoding.examples(20)
+@encoding.examples(10)
 @given(data=st.data())
 def test_new_rows_see_all_rows(data):
     drawn = data.draw(strategies.drawn_rows("continuous", nulls=True))
@@ -125,8 +125,9 @@ def test_labels_are_counted_as_zero_and_one(kind):
     assert names == [f"x0{part}_{each}" for part in parts for each in ("sum", "var")]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("scheme", [name for name in EVERY_SCHEME if name != "greedy"])
-@encoding.examples(6)
+@encoding.examples(4)
 @given(data=st.data())
 def test_a_flipped_target_leaves_the_own_code_alone(scheme, data):
     drawn = data.draw(strategies.drawn_rows("continuous", smallest=6, largest_size=14, nulls=True))
@@ -196,6 +197,7 @@ def test_sums_add_up():
         assert other.transform(X).equals(whole.transform(X))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("chosen", [["count"], ["sum", "mean"], ["std"]])
 def test_saved_and_pickled(chosen, tmp_path):
     X, y = frame_of()
@@ -299,6 +301,7 @@ def test_text_is_no_quantity():
         StatisticEncoder().fit([["a"], ["b"]], ["u", "v"])
 
 
+@pytest.mark.host
 @parametrize_with_checks([StatisticEncoder()])
 def test_estimator_checks(estimator, check) -> None:
     """The default encoder passes scikit-learn's checks."""

@@ -128,8 +128,9 @@ def test_time_sees_earlier_rows():
             pd.testing.assert_frame_equal(found[names][row : row + 1], expected[names], check_exact=True)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("cv", [3, KFold(3, blow_up=True), LeaveOneOut(), Ordered(), TimeFolds(3, time="day")], ids=str)
-@encoding.examples(8)
+@encoding.examples(5)
 @given(data=st.data())
 def test_a_flipped_value_leaves_the_own_code_alone(cv, data):
     X = frame_of(14)
@@ -164,6 +165,7 @@ def test_every_backend_gives_the_same_bits(cv, weighted):
     pd.testing.assert_frame_equal(*found, check_exact=True)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
 def test_every_frame_gives_the_same_bits(convert):
     X = frame_of()

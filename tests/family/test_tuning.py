@@ -267,6 +267,7 @@ def test_one_answer(kind, weights, monkeypatch):
             monkeypatch.undo()
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("kind", TARGETS)
 def test_whole_weights_repeat_rows(kind):
     times = np.repeat(np.arange(N), WHOLE)
@@ -275,6 +276,7 @@ def test_whole_weights_repeat_rows(kind):
     assert bits(weighted) == bits(tune(encoder(), ROWS.iloc[times], y[times], smoothings=FEW))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(
     ("kind", "power"), [("binary", 900), ("multiclass", -250), ("continuous", -100), ("continuous", 100)]
 )
@@ -286,6 +288,7 @@ def test_weights_of_any_size(kind, power):
     assert bits(found) == bits(expected)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("kind", ["binary", "multiclass"])
 @pytest.mark.parametrize("weights", [None, 1 + np.arange(N) % 2], ids=["unweighted", "whole"])
 def test_categories_that_are_alike_are_scored_as_one(kind, weights, monkeypatch):
@@ -306,6 +309,7 @@ def test_categories_that_are_alike_are_scored_as_one(kind, weights, monkeypatch)
     )
 
 
+@pytest.mark.host
 def test_rows_are_summed_once(monkeypatch):
     calls, measure = [], Job.measure
     monkeypatch.setattr(Job, "measure", lambda *given: calls.append(1) or measure(*given))
@@ -396,6 +400,7 @@ def test_what_is_shown():
     assert tune(encoder(cv=KFold(4)), ROWS, SOLD, smoothings=[1.0]).as_dicts()[0]["scheme"] == "KFold(4)"
 
 
+@pytest.mark.host
 def test_targets_of_any_size():
     expected = tune(encoder(), ROWS, AMOUNT, smoothings=FEW)
     for power in (-800, 600):
@@ -456,6 +461,12 @@ def test_sums_know_no_order(rows, random):
 def test_encoders_without_a_smoothing(other):
     with pytest.raises(TypeError, match=f"takes a TargetEncoder.*Got {type(other).__name__} instead"):
         tune(other, ROWS, SOLD)
+
+
+@pytest.mark.parametrize("per_column", ["yes", 1, None])
+def test_per_column_is_checked(per_column):
+    with pytest.raises(ValueError, match="'per_column' parameter of tune must be one of True, False"):
+        tune(encoder(), ROWS, SOLD, per_column=per_column)
 
 
 @pytest.mark.parametrize("smoothings", [[], 5.0, "auto", {1.0}])

@@ -65,7 +65,7 @@ def weights_of(drawn):
 
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", EVERY_SCHEME)
-@encoding.examples(8)
+@encoding.examples(5)
 @given(data=st.data())
 def test_training_codes_are_the_formula(scheme, data):
     size = data.draw(st.sampled_from(encoding.SIZES))
@@ -91,7 +91,7 @@ def test_category_encoders_numbers():
     assert encoder.transform([["c"]]).tolist() == [[0.0]]
 
 
-@encoding.examples(20)
+@encoding.examples(10)
 @given(data=st.data())
 def test_new_rows_see_all_rows(data):
     drawn = data.draw(strategies.drawn_rows("binary", nulls=True))
@@ -149,8 +149,9 @@ def test_one_label_alone_is_no_evidence():
     assert [codes.tolist() for codes in encoder.encodings_] == [[0.0, 0.0]]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("scheme", WITHOUT_LEAK)
-@encoding.examples(6)
+@encoding.examples(4)
 @given(data=st.data())
 def test_a_flipped_target_leaves_the_own_code_alone(scheme, data):
     drawn = data.draw(strategies.drawn_rows("binary", smallest=6, largest_size=14, nulls=True, each=2))
@@ -189,6 +190,7 @@ def frame_of(n_rows=60):
     ), generator.choice(["no", "yes"], n_rows)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
 def test_every_frame_gives_the_same_bits(convert):
     X, y = frame_of()
@@ -221,6 +223,7 @@ def test_sums_add_up():
         assert other.information_value_.tobytes() == whole.information_value_.tobytes()
 
 
+@pytest.mark.host
 def test_saved_and_pickled(tmp_path):
     X, y = frame_of()
     encoder = WeightOfEvidenceEncoder(regularization=0.5, indicators=True).fit(X, y)
@@ -280,6 +283,7 @@ OUT_OF_FOLD = dict.fromkeys(
 )
 
 
+@pytest.mark.host
 @parametrize_with_checks([WeightOfEvidenceEncoder()], expected_failed_checks=lambda _: OUT_OF_FOLD)
 def test_estimator_checks(estimator, check) -> None:
     """The default encoder passes scikit-learn's checks."""

@@ -12,7 +12,7 @@ from tests.laws import encoding
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", encoding.SCHEMES)
-@encoding.examples(8)
+@encoding.examples(4)
 @given(data=st.data())
 def test_training_codes(scheme, smoothing, kind, data):
     size = data.draw(st.sampled_from(encoding.SIZES))
@@ -26,7 +26,7 @@ def test_training_codes(scheme, smoothing, kind, data):
 
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(20)
+@encoding.examples(10)
 @given(data=st.data())
 def test_training_codes_of_given_folds(smoothing, kind, data):
     drawn = data.draw(strategies.drawn_rows(kind, largest_size=40, nulls=True))
@@ -42,7 +42,7 @@ def test_training_codes_of_given_folds(smoothing, kind, data):
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", ["greedy", "k-fold", "holdout", "leave-one-out", "ordered"])
-@encoding.examples(6)
+@encoding.examples(4)
 @given(data=st.data())
 def test_codes_of_new_rows(scheme, smoothing, kind, data):
     size = data.draw(st.sampled_from(encoding.SIZES))
@@ -58,7 +58,7 @@ def test_codes_of_new_rows(scheme, smoothing, kind, data):
 
 
 @pytest.mark.parametrize("scheme", ["k-fold", "leave-one-out", "ordered", "ordered-time"])
-@encoding.examples(20)
+@encoding.examples(10)
 @given(data=st.data())
 def test_targets_near_the_largest_double(scheme, data):
     # Without squares nothing overflows before the mean of the extremes itself.

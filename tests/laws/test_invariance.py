@@ -39,7 +39,7 @@ def choices_of(data):
 
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(15)
+@encoding.examples(8)
 @given(data=st.data())
 def test_whole_weights_are_repeated_rows(smoothing, backend, data):
     drawn = drawn_of(data, nulls=True, each=2, weighted=False)
@@ -56,7 +56,7 @@ def test_whole_weights_are_repeated_rows(smoothing, backend, data):
 
 @pytest.mark.parametrize("scheme", ["given-folds", "leave-one-out", "ordered-time"])
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(8)
+@encoding.examples(5)
 @given(data=st.data())
 def test_rows_of_no_weight_change_no_other_code(smoothing, scheme, data):
     drawn = drawn_of(data, "continuous", nulls=True)
@@ -78,7 +78,7 @@ def test_rows_of_no_weight_change_no_other_code(smoothing, scheme, data):
 
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(15)
+@encoding.examples(8)
 @given(data=st.data())
 def test_the_order_of_rows_does_not_matter_to_the_table(smoothing, backend, data):
     drawn = drawn_of(data, nulls=True)
@@ -90,7 +90,7 @@ def test_the_order_of_rows_does_not_matter_to_the_table(smoothing, backend, data
 
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(15)
+@encoding.examples(8)
 @given(data=st.data())
 def test_names_of_categories_do_not_matter(smoothing, backend, data):
     drawn = drawn_of(data)
@@ -138,7 +138,7 @@ def assert_same_state(found, expected):
 
 
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
-@encoding.examples(60)
+@encoding.examples(30)
 @given(data=st.data())
 def test_partial_fits_equal_one_fit(backend, data):
     drawn = drawn_of(data, nulls=True)
@@ -153,7 +153,7 @@ def test_partial_fits_equal_one_fit(backend, data):
 
 
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
-@encoding.examples(60)
+@encoding.examples(30)
 @given(data=st.data())
 def test_merged_parts_equal_the_whole(backend, data):
     drawn = drawn_of(data, nulls=True)
@@ -186,7 +186,7 @@ def test_a_constant_target_is_its_own_code(scheme, smoothing, backend, data):
 
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(10)
+@encoding.examples(6)
 @given(data=st.data())
 def test_a_category_has_a_code_per_fold_and_one_for_new_rows(smoothing, data):
     drawn = drawn_of(data, "continuous", largest_size=40, nulls=True)
@@ -201,7 +201,7 @@ def test_a_category_has_a_code_per_fold_and_one_for_new_rows(smoothing, data):
 
 
 @pytest.mark.parametrize("scheme", ["k-fold", "leave-one-out", "ordered", "greedy"])
-@encoding.examples(10)
+@encoding.examples(6)
 @given(data=st.data())
 def test_several_targets_are_each_encoded_alone(scheme, data):
     drawn = drawn_of(data, "continuous", weighted=False)

@@ -22,7 +22,7 @@ def lambdas(smoothing, counts, backend):
 
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(30)
+@encoding.examples(15)
 @given(counts=st.lists(st.integers(1, 5000).map(lambda half: 2.0 * half), min_size=2, max_size=12))
 def test_lambda_is_a_share_and_does_not_fall_as_rows_are_added(smoothing, backend, counts):
     found = lambdas(smoothing, sorted(counts), backend)
@@ -53,7 +53,7 @@ def test_no_rows_give_the_prior(smoothing, prior, backend, data):
 
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(20)
+@encoding.examples(10)
 @given(data=st.data())
 def test_codes_lie_between_prior_and_category_mean(smoothing, data):
     drawn = data.draw(strategies.drawn_rows("continuous"))

@@ -42,7 +42,7 @@ def own_code_changes(drawn, other, row, scheme, smooth, **choices):
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", SAFE_SCHEMES)
-@encoding.examples(6)
+@encoding.examples(4)
 @given(data=st.data())
 def test_a_flipped_target_leaves_the_own_code_alone(scheme, smoothing, kind, data):
     # Each class twice, so that a flip cannot take one away.
@@ -61,7 +61,7 @@ def test_a_flipped_target_leaves_the_own_code_alone(scheme, smoothing, kind, dat
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", ["k-fold", "leave-one-out", "ordered", "ordered-time", "holdout"])
-@encoding.examples(8)
+@encoding.examples(4)
 @given(data=st.data())
 def test_nor_through_the_levels_of_a_hierarchy(scheme, smoothing, data):
     kind = data.draw(st.sampled_from(strategies.KINDS))

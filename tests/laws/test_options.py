@@ -26,7 +26,7 @@ def assert_training_codes(data, scheme, smoothing, kind="continuous", definition
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-@encoding.examples(8)
+@encoding.examples(4)
 @given(data=st.data())
 def test_prior_of_category_means(scheme, smoothing, data):
     kind = data.draw(st.sampled_from(strategies.KINDS))
@@ -36,7 +36,7 @@ def test_prior_of_category_means(scheme, smoothing, data):
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-@encoding.examples(8)
+@encoding.examples(4)
 @given(data=st.data())
 def test_prior_given_as_a_number(scheme, smoothing, data):
     choice = {"prior": data.draw(strategies.finite_numbers())}
@@ -45,7 +45,7 @@ def test_prior_given_as_a_number(scheme, smoothing, data):
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-@encoding.examples(8)
+@encoding.examples(4)
 @given(data=st.data())
 def test_rare_categories_count_as_unseen(scheme, smoothing, data):
     choice = {"min_count": data.draw(st.sampled_from([1, 2, 3, 5]))}
@@ -56,7 +56,7 @@ def test_rare_categories_count_as_unseen(scheme, smoothing, data):
 @pytest.mark.parametrize("missing", ["prior", "nan", "category"])
 @pytest.mark.parametrize("smoothing", ["auto", "between", "james-stein", "partial-pooling", "m-estimate"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-@encoding.examples(6)
+@encoding.examples(4)
 @given(data=st.data())
 def test_null_keys(scheme, smoothing, missing, data):
     prior = data.draw(st.sampled_from(["mean", "category_mean", 0.25]))
@@ -67,7 +67,7 @@ def test_null_keys(scheme, smoothing, missing, data):
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-@encoding.examples(6)
+@encoding.examples(4)
 @given(data=st.data())
 def test_rows_outside_given_categories_get_the_prior(scheme, smoothing, data):
     admitted = data.draw(st.sampled_from([["a"], ["b", "c"], ["a", "c", "d", "e", "not there"]]))
@@ -83,7 +83,7 @@ def test_rows_outside_given_categories_get_the_prior(scheme, smoothing, data):
 
 
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
-@encoding.examples(20)
+@encoding.examples(10)
 @given(data=st.data())
 def test_indicators_mark_rows_whose_category_nobody_visible_has(backend, data):
     drawn = data.draw(strategies.drawn_rows("continuous", nulls=True))
@@ -113,7 +113,7 @@ def hierarchy_frame(columns):
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @pytest.mark.parametrize("scheme", ["k-fold", "holdout", "leave-one-out", "ordered", "ordered-time"])
-@encoding.examples(6)
+@encoding.examples(4)
 @given(data=st.data())
 def test_each_level_is_the_prior_of_the_next(scheme, smoothing, data):
     kind = data.draw(st.sampled_from(strategies.KINDS))
@@ -164,7 +164,7 @@ def parted(key):
     ],
 )
 @pytest.mark.parametrize("smoothing", ["m-estimate", "between", "james-stein"])
-@encoding.examples(15)
+@encoding.examples(10)
 @given(data=st.data())
 def test_levels_cut_from_the_value(levels, pool, path, smoothing, data):
     drawn = data.draw(strategies.drawn_rows("continuous", 16))

@@ -34,7 +34,7 @@ def place_orders(columns, size, random_state):
 
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(20)
+@encoding.examples(10)
 @given(data=st.data())
 def test_drawn_times_with_ties(smoothing, data):
     kind = data.draw(st.sampled_from(strategies.KINDS))
@@ -53,7 +53,7 @@ def test_drawn_times_with_ties(smoothing, data):
 
 @pytest.mark.parametrize("average", [True, False])
 @pytest.mark.parametrize("burn_in", [0, 4])
-@encoding.examples(10)
+@encoding.examples(6)
 @given(data=st.data())
 def test_several_permutations(average, burn_in, data):
     size, count = 11, 3

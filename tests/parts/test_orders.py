@@ -113,8 +113,18 @@ def small_tiles(monkeypatch):
     monkeypatch.setattr(cpu_fallback, "TILE", 40)
 
 
+# The simulator of a GPU takes seconds for an order.
+SIMULATED = ("random", "time, burn-in")
+
+
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        pytest.param(scheme, id=name, marks=() if name in SIMULATED else pytest.mark.host)
+        for name, scheme in SCHEMES.items()
+    ],
+)
 def test_every_order(scheme, way):
     compared(scheme, way=way)
 
@@ -170,6 +180,7 @@ def test_sums_that_cancel_leave_room_for_every_row(scheme):
         pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("scheme", [*SCHEMES.values()], ids=SCHEMES)
 def test_rows_with_none_before_them_are_warned_of_once(scheme):
     def warned(call):

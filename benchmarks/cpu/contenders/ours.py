@@ -1,4 +1,4 @@
-"""TargetEncoder as users call it; counts and codes, which have no encoder yet, by the library's own operations."""
+"""TargetEncoder and CountEncoder as users call them; codes as every encoder makes them of the columns that it reads."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,9 +10,7 @@ import pyarrow as pa
 from benchmarks.cpu.contenders.base import Contender, Prepared, expected_of, floored
 from benchmarks.cpu.grid import N_FOLDS, SMOOTH
 from benchmarks.cpu.rows import Array, Rows
-from gpu_encode import Greedy, LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.cells import Layout
-from gpu_encode.cells import Rows as OpsRows
+from gpu_encode import CountEncoder, Greedy, LeaveOneOut, Ordered, TargetEncoder
 from gpu_encode.frames import read
 from gpu_encode.keys import Entry, Key
 from gpu_encode.ops import resolve
@@ -58,31 +56,21 @@ def encoding(rows: Rows, dtype: str, X: Any, form: str) -> Callable[[], Array]:
     return lambda: matrix(TargetEncoder(cv=cv, **options).fit_transform(X, y))
 
 
-def keys_of(X: Any) -> tuple[Key, Array, Any]:
-    """Key, codes and backend of a table of one column."""
+def codes_of(X: Any) -> Array:
+    """Category numbers of a table of one column."""
     frame = read(X)
-    ops = resolve(frame.n_rows)
-    key, codes = Key.fit(Entry("key", (0,)), frame, ops, True)
-    return key, codes, ops
-
-
-def counted(X: Any, dtype: str) -> Array:
-    """Count of each row's category."""
-    key, codes, ops = keys_of(X)
-    cells = ops.accumulate(OpsRows(codes), key.n_categories, None, 1, 1, Layout())
-    out = ops.empty((len(codes), 1), dtype)
-    ops.gather(ops.cast(cells[:, :, 0, :1], dtype), codes, None, out)
-    return np.asarray(out)
+    return Key.fit(Entry("key", (0,)), frame, resolve(frame.n_rows), True)[1]
 
 
 def prepared(rows: Rows, dtype: str = "float64", form: str = "") -> Prepared:
     """Our encoder, judged with its own folds, order and priors."""
     X, n_rows = rows.matrix if form == "objects" else table_of(rows), rows.n_rows
     if rows.work == "codes":
-        return Prepared(lambda: keys_of(X)[1], expected_of(rows))
+        return Prepared(partial(codes_of, X), expected_of(rows))
     own: dict[str, Any] = {"tolerance": TOLERANCE[dtype], "visible_prior": True}
     if rows.work == "count":
-        return Prepared(partial(counted, X, dtype), expected_of(rows, **own))
+        encoder = CountEncoder(device="cpu", dtype=dtype)
+        return Prepared(lambda: matrix(encoder.fit_transform(X)), expected_of(rows, **own))
     if rows.work == "ordered":
         own["floor"] = floored
         if form == "shuffled":

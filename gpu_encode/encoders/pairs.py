@@ -1,0 +1,45 @@
+"""Statistics asked for by pairs of a key and a column of values."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from gpu_encode.errors.statistics import bad_pair, columns_beside_pairs, no_pairs
+from gpu_encode.readouts.order_statistics import WITH_NUMBER
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Keys, columns of values and statistics, of which `kept` says what is given, in this order; None for all of it."""
+
+    columns: Any
+    values: Any
+    statistics: Any
+    kept: list[bool] | None = None
+
+    @classmethod
+    def of_pairs(cls, pairs: dict[Any, Any], columns: Any, values: Any) -> Self:
+        """Take keys, columns of values and statistics as they come first.
+
+        Raises
+        ------
+        ValueError
+            If there is no pair, if a pair is none or has no list of statistics, or if columns are given as well.
+        """
+        for name, given in (("columns", columns), ("values", values)):
+            if given is not None:
+                raise columns_beside_pairs(name, given)
+        if not pairs:
+            raise no_pairs()
+        for pair, statistics in pairs.items():
+            if not isinstance(pair, tuple) or len(pair) != 2 or isinstance(pair[1], (tuple, list)):
+                raise bad_pair(pair, statistics)
+            # One statistic with its number, such as ("quantile", 0.5), is no list of two.
+            alone = isinstance(statistics, tuple) and statistics[:1] in {(name,) for name in WITH_NUMBER}
+            if not isinstance(statistics, (list, tuple)) or not statistics or alone:
+                raise bad_pair(pair, statistics)
+        keys, summed = (list(dict.fromkeys(pair[place] for pair in pairs)) for place in range(2))
+        union: list[Any] = []
+        for statistics in pairs.values():
+            union += [each for each in statistics if each not in union]
+        kept = [each in pairs.get((key, value), ()) for key in keys for value in summed for each in union]
+        return cls(keys, summed, union, kept)

@@ -1,0 +1,290 @@
+"""Every encoder of the family on files: what the library gives, in one piece and in chunks; one line for mistakes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import gpu_encode
+from gpu_encode import (
+    CatBoostEncoder,
+    CountEncoder,
+    GradientEncoder,
+    HashingEncoder,
+    ImpactEncoder,
+    KFold,
+    LeaveOneOut,
+    OneHotEncoder,
+    Ordered,
+    OrdinalEncoder,
+    StatisticEncoder,
+    TargetEncoder,
+    WeightOfEvidenceEncoder,
+)
+from gpu_encode.cli import main
+from gpu_encode.cli.arguments import parse
+from gpu_encode.cli.encoders import ELSEWHERE, ENCODERS, encoder_choices, parameters_of
+from gpu_encode.cli.inspect_model import plain
+from gpu_encode.cli.messages import UsageError
+
+Run = Callable[[str], None]
+Refused = Callable[[str], str]
+
+KEYS = ["city", ("device", "zip")]
+# Words of the command, the target that they name, and the encoder that they stand for.
+FAMILY = [
+    ("--target sold --smooth m=3 --max-categories 5 --set handle_infrequent=category --set scale=sqrt", "sold",
+     TargetEncoder(smooth=gpu_encode.MEstimate(3.0), max_categories=5, handle_infrequent="category", scale="sqrt",
+                   cv=KFold())),
+    ("--encoder count --kind log --min-frequency 0.01 --handle-unknown nan", None,
+     CountEncoder("log", min_frequency=0.01, handle_unknown="nan")),
+    ("--encoder count --min-frequency 3 --handle-missing zero --indicators --dtype float32", None,
+     CountEncoder(min_frequency=3, handle_missing="zero", indicators=True, dtype="float32")),
+    ("--encoder ordinal --dtype int32 --order frequency --set encoded_missing_value=-1", None,
+     OrdinalEncoder(dtype="int32", order="frequency", encoded_missing_value=-1)),
+    ("--encoder ordinal --order random --seed 4 --set n_draws=2", None,
+     OrdinalEncoder(order="random", random_state=4, n_draws=2)),
+    ("--encoder ordinal --order target --target price --handle-unknown use_encoded_value --set unknown_value=NaN",
+     "price", OrdinalEncoder(order="target", handle_unknown="use_encoded_value", unknown_value=np.nan)),
+    ("--encoder one-hot --max-categories 3 --drop first --handle-unknown infrequent_if_exist", None,
+     OneHotEncoder(max_categories=3, drop="first", handle_unknown="infrequent_if_exist", sparse_output=False)),
+    ("--encoder hashing --n-components 5 --seed 3 --set per_column=true --set alternate-sign=True", None,
+     HashingEncoder(5, seed=3, per_column=True, alternate_sign=True)),
+    ("--encoder weight-of-evidence --target sold --regularization 0.5 --scheme loo", "sold",
+     WeightOfEvidenceEncoder(LeaveOneOut(), 0.5)),
+    ("--encoder statistic --target price --statistics mean,std,median,quantile:0.9,share:0.5 --folds 3", "price",
+     StatisticEncoder(["mean", "std", "median", ("quantile", 0.9), ("share", 0.5)], cv=KFold(3, random_state=0))),
+    ("--encoder statistic --values price,amount --statistics sum,var --set ddof=0", None,
+     StatisticEncoder(["sum", "var"], values=["price", "amount"], ddof=0)),
+    ("--encoder impact --target sold --parts impact,logit --smooth none --groups shop", "sold",
+     ImpactEncoder(["impact", "logit"], smooth=0.0, cv=gpu_encode.GroupKFold(groups="shop"))),
+    ("--encoder catboost --target sold --priors 0.5,1 --set weight=2 --seed 7", "sold",
+     CatBoostEncoder(priors=[0.5, 1.0], weight=2, random_state=7)),
+    ("--encoder catboost --target price --statistic borders --borders 0.2,0.7 --time day", "price",
+     CatBoostEncoder("borders", borders=[0.2, 0.7], cv=Ordered(time="day"))),
+    ("--encoder catboost --statistic frequency --scheme kfold", None,
+     CatBoostEncoder("frequency", cv=KFold())),
+    ("--encoder gradient --target price,weight --regularization 2 --set output=order", ["price", "weight"],
+     GradientEncoder("order", 2.0)),
+]  # fmt: skip
+
+
+def read(name: str) -> pa.Table:
+    path = Path(name)
+    paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    return pa.concat_tables([pyarrow.parquet.read_table(each) for each in paths])
+
+
+@pytest.fixture
+def pieces(folder: Path, orders: pa.Table) -> Path:
+    """The orders in two files as well."""
+    (folder / "in").mkdir()
+    for number, start in enumerate((0, 110)):
+        pyarrow.parquet.write_table(orders.slice(start, 110), f"in/{number}.parquet", row_group_size=40)
+    return folder
+
+
+def same(found: pa.Table, expected: pa.Table) -> bool:
+    """Compare tables, where NaN is NaN."""
+    both = zip(found.columns, expected.columns, strict=True)
+    return found.schema.equals(expected.schema) and all(
+        np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in ((a.to_numpy(), b.to_numpy()) for a, b in both)
+    )
+
+
+@pytest.mark.parametrize(("words", "target", "encoder"), FAMILY, ids=[words for words, *_ in FAMILY])
+def test_the_family_on_files(pieces: Path, run: Run, orders: pa.Table, words: str, target: object, encoder) -> None:
+    encoder.set_params(columns=KEYS)
+    aside = [name for name in orders.column_names if name in ([target] if isinstance(target, str) else target or [])]
+    rows = orders.drop_columns(aside)
+    y = orders[target] if isinstance(target, str) else orders.select(target) if target else None
+
+    def beside_target(codes: pa.Table) -> pa.Table:
+        return pa.table(codes.columns + orders.select(aside).columns, codes.column_names + aside)
+
+    expected = beside_target(encoder.fit_transform(rows, y))
+    run(f"fit-transform orders.parquet codes.parquet --model whole.model --columns city,device+zip {words}")
+    assert same(read("codes.parquet"), expected)
+    assert repr(gpu_encode.load("whole.model")) == repr(encoder)
+    run(f"fit-transform in codes --memory-limit 2GiB --model pieces.model --columns city,device+zip {words}")
+    assert same(read("codes"), expected)
+    new = beside_target(encoder.transform(rows))
+    run("transform orders.parquet new.parquet --model pieces.model")
+    assert same(read("new.parquet"), new)
+    run("transform in new --model whole.model")
+    assert same(read("new"), new)
+
+
+@pytest.mark.parametrize(("words", "target", "encoder"), FAMILY, ids=[words for words, *_ in FAMILY])
+def test_inspect_shows_each(run: Run, words: str, target: str, encoder, capsys: pytest.CaptureFixture[str]) -> None:
+    run(f"fit-transform orders.parquet codes.parquet --model orders.model --columns city,device+zip {words}")
+    run("inspect orders.model")
+    assert "device_x_zip" in capsys.readouterr().out
+    run("inspect orders.model --json --top 2")
+    report = json.loads(capsys.readouterr().out)
+    assert report["encoder"] == type(encoder).__name__
+    assert [each["name"] for each in report["columns"]] == ["city", "device_x_zip"]
+    kept = gpu_encode.load("orders.model")
+    if isinstance(kept, HashingEncoder):
+        assert [each["top"] for each in report["columns"]] == [[], []]
+        return
+    for place, each in enumerate(report["columns"]):
+        values = plain(kept.categories_[place])
+        for row in each["top"]:
+            number = values.index(row["category"])
+            codes = [codes[number] for codes in kept.encodings_[place * len(report["codes"]) :][: len(report["codes"])]]
+            assert np.array_equal(np.array(row["codes"], float), np.array(codes, float), equal_nan=True)
+
+
+def test_a_sparse_model_made_in_python_encodes_files(run: Run, orders: pa.Table) -> None:
+    encoder = OneHotEncoder(columns=["city"]).fit(orders.select(["city"]))
+    encoder.save("sparse.model")
+    pyarrow.parquet.write_table(orders.select(["city"]), "city.parquet")
+    run("transform city.parquet new.parquet --model sparse.model")
+    expected = encoder.set_params(sparse_output=False).transform(orders.select(["city"]))
+    assert read("new.parquet").equals(expected)
+
+
+def test_rows_without_a_target_are_kept_where_none_is_read(
+    pieces: Path, run: Run, orders: pa.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    holes = pa.array([None, *orders["price"].to_pylist()[1:]])
+    pyarrow.parquet.write_table(orders.set_column(9, "price", holes), "holes.parquet")
+    run("fit-transform holes.parquet codes.parquet --encoder count --columns city --target price")
+    assert "--encoder count learns from no target here: price only passes through" in capsys.readouterr().err
+    assert read("codes.parquet")["price"].to_pylist() == holes.to_pylist()
+    run("fit-transform holes.parquet codes --encoder count --columns city --target price")
+    assert read("codes").equals(read("codes.parquet"))
+
+
+def test_columns_of_values_are_not_chosen_and_need_not_be_there_again(run: Run, orders: pa.Table) -> None:
+    words = pa.array(orders["price"].to_pylist()).cast(pa.decimal128(9, 3))
+    pyarrow.parquet.write_table(orders.set_column(9, "a,b", words), "orders.parquet")
+    run("fit-transform orders.parquet codes.parquet --encoder statistic --values a,b --model orders.model")
+    assert {"city_a,b_mean", "a,b"} <= set(read("codes.parquet").column_names)
+    pyarrow.parquet.write_table(orders.drop_columns(["price"]), "new.parquet")
+    run("transform new.parquet codes.parquet --model orders.model")
+
+
+def choices(line: str) -> dict:
+    return encoder_choices(parse(["fit-transform", "in.csv", "out.csv", *line.split()]))
+
+
+@pytest.mark.parametrize(
+    ("line", "given"),
+    [
+        ("--encoder count", {}),
+        ("--encoder one-hot", {"sparse_output": False}),
+        ("--encoder hashing", {"seed": 0}),
+        ("--encoder statistic --seed 2", {"random_state": 2}),
+        ("--encoder catboost --borders 3", {"borders": 3, "random_state": 0}),
+        ("--encoder count --set categories=[[1,null]] --set handle-infrequent=category",
+         {"categories": [[1, None]], "handle_infrequent": "category"}),
+        ("--encoder count --set handle_unknown=0.5", {"handle_unknown": 0.5}),
+        ('--encoder count --set kind="log"', {"kind": "log"}),
+        ("--encoder impact --smooth none --folds 2",
+         {"smooth": 0.0, "random_state": 0, "cv": "KFold(n_splits=2, random_state=0)"}),
+    ],
+)  # fmt: skip
+def test_what_was_given_and_nothing_else(line: str, given: dict) -> None:
+    found = choices(line)
+    assert found | ({"cv": str(found["cv"])} if "cv" in found else {}) == given
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_every_parameter_can_be_set_or_has_an_option(name: str) -> None:
+    for parameter in parameters_of(name):
+        words = f"--encoder {name} --set {parameter}=1"
+        if parameter in ELSEWHERE:
+            with pytest.raises(UsageError, match=f"--set {parameter}: use --.* instead"):
+                choices(words)
+        elif parameter == "sparse_output":
+            with pytest.raises(UsageError, match="files have columns"):
+                choices(words)
+        else:
+            assert choices(words)[parameter] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--encoder cuont", "did you mean 'count'?"),
+        ("", "--encoder target learns from a target here: name its column with --target COL"),
+        (
+            "--encoder ordinal --order target",
+            "--encoder ordinal learns from a target here: name its column with --target",
+        ),
+        ("--encoder statistic", "--encoder statistic learns from a target here"),
+        ("--encoder count --drop-missing-target", "--drop-missing-target needs --target COL"),
+        ("--encoder count --smooth 3", "--smooth is for --encoder target or impact, not count"),
+        ("--encoder count --folds 3", "--folds is for --encoder target or ordinal or weight-of-evidence or"),
+        ("--encoder hashing --fold-column fold", "--fold-column is for --encoder target or"),
+        ("--encoder one-hot --seed 3", "--seed is for --encoder target or"),
+        (
+            "--encoder statistic --statistic mean",
+            "--statistic is for --encoder catboost, not statistic; did you mean '--statistics'?",
+        ),
+        (
+            "--encoder ordinal --folds 3",
+            "--folds plays no part: --encoder ordinal learns from no target here; leave it out",
+        ),
+        ("--encoder ordinal --fold-column fold", "--fold-column plays no part"),
+        ("--encoder ordinal --scheme loo", "--scheme plays no part"),
+        ("--encoder catboost --target sold --folds 3", "--folds is for --scheme kfold or time or group, not ordered"),
+        (
+            "--encoder count --set knd=log",
+            "--set knd: CountEncoder has no parameter of that name; did you mean 'kind'?",
+        ),
+        (
+            "--encoder hashing --set qqqqq=1",
+            "no parameter of that name (it has n_components, alternate_sign, per_column",
+        ),
+        ("--encoder count --set kind", "--set 'kind' is not of the form NAME=VALUE, such as categories=[[1,2,3]]"),
+        ("--encoder count --set kind=log --set kind=log", "--set kind: it is given already; give it once"),
+        ("--encoder count --kind log --set kind=log", "--set kind: --kind gives it already; give it once"),
+        ("--encoder count --set columns=a", "--set columns: use --columns or --interactions instead"),
+        ("--target sold --set cv=7", "--set cv: use --scheme, --folds or --fold-column instead"),
+        ("--encoder one-hot --set sparse_output=true", "--set sparse_output: files have columns"),
+        ("--encoder count --set categories=[[1,", "--set categories: '[[1,' is not JSON: "),
+        ("--encoder count --kind mode", "The 'kind' parameter of CountEncoder must be one of"),
+        (
+            "--encoder count --handle-unknown prior",
+            "--handle-unknown 'prior' is unknown; did you mean 'error'? (choose from zero, nan",
+        ),
+        ("--encoder ordinal --handle-unknown nan", "The 'handle_unknown' parameter of OrdinalEncoder must be one of"),
+        ("--encoder hashing --n-components few", "--n-components wants a whole number, not 'few'"),
+        ("--encoder statistic --target price --statistics men", "men"),
+        ("--encoder statistic --target price --statistics quantile:x", "--statistics quantile wants a number, not 'x'"),
+        ("--encoder statistic --values prise", "--values: there is no column 'prise'; did you mean 'price'?"),
+        (
+            "--encoder statistic --values shop --columns shop",
+            "column 'shop' is one of --values: it cannot be encoded too",
+        ),
+        (
+            "--encoder statistic --values price --target price",
+            "column 'price' is the target or weight: it cannot be one of --values",
+        ),
+        ("--encoder count --columns sity", "--columns: there is no column 'sity'; did you mean 'city'?"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("output", ["codes.parquet", "codes"])
+def test_mistakes_are_one_line_and_change_nothing(refused: Refused, output: str, line: str, message: str) -> None:
+    assert message in refused(f"fit-transform orders.parquet {output} {line}")
+
+
+def test_mistakes_in_parameters_are_said_before_files_are_looked_at(refused: Refused) -> None:
+    assert "parameter of CountEncoder" in refused("fit-transform absent.parquet codes.csv --encoder count --kind mode")
+
+
+def test_every_encoder_of_the_library_has_a_name() -> None:
+    assert set(ENCODERS.values()) == {name for name in gpu_encode.__all__ if name.endswith("Encoder")}
+
+
+def test_the_help_names_every_encoder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit-transform", "--help"]) == 0
+    said = "".join(capsys.readouterr().out.split())
+    assert all(name in said for name in ENCODERS)

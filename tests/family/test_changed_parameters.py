@@ -1,0 +1,98 @@
+"""A parameter that changes between calls of `partial_fit` is named, with what it was and what it is."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_encode import (
+    CatBoostEncoder,
+    CountEncoder,
+    GradientEncoder,
+    HashingEncoder,
+    ImpactEncoder,
+    OneHotEncoder,
+    OrdinalEncoder,
+    Prefixes,
+    StatisticEncoder,
+    TargetEncoder,
+    WeightOfEvidenceEncoder,
+)
+from tests.family.members import AMOUNT, GRADIENTS, KIND, ROWS, SOLD
+
+pytestmark = pytest.mark.host
+
+# An encoder, its target, the parameters that change, the one that is named, and what it was and is.
+CHANGES: list[tuple[Any, Any, dict[str, Any], str, str, str]] = [
+    (TargetEncoder(), SOLD, {"smooth": 2.0}, "smooth", "EmpiricalBayes()", "MEstimate(m=2.0)"),
+    (TargetEncoder(), SOLD, {"scale": "logit"}, "scale", "'identity'", "'logit'"),
+    (TargetEncoder(), SOLD, {"handle_infrequent": "category"}, "handle_infrequent", "'prior'", "'category'"),
+    (TargetEncoder(), KIND, {"drop": "first"}, "drop", "None", "'first'"),
+    (
+        TargetEncoder(hierarchy={"city": Prefixes(1)}),
+        SOLD,
+        {"hierarchy": {"city": Prefixes(2)}},
+        "hierarchy",
+        "Prefixes(lengths=(1,))",
+        "Prefixes(lengths=(2,))",
+    ),
+    (CountEncoder(), None, {"kind": "log"}, "kind", "'count'", "'log'"),
+    (CountEncoder(), None, {"handle_missing": "zero"}, "handle_missing", "'category'", "'zero'"),
+    (CountEncoder(), None, {"handle_unknown": 2.0}, "handle_unknown", "'zero'", "2.0"),
+    (CountEncoder(), None, {"min_frequency": 3}, "min_frequency", "None", "3"),
+    (CountEncoder(), None, {"indicators": True}, "indicators", "()", "('unseen',)"),
+    (OrdinalEncoder(), None, {"order": "frequency"}, "order", "'value'", "'frequency'"),
+    (OrdinalEncoder(order="random"), None, {"random_state": 3}, "random_state", "0", "3"),
+    (OrdinalEncoder(), None, {"encoded_missing_value": -1}, "encoded_missing_value", "nan", "-1.0"),
+    (OrdinalEncoder(dtype="int32", encoded_missing_value=-1), None, {"dtype": "int16"}, "dtype", "'int32'", "'int16'"),
+    (
+        OrdinalEncoder(),
+        None,
+        {"handle_unknown": "use_encoded_value", "unknown_value": -1},
+        "unknown_value",
+        "None",
+        "-1.0",
+    ),
+    (OneHotEncoder(), None, {"handle_unknown": "ignore"}, "handle_unknown", "'error'", "'ignore'"),
+    (OneHotEncoder(), None, {"drop": "first"}, "drop", "None", "'first'"),
+    (OneHotEncoder(), None, {"max_categories": 4}, "max_categories", "None", "4"),
+    (HashingEncoder(), None, {"seed": 1}, "seed", "0", "1"),
+    (HashingEncoder(), None, {"n_components": 9}, "n_components", "8", "9"),
+    (WeightOfEvidenceEncoder(), SOLD, {"regularization": 0.5}, "regularization", "1.0", "0.5"),
+    (StatisticEncoder(), AMOUNT, {"statistics": ["sum"]}, "statistics", "('mean',)", "['sum']"),
+    (StatisticEncoder(["var"]), AMOUNT, {"ddof": 0}, "ddof", "1", "0"),
+    (StatisticEncoder(values=["price"]), None, {"values": ["zip"]}, "values", "['price']", "['zip']"),
+    (ImpactEncoder(), SOLD, {"smooth": 2.0}, "smooth", "PartialPooling()", "MEstimate(m=2.0)"),
+    (ImpactEncoder(), SOLD, {"parts": ["impact"]}, "parts", "('impact', 'deviation', 'prevalence')", "['impact']"),
+    (CatBoostEncoder(), SOLD, {"priors": [1.0]}, "priors", "(0.0, 0.5, 1.0)", "[1.0]"),
+    (CatBoostEncoder(), SOLD, {"weight": 2.0}, "weight", "1.0", "2.0"),
+    (CatBoostEncoder("buckets"), KIND, {"statistic": "borders"}, "statistic", "'buckets'", "'borders'"),
+    (GradientEncoder(), GRADIENTS, {"output": "order"}, "output", "'ratio'", "'order'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "y", "changes", "name", "before", "now"),
+    CHANGES,
+    ids=[f"{type(each[0]).__name__}, {each[3]}" for each in CHANGES],
+)
+def test_the_parameter_is_named(encoder, y, changes, name, before, now):
+    keys = ["city"] if name == "values" else ["city", "zip"]
+    encoder = encoder.set_params(columns=keys).partial_fit(ROWS, y)
+    learned = repr(encoder.get_feature_names_out())
+    says = f"with other parameters than before: {name} is now {now} and was {before}. Set it back, or call fit"
+    with pytest.raises(ValueError, match=re.escape(says)):
+        encoder.set_params(**changes).partial_fit(ROWS, y)
+    assert repr(encoder.get_feature_names_out()) == learned
+
+
+def test_what_is_long_is_cut():
+    encoder = CountEncoder(columns=["zip"], categories=[[*range(100)]]).partial_fit(ROWS)
+    with pytest.raises(ValueError, match=r"categories is now 'auto' and was \[0, 1, .{0,80}\.\.\.\. Set it back"):
+        encoder.set_params(categories="auto").partial_fit(ROWS)
+
+
+def test_the_same_parameters_in_other_words_are_the_same():
+    encoder = TargetEncoder(columns=["zip"], smooth=2, dtype="float32").partial_fit(ROWS, SOLD)
+    encoder.set_params(smooth=2.0, dtype=np.float32, min_count=0.0).partial_fit(ROWS, SOLD)

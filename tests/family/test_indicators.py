@@ -1,0 +1,157 @@
+"""Indicators say that no visible row has a category, or that a row has no value, in training and afterwards."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from gpu_encode import (
+    CatBoostEncoder,
+    CountEncoder,
+    Greedy,
+    Holdout,
+    ImpactEncoder,
+    KFold,
+    LeaveOneOut,
+    Ordered,
+    Prefixes,
+    StatisticEncoder,
+    TargetEncoder,
+    WeightOfEvidenceEncoder,
+    encode_dataset,
+)
+from tests.backends import ON_CUDA
+from tests.family.members import ROWS, SOLD, N, same
+
+pytestmark = pytest.mark.filterwarnings("ignore:Greedy", "ignore:.* rows see no rows")
+HOST = pytest.mark.host
+ENCODERS = [
+    TargetEncoder,
+    CountEncoder,
+    WeightOfEvidenceEncoder,
+    StatisticEncoder,
+    ImpactEncoder,
+    CatBoostEncoder,
+]
+SCHEMES = {
+    "folds": KFold(3),
+    "leave-one-out": LeaveOneOut(),
+    "ordered": Ordered(n_permutations=2),
+    "holdout": Holdout(0.3),
+    "blow-up": KFold(2, blow_up=True),
+    "permutations": Ordered(n_permutations=2, average=False),
+}
+X = ROWS[["city", "zip"]].assign(zip=ROWS["zip"].where(ROWS["zip"] != 16).astype("Int64"))
+JOINT = ("zip", "city")
+BOTH = {"columns": ["city", JOINT], "indicators": ["missing", "unseen"]}
+# Values that fit has not seen, alone and beside a missing one.
+NEW = pd.DataFrame({"city": ["a", None, "new", "new", None, "b"], "zip": pd.array([0, 1, None, 4, None, 7], "Int64")})
+NO_VALUE = {"city": ["city"], "zip_x_city": ["city", "zip"]}
+
+
+def check_missing(codes, table):
+    for name, columns in NO_VALUE.items():
+        found = codes[f"{name}_missing"]
+        assert found.tolist() == table[columns].isna().any(axis=1).astype(float).tolist()
+        assert 0 < found.sum() < len(found)
+
+
+def without(table):
+    return table[[name for name in table.columns if not name.endswith("_missing")]]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+def test_every_scheme(scheme):
+    encoder = TargetEncoder(cv=scheme, **BOTH)
+    codes = encoder.fit_transform(X, SOLD)
+    wanted = [f"{name}_{each}" for name in NO_VALUE for each in BOTH["indicators"]]
+    assert codes.columns[-4:].tolist() == encoder.get_feature_names_out()[-4:].tolist() == wanted
+    check_missing(codes, X)
+    check_missing(encoder.transform(NEW), NEW)
+    # Nothing else changes.
+    alone = TargetEncoder(cv=scheme, columns=BOTH["columns"], indicators=True)
+    same(without(codes), alone.fit_transform(X, SOLD))
+    same(without(encoder.transform(NEW)), alone.transform(NEW))
+
+
+@pytest.mark.parametrize("policy", ["category", "nan", "as unseen"])
+@pytest.mark.parametrize("made", ENCODERS)
+def test_every_encoder_and_policy(made, policy):
+    unseen = "zero" if made in (CountEncoder, WeightOfEvidenceEncoder) else "prior"
+    encoder = made(handle_missing=unseen if policy == "as unseen" else policy, **BOTH)
+    check_missing(encoder.fit_transform(X, SOLD), X)
+    codes = encoder.transform(NEW)
+    check_missing(codes, NEW)
+    # What is missing has been seen where it is a category.
+    assert codes["city_unseen"].tolist() == [0, 0 if policy == "category" else 1, 1, 1, int(policy != "category"), 0]
+
+
+@HOST
+@pytest.mark.skipif(bool(ON_CUDA), reason="files and tasks know nothing of the backend")
+@pytest.mark.parametrize("asked", [["missing"], ["missing", "unseen"]], ids=str)
+def test_orders_of_files_and_clusters(asked, tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+
+    def encoder():
+        return TargetEncoder(columns=["city", JOINT], indicators=asked, cv=Ordered(random_state=1))
+
+    expected = encoder().fit_transform(X, SOLD)
+    table = pa.Table.from_pandas(X.assign(y=SOLD))
+    pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=17)
+    encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes.parquet", encoder(), target="y", keep_target=False)
+    names = [name for name in expected.columns if name.startswith(("city", "zip_x"))]
+    same(pa.parquet.read_table(tmp_path / "codes.parquet").to_pandas()[names], expected[names])
+    y = dd.from_pandas(pd.Series(SOLD, name="y"), npartitions=4)
+    found = encoder().fit_transform(dd.from_pandas(X, npartitions=4), y).compute(scheduler="synchronous")
+    same(found[names], expected[names])
+
+
+def test_no_list_is_as_before():
+    for asked, listed in ((True, ["unseen"]), (False, [])):
+        one, other = (TargetEncoder(columns=["city"], indicators=each) for each in (asked, listed))
+        same(one.fit_transform(X, SOLD), other.fit_transform(X, SOLD))
+        same(one.transform(NEW), other.transform(NEW))
+    only = TargetEncoder(columns=["city"], indicators=["missing"]).fit(X, SOLD)
+    assert only.get_feature_names_out().tolist() == ["city", "city_missing", "zip"]
+
+
+def test_levels_and_given_categories():
+    texts = pd.DataFrame({"path": ["aa", "ab", None, "ba", "bb", "aa"]})
+    rule = TargetEncoder(hierarchy={"path": Prefixes(1)}, indicators=["missing"], cv=2)
+    assert rule.fit_transform(texts, [0, 1, 1, 0, 1, 0])["path_missing"].tolist() == [0, 0, 1, 0, 0, 0]
+    assert rule.transform(texts)["path_missing"].tolist() == [0, 0, 1, 0, 0, 0]
+    # What lies above a column is no part of its key.
+    above = TargetEncoder(columns=["city"], hierarchy={"city": ["zip"]}, indicators=["missing"])
+    assert above.fit_transform(X, SOLD)["city_missing"].tolist() == X["city"].isna().astype(float).tolist()
+    assert above.transform(NEW)["city_missing"].tolist() == [0, 1, 0, 0, 1, 0]
+    given = CountEncoder(categories=[["a", "b"]], columns=["city"], indicators=["missing", "unseen"]).fit(X)
+    assert given.transform(NEW)["city_missing"].tolist() == [0, 1, 0, 0, 1, 0]
+    assert given.transform(NEW)["city_unseen"].tolist() == [0, 0, 1, 1, 0, 0]
+
+
+@HOST
+def test_partial_fits_keep_their_indicators():
+    encoder = TargetEncoder(**BOTH).partial_fit(X[:40], SOLD[:40]).partial_fit(X[40:], SOLD[40:])
+    same(encoder.transform(NEW), TargetEncoder(**BOTH).fit(X, SOLD).transform(NEW))
+    with pytest.raises(ValueError, match=r"indicators is now \(.missing.,\) and was"):
+        encoder.set_params(indicators=["missing"]).partial_fit(X, SOLD)
+    # True is another word for the same.
+    one = TargetEncoder(columns=["city"], indicators=True, cv=Greedy()).partial_fit(X, SOLD)
+    one.set_params(indicators=["unseen"]).partial_fit(X, SOLD)
+
+
+@HOST
+def test_a_table_without_rows_and_a_narrow_type():
+    encoder = TargetEncoder(dtype="float32", **BOTH).fit(X, SOLD)
+    assert encoder.transform(NEW[:0]).shape == (0, 6)
+    assert set(encoder.transform(NEW).dtypes) == {np.dtype("float32")}
+    assert len(encoder.transform(X)) == N
+
+
+@HOST
+@pytest.mark.parametrize("wrong", ["missing", ["absent"], ["unseen", "unseen"], None, 1, [["unseen"]]])
+def test_refusals(wrong):
+    message = r"'indicators' parameter of CountEncoder must be one of True, False, a list of some of \['unseen'"
+    with pytest.raises(ValueError, match=message):
+        CountEncoder(indicators=wrong).fit(X)
