@@ -72,6 +72,7 @@ def test_order_is_that_of_the_ratio_in_every_fold():
         assert ratio[rows][seen].tolist() == [visible[city] for city in CITIES[rows][seen]]
 
 
+@pytest.mark.host
 def test_an_unseen_category_stands_where_all_rows_together_do():
     y = np.array([[-3.0, 1], [-3, 1], [6, 1], [6, 1], [2, 1], [2, 1]])
     X = np.array([list("aabbcc")]).T
@@ -88,6 +89,7 @@ def test_without_curvature_nothing_follows():
     ]
 
 
+@pytest.mark.host
 def test_every_table_of_two_columns_will_do():
     expected = GradientEncoder(cv=3).fit_transform(ROWS[["city"]], Y)
     for y in (pd.DataFrame(Y, columns=["g", "h"]), pl.DataFrame(Y, schema=["g", "h"]), Y.tolist()):
@@ -95,6 +97,7 @@ def test_every_table_of_two_columns_will_do():
     assert expected.columns.tolist() == ["city"]
 
 
+@pytest.mark.host
 def test_ordered_codes_of_files(tmp_path):
     make = lambda: GradientEncoder("ratio", 0.5, Ordered(random_state=2), columns=["zip"])  # noqa: E731
     with warnings.catch_warnings():
@@ -107,6 +110,7 @@ def test_ordered_codes_of_files(tmp_path):
     assert pa.parquet.read_table(tmp_path / "codes").to_pandas().equals(expected)
 
 
+@pytest.mark.host
 def test_more_rows_and_files_of_models(tmp_path):
     X = ROWS[["city"]]
     encoder = GradientEncoder().partial_fit(X[:40], Y[:40]).partial_fit(X[40:], Y[40:])
@@ -116,6 +120,7 @@ def test_more_rows_and_files_of_models(tmp_path):
         encoder.partial_fit(X, Y[:, 0])
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(
     ("y", "message"),
     [
@@ -130,12 +135,14 @@ def test_what_is_no_gradient_is_refused(y, message):
         GradientEncoder().fit(ROWS[["city"]], y)
 
 
+@pytest.mark.host
 def test_the_row_of_a_bad_hessian_is_found_in_pieces():
     pieces = [np.array([["a"], ["b"]]), np.array([["a"], ["b"]])]
     with pytest.raises(ValueError, match=r"in row 3 \(row 1 of y\[1\]\)"):
         GradientEncoder().fit(pieces, [np.ones((2, 2)), np.array([[1.0, 1.0], [1.0, -1.0]])])
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -8,6 +8,9 @@ from gpu_encode import Greedy, KFold, Ordered, StatisticEncoder, load
 from tests.family.members import ROWS, same
 from tests.parts.in_parts import encoded_in_parts, parts_of
 
+# Pairs choose among columns that all are computed.
+pytestmark = pytest.mark.host
+
 X = ROWS.assign(pieces=np.arange(len(ROWS)) % 11)
 PAIRS = {
     ("zip", "price"): ["mean", ("quantile", 0.5)],

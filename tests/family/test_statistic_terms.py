@@ -44,13 +44,14 @@ def skewness(values, ddof):
     return found * math.sqrt(n * (n - 1)) / (n - 2) if ddof else found
 
 
+@pytest.mark.host
 @given(st.floats(-1e100, 1e100).filter(lambda value: value == 0 or abs(value) > 1e-90))
 def test_parts_of_a_cube_add_up_exactly(value):
     assert sum(Fraction(float(part[0])) for part in cube_parts(np.array([value]))) == Fraction(value) ** 3
 
 
-@pytest.mark.parametrize("ddof", [0, 1])
-@pytest.mark.parametrize("shift", [0.0, 1e8], ids=["plain", "far from zero"])
+@pytest.mark.parametrize("ddof", [pytest.param(0, marks=pytest.mark.host), 1])
+@pytest.mark.parametrize("shift", [pytest.param(0.0, marks=pytest.mark.host), 1e8], ids=["plain", "far from zero"])
 def test_skewness_of_every_category(ddof, shift):
     y = AMOUNT + shift
     encoder = StatisticEncoder(["skew"], cv=Greedy(), ddof=ddof).fit(X, y, sample_weight=WEIGHTS)
@@ -63,6 +64,7 @@ def test_skewness_of_every_category(ddof, shift):
     assert seen > 5
 
 
+@pytest.mark.host
 def test_skewness_is_that_of_pandas():
     found = StatisticEncoder(["skew"], values=["price"], columns=["zip"]).fit(ROWS).encodings_[0]
     assert found == pytest.approx(ROWS.groupby("zip")["price"].skew().to_numpy(), rel=1e-12, nan_ok=True)
@@ -109,6 +111,7 @@ def test_terms_of_rows_without_a_value_are_none():
     assert encoder.encodings_[1].tolist() == [1.0, 2.0]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("cv", [KFold(3), LeaveOneOut(), Greedy()], ids=repr)
 @pytest.mark.filterwarnings("ignore:Greedy")
 def test_parts_pieces_and_pickles(cv):
@@ -143,12 +146,14 @@ def test_ordered_rows_see_the_terms_of_earlier_ones():
             assert found[row] == math.fsum(own)
 
 
+@pytest.mark.host
 def test_statistics_with_functions_are_not_saved(tmp_path):
     encoder = StatisticEncoder([GEOMETRIC]).fit(X, np.abs(AMOUNT) + 1)
     with pytest.raises(TypeError, match="statistics cannot be saved"):
         encoder.save(tmp_path / "model")
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(
     ("statistic", "message"),
     [
@@ -173,6 +178,7 @@ def test_mistakes(statistic, message):
         StatisticEncoder([statistic]).fit(X, AMOUNT).transform(X)
 
 
+@pytest.mark.host
 def test_values_that_terms_cannot_hold_are_refused_with_their_row():
     with pytest.raises(ValueError, match=r"of values up to 1e100, but a value is -1e\+101 in row 2\."):
         StatisticEncoder(["skew"]).fit(np.array([list("abc")]).T, [1.0, 2.0, -1e101])
