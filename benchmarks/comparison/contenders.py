@@ -14,6 +14,7 @@ from sklearn.preprocessing import TargetEncoder as TheirEncoder
 
 from benchmarks.comparison.datasets import Dataset
 from gpu_encode import (
+    GLMM,
     EmpiricalBayes,
     Greedy,
     GroupKFold,
@@ -40,6 +41,7 @@ SMOOTHINGS: dict[str, Any] = {
     "auto": EmpiricalBayes(),
     "james-stein": JamesStein(),
     "partial-pooling": PartialPooling(),
+    "glmm": GLMM(),
 }
 SCHEMES: dict[str, Callable[[Dataset], Any]] = {
     "greedy": lambda _: Greedy(),
