@@ -4,7 +4,7 @@ Two shapes share every step: tables per (category, view), and tiles of rows (lea
 row has sums of its own.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from cpu_fallback.blending import Background, Blend
 from cpu_fallback.exact import Floats, Integers, Scaled
-from gpu_encode.cells import Codes, Folds
 from gpu_encode.infrequent import Rare
 from gpu_encode.keys import Key
 from gpu_encode.moments import CategoryMoments, Moments
@@ -55,6 +54,11 @@ class Formula:
     min_count: float = 0.0
     rare: Rare = field(default_factory=Rare)
     scale: Any = "identity"
+
+    def of_target(self, number: int) -> "Formula":
+        """Give the formula of one target, by its place."""
+        readout = self.readout.of_target(number)
+        return self if readout is self.readout else replace(self, readout=readout)
 
     def or_unseen(self, mu: Floats) -> Floats:
         """Code of what no visible row has, where the prior is mu; a mean is NaN where no row is visible at all."""
@@ -288,11 +292,3 @@ def in_one_pass(
     if formula.missing != "category":
         values[-1], unseen[-1] = formula.missing_code(root), True
     return CodeTable(values, unseen)
-
-
-def indicator(ops: Ops, unseen: Mask, codes: Codes, folds: Folds) -> Mask:
-    """Look up which rows' categories are unseen."""
-    found = ops.empty((len(codes), 1), np.float64)
-    ops.gather(unseen[..., None].astype(np.float64), codes, folds, found)
-    flags: Mask = found[:, 0] != 0
-    return flags

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_encode import errors
-from gpu_encode.cells import MISSING, Array, Codes
+from gpu_encode.cells import MISSING, Array, Codes, Folds
 from gpu_encode.keys import Columns, Key, all_present
 from gpu_encode.ops import Ops
 
@@ -53,6 +53,14 @@ def missing_rows(key: Key, codes: Codes, frame: Columns, ops: Ops, missing_is_ca
         return missing
     own = zip(entry.members, key.vocabularies[len(entry.above) :], strict=True)
     return ~all_present([frame.lookup(column, words, ops) for column, words in own])
+
+
+def indicator(ops: Ops, unseen: NDArray[np.bool_], codes: Codes, folds: Folds) -> NDArray[np.bool_]:
+    """Look up which rows' categories are unseen."""
+    found = ops.empty((len(codes), 1), np.float64)
+    ops.gather(unseen[..., None].astype(np.float64), codes, folds, found)
+    flags: NDArray[np.bool_] = found[:, 0] != 0
+    return flags
 
 
 def columns_of_entry(

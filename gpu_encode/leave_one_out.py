@@ -6,7 +6,8 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.cells import Array, Rows
-from gpu_encode.formula import CodeTable, Formula, Mask, in_one_pass, indicator
+from gpu_encode.formula import CodeTable, Formula, Mask, in_one_pass
+from gpu_encode.indicators import indicator
 from gpu_encode.jobs import Job, Keying, tiles, without_key
 from gpu_encode.moments import CategoryMoments, Moments
 from gpu_encode.outputs import Output, in_type

@@ -9,9 +9,9 @@ import numpy as np
 from cpu_fallback.exact import Floats
 from gpu_encode import errors
 from gpu_encode.cells import MISSING, Array
-from gpu_encode.formula import CodeTable, Formula, indicator, table
+from gpu_encode.formula import CodeTable, Formula, table
 from gpu_encode.frames import Frame, Pieces, part_with, with_piece
-from gpu_encode.indicators import columns_of_entry, missing_rows
+from gpu_encode.indicators import columns_of_entry, indicator, missing_rows
 from gpu_encode.keys import Key
 from gpu_encode.moments import Moments
 from gpu_encode.ops import Ops, host, memory_of
@@ -79,7 +79,10 @@ class Model:
         memory = memory_of(ops)
         if memory not in self._tables:
             self._tables[memory] = [
-                [table(replace(each, cells=ops.to_device(each.cells)), None, key, formula, ops) for each in per_target]
+                [
+                    table(replace(each, cells=ops.to_device(each.cells)), None, key, formula.of_target(number), ops)
+                    for number, each in enumerate(per_target)
+                ]
                 for key, per_target, formula in zip(self.keys, self.statistics, self.formulas, strict=True)
             ]
         return self._tables[memory]
@@ -144,7 +147,8 @@ class Model:
         """Indicators of one entry."""
         key, unseen = self.keys[number], None
         if "unseen" in self.indicators:
-            nobody = np.all(self.tables_on(ops)[number][0].unseen, axis=1, keepdims=True)
+            first = self.formulas[number].readout.first_target
+            nobody = np.all(self.tables_on(ops)[number][first].unseen, axis=1, keepdims=True)
             unseen = indicator(ops, nobody, codes, None)
         as_category = self.formulas[number].missing == "category"
         return columns_of_entry(

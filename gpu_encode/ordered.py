@@ -103,13 +103,18 @@ def average_orders(job: Job, every: Floats, n_orders: int, out: Array) -> None:
 
 def average(columns: Floats) -> Floats:
     """Mean over the orders that have a code, such that equal codes give exactly themselves."""
+    if len(columns) == 1:
+        only: Floats = columns[0]
+        return only
     known = ~np.isnan(columns)
     first = columns[0]
     for column in columns[1:]:
         first = np.where(np.isnan(first), column, first)
     shift = np.zeros_like(first)
     for column, valid in zip(columns, known, strict=True):
-        shift += np.where(valid, column - first, 0.0)
+        # Infinite codes that are equal do not differ either.
+        with np.errstate(invalid="ignore"):
+            shift += np.where(valid & (column != first), column - first, 0.0)
     mean: Floats = first + shift / np.maximum(known.sum(axis=0), 1)
     return mean
 

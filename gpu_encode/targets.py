@@ -129,17 +129,17 @@ def inferred(labels: Labels) -> str:
     if is_quantity(labels.ops, values):
         return "continuous"
     if not isinstance(values, np.ndarray):
-        return inferred_on_device(labels)
+        return inferred_of_numbers(labels)
     if values.dtype.kind in "biu" and len(values) >= MANY_ROWS:
         # The same answer from the threads that number the labels; scikit-learn's warnings are for small data.
-        return "binary" if len(labels.distinct[0]) <= 2 else "multiclass"
+        return inferred_of_numbers(labels)
     if values.dtype.kind == "O":
         _ = labels.distinct  # refuses labels that cannot be compared, in words
     kind = str(type_of_target(values, input_name="y"))
     if kind not in KINDS:
         raise errors.unknown_target_type(kind, KINDS)
-    if kind == "multiclass" and values.dtype.kind == "f":
-        warn_of_many_classes(len(np.unique(values)))
+    if kind == "multiclass" and values.dtype.kind in "iuf":
+        warn_of_many_classes(len(labels.distinct[0]))
     return kind
 
 
@@ -160,11 +160,10 @@ def has_fractions(ops: Ops, values: Array) -> bool:
     return any(bool((part != np.floor(part)).any()) for part in (values[:FEW_ROWS], values[FEW_ROWS:]))
 
 
-def inferred_on_device(labels: Labels) -> str:
-    """Kind that scikit-learn would infer of numbers that stay on the device."""
+def inferred_of_numbers(labels: Labels) -> str:
+    """Kind that scikit-learn would infer of whole numbers, which may stay on a device."""
     found = len(labels.distinct[0])
-    if found > 2 and labels.values.dtype.kind == "f":
-        warn_of_many_classes(found)
+    warn_of_many_classes(found)
     return "binary" if found <= 2 else "multiclass"
 
 

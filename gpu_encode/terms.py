@@ -43,7 +43,7 @@ class Termwise:
         self._ops = ops
 
     def __getattr__(self, name: str) -> Any:
-        # What knows nothing of targets is done by the other.
+        # What takes no rows is done by the other; mypy cannot see which, so a test looks at the protocol.
         return getattr(self._ops, name)
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -93,6 +93,12 @@ class Termwise:
         # The same for every term: rows of one tie are tied in all of them.
         carry.last_tie[...] = state.last_tie
         return earlier
+
+    def leave_one_out_codes(self, *given: Any) -> None:
+        """Leave the codes to array expressions: passes over rows know formulas of one sum alone."""
+
+    def ordered_codes(self, *given: Any) -> None:
+        """Leave the codes to array expressions: passes over rows know formulas of one sum alone."""
 
 
 def term(rows: Rows, column: int) -> Rows:

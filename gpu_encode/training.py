@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from gpu_encode.cells import Array, Folds
 from gpu_encode.distributions import Distribution
-from gpu_encode.formula import CodeTable, indicator, table
+from gpu_encode.formula import CodeTable, table
+from gpu_encode.indicators import indicator
 from gpu_encode.jobs import Job
 from gpu_encode.leave_one_out import leave_one_out
 from gpu_encode.ops import Ops, device_of
@@ -83,6 +84,8 @@ class Trained:
 
 def train(job: Job, plan: Plan, out: Array, want_unseen: bool) -> Trained:
     """Write the training codes of every row to `out` (rows, outputs * columns)."""
+    if not job.n_outputs:
+        return Trained(lasting(job, plan), None, all_see=True)
     plan = placed(plan, job.ops)
     if isinstance(plan, FoldPlan):
         return by_folds(job, plan, out, want_unseen)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from pickle import UnpicklingError, loads
+from pickle import loads
 from typing import Any
 
 import numba
@@ -46,7 +46,8 @@ class KernelFiles(IndexDataCacheFile):
         """Give what was kept for this very key, or None."""
         try:
             kept, data = loads(Path(self._data_path(self._name(key))).read_bytes())
-        except (OSError, EOFError, UnpicklingError):
+        # Whatever is wrong with a file, the kernel can be compiled again.
+        except Exception:
             return None
         return data if kept == key else None
 

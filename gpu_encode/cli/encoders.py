@@ -12,6 +12,7 @@ from gpu_encode.cli.choices import (
     number,
     number_or_count,
     prior_choice,
+    refuse_pairs,
     smooth_choice,
     split_names,
     statistics_choice,
@@ -158,6 +159,8 @@ def set_choices(options: argparse.Namespace, takes: Mapping[str, Any], given: Ma
             other = f"--{name.replace('_', '-')} gives it" if name in given else "it is given"
             message = f"--set {name}: {other} already; give it once"
             raise UsageError(message)
+        if name == "statistics":
+            refuse_pairs(value, "--set statistics")
         found[name] = json_or_text(value, name)
     return found
 

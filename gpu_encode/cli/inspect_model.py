@@ -48,7 +48,9 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
         How many categories of each.
     """
     parameters = {name: value for name, value in encoder.get_params(deep=False).items() if name != "columns"}
-    names, keys = code_names(encoder), keys_of(encoder)
+    keys = keys_of(encoder)
+    names = [code_names(encoder, place) for place in range(len(keys))]
+    ends = np.cumsum([0, *map(len, names)])
     # An encoder that hashes keeps neither.
     codes, categories = getattr(encoder, "encodings_", None), getattr(encoder, "categories_", None)
     return {
@@ -57,17 +59,17 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
         "classes": plain(getattr(encoder, "classes_", None)),
         "target_mean": plain(getattr(encoder, "target_mean_", None)),
         "parameters": {name: str(value) for name, value in parameters.items()},
-        "codes": names,
         "columns": [
             {
                 "name": key_name(keys[place]),
+                "codes": names[place],
                 "categories": None if categories is None else len(categories[place]),
                 "top": []
                 if categories is None or codes is None
                 else weightiest(
                     categories[place],
                     weights(encoder, place),
-                    codes[place * len(names) : (place + 1) * len(names)],
+                    codes[ends[place] : ends[place + 1]],
                     top,
                 ),
             }
@@ -83,14 +85,19 @@ def keys_of(encoder: Any) -> list[Any]:
     return [tuple(map(str, key)) if isinstance(key, tuple) else str(key) for key in encoder.columns]
 
 
-def code_names(encoder: Any) -> list[str]:
-    """Return what each code of a category is for: its target, class, statistic and fold, as they apply."""
+def code_names(encoder: Any, place: int) -> list[str]:
+    """Return what each code of a category of a column is for: its target, class, statistic and fold, as they apply."""
     model = encoder._model
     n_views = model.statistics[0][0].n_views
-    parts = [part for number, info in enumerate(model.targets) for part in target_parts(model, number, info)]
     folds = [f"_fold{fold}" for fold in range(n_views)] if n_views > 1 else [""]
-    suffixes = model.formulas[0].readout.suffixes()
-    return [f"code{part}{suffix}{fold}" for part in parts for suffix in suffixes for fold in folds]
+    readout = model.formulas[place].readout
+    return [
+        f"code{part}{suffix}{fold}"
+        for number, info in enumerate(model.targets)
+        for part in target_parts(model, number, info)
+        for suffix in readout.of_target(number).suffixes()
+        for fold in folds
+    ]
 
 
 def weights(encoder: Any, place: int) -> Any:
@@ -171,7 +178,7 @@ def show(report: dict[str, Any]) -> None:
         table = Table()
         table.add_column("category", overflow="fold")
         table.add_column("weight", justify="right")
-        for name in report["codes"]:
+        for name in one["codes"]:
             table.add_column(name, justify="right")
         for row in one["top"]:
             table.add_row(escape(shown(row["category"])), f"{row['weight']:,.6g}", *map(shown, row["codes"]))

@@ -32,8 +32,8 @@ def add_encoder(group: argparse._ArgumentGroup) -> None:
         ("--kind", "HOW", "count: count, frequency or log (count)"),
         ("--n-components", "N", "hashing: number of columns (8)"),
         ("--regularization", "R", "weight-of-evidence: rows added to each label (1); gradient: to hessians (10)"),
-        ("--statistics", "A,B", ("statistic: count, sum, mean, var, std, sem, min, max, median, mode, nunique, "
-                                 "quantile:0.9, share:10 (mean)")),
+        ("--statistics", "A,B", ("statistic: count, sum, mean, var, std, sem, skew, min, max, median, mode, "
+                                 "nunique, quantile:0.9, share:10 (mean)")),
         ("--values", "A,B", "statistic: columns of numbers to sum up in place of the target"),
         ("--parts", "A,B", "impact: impact, logit, deviation, prevalence (all but logit)"),
         ("--statistic", "HOW", "catboost: mean, borders, buckets, counter or frequency (mean)"),
@@ -192,7 +192,10 @@ def add_treatment(group: argparse._ArgumentGroup) -> None:
     ):  # fmt: skip
         group.add_argument(option, metavar=metavar, help=line)
     group.add_argument(
-        "--indicators", action="store_const", const=True, help="add a 0/1 column per encoded column: category unseen"
+        "--indicators",
+        action="store_const",
+        const=True,
+        help="add a 0/1 column per encoded column: category unseen (missing: --set 'indicators=[\"missing\"]' instead)",
     )
     group.add_argument(
         "--drop",

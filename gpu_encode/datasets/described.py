@@ -4,15 +4,16 @@ import hashlib
 import io
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 import gpu_encode
 from gpu_encode.datasets.destinations import Destination
 from gpu_encode.datasets.source import Source
+from gpu_encode.errors import datasets as errors
 from gpu_encode.storage import archive, encoders
-from gpu_encode.storage.parameters import describe, shown
+from gpu_encode.storage.parameters import UnwritableError, describe, encode, shown
 
 
 def described_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,6 +63,28 @@ def described_parameters(encoder: Any) -> dict[str, Any]:
             document = {"value": document, "arrays": sorted(mark.hex() for mark in arrays)}
         found[f"parameter {name}"] = document
     return found
+
+
+def is_describable(readouts: Sequence[Any], resume: bool) -> bool:
+    """Whether a file can hold what codes follow from, or else a run cannot be told from another.
+
+    Raises
+    ------
+    TypeError
+        If it cannot, and an interrupted run is to be gone on with.
+
+    Examples
+    --------
+    >>> is_describable([gpu_encode.StatisticEncoder([max])._options().readout], resume=False)
+    False
+    """
+    try:
+        encode(list(readouts), archive.Writer(io.BytesIO()))
+    except UnwritableError as reason:
+        if resume:
+            raise errors.not_describable(str(reason)) from None
+        return False
+    return True
 
 
 def described_fitted(encoder: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu_encode import devices
 from gpu_encode.datasets import destinations, memory
-from gpu_encode.datasets.described import as_json, described_parameters, described_run, is_repeatable
+from gpu_encode.datasets.described import as_json, described_parameters, described_run, is_describable, is_repeatable
 from gpu_encode.datasets.orders import Orders
 from gpu_encode.datasets.progress import Progress, Teller
 from gpu_encode.datasets.roles import Roles, roles, with_columns
@@ -77,7 +77,8 @@ def encode_dataset(
     overwrite : bool, default=False
         Replace a destination file that is there, at the end.  A folder is never replaced.
     resume : bool, default=False
-        Go on from what an interrupted run of the same call had finished, with the same bits at the end.
+        Go on from what an interrupted run of the same call had finished, with the same bits at the end.  Not with
+        statistics that are functions, which no file holds.
     progress : True or callable, optional
         True: a bar on stderr.  A callable is called as ``progress(stage, rows_done, rows_in_all)``.
 
@@ -157,7 +158,7 @@ def run_encoding(
     """Do what `encode_dataset` does; chunks may be forced, and something be done before the output appears."""
     begun = time.perf_counter()
     limit = memory.limit_of(memory_limit)
-    repeatable = is_repeatable(encoder)
+    repeatable = is_describable([encoder._options().readout], resume) and is_repeatable(encoder)
     if resume and not repeatable:
         raise errors.not_repeatable()
     place = destinations.chosen(rows, destination, compression, overwrite)

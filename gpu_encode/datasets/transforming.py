@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode import devices
 from gpu_encode.datasets import destinations, memory
-from gpu_encode.datasets.described import as_json, described_fitted, described_run
+from gpu_encode.datasets.described import as_json, described_fitted, described_run, is_describable
 from gpu_encode.datasets.encoding import with_plain_output
 from gpu_encode.datasets.progress import Progress, Teller
 from gpu_encode.datasets.roles import with_columns
@@ -95,8 +95,9 @@ def run_transforming(
         return with_columns(plain.transform(table.select(seen)), table.select(others))
 
     empty = encoded(rows.schema.empty_table())
-    described = as_json(described_run(rows, place, described_fitted(encoder)))
-    with failures_explained(place), Staging(place) as staging, Progress(progress) as shown:
+    known = is_describable([each.readout for each in encoder._model.formulas], resume)
+    described = as_json(described_run(rows, place, described_fitted(encoder) if known else {}))
+    with failures_explained(place), Staging(place, known) as staging, Progress(progress) as shown:
         run = Run(rows, place, shown, limit, chunk_rows)
         run.seconds["opening"] = time.perf_counter() - begun
         work = staging.begin(described, resume)

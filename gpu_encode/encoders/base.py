@@ -16,9 +16,7 @@ from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.merging import merged
 from gpu_encode.encoders.names import (
     check_unique,
-    columns_per_output,
     frame_for_names,
-    kept_columns,
     lacks_training_only,
     own_names,
     remember_names,
@@ -271,7 +269,7 @@ class Encoder(TransformerMixin, Fitted, auto_wrap_output_keys=None):  # type: ig
         passed = [place.places[position] for position in selection.passed if position in place.places]
         if frame.labels is None and frame.n_columns == model.n_features:
             frame = replace(frame, labels=fitted)
-        return frame.assemble(names, kept_columns(model, arrays, len(columns_per_output(model))), passed, kind)
+        return frame.assemble(names, arrays, passed, kind)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,6 +1,7 @@
 """What must stay the same from one call of `partial_fit` to the next: columns, parameters, kinds of targets."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 from gpu_encode import errors, targets
@@ -14,6 +15,7 @@ from gpu_encode.model import Model, TargetInfo
 from gpu_encode.ops import Ops
 from gpu_encode.readouts.base import Readout
 from gpu_encode.readouts.ranks import Ranks
+from gpu_encode.readouts.summaries import Summaries
 from gpu_encode.selection import Selection
 from gpu_encode.smoothing import Smoothing
 from gpu_encode.statistics import Measured
@@ -24,7 +26,6 @@ OTHERWISE = {
     "smoothing": "smooth",
     "unknown": "unknown_value",
     "missing": "encoded_missing_value",
-    "of_columns": "values",
 }
 
 
@@ -45,7 +46,61 @@ def check_same_targets(known: Model, targets: Sequence[Target]) -> None:
     """Raise ValueError if a later call sums other columns of X than the first."""
     before, now = [info.name for info in known.targets], [target.name for target in targets]
     if targets and before != now:
-        raise errors.other_parameters("values", before, now)
+        of_columns = any(formula.readout.names_targets for formula in known.formulas)
+        raise errors.other_parameters("values", before if of_columns else None, now)
+
+
+def check_same_readout(known: Model, options: Options) -> None:
+    """Raise ValueError if what is read off the sums has changed since the first call."""
+    if not known.formulas:
+        return
+    before, now = known.formulas[0].readout, options.readout
+    earlier, later = of_readout(before), of_readout(now)
+    name = first_other(earlier, later)
+    if name is None:
+        return
+    if isinstance(before, Summaries) and isinstance(now, Summaries):
+        earlier |= as_given(before, keys_of(known), values_of(known) if before.of_columns else None)
+        later |= as_given(now, options.columns, options.values)
+    raise errors.other_parameters(name, earlier[name], later[name])
+
+
+def first_other(earlier: dict[str, Any], later: dict[str, Any]) -> str | None:
+    """Name of the first parameter that is another than it was."""
+    others = (name for name in later if name in earlier and not alike(earlier[name], later[name]))
+    return next(others, None)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter say the same: equal numbers do, of whatever type."""
+    equal = isinstance(one, Real) and isinstance(other, Real) and bool(one == other)
+    return equal or repr(one) == repr(other)
+
+
+def as_given(readout: Summaries, keys: Any, values: Any) -> dict[str, Any]:
+    """Give statistics and values as the user does: with pairs, the one is a dict that says the other, too."""
+    if readout.pairs is None:
+        return {"statistics": readout.statistics, "values": values if readout.of_columns else None}
+    pairs = {
+        (key, value): statistics
+        for key, own in zip(keys, readout.pairs, strict=True)
+        for value, statistics in zip(values, own, strict=True)
+        if statistics
+    }
+    return {"statistics": pairs, "values": None}
+
+
+def keys_of(known: Model) -> list[Any]:
+    """Names, or else positions, of what is encoded."""
+    names = known.feature_names or range(known.n_features)
+    members = [tuple(names[position] for position in entry.members) for entry in known.selection.entries]
+    return [each if len(each) > 1 else each[0] for each in members]
+
+
+def values_of(known: Model) -> list[Any]:
+    """Names, or else positions, of the columns of values; those without a name are called x0, x1 ..."""
+    named = known.feature_names is not None
+    return [info.name if named else int(str(info.name)[1:]) for info in known.targets]
 
 
 def check_same_parameters(
@@ -66,9 +121,9 @@ def check_same_parameters(
     for old_formula, formula, old_key, key in zip(known.formulas, formulas, known.keys, keys, strict=True):
         earlier = by_parameter(old_formula, old_key, options.as_unseen, known.unknown_is_error, before)
         later = by_parameter(formula, key, options.as_unseen, unknown_is_error, now)
-        for name in later:
-            if name in earlier and repr(earlier[name]) != repr(later[name]):
-                raise errors.other_parameters(name, earlier[name], later[name])
+        name = first_other(earlier, later)
+        if name is not None:
+            raise errors.other_parameters(name, earlier[name], later[name])
 
 
 def dropped(measured: Sequence[Measured]) -> str | None:
@@ -93,14 +148,17 @@ def by_parameter(
         "hierarchy": key.entry.rule,
         "categories": key.vocabularies[0].to_numpy().tolist() if key.given else "auto",
     }
-    # What was asked for comes first, as others may follow from it; and where both have a name, only it is the user's.
-    return {**asked, **others, **of_all, **asked}
+    # Where the readout has a parameter of that name, only it is the user's.
+    return {name: value for name, value in {**others, **of_all}.items() if name not in asked}
 
 
 def of_readout(readout: Readout) -> dict[str, Any]:
     """Give what a readout was asked for, by the names that an encoder's parameters have."""
     if isinstance(readout, Smoothing):
         return {"smooth": readout}
+    if isinstance(readout, Summaries):
+        statistics = readout.statistics if readout.pairs is None else readout.pairs
+        return {"statistics": statistics, "values": readout.of_columns, "ddof": readout.ddof}
     names = OTHERWISE | ({"seed": "random_state"} if isinstance(readout, Ranks) else {})
     # Whether categories were listed shows in those that were.
     given = {name: value for name, value in readout.get_params(deep=False).items() if name != "listed"}

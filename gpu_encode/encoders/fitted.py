@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from gpu_encode import errors
 from gpu_encode.cells import Array
-from gpu_encode.encoders.names import encoded_names, kept_columns
+from gpu_encode.encoders.names import encoded_names
 from gpu_encode.keys import people_readable
 from gpu_encode.model import Model
 
@@ -28,7 +28,7 @@ class Fitted(BaseEstimator):
     def encodings_(self) -> list[Array]:
         """Code of each category, per column and class (and target)."""
         model = self._fitted()
-        found = [
+        return [
             np.append(
                 codes.values[: key.n_categories, view, output],
                 codes.values[-1:, view, output] if key.has_missing else [],
@@ -38,7 +38,6 @@ class Fitted(BaseEstimator):
             for output in range(codes.values.shape[2])
             for view in range(codes.values.shape[1])
         ]
-        return kept_columns(model, found, model.statistics[0][0].n_views) if found else found
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the output columns.

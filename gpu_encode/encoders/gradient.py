@@ -10,7 +10,7 @@ from gpu_encode.schemes.given import integer_folds
 
 
 class GradientEncoder(Encoder):
-    """Encode categories by their gradients and hessians, as LightGBM does before it splits on them.
+    """Encode categories by their gradients and hessians, by which LightGBM orders them before it splits on them.
 
     A category whose visible rows have gradients that add up to G, and hessians that add up to H, gets
     ``G / (H + regularization)``, or its place among the categories in the order of that number.  By this order a tree
@@ -74,6 +74,10 @@ class GradientEncoder(Encoder):
     ``prediction - target`` and 1, of log loss ``p - target`` and ``p * (1 - p)``.  Weights multiply both.  Sums are
     exact and rounded once, so the codes have the same bits on every backend and in any chunks.  Where neither a
     hessian nor lambda is there to divide by, the ratio is 0.
+
+    LightGBM leaves categories of fewer than ``cat_smooth`` rows, as it estimates them from hessians, out of the order,
+    and orders the others anew in every leaf.  ``min_count=10`` is near to that by its default: such categories are as
+    if unseen.
 
     A leaf of these rows alone would predict -G / (H + lambda).  Gradients know the target: codes of a row that has seen
     its own gradient leak, as a target mean does, which LightGBM takes ``cat_l2`` and ``min_data_per_group`` against,

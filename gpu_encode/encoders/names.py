@@ -49,27 +49,18 @@ def remember_names(encoder: Any, model: Model) -> None:
 
 
 def encoded_names(model: Model, names: Any) -> list[str]:
-    """Names of the encoded columns that are given, and of the indicators."""
+    """Names of the encoded columns and the indicators."""
     selection = model.selection.named([str(name) for name in names])
     found = [
         f"{entry.name}{target_part}{suffix}{wide}"
         for entry, formula in zip(selection.entries, model.formulas, strict=True)
         for number, info in enumerate(model.targets)
         for target_part in target_parts(model, number, info)
-        for suffix in formula.readout.suffixes()
+        for suffix in formula.readout.of_target(number).suffixes()
         for wide in columns_per_output(model)
     ]
     flags = [f"{entry.name}_{each}" for entry in selection.entries for each in model.indicators]
-    return [*kept_columns(model, found, len(columns_per_output(model))), *flags]
-
-
-def kept_columns(model: Model, columns: list[Any], wide: int) -> list[Any]:
-    """Leave out the codes that were not asked for, of which each has so many columns; what stands behind them stays."""
-    kept = model.formulas[0].readout.kept if model.formulas else None
-    if kept is None:
-        return columns
-    codes = [each for number, each in enumerate(columns[: wide * len(kept)]) if kept[number // wide]]
-    return [*codes, *columns[wide * len(kept) :]]
+    return [*found, *flags]
 
 
 def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:

@@ -75,6 +75,11 @@ class OneHotEncoder(OneHotCalls):
     `sparse_output`, `dtype` and `feature_name_combiner` are read at `transform`.  Rows of weight zero count for
     nothing: a value that only they have is unknown.
 
+    scikit-learn's own tests of its encoder pass, but for those in which None and NaN are two categories, a missing
+    value is not the last of given categories, given numbers have to be sorted, `categories_` have the type of the array
+    (here text is of objects, and numbers among objects are numbers), bytes are taken for text, or a series of pandas
+    is refused in other words.
+
     Examples
     --------
     >>> import numpy as np

@@ -171,7 +171,11 @@ class Options:
     @property
     def rare(self) -> Rare:
         """Which categories are infrequent."""
-        return Rare(self.min_frequency, self.max_categories, self.handle_infrequent == "category")
+        # A search over parameters hands over NumPy's numbers, which a file of a model does not hold.
+        least, most = (
+            each.item() if isinstance(each, np.generic) else each for each in (self.min_frequency, self.max_categories)
+        )
+        return Rare(least, most, self.handle_infrequent == "category")
 
     def _check_prior(self) -> None:
         """Raise ValueError for a prior that is none."""
@@ -198,12 +202,12 @@ class Options:
         self.readout.check_targets(self.owner, [target.kind for target in targets])
         if self.scale == "identity":
             return
-        for target in targets:
+        for number, target in enumerate(targets):
             # Of labels it is 0/1 columns that are summed.
             bounds = (0.0, 1.0)
             if target.kind == "continuous":
                 bounds = float(target.values.min()), float(target.values.max())
-            check_ranges(self.owner, self.scale, self.readout.ranges(*bounds), target.name)
+            check_ranges(self.owner, self.scale, self.readout.of_target(number).ranges(*bounds), target.name)
 
     def formulas(self, selection: Selection, frame: Frame | Pieces) -> list[Formula]:
         """Formula of every entry."""
@@ -214,7 +218,10 @@ class Options:
             else float(self.handle_unknown)
         )
         least = float(self.min_count)
-        return [Formula(self.readout, prior, unknown, self.missing, least, self.rare, self.scale) for prior in priors]
+        return [
+            Formula(self.readout.of_entry(place), prior, unknown, self.missing, least, self.rare, self.scale)
+            for place, prior in enumerate(priors)
+        ]
 
     @property
     def missing(self) -> str:

@@ -10,7 +10,7 @@ from gpu_encode import errors, schemes
 from gpu_encode.cells import Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
-from gpu_encode.encoders.ranked import RankOptions, ranked_entries
+from gpu_encode.encoders.ranked import ranked_entries
 from gpu_encode.errors import ordinal as own_errors
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.keys import people_readable
@@ -148,7 +148,7 @@ class OrdinalEncoder(Encoder):
         scheme = (
             schemes.resolve(self.cv, True, self.random_state, type(self).__name__) if by_target else schemes.Greedy()
         )
-        options = RankOptions(
+        options = Options(
             owner=type(self).__name__,
             readout=Ranks(
                 self.order,

@@ -5,16 +5,17 @@ from typing import Any, Self
 
 from gpu_encode.errors.statistics import bad_pair, columns_beside_pairs, no_pairs
 from gpu_encode.readouts.order_statistics import WITH_NUMBER
+from gpu_encode.readouts.statistic_names import union_of
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Keys, columns of values and statistics, of which `kept` says what is given, in this order; None for all of it."""
+    """Keys, columns of values and statistics; `pairs` has those of each key and column, where they differ."""
 
     columns: Any
     values: Any
     statistics: Any
-    kept: list[bool] | None = None
+    pairs: list[list[list[Any]]] | None = None
 
     @classmethod
     def of_pairs(cls, pairs: dict[Any, Any], columns: Any, values: Any) -> Self:
@@ -38,8 +39,11 @@ class Asked:
             if not isinstance(statistics, (list, tuple)) or not statistics or alone:
                 raise bad_pair(pair, statistics)
         keys, summed = (list(dict.fromkeys(pair[place] for pair in pairs)) for place in range(2))
-        union: list[Any] = []
-        for statistics in pairs.values():
-            union += [each for each in statistics if each not in union]
-        kept = [each in pairs.get((key, value), ()) for key in keys for value in summed for each in union]
-        return cls(keys, summed, union, kept)
+        lists = [[plain_list(pairs.get((key, value), ())) for value in summed] for key in keys]
+        every = union_of([own for each in lists for own in each])
+        return cls(keys, summed, every, lists)
+
+
+def plain_list(statistics: Any) -> list[Any]:
+    """Give statistics as a list, those with a number as tuples."""
+    return [tuple(each) if isinstance(each, list) else each for each in statistics]

@@ -1,6 +1,6 @@
 """What a fitted encoder of ranks knows of the codes of each entry, and the way back from codes to values."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,27 +8,13 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from gpu_encode.cells import Array
-from gpu_encode.encoders.options import Options
 from gpu_encode.errors.ordinal import no_place
 from gpu_encode.formula import CodeTable, Formula, total_of_views
-from gpu_encode.frames import Frame, Pieces
 from gpu_encode.keys import Key
 from gpu_encode.model import Model
 from gpu_encode.ops import host
 from gpu_encode.readouts.ranks import Ranks, not_held
-from gpu_encode.selection import Selection
 from gpu_encode.statistics import Statistics
-
-
-@dataclass(frozen=True, eq=False)
-class RankOptions(Options):
-    """Parameters of an encoder of ranks, in which columns differ by their place."""
-
-    def formulas(self, selection: Selection, frame: Frame | Pieces) -> list[Formula]:
-        """Formula of every entry."""
-        assert isinstance(self.readout, Ranks)
-        same = super().formulas(selection, frame)
-        return [replace(formula, readout=self.readout.at(place)) for place, formula in enumerate(same)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,14 +30,13 @@ class StatisticEncoder(Encoder):
         that gives an array, whose name the column gets.  It must go cell by cell, as ``mean / count`` does: then it
         sees no more than these three numbers, and neither the order of the rows nor chunks can matter.  (One that
         looks at other cells, as ``mean / mean.max()`` does, gives what they happen to be.)  It is called for all
-        categories (or many rows) at once, with copies, on a GPU with CuPy's arrays, and also with counts of zero, whose
-        codes nobody reads; an encoder that has one can be pickled, not saved.  Other functions of the values are given
+        categories (or many rows) at once, on the host, with copies, and also with counts of zero, whose codes nobody
+        reads; an encoder that has one can be pickled, not saved.  Other functions of the values are given
         by their parts, which add up: a `MergeableStatistic`.
 
         A dict has a list of statistics for each pair of a key and a column of values, as
         ``{("shop", "price"): ["mean", "std"], (("shop", "city"), "pieces"): ["sum"]}``; `columns` and `values` then
-        follow from it, and columns of codes stand key by key.  What other pairs of these would give is computed, too,
-        and thrown away.
+        follow from it, and columns of codes stand key by key.
 
         Of y, "count", "sum" and "nunique" are of the rows that a row may see: by default those of four folds in
         five in training, and of all for new rows, whose numbers are larger.  "mean" has no such step; nor has
@@ -109,10 +108,10 @@ class StatisticEncoder(Encoder):
     Output columns are called key_statistic, or key_value_statistic where there are columns of values (or several
     targets).  Rows without a value (None, NaN) take no part in what is summed of that column; infinity is refused.
     Counts, sums and sums of squares are exact: "sum" is rounded once, and variances are N * Q - S * S in integers, so
-    equal values have variance zero; of "skew" so are sums of cubes, of values up to 1e100.
-    Weights repeat rows: "var" with ddof=1 divides by the summed weight less one, and
-    "min" and all that is named after it refuse weights with fractions.  For these the encoder keeps how often each
-    value occurs in each category, which adds up exactly in any order, but takes memory for every such pair.
+    equal values have variance zero; of "skew" so are sums of cubes, and it refuses values beyond 1e100 and, but for 0,
+    below 1e-90.  Weights repeat rows: "var" with ddof=1 divides by the summed weight less one, and "min" and all that
+    is named after it refuse weights with fractions.  For these the encoder keeps how often each value occurs in each
+    category, which adds up exactly in any order, but takes memory for every such pair.
 
     Statistics of columns of X say nothing of y, so by default each row sees itself in training as new rows do.
 
@@ -194,7 +193,7 @@ class StatisticEncoder(Encoder):
         scheme = schemes.resolve(cv, self.shuffle, self.random_state, type(self).__name__)
         return Options.of(
             self,
-            Summaries(asked.statistics, self.ddof, of_columns, asked.kept),
+            Summaries(asked.statistics, self.ddof, of_columns, asked.pairs),
             target_type=None if of_columns else self.target_type,
             columns=asked.columns,
             values=asked.values,

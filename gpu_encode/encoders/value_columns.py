@@ -1,6 +1,7 @@
 """Columns of X whose values are summed, as a target's are: read as numbers, rows without a value left out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -10,7 +11,9 @@ import numpy as np
 
 from gpu_encode import errors
 from gpu_encode.cells import Array
+from gpu_encode.errors.rows import RowError
 from gpu_encode.errors.statistics import (
+    in_value_column,
     inexact_beside_fractions,
     moments_as_value,
     no_value_columns,
@@ -74,17 +77,31 @@ def value_targets(frame: Frame | Pieces, values: Sequence[Any], weight: Array | 
 
 def with_terms(summed: list[Summed], readout: Readout, ops: Ops) -> list[Summed]:
     """Give targets the terms that a readout asks for; of several that it joins, one."""
-    if readout.n_terms == 1:
-        return summed
     found = []
-    for group in [summed] if readout.joins_targets else [[each] for each in summed]:
-        terms = readout.terms(ops, [each.target.values for each in group], group[0].weight)
-        if terms[0].dtype.kind == "i" and any(each.dtype.kind == "f" for each in terms):
-            refuse_inexact(terms[0])
+    for number, group in enumerate([summed] if readout.joins_targets else [[each] for each in summed]):
+        own = readout.of_target(number)
+        if own.n_terms == 1:
+            found += group
+            continue
         target = group[0].target
+        with naming_column(target.name if readout.names_targets else None):
+            terms = own.terms(ops, [each.target.values for each in group], group[0].weight)
+            if terms[0].dtype.kind == "i" and any(each.dtype.kind == "f" for each in terms):
+                refuse_inexact(terms[0])
         name = None if readout.joins_targets else target.name
         found.append(Summed(Target(name, target.kind, side_by_side(terms, ops), None), group[0].weight))
     return found
+
+
+@contextmanager
+def naming_column(column: str | None) -> Iterator[None]:
+    """Say of a row that an error names in which column of values it is."""
+    try:
+        yield
+    except RowError as error:
+        if column is None:
+            raise
+        raise in_value_column(error, column) from error
 
 
 def refuse_inexact(values: Array) -> None:

@@ -9,7 +9,13 @@ import numpy as np
 from gpu_encode import errors, frames, layouts, ops, targets, training
 from gpu_encode.assignment import RowsAtHand, assigned
 from gpu_encode.cells import UNKNOWN, Array, Layout, Rows
-from gpu_encode.encoders.earlier_calls import check_same, check_same_parameters, check_same_targets, more_targets
+from gpu_encode.encoders.earlier_calls import (
+    check_same,
+    check_same_parameters,
+    check_same_readout,
+    check_same_targets,
+    more_targets,
+)
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.scheme_columns import column_keys
@@ -64,6 +70,8 @@ class Work:
         self.ops = ops.resolve(self.frame.n_rows, self.given.device(options.device))
         self.weight = self._weight()
         self.groups = self.given.groups()
+        if known is not None:
+            check_same_readout(known, options)
         self.summed = self._summed(known)
         self.targets = [each.target for each in self.summed]
         self.selection = select(self.frame, options.columns, options.hierarchy, options.training_columns)
@@ -76,15 +84,25 @@ class Work:
             check_same_targets(known, self.targets if options.values else [])
         self.keyed = self._keys() if keys is None else self._known_keys(keys)
         self.formulas = options.formulas(self.selection, self.frame)
-        squares, drop = options.readout.needs_squares, options.drop
-        measured = [layouts.measured(self.ops, each.target, each.weight, squares, drop) for each in self.summed]
-        totals: list[Any] = [[] for _ in self.targets]
-        self.jobs = [
-            [self._job(key, codes, formula, *own) for own in zip(self.summed, measured, totals, strict=True)]
-            for (key, codes), formula in zip(self.keyed, self.formulas, strict=True)
-        ]
+        self.jobs = self._jobs()
         if known is not None:
             check_same_parameters(known, options, self.formulas, self.jobs[0], [key for key, _ in self.keyed])
+
+    def _jobs(self) -> list[list[Job]]:
+        """Put together what is to be done, per entry and target."""
+        measured = [self._measured(number, each) for number, each in enumerate(self.summed)]
+        totals: list[Any] = [[] for _ in self.targets]
+        return [
+            [
+                self._job(key, codes, formula.of_target(number), *own)
+                for number, own in enumerate(zip(self.summed, measured, totals, strict=True))
+            ]
+            for (key, codes), formula in zip(self.keyed, self.formulas, strict=True)
+        ]
+
+    def _measured(self, number: int, summed: Summed) -> Measured:
+        squares = self.options.readout.of_target(number).needs_squares
+        return layouts.measured(self.ops, summed.target, summed.weight, squares, self.options.drop)
 
     def _weight(self) -> Array | None:
         with self.given.naming_piece("sample_weight"):
@@ -199,14 +217,15 @@ class Work:
         for entry, (jobs, sizes) in enumerate(zip(self.jobs, widths, strict=True)):
             kept = []
             for number, (job, size) in enumerate(zip(jobs, sizes, strict=True)):
-                want = "unseen" in self.options.indicators and number == 0
+                first = number == self.formulas[entry].readout.first_target
+                want = "unseen" in self.options.indicators and first
                 done = training.train(job, plan, matrix[:, start : start + size], want)
                 if isinstance(job.formula.prior, str) and not done.all_see:
                     blind += [matrix[:, column] for column in range(start, start + size)]
                 unsure |= job.formula.prior is None and job.formula.needs_rows and not done.all_see
                 start += size
                 kept.append(done.statistics)
-                if number == 0:
+                if first:
                     flags += self.flags(entry, done.unseen)
             statistics.append(kept)
         if isinstance(plan, FoldPlan) and plan.n_folds == 1 and self.options.reads_target:
@@ -248,7 +267,7 @@ class Work:
             [key for key, _ in self.keyed],
             [[each.on_host(self.ops) for each in per_target] for per_target in statistics],
             self.formulas,
-            self.options.handle_unknown == "error",
+            bool(self.options.handle_unknown == "error"),
             self.options.indicators,
             self.options.dtype,
             scheme.n_permutations if isinstance(scheme, Ordered) and not scheme.average else 1,

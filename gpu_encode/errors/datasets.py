@@ -288,6 +288,13 @@ def not_repeatable() -> ValueError:
     )
 
 
+def not_describable(found: str) -> TypeError:
+    """Error for going on with codes that follow from something that no file holds."""
+    return TypeError(
+        f"resume=True needs an encoder that a file can hold, and it has {found}. Run without resume to start afresh."
+    )
+
+
 def target_needed(owner: str) -> ValueError:
     """Error for an encoder that learns from a target, without one."""
     return ValueError(f"{owner} learns from a target: name its column, as in target='sold'.")

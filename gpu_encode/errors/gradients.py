@@ -14,4 +14,8 @@ def not_gradients_and_hessians(n_targets: int) -> ValueError:
 
 def negative_hessian(row: int, found: object) -> RowError:
     """Error for a loss that bends down."""
-    return RowError(f"Hessians (the second column of y) must be at least 0. Got {found!r} in row ", row, ".")
+    return RowError(
+        f"Hessians (the second column of GradientEncoder's y) must be at least 0. Got {found!r} in row ",
+        row,
+        ". Are gradients and hessians swapped?",
+    )

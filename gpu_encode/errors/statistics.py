@@ -1,11 +1,14 @@
 """Statistics that there are not, and columns of which none can be computed."""
 
+import difflib
 from collections.abc import Sequence
 
 from gpu_encode.errors.rows import RowError
 
 # Those that a name alone does not ask for.
 _WITH_NUMBER = '("quantile", q), ("share", t)'
+# What other libraries call some of them.
+_ALIASES = {"variance": "var", "skewness": "skew", "average": "mean", "stdev": "std", "unique": "nunique"}
 _ADVICE = "Convert the column to numbers, or leave it out of values."
 
 
@@ -16,7 +19,12 @@ def no_statistics(found: object, names: Sequence[str]) -> ValueError:
 
 def unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
     """Error for a statistic that does not exist; names those that do."""
-    return ValueError(f"statistics names {found!r}, which is none of {_listed(names)}, and no function of arrays.")
+    word = str(found)
+    near = [_ALIASES[word]] if word in _ALIASES else difflib.get_close_matches(word, names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return ValueError(
+        f"statistics names {found!r}, which is none of {_listed(names)}, and no function of arrays.{hint}"
+    )
 
 
 def repeated_statistic(name: str) -> ValueError:
@@ -25,7 +33,11 @@ def repeated_statistic(name: str) -> ValueError:
 
 
 def nameless_statistic(function: object) -> ValueError:
-    """Error for a function that names no column."""
+    """Error for a function, or for the name of a statistic, that names no column."""
+    if not callable(function):
+        return ValueError(
+            f"The name of a MergeableStatistic must be a Python identifier, such as 'geometric_mean'. Got {function!r}."
+        )
     return ValueError(f"statistics holds {function!r}, which has no name for its column. Define it by `def name(...)`.")
 
 
@@ -82,7 +94,7 @@ def fractional_weights() -> ValueError:
     """Error for weights that repeat no row, where rows are put in order."""
     return ValueError(
         "Quantiles, modes and numbers of distinct values need whole weights, which repeat rows, but sample_weight has "
-        "fractions. Leave it out, or take statistics of sums: count, sum, mean, var, std, sem."
+        "fractions. Leave it out, or take statistics of sums: count, sum, mean, var, std, sem, skew."
     )
 
 
@@ -100,6 +112,11 @@ def number_out_of_range(statistic: object) -> ValueError:
         f'statistics lists {statistic!r}. A quantile is ("quantile", q) with q from 0 to 1, and a share '
         '("share", t) with a finite threshold t, which it counts the values above.'
     )
+
+
+def in_value_column(error: RowError, column: object) -> RowError:
+    """Error for a number that no statistic can take, with the name of its column."""
+    return RowError(f"values: in column {column!r}, {error.before}", error.row, error.after)
 
 
 def no_value_columns(found: object) -> ValueError:
@@ -139,3 +156,12 @@ def bad_pair(pair: object, statistics: object) -> ValueError:
 def columns_beside_pairs(name: str, given: object) -> ValueError:
     """Error for columns beside a dict of statistics, which names them."""
     return ValueError(f"statistics is a dict, which names keys and columns of values: leave out {name}={given!r}.")
+
+
+def finish_of_other_sums(name: str, n_sums: int) -> ValueError:
+    """Error for a last step that cannot be called with the sums there are."""
+    sums = "the sum of its term" if n_sums == 1 else f"the sums of its {n_sums} terms"
+    return ValueError(
+        f"finish of the statistic {name!r} cannot be called with {1 + n_sums} arrays, counts and {sums}. Define it as "
+        "finish(count, *sums), or with as many parameters."
+    )

@@ -34,7 +34,8 @@ def infinite_target(word: str, rows: NDArray[Any], n_rows: int) -> RowError:
 def text_as_quantity(text: object) -> ValueError:
     """Error for a continuous target that holds something else than numbers."""
     return ValueError(
-        f'target_type="continuous" needs numbers in y, but it holds {text!r}. Convert y or pass another target_type.'
+        f"A continuous target needs numbers in y, but it holds {text!r}. Convert y, or choose an encoder, or a "
+        "target_type, that takes labels."
     )
 
 

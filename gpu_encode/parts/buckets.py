@@ -82,10 +82,10 @@ class Bucket:
         found = []
         for key, formula, codes, sums in zip(model.keys, model.formulas, self.codes, tables.sums, strict=True):
             own = []
-            for target, info, whole in zip(self.targets, model.targets, sums, strict=True):
+            for number, (target, info, whole) in enumerate(zip(self.targets, model.targets, sums, strict=True)):
                 classes, values = (put(target), None) if info.classes is not None else (None, put(target))
                 rows = Rows(put(codes), classes, values, weight)
-                own.append(Job(backend, rows, key, whole.cells.shape[2], whole.measured, formula))
+                own.append(Job(backend, rows, key, whole.cells.shape[2], whole.measured, formula.of_target(number)))
             found.append(own)
         return found
 

@@ -12,9 +12,8 @@ from gpu_encode.cells import Array
 from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.work import Work, decided_targets, known_codes
 from gpu_encode.errors.parts import codes_of_orders_needed, other_rows_placed
-from gpu_encode.formula import indicator
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.indicators import columns_of_entry, missing_rows
+from gpu_encode.indicators import columns_of_entry, indicator, missing_rows
 from gpu_encode.jobs import Job
 from gpu_encode.leave_one_out import leave_one_out
 from gpu_encode.model import Model
@@ -130,11 +129,14 @@ def by_row(tables: Tables, work: Work) -> Any:
     flags, start = [], 0
     for entry, (jobs, sums, in_order) in enumerate(zip(work.jobs, tables.sums, tables.others, strict=True)):
         for number, (job, whole, others) in enumerate(zip(jobs, sums, in_order, strict=True)):
-            want, stop = "unseen" in model.indicators and number == 0, start + job.n_outputs
+            if not job.n_outputs:
+                continue
+            first, stop = number == work.formulas[entry].readout.first_target, start + job.n_outputs
             own, statistics = in_common(job, whole)
+            want = first and "unseen" in model.indicators
             unseen = leave_one_out(own, statistics, matrix[:, start:stop], want, others)
             start = stop
-            if number == 0:
+            if first:
                 flags += work.flags(entry, unseen)
     return tables.encoder._assemble(work.frame, [*(matrix[:, i] for i in range(start)), *flags], work.place)
 

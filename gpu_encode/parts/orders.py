@@ -86,9 +86,12 @@ class Running:
         unseen = np.ones((len(bucket), len(jobs) if "unseen" in self.tables.model.indicators else 0), np.bool_)
         start = 0
         for entry, own in enumerate(jobs):
+            first = self.tables.model.formulas[entry].readout.first_target
             for target, job in enumerate(own):
+                if not job.n_outputs:
+                    continue
                 stop = start + job.n_outputs
-                flags = unseen[:, entry] if unseen.shape[1] and target == 0 else None
+                flags = unseen[:, entry] if unseen.shape[1] and target == first else None
                 self._write(job, self._walk(entry, target, job), bucket, values[:, start:stop], flags)
                 start = stop
         return Placed(bucket.rows, values, unseen)

@@ -60,7 +60,7 @@ class TargetSurvey:
             kind = str(type_of_target(np.repeat(self.labels, 3), input_name="y"))
             if kind not in targets.KINDS:
                 raise errors.unknown_target_type(kind, targets.KINDS)
-        if len(self.labels) > 2 and self.are_floats:
+        if self.labels.dtype.kind in "iuf":
             targets.warn_of_many_classes(len(self.labels))
         return "binary" if len(self.labels) <= 2 else "multiclass"
 
@@ -190,6 +190,8 @@ def survey(encoder: Encoder, part: Part) -> Survey:
         weight = given.weight()
         some = weight is None or bool(targets.checked_weight(backend, weight, all_rows=False).any())
         values = {role: value_counts(given, column, role, backend) for column, role in options.scheme.reads()}
+    if deals_within_classes(options) and not found:
+        raise errors.nothing_to_stratify()
     within = {part.first_row: (found[0].labels, found[0].counts)} if deals_within_classes(options) else {}
     floats = weight is not None and weight.dtype.kind == "f"
     return Survey(given.frame.n_rows, found, some, floats, values, within)  # type: ignore[arg-type]

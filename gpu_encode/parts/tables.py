@@ -162,10 +162,10 @@ def befores(
     found = []
     for per_target, formula in zip(kept, formulas, strict=True):
         own = []
-        for each, between in zip(per_target, stretches, strict=True):
+        for number, (each, between) in enumerate(zip(per_target, stretches, strict=True)):
             measured: Measured = each.measured
             digits = between.in_layout(measured.layout)[:-2, 0]
-            own.append(Before.of(places, starts, digits, formula, measured, backend))
+            own.append(Before.of(places, starts, digits, formula.of_target(number), measured, backend))
         found.append(own)
     return found
 
@@ -177,18 +177,18 @@ def fit_by_folds(encoder: Encoder, blueprint: Blueprint, plan: FoldPlan, model: 
     codes, blind = [], False
     for number, formula in enumerate(model.formulas):
         tables = []
-        for sums, new in zip(model.statistics[number], visible[number], strict=True):
-            backend = host(sums.cells.size)
+        for target, (sums, new) in enumerate(zip(model.statistics[number], visible[number], strict=True)):
+            backend, own = host(sums.cells.size), formula.of_target(target)
             if plan.blow_up:
-                tables.append(flat(table(new, None, model.keys[number], formula, backend)))
+                tables.append(flat(table(new, None, model.keys[number], own, backend)))
                 continue
-            total = total_of_views(sums, plan.visibility, formula, backend)
-            tables.append(table(sums, plan.visibility, model.keys[number], formula, backend, total))
+            total = total_of_views(sums, plan.visibility, own, backend)
+            tables.append(table(sums, plan.visibility, model.keys[number], own, backend, total))
             there = sums.totals(backend).cells[0].any(axis=(1, 2))
             blind |= formula.needs_rows and bool((there & ~(total.n > 0).all(axis=-1)).any())
         values = np.concatenate([each.values for each in tables], axis=2)
         whole = np.ascontiguousarray(in_type(values, model.dtype, host(values.size)))
-        codes.append(CodeTable(whole, tables[0].unseen))
+        codes.append(CodeTable(whole, tables[formula.readout.first_target].unseen))
     encoder._adopt(lasting, device_of(blueprint))
     if plan.n_folds == 1:
         warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")

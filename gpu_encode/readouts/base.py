@@ -65,8 +65,8 @@ class Readout(BaseEstimator):
     takes_prior: ClassVar[bool] = False
     # Whether output names hold the name of a target even where it is the only one.
     names_targets: bool = False
-    # Which outputs are given, by entry, then target, then suffix; None for all of them.
-    kept: list[bool] | None = None
+    # Of an entry: the first target that it has an output of.
+    first_target: int = 0
     # Kinds of targets whose sums it can be read off.
     target_kinds: ClassVar[tuple[str, ...]] = ("none", "binary", "continuous", "multiclass")
 
@@ -74,6 +74,14 @@ class Readout(BaseEstimator):
     def asked(self) -> str:
         """What the user asked for to get it, for messages: a class of that name, unless a readout says otherwise."""
         return type(self).__name__
+
+    def of_entry(self, number: int) -> "Readout":  # noqa: ARG002
+        """Give what is read off the sums of one entry, by its place; the same of all, unless said."""
+        return self
+
+    def of_target(self, number: int) -> "Readout":  # noqa: ARG002
+        """Give what is read off the sums of one target, by its place; the same of all, unless said."""
+        return self
 
     def check(self) -> None:
         """Raise ValueError for a parameter out of range."""

@@ -12,6 +12,7 @@ from gpu_encode.cells import Array
 from gpu_encode.errors.gradients import negative_hessian, not_gradients_and_hessians
 from gpu_encode.moments import Moments
 from gpu_encode.readouts.base import Context, Readout
+from gpu_encode.readouts.ranks import places_by_value
 
 if TYPE_CHECKING:
     from gpu_encode.ops import Ops
@@ -92,9 +93,7 @@ class GradientRatios(Readout):
         for view in range(ratio.shape[1]):
             rows = np.flatnonzero(there[:, view, 0])
             own = ratio[rows, view, 0]
-            places = np.empty(len(rows), np.int64)
-            places[np.argsort(own, kind="stable")] = np.arange(len(rows))
-            codes[rows, view, 0] = places
+            codes[rows, view, 0] = places_by_value(own)
             if len(rows):
                 others[view, 0] = np.count_nonzero(own < of_all[view, 0])
         return ops.to_device(codes), ops.to_device(others)

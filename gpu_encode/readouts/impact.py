@@ -8,7 +8,8 @@ from cpu_fallback.exact import Floats
 from gpu_encode import errors
 from gpu_encode.moments import Moments
 from gpu_encode.readouts.base import Context, Readout
-from gpu_encode.readouts.summaries import plain, square_root, together
+from gpu_encode.readouts.deviations import plain, square_root
+from gpu_encode.readouts.summaries import together
 from gpu_encode.scales import on_scale
 from gpu_encode.smoothing import Smoothing
 

@@ -1,10 +1,11 @@
 """Statistics that follow from how often each value occurs: quantiles, extremes, distinct values, shares, modes."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor
 from numbers import Real
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,26 +22,32 @@ QUANTILES = {"min": 0.0, "median": 0.5, "max": 1.0}
 Integers = NDArray[np.int64]
 
 
-class InOrder(Protocol):
+class InOrder(ABC):
     """Groups of rows by their values in order: all that order statistics are read off, an array of groups at a time."""
 
     @property
+    @abstractmethod
     def number(self) -> Integers:
         """Rows of each group."""
 
     @property
+    @abstractmethod
     def n_distinct(self) -> Integers:
         """Distinct values of each group."""
 
+    @abstractmethod
     def is_empty(self) -> bool:
         """Whether there are no values at all."""
 
+    @abstractmethod
     def at_rank(self, ranks: Integers) -> Floats:
         """Value of the row with each rank, counted from zero in its group; groups without rows may have any."""
 
+    @abstractmethod
     def mode(self) -> Floats:
         """Most frequent value; of equally frequent ones the smallest."""
 
+    @abstractmethod
     def n_above(self, threshold: Real) -> Integers:
         """Rows with values above a threshold."""
 

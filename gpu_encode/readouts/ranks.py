@@ -93,9 +93,9 @@ class Ranks(Readout):
         errors.check_count(owner, "random_state", self.seed, low=0)
         check_rule(owner, self.min_frequency, self.max_categories)
 
-    def at(self, place: int) -> "Ranks":
+    def of_entry(self, number: int) -> "Ranks":
         """Give the ranks of the column at a place, of which all but random ones know nothing."""
-        return Ranks(**self.get_params(deep=False) | {"place": place}) if self.order == "random" else self
+        return Ranks(**self.get_params(deep=False) | {"place": number}) if self.order == "random" else self
 
     def suffixes(self) -> list[str]:
         """Number the draws, where there are several."""
@@ -191,9 +191,14 @@ class Ranks(Readout):
             key = key_of(key_of(int(self.seed), PURPOSE), draw + 1)
             order = Permutation(number, key_of(key, self.place) if self.place else key)
             return np.asarray(places_of(order, 0, number))
-        places = np.empty(number, np.int64)
-        places[np.argsort(-keys if self.order == "frequency" else keys, kind="stable")] = np.arange(number)
-        return places
+        return places_by_value(-keys if self.order == "frequency" else keys)
+
+
+def places_by_value(numbers: Floats) -> Integers:
+    """Place of each number, on the host, by rising value, equal ones as they stand."""
+    places = np.empty(len(numbers), np.int64)
+    places[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
+    return places
 
 
 def type_of_codes(dtype: Any) -> np.dtype[Any]:

@@ -1,7 +1,6 @@
 """Statistics of a category: those that its sums give, and those that its values in order give."""
 
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,28 +8,25 @@ import numpy as np
 from cpu_fallback.exact import Floats, Scaled, cube_parts
 from gpu_encode import errors
 from gpu_encode.cells import Array
-from gpu_encode.errors.statistics import (
-    cube_out_of_range,
-    misshapen_statistic,
-    nameless_statistic,
-    no_statistics,
-    number_out_of_range,
-    order_statistic_of_labels,
-    repeated_statistic,
-    unknown_statistic,
-)
+from gpu_encode.errors.statistics import cube_out_of_range, misshapen_statistic, order_statistic_of_labels
 from gpu_encode.moments import Moments
-from gpu_encode.ops import Ops
-from gpu_encode.readouts import order_statistics
+from gpu_encode.ops import Ops, resolve
 from gpu_encode.readouts.base import Context, OrderStatistics, Readout
+from gpu_encode.readouts.deviations import plain, skewness, square_root
 from gpu_encode.readouts.mergeable import MergeableStatistic
 from gpu_encode.readouts.ranges import range_of
+from gpu_encode.readouts.statistic_names import (
+    OF_LABELS,
+    check_statistics,
+    has_terms,
+    is_ordered,
+    name_of,
+    union_of,
+)
 
-OF_SUMS = ("count", "sum", "mean", "var", "std", "sem", "skew")
-NAMES = (*OF_SUMS, *order_statistics.NAMES)
 OF_SQUARES = ("var", "std", "sem", "skew")
-# Cubes of larger numbers leave the range in which their parts are exact.
-LARGEST_CUBED = 1e100
+# Cubes of smaller and of larger numbers leave the range in which their parts are exact.
+LEAST_CUBED, LARGEST_CUBED = 1e-90, 1e100
 OWNER = "StatisticEncoder"
 
 
@@ -47,19 +43,55 @@ class Summaries(Readout):
         What variances have in their denominator, N - ddof; without such rows they are NaN.
     of_columns : bool, default=False
         Whether the targets are columns of X, whose names are then part of every name.
-    kept : list of bool, optional
-        Which statistics are given, by key, then target, then statistic; None for all of them.
+    pairs : list of list of list, optional
+        Statistics by entry, then target, instead of the same for all; `statistics` are then all of them.
+    entry : int, optional
+        Which entry it is read of, where there are pairs.
+    summed : list, optional
+        Statistics that the sums of the target are made for, of which it reads some; None for its own.
     """
 
     needs_rows = True
 
     def __init__(
-        self, statistics: Any = ("mean",), ddof: int = 1, of_columns: bool = False, kept: list[bool] | None = None
+        self,
+        statistics: Any = ("mean",),
+        ddof: int = 1,
+        of_columns: bool = False,
+        pairs: Any = None,
+        entry: int | None = None,
+        summed: Any = None,
     ) -> None:
         self.statistics = statistics
         self.ddof = ddof
         self.of_columns = of_columns
-        self.kept = kept
+        self.pairs = pairs
+        self.entry = entry
+        self.summed = summed
+
+    def of_entry(self, number: int) -> "Summaries":
+        """Give the statistics of one key."""
+        return Summaries(**self.get_params(deep=False) | {"entry": number}) if self.pairs is not None else self
+
+    def of_target(self, number: int) -> "Summaries":
+        """Give the statistics of one column of values: by the key, or all that some key asks for."""
+        if self.pairs is None:
+            return self
+        summed = union_of([own[number] for own in self.pairs])
+        own = summed if self.entry is None else self.pairs[self.entry][number]
+        return Summaries(own, self.ddof, self.of_columns, summed=summed)
+
+    @property
+    def first_target(self) -> int:  # type: ignore[override]
+        """The first column of values that the key has a statistic of."""
+        if self.pairs is None or self.entry is None:
+            return 0
+        return next(number for number, own in enumerate(self.pairs[self.entry]) if own)
+
+    @property
+    def _sums(self) -> Any:
+        """Statistics that the sums of the target are made for."""
+        return self.statistics if self.summed is None else self.summed
 
     @property
     def names_targets(self) -> bool:  # type: ignore[override]
@@ -69,17 +101,17 @@ class Summaries(Readout):
     @property
     def needs_squares(self) -> bool:  # type: ignore[override]
         """Whether sums of squares are asked for."""
-        return any(callable(each) or each in OF_SQUARES for each in self.statistics)
+        return any(callable(each) or each in OF_SQUARES for each in self._sums)
 
     @property
     def needs_cubes(self) -> bool:  # type: ignore[override]
         """Whether sums of cubes are asked for."""
-        return "skew" in self.statistics
+        return "skew" in self._sums
 
     @property
     def n_terms(self) -> int:  # type: ignore[override]
         """The value itself, the parts of its cube, and the terms of the user's statistics."""
-        own = sum(len(each.terms) for each in self.statistics if isinstance(each, MergeableStatistic))
+        own = sum(len(each.terms) for each in self._sums if isinstance(each, MergeableStatistic))
         return 1 + 4 * self.needs_cubes + own
 
     def terms(self, ops: Ops, values: list[Array], present: Array | None) -> list[Array]:
@@ -87,12 +119,15 @@ class Summaries(Readout):
         found = list(values)
         if self.needs_cubes:
             numbers = ops.cast(values[0], np.float64)
-            beyond = np.abs(numbers) > LARGEST_CUBED
+            size = np.abs(numbers)
+            beyond = (size > LARGEST_CUBED) | ((size < LEAST_CUBED) & (size > 0))
+            if present is not None:
+                beyond &= present != 0
             if bool(beyond.any()):
                 row = int(np.flatnonzero(beyond)[0])
                 raise cube_out_of_range(row, numbers[row].item())
             found += cube_parts(numbers)
-        for each in self.statistics:
+        for each in self._sums:
             if isinstance(each, MergeableStatistic):
                 found += each.of_values(ops, values[0], present)
         return found
@@ -100,7 +135,7 @@ class Summaries(Readout):
     @property
     def needs_totals(self) -> bool:  # type: ignore[override]
         """Whether sums are asked for."""
-        return "sum" in self.statistics
+        return "sum" in self._sums
 
     @property
     def needs_distribution(self) -> bool:  # type: ignore[override]
@@ -127,25 +162,12 @@ class Summaries(Readout):
         for kind in kinds:
             if kind not in self.target_kinds:
                 numeric = next(each for each in self.statistics if is_ordered(each) or has_terms(each))
-                raise order_statistic_of_labels(owner, numeric, kind, OF_SUMS[:-1])
+                raise order_statistic_of_labels(owner, numeric, kind, OF_LABELS)
 
     def check(self) -> None:
         """Raise ValueError for statistics that there are not, or that are listed twice."""
-        if isinstance(self.statistics, str) or not isinstance(self.statistics, (list, tuple)) or not self.statistics:
-            raise no_statistics(self.statistics, NAMES)
-        for each in self.statistics:
-            if callable(each):
-                if not str(getattr(each, "__name__", "<")).isidentifier():
-                    raise nameless_statistic(each)
-            elif isinstance(each, (tuple, list)) and len(each) == 2 and each[0] in order_statistics.WITH_NUMBER:
-                check_number(each)
-            elif isinstance(each, MergeableStatistic):
-                each.check()
-            elif not isinstance(each, str) or each not in NAMES:
-                raise unknown_statistic(each, NAMES)
-        names = self.suffixes()
-        if repeated := [name for name in names if names.count(name) > 1]:
-            raise repeated_statistic(repeated[0][1:])
+        for own in [self.statistics] if self.pairs is None else [own for each in self.pairs for own in each if own]:
+            check_statistics(own)
         errors.check_option(OWNER, "ddof", self.ddof, (0, 1))
 
     def suffixes(self) -> list[str]:
@@ -159,11 +181,13 @@ class Summaries(Readout):
     def root(self, total: Moments) -> Floats:
         """Statistics of all that is visible; of the counts and sums 0, since no row has such a category."""
         nothing = np.zeros_like(total.mean)
-        return together([nothing if each in ("count", "sum") else self._read(each, total) for each in self.statistics])
+        codes = [nothing if each in ("count", "sum") else self._read(each, total) for each in self.statistics]
+        return together(codes) if codes else nothing[..., :0]
 
     def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
         """Give the statistics of what is seen."""
-        return together([self._read(each, seen) for each in self.statistics])
+        codes = [self._read(each, seen) for each in self.statistics]
+        return together(codes) if codes else seen.mean[..., :0]
 
     def ranked(self, ops: Ops, seen: Moments, total: Moments, values: OrderStatistics) -> tuple[Floats, Floats]:
         """Give the statistics of what is seen, and of what nobody sees."""
@@ -202,8 +226,8 @@ class Summaries(Readout):
     def _first_term(self, statistic: MergeableStatistic) -> int:
         """Place of the first term of a statistic among those beside the value itself."""
         place = 4 * self.needs_cubes
-        for each in self.statistics:
-            if each is statistic:
+        for each in self._sums:
+            if each == statistic:
                 break
             place += len(each.terms) if isinstance(each, MergeableStatistic) else 0
         return place
@@ -215,81 +239,18 @@ class Summaries(Readout):
         return (seen.less_one if self.ddof else seen.n) > 0
 
 
-def is_ordered(statistic: Any) -> bool:
-    """Whether a statistic follows from the values in order, and not from their sums."""
-    return isinstance(statistic, (tuple, list)) or statistic in order_statistics.NAMES
-
-
-def has_terms(statistic: Any) -> bool:
-    """Whether a statistic follows from further sums of numbers."""
-    return isinstance(statistic, MergeableStatistic) or statistic == "skew"
-
-
-def skewness(seen: Moments, ddof: int) -> Floats:
-    """Third standardized moment, with pandas' correction for the sample's size where ddof is 1; 0 of equal values."""
-    spread, n = seen.deviation, np.broadcast_to(seen.n, seen.mean.shape)
-    root = square_root(spread)
-    below = Scaled(spread.fraction * root.fraction, spread.exponent + root.exponent)
-    found = np.where(spread.fraction == 0, 0.0, seen.third.ratio(below))
-    if not ddof:
-        return np.where(n > 0, found, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(n > 2, found * (np.sqrt(n * seen.less_one) / (n - 2.0)), np.nan)
-
-
-def name_of(statistic: Any) -> str:
-    """Name of a statistic, as output columns have it."""
-    if isinstance(statistic, MergeableStatistic):
-        return str(statistic.name)
-    if callable(statistic):
-        return str(statistic.__name__)
-    if isinstance(statistic, str):
-        return statistic
-    kind, number = statistic
-    short = f"{float(number):g}"
-    # Six digits, unless they are those of another number.
-    shown = short if float(short) == number else str(number)
-    return f"{kind}_{shown}" if kind == "quantile" else f"{kind}_above_{shown}"
-
-
-def check_number(statistic: Any) -> None:
-    """Raise ValueError for a quantile of no share, or a threshold that is no number."""
-    kind, number = statistic
-    if not is_finite(number) or (kind == "quantile" and not 0.0 <= float(number) <= 1.0):
-        raise number_out_of_range(statistic)
-
-
-def is_finite(number: Any) -> bool:
-    """Whether something is a number that float64 has room for."""
-    try:
-        return isinstance(number, Real) and not isinstance(number, bool) and bool(np.isfinite(float(number)))
-    except OverflowError:
-        return False
-
-
 def together(columns: list[Floats]) -> Floats:
     """Put statistics (..., targets) side by side, those of one target one after the other."""
     return np.stack(columns, axis=-1).reshape(*columns[0].shape[:-1], -1)
 
 
-def plain(number: Scaled, where: Any) -> Floats:
-    """Numbers as float64, NaN elsewhere."""
-    one = Scaled(np.ones_like(number.fraction), np.zeros_like(number.exponent))
-    return np.where(where, number.ratio(one), np.nan)
-
-
-def square_root(number: Scaled) -> Scaled:
-    """Square root, rounded once, of numbers whose exponents may be beyond those of float64."""
-    odd = number.exponent & 1
-    return Scaled(np.sqrt(np.where(odd == 1, 2.0 * number.fraction, number.fraction)), (number.exponent - odd) >> 1)
-
-
 def own_statistic(function: "Callable[..., Any]", count: Floats, mean: Floats, variance: Floats) -> Floats:
-    """Call a function of the user's, and see that it gives a number for every category."""
+    """Call a function of the user's, on the host, and see that it gives a number for every category."""
+    ops = resolve(len(mean), "cpu" if isinstance(mean, np.ndarray) else "cuda")
     # Of copies, which it may write to: other statistics are read off the same arrays.
+    given = [ops.to_host(each).copy() for each in (count, mean, variance)]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = function(count.copy(), mean.copy(), variance)
+        found = function(*given)
     if getattr(found, "shape", None) != mean.shape:
         raise misshapen_statistic(function.__name__, mean.shape, getattr(found, "shape", type(found).__name__))
-    numbers: Floats = found.astype(np.float64)
-    return numbers
+    return ops.to_device(found.astype(np.float64))

@@ -96,7 +96,10 @@ def rebuilt(document: dict[str, Any], reader: Reader) -> Model:
     keys = [read_key(each, entry, reader) for entry, each in keyed]
     formulas = [read_formula(each, reader) for _, each in paired(keys, listed(document, "formulas", dict))]
     statistics = [
-        [read_statistics(each, key, info, formula, reader) for info, each in paired(targets, per_target)]
+        [
+            read_statistics(each, key, info, formula.of_target(number), reader)
+            for number, (info, each) in enumerate(paired(targets, per_target))
+        ]
         for (key, per_target), formula in zip(paired(keys, listed(document, "statistics", list)), formulas, strict=True)
     ]
     check_alike(statistics)

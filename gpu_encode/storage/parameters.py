@@ -83,7 +83,10 @@ def describe(given: dict[str, Any], writer: Writer, owner: str = "") -> tuple[di
                 described[name] = describe_folds(value, writer) if name == "cv" else encode(value, writer)
         except UnwritableError as reason:
             if name not in TRAINING_ONLY:
-                raise TypeError(f"{owner}{name} cannot be saved: it holds {reason}.") from None
+                raise TypeError(
+                    f"{owner}{name} cannot be saved: it holds {reason}. "
+                    "Pickle it instead, with functions that have names."
+                ) from None
             described[name] = {"unwritten": shown(value)}
             left_out[owner + name] = value
     return described, left_out

@@ -64,6 +64,8 @@ class Views:
     def codes(self, formula: Formula) -> Floats:
         """Codes (categories + 2, folds, outputs) of what the folds hold out, from what they see."""
         job = self.job
-        values = table(self.seen, self.visibility, job.key, formula, job.ops, self.total, self.leaf).values
+        # Infrequent categories together are measured as the formula asks, which need not be what all of them ask for.
+        leaf = None if formula.rare.pooled else self.leaf
+        values = table(self.seen, self.visibility, job.key, formula, job.ops, self.total, leaf).values
         # Between the categories and the unknown stand the levels above, which rows reach through their categories.
         return values if not job.key.levels else np.concatenate([values[: job.key.n_categories], values[-2:]])

@@ -136,7 +136,7 @@ def test_inspect_shows_each(run: Run, words: str, target: str, encoder, capsys: 
         values = plain(kept.categories_[place])
         for row in each["top"]:
             number = values.index(row["category"])
-            codes = [codes[number] for codes in kept.encodings_[place * len(report["codes"]) :][: len(report["codes"])]]
+            codes = [codes[number] for codes in kept.encodings_[place * len(each["codes"]) :][: len(each["codes"])]]
             assert np.array_equal(np.array(row["codes"], float), np.array(codes, float), equal_nan=True)
 
 
@@ -259,6 +259,11 @@ def test_every_parameter_can_be_set_or_has_an_option(name: str) -> None:
         ("--encoder hashing --n-components few", "--n-components wants a whole number, not 'few'"),
         ("--encoder statistic --target price --statistics men", "men"),
         ("--encoder statistic --target price --statistics quantile:x", "--statistics quantile wants a number, not 'x'"),
+        (
+            "--encoder statistic --set statistics={('shop','price'):['mean']}",
+            "--set statistics: a dict of pairs of a key and a column of values is for Python only; use --columns",
+        ),
+        ('--encoder statistic --statistics {"shop":["mean"]}', "--statistics: a dict of pairs of a key"),
         ("--encoder statistic --values prise", "--values: there is no column 'prise'; did you mean 'price'?"),
         (
             "--encoder statistic --values shop --columns shop",
@@ -288,3 +293,5 @@ def test_the_help_names_every_encoder(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["fit-transform", "--help"]) == 0
     said = "".join(capsys.readouterr().out.split())
     assert all(name in said for name in ENCODERS)
+    assert "sem,skew,min" in said
+    assert """(missing:--set'indicators=["missing"]'instead)""" in said

@@ -66,6 +66,6 @@ def test_any_encoder_of_the_family(columns, orders, tmp_path, monkeypatch, capsy
         assert report["encoder"] == type(encoder).__name__
         assert (
             len(report["columns"][0]["top"][0]["codes"])
-            == len(report["codes"])
+            == len(report["columns"][0]["codes"])
             == len(encoder.encodings_) // len(encoder.categories_)
         )

@@ -84,8 +84,9 @@ def test_a_file_that_answers_for_another_key_or_is_cut_off_is_compiled_again(fil
     files.save(("int64",), b"code")
     path.write_bytes(path.read_bytes()[:-3])
     assert files.load(("int64",)) is None
-    path.write_bytes(b"")
-    assert files.load(("int64",)) is None
+    for content in (b"", b"garbage\n", b"cno.such.module\nname\n."):
+        path.write_bytes(content)
+        assert files.load(("int64",)) is None
 
 
 def test_a_folder_that_takes_no_file_costs_no_call(tmp_path):

@@ -7,11 +7,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from gpu_encode import KFold, TargetEncoder, encode_dataset, load
+from gpu_encode import (
+    KFold,
+    MergeableStatistic,
+    StatisticEncoder,
+    TargetEncoder,
+    encode_dataset,
+    load,
+    transform_dataset,
+)
 from gpu_encode.datasets import encoding
 from gpu_encode.datasets.staging import Staging
 from tests.architecture.imports import ROOT
@@ -19,6 +28,10 @@ from tests.datasets.conftest import read_folder
 from tests.datasets.encoded import assert_same_encoder, assert_same_table, encode, in_memory, names_in
 
 KILLS = 5
+
+
+def ratio(count: Any, mean: Any, variance: Any) -> Any:
+    return variance / (mean * count)
 
 
 def read(place: Path) -> pa.Table:
@@ -186,6 +199,32 @@ def test_folds_that_cannot_be_drawn_again_leave_nothing(
         encode(rows, tmp_path / "codes", TargetEncoder(columns=["city"], random_state=None), "sold", chunk_rows=64)
     assert not hasattr(caught.value, "__notes__")
     assert names_in(tmp_path) == ["orders.parquet"]
+
+
+@pytest.mark.parametrize("statistic", [ratio, MergeableStatistic("squares", [np.square], lambda count, total: total)])
+def test_what_no_file_holds_is_encoded_and_not_gone_on_with(
+    tmp_path: Path, rows: Path, orders: pa.Table, statistic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = StatisticEncoder(["mean", statistic], columns=["city", "zip"])
+    monkeypatch.setattr(encoding, "SAVE_AFTER", 0)
+    with monkeypatch.context() as patched:
+        stop_after(3, patched, "encode")
+        with pytest.raises(Stopped) as caught:
+            encode(rows, tmp_path / "codes", encoder, "price", chunk_rows=64)
+    assert not hasattr(caught.value, "__notes__")
+    assert names_in(tmp_path) == ["orders.parquet"]
+    with pytest.raises(TypeError, match=r"resume=True needs .* it has .*(function ratio|MergeableStatistic).* afresh"):
+        encode_dataset(rows, tmp_path / "codes", encoder, target="price", resume=True)
+    encode(rows, tmp_path / "codes", encoder, "price", chunk_rows=64)
+    fitted, expected = in_memory(encoder, orders, "price")
+    assert_same_table(read_folder(tmp_path / "codes"), expected)
+    new = orders.select([name for name in orders.column_names if name != "price"])
+    pyarrow.parquet.write_table(new, tmp_path / "new.parquet")
+    with pytest.raises(TypeError, match=r"resume=True needs .* Run without resume"):
+        transform_dataset(tmp_path / "new.parquet", tmp_path / "again.parquet", encoder, resume=True)
+    transform_dataset(tmp_path / "new.parquet", tmp_path / "again.parquet", encoder)
+    assert_same_table(read(tmp_path / "again.parquet"), fitted.transform(new))
+    assert names_in(tmp_path) == ["again.parquet", "codes", "new.parquet", "orders.parquet"]
 
 
 def test_an_early_error_leaves_nothing(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from gpu_encode import KFold, LeaveOneOut, MEstimate, Ordered, TargetEncoder
+from gpu_encode import KFold, LeaveOneOut, MEstimate, Ordered, TargetEncoder, ops, targets
 
 FOLDS = KFold(3, order="interleaved")
 
@@ -71,13 +71,25 @@ def test_what_auto_infers(frame, y, labels):
 
 def test_many_whole_numbers_are_warned_of():
     X, y = np.zeros((300, 1)), np.arange(300.0) % 101
-    with pytest.warns(UserWarning, match=r'multiclass with 101 classes. Pass target_type="continuous"'):
-        TargetEncoder().fit(X, y)
+    says = r'^y holds whole numbers and was inferred to be multiclass with 101 classes\. Pass target_type="continuous"'
+    for kind in (np.float64, np.float32, np.int64, np.uint8):
+        with pytest.warns(UserWarning, match=says) as found:
+            encoder = TargetEncoder().fit(X, y.astype(kind))
+        assert len(found) == 1
+        assert encoder.target_type_ == "multiclass"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         TargetEncoder().fit(X, y % 100)
-        TargetEncoder().fit(X, y.astype(int))
-        TargetEncoder(target_type="continuous").fit(X, y)
+        TargetEncoder().fit(X, y.astype(int) % 100)
+        for kind in ("continuous", "multiclass"):
+            TargetEncoder(target_type=kind).fit(X, y.astype(int))
+
+
+@pytest.mark.host
+def test_many_whole_numbers_of_many_rows_are_warned_of():
+    y = np.arange(targets.MANY_ROWS) % 101
+    with pytest.warns(UserWarning, match="multiclass with 101 classes"):
+        assert targets.inferred(targets.Labels(ops.host(len(y)), y)) == "multiclass"
 
 
 def test_rare_classes_are_warned_of_with_an_integer_cv_only(frame, labels):

@@ -21,6 +21,8 @@ from gpu_encode import (
 )
 from tests.family.members import AMOUNT, GRADIENTS, KIND, ROWS, SOLD
 
+KIND_NUMBERS = np.arange(len(KIND)) % 3
+
 pytestmark = pytest.mark.host
 
 # An encoder, its target, the parameters that change, the one that is named, and what it was and is.
@@ -63,10 +65,14 @@ CHANGES: list[tuple[Any, Any, dict[str, Any], str, str, str]] = [
     (StatisticEncoder(), AMOUNT, {"statistics": ["sum"]}, "statistics", "('mean',)", "['sum']"),
     (StatisticEncoder(["var"]), AMOUNT, {"ddof": 0}, "ddof", "1", "0"),
     (StatisticEncoder(values=["price"]), None, {"values": ["zip"]}, "values", "['price']", "['zip']"),
+    (StatisticEncoder(values=["price"]), AMOUNT, {"values": None}, "values", "['price']", "None"),
+    (StatisticEncoder(), AMOUNT, {"values": ["price"]}, "values", "None", "['price']"),
     (ImpactEncoder(), SOLD, {"smooth": 2.0}, "smooth", "PartialPooling()", "MEstimate(m=2.0)"),
     (ImpactEncoder(), SOLD, {"parts": ["impact"]}, "parts", "('impact', 'deviation', 'prevalence')", "['impact']"),
     (CatBoostEncoder(), SOLD, {"priors": [1.0]}, "priors", "(0.0, 0.5, 1.0)", "[1.0]"),
     (CatBoostEncoder(), SOLD, {"weight": 2.0}, "weight", "1.0", "2.0"),
+    (CatBoostEncoder(borders=[1.0]), AMOUNT, {"borders": [2, 3]}, "borders", "[1.0]", "[2.0, 3.0]"),
+    (CatBoostEncoder("borders", borders=[1.0]), KIND_NUMBERS, {"borders": None}, "borders", "[1.0]", "None"),
     (CatBoostEncoder("buckets"), KIND, {"statistic": "borders"}, "statistic", "'buckets'", "'borders'"),
     (GradientEncoder(), GRADIENTS, {"output": "order"}, "output", "'ratio'", "'order'"),
 ]
@@ -87,6 +93,17 @@ def test_the_parameter_is_named(encoder, y, changes, name, before, now):
     assert repr(encoder.get_feature_names_out()) == learned
 
 
+def test_pairs_are_shown_as_they_were_given():
+    pairs = {("city", "price"): ["mean", "std"], (("zip", "city"), "price"): ["sum"]}
+    encoder = StatisticEncoder(pairs).partial_fit(ROWS).partial_fit(ROWS)
+    now = {**pairs, ("city", "price"): ["mean"]}
+    with pytest.raises(ValueError, match=re.escape(f"before: statistics is now {now} and was {pairs}. Set it back")):
+        encoder.set_params(statistics=now).partial_fit(ROWS)
+    unnamed = StatisticEncoder({(0, 1): ["mean"]}).partial_fit([[1, 2.5], [2, 3.5]])
+    with pytest.raises(ValueError, match=re.escape("statistics is now {(0, 1): ['sum']} and was {(0, 1): ['mean']}.")):
+        unnamed.set_params(statistics={(0, 1): ["sum"]}).partial_fit([[1, 2.5]])
+
+
 def test_what_is_long_is_cut():
     encoder = CountEncoder(columns=["zip"], categories=[[*range(100)]]).partial_fit(ROWS)
     with pytest.raises(ValueError, match=r"categories is now 'auto' and was \[0, 1, .{0,80}\.\.\.\. Set it back"):
@@ -96,3 +113,8 @@ def test_what_is_long_is_cut():
 def test_the_same_parameters_in_other_words_are_the_same():
     encoder = TargetEncoder(columns=["zip"], smooth=2, dtype="float32").partial_fit(ROWS, SOLD)
     encoder.set_params(smooth=2.0, dtype=np.float32, min_count=0.0).partial_fit(ROWS, SOLD)
+
+
+def test_equal_numbers_are_no_change():
+    encoder = GradientEncoder(regularization=3).partial_fit([["a"], ["b"]], [[1.0, 1.0], [2.0, 1.0]])
+    encoder.set_params(regularization=np.float64(3.0)).partial_fit([["a"]], [[1.0, 1.0]])

@@ -82,6 +82,12 @@ def test_an_unseen_category_stands_where_all_rows_together_do():
     assert GradientEncoder("ratio", 0.0).fit(X, y).transform([["never seen"]]).tolist() == [[10 / 6]]
 
 
+@pytest.mark.host
+def test_an_unseen_category_stands_where_one_of_its_ratio_does():
+    encoder = GradientEncoder("order").fit([["a"], ["b"], ["c"]], [[3.0, 1], [0, 1], [-3, 1]])
+    assert encoder.transform([["a"], ["b"], ["c"], ["never seen"]]).tolist() == [[2.0], [1.0], [0.0], [1.0]]
+
+
 def test_without_curvature_nothing_follows():
     assert GradientEncoder(regularization=0).fit([["a"], ["b"]], [[1.0, 0.0], [1, 2]]).encodings_[0].tolist() == [
         0,
@@ -126,8 +132,11 @@ def test_more_rows_and_files_of_models(tmp_path):
     [
         (Y[:, 0], r"y of two columns, the gradient and the hessian of each row's loss, but y has 1\. Pass np"),
         (np.column_stack([Y, Y]), "y of two columns.* y has 4"),
-        (np.column_stack([Y[:, 0], -1.0 - Y[:, 0] ** 2]), r"Hessians .* must be at least 0\. Got -.* in row 0\."),
-        ([["x", "y"]] * N, "needs numbers in y, but it holds 'x'"),
+        (
+            np.column_stack([Y[:, 0], -1.0 - Y[:, 0] ** 2]),
+            r"Hessians .*GradientEncoder's y.* must be at least 0\. Got -.* in row 0\. Are .* swapped\?",
+        ),
+        ([["x", "y"]] * N, "needs numbers in y, but it holds 'x'. Convert y, or choose an encoder"),
     ],
 )
 def test_what_is_no_gradient_is_refused(y, message):

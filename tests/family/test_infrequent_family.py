@@ -47,6 +47,7 @@ ENCODERS = {
     "james-stein": (TargetEncoder, {"smooth": JamesStein(), "target_type": "continuous"}, AMOUNT),
     "mean of categories": (TargetEncoder, {"smooth": 1.0, "prior": "category_mean"}, SOLD),
 }
+HANDLED = {True: "category", False: "prior"}
 ORDERED = {"order statistics": (StatisticEncoder, {"statistics": ["median", "count", "nunique"]}, AMOUNT)}
 
 
@@ -54,9 +55,8 @@ def unseen_word(encoder):
     return "zero" if encoder in (WeightOfEvidenceEncoder, CountEncoder) else "prior"
 
 
-def stated(encoder, parameters, y, weights, visible, rows, rule, together):
+def stated(encoder, parameters, y, weights, visible, rows, rule, together, cities=CITIES["city"]):
     """Codes of some rows from those that are visible, by an encoder that knows nothing of infrequent categories."""
-    cities = CITIES["city"]
     rare = rare_among(cities[visible], pd.Series(weights)[visible], **rule)
     merged = cities.where(~cities.isin(rare), "~rare").to_frame()
     seen = cities[visible & (weights > 0)]
@@ -82,6 +82,20 @@ def test_put_together_or_left_out_by_hand(name, together, rule, weights):
     everything = np.ones(N, bool)
     assert rare_among(CITIES["city"], pd.Series(weights), **rule)
     same(made.transform(CITIES), stated(encoder, parameters, y, weights, everything, everything, rule, together))
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["together", "as unseen"])
+@pytest.mark.parametrize("name", ["mean of categories", "james-stein", "gradients, order", "catboost, counter"])
+def test_a_fold_without_rare_categories_has_none_together(name, together):
+    # All rows of the only rare city are of the first fold, which therefore sees none.
+    cities = pd.Series(np.where(np.arange(N) % 15 == 0, "rare", np.where(np.arange(N) % 5 < 2, "b", "a")), name="city")
+    (encoder, parameters, y), rule = ENCODERS[name], {"min_frequency": 10}
+    made = encoder(cv=KFold(3, order="interleaved"), handle_infrequent=HANDLED[together], **rule, **parameters)
+    found = made.fit_transform(cities.to_frame(), y)
+    for fold in range(3):
+        rows = np.arange(N) % 3 == fold
+        assert bool(rare_among(cities[~rows], pd.Series(ONES)[~rows], **rule)) == (fold > 0)
+        same(found[rows], stated(encoder, parameters, y, ONES, ~rows, rows, rule, together, cities))
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["together", "as unseen"])

@@ -229,7 +229,10 @@ def test_a_statistic_of_the_users_own(tmp_path):
         seen = count > 0
         assert (own == variance / (mean * count))[seen].all()
     assert pickle.loads(pickle.dumps(encoder)).transform(X).equals(encoder.transform(X))
-    with pytest.raises(TypeError, match="statistics cannot be saved: it holds <function spread_over_mean"):
+    with pytest.raises(
+        TypeError,
+        match=r"statistics cannot be saved: it holds <function spr.* Pickle it instead, with functions that have names",
+    ):
         encoder.save(tmp_path / "encoder")
 
 
@@ -297,7 +300,7 @@ def test_a_function_cannot_write_over_its_neighbours():
 
 
 def test_text_is_no_quantity():
-    with pytest.raises(ValueError, match='target_type="continuous" needs numbers in y'):
+    with pytest.raises(ValueError, match="A continuous target needs numbers in y"):
         StatisticEncoder().fit([["a"], ["b"]], ["u", "v"])
 
 

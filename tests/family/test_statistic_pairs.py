@@ -1,14 +1,26 @@
 """Statistics by pairs of a key and a column of values: those of all pairs, but for those that nobody asked for."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from gpu_encode import Greedy, KFold, Ordered, StatisticEncoder, load
-from tests.family.members import ROWS, same
+from gpu_encode import (
+    Greedy,
+    KFold,
+    LeaveOneOut,
+    MergeableStatistic,
+    Ordered,
+    StatisticEncoder,
+    TimeFolds,
+    load,
+)
+from tests.family.members import ROWS, N, same
 from tests.parts.in_parts import encoded_in_parts, parts_of
 
-# Pairs choose among columns that all are computed.
+# The backend sums the same columns as without pairs.
 pytestmark = pytest.mark.host
 
 X = ROWS.assign(pieces=np.arange(len(ROWS)) % 11)
@@ -20,8 +32,8 @@ PAIRS = {
 NAMES = [
     "zip_price_mean",
     "zip_price_quantile_0.5",
-    "zip_pieces_sum",
     "zip_pieces_max",
+    "zip_pieces_sum",
     "zip_x_city_pieces_sum",
 ]
 
@@ -61,6 +73,43 @@ def test_pairs_beside_orders_that_stand_apart():
     )
     same(codes, every[codes.columns])
     assert len(found.encodings_) == 2
+
+
+@pytest.mark.parametrize("cv", [LeaveOneOut(), Ordered(shuffle=False), TimeFolds(3, time="day")], ids=repr)
+def test_schemes_and_indicators(cv):
+    """A category is unseen by the first column of values that its key has a statistic of."""
+    X = ROWS.assign(pieces=np.arange(N) % 11, day=np.arange(N) // 5)
+    X.loc[::4, "price"] = None
+    pairs = {("zip", "pieces"): ["sum", "count"], ("city", "price"): ["mean", "skew"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = StatisticEncoder(pairs, cv=cv, indicators=True).fit_transform(X)
+        for (key, value), names in pairs.items():
+            made = StatisticEncoder(names, values=[value], columns=[key], cv=cv, indicators=True)
+            expected = made.fit_transform(X)
+            columns = [*(f"{key}_{value}_{name}" for name in names), f"{key}_unseen"]
+            same(found[columns], expected[columns])
+    if not isinstance(cv, Ordered):
+        encoder = StatisticEncoder(pairs, cv=cv, indicators=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            same(pd.concat(encoded_in_parts(encoder, parts_of(X, None, None, None, [1, 30]))), found)
+
+
+def test_a_pair_refuses_nothing_of_others():
+    X = pd.DataFrame({"k": list("aab"), "small": [1.0, 2.0, 5.0], "large": [1e101, 2.0, -1e101], "id": [2**60, 3, 4]})
+    pairs = {("k", "small"): ["skew", "var"], ("k", "large"): ["mean"], ("k", "id"): ["max"]}
+    assert StatisticEncoder(pairs).fit(X).encodings_[3].tolist() == [2.0**60, 4.0]
+    positive = {("k", "small"): ["median"], ("k", "large"): ["count"]}
+    found = StatisticEncoder(positive, scale="log1p").fit(X).encodings_
+    assert found[0].tolist() == np.log1p([1.5, 5.0]).tolist()
+
+
+def test_clones_share_no_statistic():
+    """scikit-learn copies every estimator in a dict apart."""
+    logs = MergeableStatistic("logs", [np.log1p], lambda count, total: total)
+    encoder = StatisticEncoder({("zip", "pieces"): [logs, "mean"], ("city", "pieces"): ["sum", logs]})
+    same(clone(encoder).fit_transform(X), encoder.fit_transform(X))
 
 
 def test_no_target_is_asked_for():

@@ -138,6 +138,35 @@ def sum_of(count, total):
     return total
 
 
+def log_of_sum(count, total):
+    assert isinstance(count, np.ndarray)
+    assert isinstance(total, np.ndarray)
+    total += 1.0
+    return np.log(total)
+
+
+@pytest.mark.parametrize("cv", [KFold(3, order="interleaved"), LeaveOneOut()], ids=["folds", "leave-one-out"])
+def test_sums_are_finished_on_the_host_and_may_be_written_to(cv):
+    statistics = [
+        MergeableStatistic("log", [np.square], log_of_sum),
+        MergeableStatistic("squares", [np.square], sum_of),
+    ]
+    found = quietly(StatisticEncoder(statistics, cv=cv), X, AMOUNT)
+    assert found["zip_log"].tolist() == np.log(found["zip_squares"].to_numpy() + 1.0).tolist()
+
+
+@pytest.mark.host
+def test_terms_are_the_same_of_integers_and_of_floats():
+    squares = MergeableStatistic("squares", [lambda values: values * values * 2], lambda count, total: total)
+    y = [4_000_000_000, 1, 2, 3]
+    expected = [3.2e19 + 2 + 8 + 18]
+    for pieces in ([np.array(y)], [np.array(y, float)], [np.array(y[:1]), np.array(y[1:], float)]):
+        encoder = StatisticEncoder([squares])
+        for piece in pieces:
+            encoder.partial_fit(np.array([["a"]] * len(piece)), piece)
+        assert encoder.encodings_[0].tolist() == expected
+
+
 def test_ordered_rows_see_the_terms_of_earlier_ones():
     found = quietly(StatisticEncoder([TOTAL], cv=Ordered(shuffle=False, burn_in=1)), X, AMOUNT).to_numpy()[:, 0]
     for row in range(1, N):
@@ -163,7 +192,15 @@ def test_statistics_with_functions_are_not_saved(tmp_path):
             r"terms\[0\] of the statistic 'x' must give an array of numbers of",
         ),
         (MergeableStatistic("x", [np.copy], lambda *_: 1.0), r"the statistic 'x' must give an array of shape"),
-        (MergeableStatistic("a b", [np.copy], np.add), "'a b', which has no name for its column"),
+        (MergeableStatistic("a b", [np.copy], np.add), r"must be a Python identifier, .* Got 'a b'"),
+        (
+            MergeableStatistic("x", [np.copy], lambda count: count),
+            r"finish of the statistic 'x' cannot be called with 2 arrays, counts and the sum of its term\. Define it",
+        ),
+        (
+            MergeableStatistic("x", [np.copy, np.square], sum_of),
+            "'x' cannot be called with 3 arrays, counts and the sums of its 2 terms",
+        ),
         (MergeableStatistic("x", [], np.add), r"MergeableStatistic\('x', \.\.\.\) needs terms"),
         (MergeableStatistic("x", np.log, np.add), "needs terms, a list of functions"),
         (MergeableStatistic("mean", [np.copy], np.add), None),

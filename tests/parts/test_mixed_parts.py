@@ -64,6 +64,20 @@ def test_one_class_is_not_a_rare_one():
         encoded_in_parts(TargetEncoder(cv=2), cut(FRAMES, [np.zeros(3, int)] * 4))
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_many_whole_numbers_are_warned_of_once(kind):
+    parts = [
+        Part(X[:12], np.arange(12 * number, 12 * number + 12).astype(kind), first_row=12 * number)
+        for number in range(9)
+    ]
+    encoder = TargetEncoder(cv=KFold(2), smooth=None)
+    with pytest.warns(
+        UserWarning, match="^y holds whole numbers and was inferred to be multiclass with 108 classes"
+    ) as found:
+        fitted_in_parts(encoder, parts)
+    assert len(found) == 1
+
+
 def test_a_part_without_rows_warns_of_nothing():
     # Codes of new rows are beyond float32, and a part without rows gets none of them.
     y = [np.array([1e39, -1e39, 0.0]), np.array([0.0, 0.0, 0.0])]

@@ -1,0 +1,28 @@
+"""Files can hold every encoder, and whatever its codes are read off sums by."""
+
+import pkgutil
+from importlib import import_module
+
+import gpu_encode
+from gpu_encode import readouts
+from gpu_encode.readouts.base import Readout
+from gpu_encode.storage.encoders import ENCODERS
+from gpu_encode.storage.parameters import CLASSES
+
+
+def concrete(base):
+    """Give the subclasses of a class that have none themselves, in this library."""
+    own = [each for each in base.__subclasses__() if each.__module__.startswith("gpu_encode.")]
+    return {found for each in own for found in concrete(each)} if own else {base}
+
+
+def test_every_encoder_can_be_saved():
+    assert set(ENCODERS) == {name for name in gpu_encode.__all__ if name.endswith("Encoder")}
+    assert all(getattr(gpu_encode, name) is found for name, found in ENCODERS.items())
+
+
+def test_every_readout_can_be_saved():
+    for module in pkgutil.iter_modules(readouts.__path__):
+        import_module(f"{readouts.__name__}.{module.name}")
+    missing = {found.__name__ for found in concrete(Readout) if CLASSES.get(found.__name__) is not found}
+    assert not missing, f"not in CLASSES of gpu_encode/storage/parameters.py: {missing}"
