@@ -1,6 +1,7 @@
 """A process for the tests of `benchmarks.billion.process`: it takes memory, gives it back, and answers, or dies."""
 
 import sys
+import time
 
 from benchmarks.billion.process import answer, question
 
@@ -11,4 +12,6 @@ if __name__ == "__main__":
     held = bytearray(b"x") * asked["bytes"]
     size = len(held)
     del held
+    # Its memory is looked at once a second.
+    time.sleep(2)
     answer({"had": size})
