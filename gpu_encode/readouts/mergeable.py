@@ -18,7 +18,7 @@ from gpu_encode.errors.statistics import (
     term_not_finite,
 )
 from gpu_encode.moments import Moments
-from gpu_encode.ops import Ops, resolve
+from gpu_encode.ops import Ops, holding
 
 
 class MergeableStatistic(BaseEstimator):
@@ -100,7 +100,7 @@ class MergeableStatistic(BaseEstimator):
 
     def of_sums(self, seen: Moments, first: int) -> Floats:
         """Finish the sums, the first of which is so far among the further ones: (..., 1)."""
-        ops = resolve(len(seen.n), "cpu" if isinstance(seen.n, np.ndarray) else "cuda")
+        ops = holding(seen.n)
         sums = [seen.further[..., first + place, None] for place in range(len(self.terms))]
         # Of copies, which it may write to: other statistics are read off the same arrays.
         given = [ops.to_host(each).copy() for each in (seen.n, *sums)]

@@ -10,7 +10,7 @@ from gpu_encode import errors
 from gpu_encode.cells import Array
 from gpu_encode.errors.statistics import cube_out_of_range, misshapen_statistic, order_statistic_of_labels
 from gpu_encode.moments import Moments
-from gpu_encode.ops import Ops, resolve
+from gpu_encode.ops import Ops, holding
 from gpu_encode.readouts.base import Context, OrderStatistics, Readout
 from gpu_encode.readouts.deviations import plain, skewness, square_root
 from gpu_encode.readouts.mergeable import MergeableStatistic
@@ -246,7 +246,7 @@ def together(columns: list[Floats]) -> Floats:
 
 def own_statistic(function: "Callable[..., Any]", count: Floats, mean: Floats, variance: Floats) -> Floats:
     """Call a function of the user's, on the host, and see that it gives a number for every category."""
-    ops = resolve(len(mean), "cpu" if isinstance(mean, np.ndarray) else "cuda")
+    ops = holding(mean)
     # Of copies, which it may write to: other statistics are read off the same arrays.
     given = [ops.to_host(each).copy() for each in (count, mean, variance)]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
