@@ -77,7 +77,7 @@ class Turns:
                 records[name] |= {"status": "not run", "said": f"about {seconds:.0f} s", "about": seconds}
                 continue
             records[name] |= self.process(name).ask(name, "open", cell=cell.described, folder=str(folder))
-        times: dict[str, list[float]] = {name: [] for name in names}
+        times: dict[str, list[Record]] = {name: [] for name in names}
         wanted = {name: n_runs(record["first"], self.repeats) for name, record in records.items() if right(record)}
         for turn in range(max(wanted.values(), default=0)):
             for name, most in wanted.items():
@@ -85,15 +85,16 @@ class Turns:
                     self.run(name, records[name], times[name])
         for name, record in records.items():
             if right(record):
-                record.update(figures(cell, times[name] or [record["first"]]))
+                judged = {"cold": record["first"], "seconds": record["first"]}
+                record.update(figures(cell, times[name] or [judged]))
             self.process(name).close(name)
         return records
 
-    def run(self, name: str, record: Record, times: list[float]) -> None:
-        """One timed call."""
+    def run(self, name: str, record: Record, times: list[Record]) -> None:
+        """One turn."""
         answer = self.process(name).ask(name, "run")
         if "seconds" in answer:
-            times.append(answer["seconds"])
+            times.append(answer)
         else:
             record |= answer
 
@@ -108,8 +109,9 @@ def right(record: Record) -> bool:
     return bool(record["status"] == "right")
 
 
-def figures(cell: Cell, times: list[float]) -> Record:
-    """What times say."""
+def figures(cell: Cell, turns: list[Record]) -> Record:
+    """What the times of all turns say."""
+    times = [turn["seconds"] for turn in turns]
     seconds = median(times)
     found = {
         "status": "timed",
@@ -117,4 +119,5 @@ def figures(cell: Cell, times: list[float]) -> Record:
         "fastest": min(times),
         "spread": (max(times) - min(times)) / seconds,
     }
-    return found | {"times": times, "rows a second": cell.rows / seconds}
+    cold = median(turn["cold"] for turn in turns)
+    return found | {"cold": cold, "times": times, "rows a second": cell.rows / seconds}

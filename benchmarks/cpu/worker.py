@@ -18,6 +18,8 @@ from benchmarks.cpu.memory import forget_peak, peak_over
 from benchmarks.cpu.rows import Array, Rows
 
 LINES_OF_TRACE = 4
+# Seconds above which a call has warmed its own caches up long before it ends.
+LONGEST_COLD = 0.3
 Answer = dict[str, Any]
 
 
@@ -68,14 +70,21 @@ class Worker:
         return seconds, result, peak_over(before, result.nbytes)
 
     def run(self) -> Answer:
-        """Do all of the rows once more."""
+        """Do all of the rows once more, on caches that other processes left cold, and again where that can matter."""
+        cold = seconds = self.timed()
+        if cold < LONGEST_COLD:
+            seconds = self.timed()
+        return {"status": "right", "cold": cold, "seconds": seconds}
+
+    def timed(self) -> float:
+        """Seconds of one call."""
         assert self.prepared is not None
         gc.collect()
         begun = time.perf_counter()
         result = self.prepared.call()
         seconds = time.perf_counter() - begun
         del result
-        return {"status": "right", "seconds": seconds}
+        return seconds
 
     def close(self) -> Answer:
         """Give the rows back."""

@@ -3,9 +3,13 @@
 import pytest
 
 from benchmarks.cpu import report
+from benchmarks.cpu.contenders.base import Prepared
+from benchmarks.cpu.grid import Cell
+from benchmarks.cpu.judge import Expected
 from benchmarks.cpu.results import Results
 from benchmarks.cpu.scaling import slope
-from benchmarks.cpu.turns import n_runs
+from benchmarks.cpu.turns import figures, n_runs
+from benchmarks.cpu.worker import LONGEST_COLD, Worker
 
 SECONDS = {
     "ours": ("ours", 0.010),
@@ -129,3 +133,19 @@ def report_cell(rows):
     from benchmarks.cpu.grid import Cell
 
     return Cell("mean", "int", 100, rows)
+
+
+def test_the_second_call_of_a_turn_counts():
+    turns = [{"cold": 5.0, "seconds": 1.0}, {"cold": 9.0, "seconds": 2.0}, {"cold": 7.0, "seconds": 4.0}]
+    found = figures(Cell("mean", "int", 100, 1_000), turns)
+    assert (found["seconds"], found["fastest"], found["cold"], found["rows a second"]) == (2.0, 1.0, 7.0, 500.0)
+
+
+@pytest.mark.parametrize(("longest", "calls"), [(LONGEST_COLD, 2), (0.0, 1)])
+def test_a_slow_call_is_not_repeated_in_its_turn(longest, calls, monkeypatch):
+    monkeypatch.setattr("benchmarks.cpu.worker.LONGEST_COLD", longest)
+    made, worker = [], Worker("numpy")
+    worker.prepared = Prepared(lambda: made.append(0), Expected("all"))
+    answer = worker.run()
+    assert len(made) == calls
+    assert (answer["cold"] == answer["seconds"]) == (calls == 1)
