@@ -11,7 +11,8 @@ Record = dict[str, Any]
 # Goals: times faster than, and share of the limit.
 TIMES = {"scikit-learn": 15.0, "library": 2.0, "engine": 2.0, "hand-written": 1.3}
 SHARE, SHARE_OF_REAL = 0.7, 0.5
-# What the loops of the limit do for less: their sums of reals are not exact.
+# Share of the limit -> its column; the second looks values up for fit and again for transform.
+LIMITS = {"limit": "share of limit", "limit, twice": "share of limit, values twice"}
 MISSED = " (!)"
 FEWEST_ROWS = 1_000_000
 # Milliseconds.
@@ -30,14 +31,15 @@ gpu_encode`.
 Folds of peers and of the limit are row number modulo 5; scikit-learn and ours make their own. The prior of peers and
 of the limit is the mean of all targets; that of ours, scikit-learn and category_encoders' folds, and of the limit's
 order, the mean of the rows that a row may see. An order is that of the rows; `ours-shuffled` takes a random one. Fit
-and transform number the rows twice, hand-written forms and the limit once, as `ours-one-call` (`cv=Greedy()`,
-`fit_transform`) does. category_encoders.TargetEncoder has a logistic weight of its own, and LeaveOneOutEncoder no
-prior: each is judged by its own formula. Its PolynomialWrapper leaves out one class of ten. Text is Arrow's for ours,
-engines and the limit, Python objects for the others (`-str`: pandas' own type); `x scikit-learn, objects` is
-`ours-objects`, which reads the same objects as scikit-learn and libraries, beside these. In the summary text of ours
-is Arrow's. category_encoders is not asked for `sparse` keys: it gives wrong codes of integers above 2^53. Counts of
-ours are those of CountEncoder, codes the category numbers that all encoders of ours make of what they read;
-OrdinalEncoder, which gives them out, is timed by `benchmarks.family`.
+and transform look at the values twice, hand-written forms and the limit once, as `ours-one-call` (`cv=Greedy()`,
+`fit_transform`) does; "values twice" is the share of loops that look hashed integers and text up twice, too.
+category_encoders.TargetEncoder has a logistic weight of its own, and LeaveOneOutEncoder no prior: each is judged by
+its own formula. Its PolynomialWrapper leaves out one class of ten. Text is Arrow's for ours, engines and the limit,
+Python objects for the others (`-str`: pandas' own type); `x scikit-learn, objects` is `ours-objects`, which reads the
+same objects as scikit-learn and libraries, beside these. In the summary text of ours is Arrow's. category_encoders is
+not asked for `sparse` keys: it gives wrong codes of integers above 2^53. Counts of ours are those of CountEncoder,
+codes the category numbers that all encoders of ours make of what they read; OrdinalEncoder, which gives them out, is
+timed by `benchmarks.family`.
 """.strip()
 
 
@@ -70,7 +72,7 @@ def missed(cell: Record, family: str) -> bool:
     found = ratio(cell, family)
     if found is None:
         return False
-    if family == "limit":
+    if family in LIMITS:
         return found[1] < (SHARE_OF_REAL if cell["work"] in REAL_WORKS else SHARE)
     return found[1] < TIMES[family]
 
@@ -80,7 +82,7 @@ def shown_ratio(cell: Record, family: str, named: bool = True) -> str:
     found = ratio(cell, family)
     if found is None:
         return unfinished(cell, family)
-    digits = f"{found[1]:.2f}" if family == "limit" else f"{found[1]:.3g}"
+    digits = f"{found[1]:.2f}" if family in LIMITS else f"{found[1]:.3g}"
     # Goals are for a million rows and more.
     mark = MISSED if cell["rows"] >= FEWEST_ROWS and missed(cell, family) else ""
     return digits + mark + (f" {found[0]}" if named and family != "scikit-learn" else "")
@@ -128,7 +130,7 @@ def line(cell: Record) -> Record:
         "x best library": shown_ratio(cell, "library"),
         "x best engine": shown_ratio(cell, "engine"),
         "x best hand-written": shown_ratio(cell, "hand-written"),
-        "share of limit": shown_ratio(cell, "limit"),
+        **{title: shown_ratio(cell, family) for family, title in LIMITS.items()},
         "B/row": beyond(cell),
     }
 
@@ -149,8 +151,9 @@ def summary(cells: list[Record]) -> list[Record]:
         row: Record = {"work": work, "keys": keys, "categories": joined(f"{cell['categories']:.3g}" for cell in group)}
         rates = [cell["contenders"].get("ours", {}).get("rows a second") for cell in group]
         row["ours, M rows/s"] = joined("-" if rate is None else f"{rate / 1e6:.3g}" for rate in rates)
-        for family, title in {**{name: f"x {name}" for name in TIMES}, "limit": "share of limit"}.items():
-            row[title] = joined(shown_ratio(cell, family, named=False) or "-" for cell in group)
+        for family, title in ({name: f"x {name}" for name in TIMES} | LIMITS).items():
+            ratios = [shown_ratio(cell, family, named=False) for cell in group]
+            row[title] = joined(ratio or "-" for ratio in ratios) if any(ratios) else None
         found.append(row)
     return found
 

@@ -57,6 +57,14 @@ def test_goals_of_the_limit_are_lower_for_real_targets():
     assert report.shown_ratio(cell("mean-real", **limit), "limit", named=False) == "0.60"
 
 
+def test_the_limit_that_looks_values_up_twice_has_a_share_of_its_own():
+    twice = {"limit-text-twice": {"family": "limit, twice", "status": "timed", "seconds": 0.008}}
+    line = report.line(cell(**twice))
+    assert line["share of limit, values twice"] == "0.80 limit-text-twice"
+    assert line["share of limit"] == "0.40 (!) limit-range"
+    assert report.summary([cell()])[0]["share of limit, values twice"] is None
+
+
 def test_what_was_not_run_is_said():
     slow = {"family": "scikit-learn", "status": "not run", "said": "about 99 s"}
     assert report.line(cell(sklearn=slow))["x scikit-learn"] == "not run, about 99 s"

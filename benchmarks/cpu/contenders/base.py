@@ -18,6 +18,7 @@ FAMILIES = {
     "engine": "best engine",
     "hand-written": "best hand-written",
     "limit": "limit",
+    "limit, twice": "limit, values looked up twice",
 }
 SCHEMES = {"ordered": "ordered", "leave-one-out": "leave-one-out", "count": "count", "codes": "codes"}
 NUMBERS = ("int", "sparse")

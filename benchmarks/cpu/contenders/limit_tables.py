@@ -174,6 +174,40 @@ def joined(slots, count, others, n_others):
 
 
 @compiled
+def look_up(slots, keys, spread, n, codes, start):
+    """Numbers of a tile of keys, all of which have one."""
+    mask = len(slots) // 2 - 1
+    for j in range(n):
+        prefetch(slots, 2 * (spread[j] & mask))
+    for j in range(n):
+        slot = spread[j] & mask
+        while slots[2 * slot] != keys[j] or slots[2 * slot + 1] == 0:
+            slot = (slot + 1) & mask
+        codes[start + j] = slots[2 * slot + 1] - 1
+
+
+@compiled
+def known_integers(keys, slots, codes, start, stop):
+    spread = np.empty(TILE, dtype=np.int64)
+    for first in range(start, stop, TILE):
+        n = min(TILE, stop - first)
+        for j in range(n):
+            spread[j] = np.int64(mixed(np.uint64(keys[first + j])))
+        look_up(slots, keys[first : first + n], spread, n, codes, first)
+
+
+@compiled
+def known_text(offsets, data, slots, codes, start, stop):
+    keys, spread = np.empty(TILE, dtype=np.int64), np.empty(TILE, dtype=np.int64)
+    for first in range(start, stop, TILE):
+        n = min(TILE, stop - first)
+        for j in range(n):
+            keys[j] = np.int64(hash_of(data, offsets[first + j], offsets[first + j + 1]))
+            spread[j] = np.int64(mixed(np.uint64(keys[j])))
+        look_up(slots, keys, spread, n, codes, first)
+
+
+@compiled
 def renumber(codes, places, start, stop):
     for i in range(start, stop):
         codes[i] = places[codes[i]]
