@@ -19,6 +19,8 @@ UNKNOWN = -2
 VALUES_PER_CATEGORY = 8
 # Twice as many are still int32.
 MOST_CODES = 1 << 30
+# Values that are looked at for a guess of how many there are.
+SAMPLED = 512
 
 
 def wide(values: Array) -> Array:
@@ -51,13 +53,26 @@ def offset_inside_range(words: Array, lowest: np.uint64, size: int, start: int, 
 
 
 @kernel
-def offset_with_bounds(values: Array, base: int, start: int, stop: int, codes: Array) -> tuple[int, int]:
-    """Write the distance of each value from `base`, and give the smallest and the largest value."""
+def offset_with_bounds(
+    values: Array, base: int, start: int, stop: int, codes: Array, present: Array
+) -> tuple[int, int]:
+    """Write the distance of each value from `base`, mark those that have a mark, and give the extreme values."""
     lowest = highest = values[start]
+    size = np.uint64(len(present))
+    if size == 0:
+        # A loop of its own, which works on several values at a time.
+        for i in range(start, stop):
+            value = values[i]
+            lowest, highest = min(lowest, value), max(highest, value)
+            codes[i] = np.int32(value - base)
+        return lowest, highest
     for i in range(start, stop):
         value = values[i]
         lowest, highest = min(lowest, value), max(highest, value)
-        codes[i] = np.int32(value - base)
+        distance = np.uint64(value - base)
+        codes[i] = np.int32(distance)
+        if distance < size:
+            present[distance] = True
     return lowest, highest
 
 
@@ -112,17 +127,30 @@ def factorize(values: Array, /) -> tuple[Array, Array]:
 def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
     """Number whole numbers of a small range by their place in it; None where the range is large.
 
-    The pass that finds the range also writes distances from a guess of where it begins; for nothing if it is large.
+    The pass that finds the range also writes distances from a guess of where it begins, and marks those of a guessed
+    range; for nothing if it is large.
     """
     given, codes = frozen(numbers, numbers.dtype), np.empty(len(numbers), np.int32)
-    base = guessed_base(numbers)
-    bounds = in_shares(lambda start, stop: offset_with_bounds(given, base, start, stop, codes), len(codes))
+    most, parts = min(DENSE_RANGE * len(codes) + 1024, MOST_CODES), shares(len(codes))
+    base, guessed = guessed_range(numbers, most)
+    # Each thread has its own marks: a line of memory that one writes is taken away from the others.
+    present, bounds = [np.zeros(guessed, np.bool_) for _ in parts], [(0, 0)] * len(parts)
+
+    def look(share: int) -> None:
+        bounds[share] = offset_with_bounds(given, base, *parts[share], codes, present[share])
+
+    run(look, len(parts))
     lowest, highest = int(min(low for low, _ in bounds)), int(max(high for _, high in bounds))
     size, shift = highest - lowest + 1, int(base) - lowest
-    if size > min(DENSE_RANGE * len(codes) + 1024, MOST_CODES):
+    if size > most:
         return None
-    # Of two neighbours both occur: one is the lowest, the other the highest.
-    found = np.arange(2) if size == 2 else marked(codes, shift, size)
+    if size == 2:
+        # Both occur: one is the lowest, the other the highest.
+        found = np.arange(2)
+    elif shift <= 0 and highest - int(base) < guessed:
+        found = joined_marks([marks[-shift : size - shift] for marks in present])
+    else:
+        found = marked(codes, shift, size)
     if len(found) < size:
         ranks = np.empty(size, np.int32)
         ranks[found] = np.arange(len(found), dtype=np.int32)
@@ -132,21 +160,28 @@ def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
     return codes, found.astype(numbers.dtype) + numbers.dtype.type(lowest)
 
 
-def guessed_base(numbers: Array) -> Any:
-    """Guess the smallest number: most often zero, or near the first."""
+def guessed_range(numbers: Array, most: int) -> tuple[Any, int]:
+    """Guess the smallest number, most often zero or near the first, and how many from it on are worth a mark."""
     first = numbers[0]
-    return numbers.dtype.type(0) if 0 <= first < MOST_CODES else first
+    base = numbers.dtype.type(0) if 0 <= first < MOST_CODES else first
+    farthest = int(numbers[:: max(len(numbers) // SAMPLED, 1)].max()) - int(base)
+    # Neighbours are known without a mark, and beyond a sample lie about as many as in it.
+    return base, 2 * farthest if 1 < farthest <= most // 2 else 0
+
+
+def joined_marks(present: list[Array]) -> Array:
+    """Places that any thread has marked."""
+    for other in present[1:]:
+        present[0] |= other
+    return np.flatnonzero(present[0])
 
 
 def marked(codes: Array, shift: int, size: int) -> Array:
     """Distances from the lowest value at which there are values."""
     parts = shares(len(codes))
-    # Each thread has its own marks: a line of memory that one writes is taken away from the others.
     present = [np.zeros(size, np.bool_) for _ in parts]
     run(lambda share: mark_codes(codes, shift, *parts[share], present[share]), len(parts))
-    for other in present[1:]:
-        present[0] |= other
-    return np.flatnonzero(present[0])
+    return joined_marks(present)
 
 
 def factorize_hashed(numbers: Array) -> tuple[Array, Array]:

@@ -10,17 +10,20 @@ from cpu_fallback.blending import Rule, Written
 from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.block_moments import room_for_moments
 from cpu_fallback.compiled.border import Array, codes_of, frozen
-from cpu_fallback.compiled.checkpoints import walk_of
+from cpu_fallback.compiled.checkpoints import Walk, begun_at, checkpoint, walk_of
 from cpu_fallback.compiled.folds import walk_range
 from cpu_fallback.compiled.moments import shape_of
-from cpu_fallback.compiled.ordered_counts import counted_rows, table_of
+from cpu_fallback.compiled.ordered_counts import Table, count_rows, counted_rows, table_of
 from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, seen_rows, stretch_of
-from cpu_fallback.compiled.row_codes import destination
+from cpu_fallback.compiled.row_codes import Destination, destination
+from cpu_fallback.compiled.sums import tables
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Layout, Rows
     from gpu_encode.rows import Permutation
 
+# What it costs to count a row, beside encoding it.
+COUNTING = 0.3
 # Rows whose numbers in a random order are known at a time.
 STRETCH = 1 << 16
 LEAST_STRETCH = 1 << 10
@@ -53,6 +56,56 @@ def stretches(order: "Permutation | Array | None", n_rows: int, size: int) -> It
             yield *edge, ahead.popleft().result()
 
 
+def edges_of(n_rows: int, size: int) -> list[int]:
+    """Where parts of an order begin that threads with a table of `size` each encode, and where the last one ends.
+
+    A thread counts what is before its part, so that later parts are shorter; they begin where a prior is taken.
+    """
+    most = min(tables(size, n_rows), max(n_rows // threads.SMALLEST_SHARE, 1))
+    sizes = np.cumsum((1 - COUNTING) ** np.arange(most))
+    places = {checkpoint(int(place))[0] for place in sizes[:-1] / sizes[-1] * n_rows}
+    return [0, *sorted(places - {0}), n_rows]
+
+
+def counted(
+    codes: Array,
+    classes: Array,
+    n_lines: int,
+    n_classes: int,
+    first_output: int,
+    order: "Permutation | Array | None",
+    walk: Walk,
+    rule: Rule,
+    to: Destination,
+) -> tuple[Table, list[int]]:
+    """Do it for counts of classes; gives the table of all rows, and how many codes each part has lost."""
+
+    def encode(start: int, stop: int, numbers: Array, walk: Walk, table: Table) -> int:
+        priors = room_for_moments(n_classes - first_output, 1)
+        given = n_classes, first_output, rule, walk, table, priors, to
+        return counted_rows(codes, classes, numbers, start, stop, *given)
+
+    n_rows, known = len(codes), order is None or isinstance(order, np.ndarray)
+    if not known or len(walk.starts):
+        table = table_of(n_lines, n_classes, bool(len(walk.starts)))
+        # Only a random order has numbers that come stretch by stretch.
+        parts = stretches(order, n_rows, n_rows if known else STRETCH)
+        return table, [encode(*part, walk, table) for part in parts]
+    edges = edges_of(n_rows, n_lines * n_classes)
+    numbers = frozen(order if isinstance(order, np.ndarray) else np.zeros(0), np.int64)
+    begun = [table_of(n_lines, n_classes, False) for _ in edges[1:]]
+    lost = [0] * len(begun)
+
+    def one(share: int) -> None:
+        start, stop = edges[share : share + 2]
+        own = begun_at(walk, start)
+        count_rows(codes, classes, numbers[:start], start, begun[share].sums, own.totals)
+        lost[share] = encode(start, stop, numbers[start:stop], own, begun[share])
+
+    threads.run(one, len(begun))
+    return begun[-1], lost
+
+
 def ordered_codes(
     rows: "Rows",
     n_categories: int,
@@ -74,14 +127,11 @@ def ordered_codes(
         return None
     length = n_classes * layout.width
     walk = walk_of(ties, n_rows, burn_in, length)
-    table = table_of(n_categories + 2, length, bool(len(walk.starts)))
     if rows.classes is not None and rows.weight is None and layout.count.whole:
-        # Only a random order has numbers that come stretch by stretch.
-        parts = stretches(order, n_rows, n_rows if order is None or isinstance(order, np.ndarray) else STRETCH)
-        priors, known = room_for_moments(n_classes - first_output, 1), (codes_of(rows.codes), codes_of(rows.classes))
-        given = n_classes, first_output, rule, walk, table, priors, to
-        found = [counted_rows(*known, numbers, *places, *given) for *places, numbers in parts]
+        known = codes_of(rows.codes), codes_of(rows.classes)
+        table, found = counted(*known, n_categories + 2, n_classes, first_output, order, walk, rule, to)
     else:
+        table = table_of(n_categories + 2, length, bool(len(walk.starts)))
         size = max(min(STRETCH, MOST_NUMBERS // length), LEAST_STRETCH)
         parts = stretches(order, n_rows, size)
         fixed = shape_of(layout, n_classes), first_output, rule, walk, table, to

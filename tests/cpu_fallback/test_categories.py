@@ -45,6 +45,15 @@ def test_factorize_of_many(ops, spread, distinct):
     check_codes(*ops.factorize(given_ / 7), given_ / 7)
 
 
+@pytest.mark.parametrize("rare", [-1, -4000, 9, 30, 31, 4000, 12_000, 10**9])
+@pytest.mark.parametrize("first", [0, 5, -7])
+@pytest.mark.parametrize("lowest", [0, 10**12])
+def test_factorize_of_a_value_that_no_sample_holds(ops, rare, first, lowest):
+    given_ = np.random.default_rng(1).integers(0, 16, 3000) + lowest
+    given_[0], given_[1] = first + lowest, rare + lowest
+    check_codes(*ops.factorize(given_), given_)
+
+
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_lookup_finds_the_index_or_nothing(ops, data):

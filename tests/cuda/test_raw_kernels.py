@@ -9,6 +9,9 @@ import cpu_fallback
 from gpu_encode.rows import FoldPattern
 from tests.cuda.emulated import RAW, emulated, kernels_of
 
+# The emulator is a CPU.
+pytestmark = pytest.mark.host
+
 SOURCES = sorted(RAW.glob("*.cu"))
 OPTIONS = ("--std=c++17", "--fmad=false")
 # The emulator's grids: whole warps, several blocks.

@@ -25,6 +25,9 @@ from gpu_encode.statistics import Measured, Statistics
 from tests.cuda.strict import StrictArray, StrictOps
 from tests.laws.encoding import SMOOTHINGS, assert_same_bits
 
+# The arrays and the operations are stand-ins of their own.
+pytestmark = pytest.mark.host
+
 STRICT = StrictOps()
 SIZE = 60
 KINDS = ("binary", "continuous", "multiclass")
