@@ -267,7 +267,9 @@ def as_numbers(ops: Ops, values: Array) -> Array:
     except (TypeError, ValueError) as error:
         text = next((value for value in values if isinstance(value, str)), values[0])
         raise errors.text_as_quantity(text) from error
-    check_numbers(numbers)
+    if numbers is not values:
+        # What fits another type may be infinite in this one; what has not changed is checked by who read it.
+        check_numbers(numbers)
     return numbers
 
 

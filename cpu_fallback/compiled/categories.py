@@ -38,18 +38,19 @@ def raw(values: Array) -> Array:
 @kernel
 def rank_range(words: Array, lowest: np.uint64, ranks: Array, start: int, stop: int, codes: Array) -> None:
     """Look the code of each value up in a table that is indexed by the value; absent outside of it."""
-    size = np.uint64(len(ranks))
-    for i in range(start, stop):
-        offset = words[i] - lowest
-        codes[i] = ranks[offset] if offset < size else UNKNOWN
+    size, given, out = np.uint64(len(ranks)), words[start:stop], codes[start:stop]
+    for i in range(len(given)):
+        offset = given[i] - lowest
+        out[i] = ranks[offset] if offset < size else UNKNOWN
 
 
 @kernel
 def offset_inside_range(words: Array, lowest: np.uint64, size: int, start: int, stop: int, codes: Array) -> None:
     """Distance of each value from the lowest; absent from `size` on."""
-    for i in range(start, stop):
-        offset = words[i] - lowest
-        codes[i] = np.int32(offset) if offset < np.uint64(size) else np.int32(UNKNOWN)
+    given, out = words[start:stop], codes[start:stop]
+    for i in range(len(given)):
+        offset = given[i] - lowest
+        out[i] = np.int32(offset) if offset < np.uint64(size) else np.int32(UNKNOWN)
 
 
 @kernel
@@ -57,20 +58,21 @@ def offset_with_bounds(
     values: Array, base: int, start: int, stop: int, codes: Array, present: Array
 ) -> tuple[int, int]:
     """Write the distance of each value from `base`, mark those that have a mark, and give the extreme values."""
-    lowest = highest = values[start]
+    given, out = values[start:stop], codes[start:stop]
+    lowest = highest = given[0]
     size = np.uint64(len(present))
     if size == 0:
         # A loop of its own, which works on several values at a time.
-        for i in range(start, stop):
-            value = values[i]
+        for i in range(len(given)):
+            value = given[i]
             lowest, highest = min(lowest, value), max(highest, value)
-            codes[i] = np.int32(value - base)
+            out[i] = np.int32(value - base)
         return lowest, highest
-    for i in range(start, stop):
-        value = values[i]
+    for i in range(len(given)):
+        value = given[i]
         lowest, highest = min(lowest, value), max(highest, value)
         distance = np.uint64(value - base)
-        codes[i] = np.int32(distance)
+        out[i] = np.int32(distance)
         if distance < size:
             present[distance] = True
     return lowest, highest
@@ -79,22 +81,25 @@ def offset_with_bounds(
 @kernel
 def mark_codes(codes: Array, shift: int, start: int, stop: int, present: Array) -> None:
     """Mark the codes that occur, `shift` added."""
-    for i in range(start, stop):
-        present[np.uint64(codes[i] + shift)] = True
+    given = codes[start:stop]
+    for i in range(len(given)):
+        present[np.uint64(given[i] + shift)] = True
 
 
 @kernel
 def shift_range(codes: Array, shift: int, start: int, stop: int) -> None:
     """Add a number to codes."""
-    for i in range(start, stop):
-        codes[i] += np.int32(shift)
+    part = codes[start:stop]
+    for i in range(len(part)):
+        part[i] += np.int32(shift)
 
 
 @kernel
 def rank_codes(codes: Array, shift: int, ranks: Array, start: int, stop: int) -> None:
     """Turn codes into ranks, `shift` added."""
-    for i in range(start, stop):
-        codes[i] = ranks[np.uint64(codes[i] + shift)]
+    part = codes[start:stop]
+    for i in range(len(part)):
+        part[i] = ranks[np.uint64(part[i] + shift)]
 
 
 def in_shares(work: "Callable[[int, int], Any]", n_rows: int) -> list[Any]:
@@ -209,8 +214,9 @@ def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
 @kernel
 def renumber_range(ranks: Array, start: int, stop: int, codes: Array) -> None:
     """Turn first-seen numbers into ranks."""
-    for i in range(start, stop):
-        codes[i] = ranks[codes[i]]
+    part = codes[start:stop]
+    for i in range(len(part)):
+        part[i] = ranks[np.uint64(part[i])]
 
 
 def lookup(values: Array, categories: Array, /) -> Array:
@@ -236,8 +242,9 @@ def lookup(values: Array, categories: Array, /) -> Array:
 @kernel
 def combine_range(left: Array, right: Array, n_right: int, start: int, stop: int, keys: Array) -> None:
     """Join two codes to one."""
-    for i in range(start, stop):
-        keys[i] = np.int64(left[i]) * n_right + np.int64(right[i])
+    first, second, out = left[start:stop], right[start:stop], keys[start:stop]
+    for i in range(len(out)):
+        out[i] = np.int64(first[i]) * n_right + np.int64(second[i])
 
 
 def combine(left: Array, right: Array, n_right: int, /) -> Array:

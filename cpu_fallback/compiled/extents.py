@@ -37,15 +37,15 @@ def places_of_words(united: Array) -> tuple[int, int]:
 @kernel
 def extent_of_one(bits: Array, kind: int, start: int, stop: int) -> tuple[int, int]:
     """Places of numbers: one bit of each place that any mantissa of an exponent has tells it all."""
-    united = np.zeros(N_FIELDS if kind == REAL else 1, np.uint64)
+    united, given = np.zeros(N_FIELDS if kind == REAL else 1, np.uint64), bits[start:stop]
     if kind == REAL:
-        for i in range(start, stop):
-            field = (bits[i] >> FIELD) & FIELD_MASK
-            fraction = bits[i] & FRACTION
+        for i in range(len(given)):
+            field = (given[i] >> FIELD) & FIELD_MASK
+            fraction = given[i] & FRACTION
             united[field] |= fraction if field == 0 else fraction | HIDDEN
     else:
-        for i in range(start, stop):
-            united[0] |= ~bits[i] + ONE if bits[i] >> SIGN else bits[i]
+        for i in range(len(given)):
+            united[0] |= ~given[i] + ONE if given[i] >> SIGN else given[i]
     return places_of_words(united)
 
 

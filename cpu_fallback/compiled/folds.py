@@ -191,7 +191,7 @@ def walk_range(
             for i in range(count):
                 # Those outside move to the front; what the others write there is not read.
                 word, place = numbers[i], index[i]
-                out[place] = np.int64(word)
+                out[np.uint64(place)] = np.int64(word)
                 numbers[outside], index[outside] = word, place
                 outside += 1 if word >= n_rows else 0
             count = outside

@@ -30,15 +30,17 @@ def gather_range(
     n_folds, n_outputs, by_row, by_output = steps
     by_code = n_folds * n_outputs
     if source.kind == NO_FOLDS and n_outputs == 1:
-        for i in range(start, stop):
-            code = np.int64(codes[i])
-            out[np.uint64(i * by_row)] = table[np.uint64(code + n_lines if code < 0 else code)]
+        given = codes[start:stop]
+        for i in range(len(given)):
+            code = np.int64(given[i])
+            out[np.uint64((start + i) * by_row)] = table[np.uint64(code + n_lines if code < 0 else code)]
         return
     room, folds, cells = fold_room(), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
     for begin in range(start, stop, BLOCK):
-        n = min(BLOCK, stop - begin)
+        given = codes[begin : min(begin + BLOCK, stop)]
+        n = len(given)
         for i in range(n):
-            code = np.int64(codes[begin + i])
+            code = np.int64(given[i])
             cells[i] = (code + n_lines if code < 0 else code) * by_code
         if source.kind != NO_FOLDS:
             fill_folds(source, begin, folds[:n], room)

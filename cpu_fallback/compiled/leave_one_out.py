@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 @kernel
 def copy_lines(cells: Array, codes: Array, n_lines: int, length: int, start: int, stop: int, seen: Array) -> None:
     """Copy the line of each row's category."""
-    for row in range(start, stop):
-        code = np.int64(codes[row])
+    given = codes[start:stop]
+    for i in range(len(given)):
+        code = np.int64(given[i])
         source = np.uint64((code + n_lines if code < 0 else code) * length)
-        target = np.uint64(row * length)
+        target = np.uint64((start + i) * length)
         for k in range(length):
             seen[target + np.uint64(k)] = cells[source + np.uint64(k)]
 
@@ -42,10 +43,11 @@ def leave_one_out_range(
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
         copy_lines(cells, codes, n_lines, n_classes * width, begin, end, seen)
-        for row in range(begin, end):
-            slots[row - begin] = row * n_classes * width
-        for row in range(begin, end if len(classes) else begin):
-            slots[row - begin] += classes[row] * width
+        labels = classes[begin:end]
+        for i in range(end - begin):
+            slots[i] = (begin + i) * n_classes * width
+        for i in range(len(labels)):
+            slots[i] += labels[i] * width
         add_rows(numbers, measures, begin, end, -1, room, slots[: end - begin], seen)
 
 

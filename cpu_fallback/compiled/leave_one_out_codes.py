@@ -59,7 +59,7 @@ def leave_out_range(
         end = min(begin + BLOCK, stop)
         n, here = end - begin, codes[begin:end]
         for i in range(n):
-            slots[i] = i * length + (np.int64(classes[begin + i]) * width if len(classes) else 0)
+            slots[i] = i * length + (np.int64(classes[np.uint64(begin + i)]) * width if len(classes) else 0)
         mine[: n * length] = 0
         add_rows(numbers, measures, begin, end, -1, digits, slots[:n], mine)
         if bayes or rule.by_mean:

@@ -76,12 +76,14 @@ def ordered_rows(
         n = min(BLOCK, len(codes) - begin)
         own[: n * width] = 0
         add_rows(numbers, measures, begin, begin + n, 0, room, slots[:n], own)
+        given = codes[begin : begin + n]
         for i in range(n):
-            code = np.int64(codes[begin + i])
+            code = np.int64(given[i])
             lines[i] = (code + n_lines if code < 0 else code) * length
             cells[i] = lines[i]
-        for i in range(n if len(classes) else 0):
-            cells[i] += classes[begin + i] * width
+        labels = classes[begin : begin + n]
+        for i in range(len(labels)):
+            cells[i] += labels[i] * width
         if len(ties):
             pass_tied_rows(
                 lines[:n], own, cells, width, length, begin, ties[begin : begin + n], sums, at_tie, last_tie, seen

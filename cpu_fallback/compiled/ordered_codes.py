@@ -8,7 +8,7 @@ import numpy as np
 
 from cpu_fallback.blending import Rule, Written
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.block_moments import room_for_moments
+from cpu_fallback.compiled.block_moments import BlockMoments, room_for_moments
 from cpu_fallback.compiled.border import Array, codes_of, frozen
 from cpu_fallback.compiled.checkpoints import Walk, begun_at, checkpoint, walk_of
 from cpu_fallback.compiled.folds import walk_range
@@ -79,31 +79,31 @@ def counted(
     to: Destination,
 ) -> tuple[Table, list[int]]:
     """Do it for counts of classes; gives the table of all rows, and how many codes each part has lost."""
-
-    def encode(start: int, stop: int, numbers: Array, walk: Walk, table: Table) -> int:
-        priors = room_for_moments(n_classes - first_output, 1)
-        given = n_classes, first_output, rule, walk, table, priors, to
-        return counted_rows(codes, classes, numbers, start, stop, *given)
-
     n_rows, known = len(codes), order is None or isinstance(order, np.ndarray)
-    if not known or len(walk.starts):
-        table = table_of(n_lines, n_classes, bool(len(walk.starts)))
-        # Only a random order has numbers that come stretch by stretch.
-        parts = stretches(order, n_rows, n_rows if known else STRETCH)
-        return table, [encode(*part, walk, table) for part in parts]
-    edges = edges_of(n_rows, n_lines * n_classes)
     numbers = frozen(order if isinstance(order, np.ndarray) else np.zeros(0), np.int64)
-    begun = [table_of(n_lines, n_classes, False) for _ in edges[1:]]
-    lost = [0] * len(begun)
+    tied = bool(len(walk.starts))
+
+    def begin(walk: Walk) -> tuple[Walk, Table, BlockMoments]:
+        return walk, table_of(n_lines, n_classes, tied), room_for_moments(n_classes - first_output, 1)
+
+    def encode(start: int, stop: int, numbers: Array, begun: tuple[Walk, Table, BlockMoments]) -> int:
+        return counted_rows(codes, classes, numbers, start, stop, n_classes, first_output, rule, *begun, to)
+
+    if tied or not known:
+        whole = begin(walk)
+        # Only a random order has numbers that come stretch by stretch.
+        return whole[1], [encode(*part, whole) for part in stretches(order, n_rows, n_rows if known else STRETCH)]
+    edges = edges_of(n_rows, n_lines * n_classes)
+    parts = [begin(begun_at(walk, start)) for start in edges[:-1]]
+    lost = [0] * len(parts)
 
     def one(share: int) -> None:
-        start, stop = edges[share : share + 2]
-        own = begun_at(walk, start)
-        count_rows(codes, classes, numbers[:start], start, begun[share].sums, own.totals)
-        lost[share] = encode(start, stop, numbers[start:stop], own, begun[share])
+        (start, stop), (own, table, _) = edges[share : share + 2], parts[share]
+        count_rows(codes, classes, numbers[:start], start, table.sums, own.totals)
+        lost[share] = encode(start, stop, numbers[start:stop], parts[share])
 
-    threads.run(one, len(begun))
-    return begun[-1], lost
+    threads.run(one, len(parts))
+    return parts[-1][1], lost
 
 
 def ordered_codes(

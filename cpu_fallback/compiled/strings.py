@@ -165,8 +165,10 @@ def joined(parts: list[Part]) -> tuple[Part, list[Array]]:
 @kernel
 def renumber_rows(ranks: Array, start: int, stop: int, codes: Array) -> None:
     """Turn numbers into ranks; -1 finds the last of them, which is -1."""
-    for i in range(start, stop):
-        codes[i] = ranks[codes[i]]
+    part, size = codes[start:stop], len(ranks)
+    for i in range(len(part)):
+        code = np.int64(part[i])
+        part[i] = ranks[np.uint64(code + size if code < 0 else code)]
 
 
 def each(work: "Callable[[int], None]", n_items: int) -> None:

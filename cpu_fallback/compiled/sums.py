@@ -39,16 +39,18 @@ def fill_slots(
 ) -> None:
     """Write where each row's cell begins; negative codes count from the end of the table."""
     by_code, by_fold, by_class = steps
+    given = codes[start : start + len(slots)]
     for i in range(len(slots)):
-        code = np.int64(codes[start + i])
+        code = np.int64(given[i])
         slots[i] = (code + n_lines if code < 0 else code) * by_code
     if source.kind != NO_FOLDS:
         fill_folds(source, start, folds[: len(slots)], room)
         for i in range(len(slots)):
             slots[i] += folds[i] * by_fold
     if len(classes):
+        labels = classes[start : start + len(slots)]
         for i in range(len(slots)):
-            slots[i] += classes[start + i] * by_class
+            slots[i] += labels[i] * by_class
 
 
 @kernel
@@ -76,8 +78,9 @@ def accumulate_range(
 @kernel
 def add_range(cells: Array, other: Array, start: int, stop: int) -> None:
     """Add another thread's table."""
-    for i in range(start, stop):
-        cells[i] += other[i]
+    mine, theirs = cells[start:stop], other[start:stop]
+    for i in range(len(mine)):
+        mine[i] += theirs[i]
 
 
 def accumulate(

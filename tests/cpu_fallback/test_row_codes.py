@@ -154,7 +154,8 @@ def test_parts_of_an_order_on_threads(number, kind, target, formula, monkeypatch
 @pytest.mark.parametrize(
     ("threads", "n_rows", "expected"), [(1, 10**6, 1), (2, 10**6, 2), (4, 10**6, 4), (4, 10**4, 1)]
 )
-def test_parts_begin_where_a_prior_is_taken(threads, n_rows, expected):
+def test_parts_begin_where_a_prior_is_taken(threads, n_rows, expected, monkeypatch):
+    monkeypatch.setattr(import_module("cpu_fallback.compiled.threads"), "SMALLEST_SHARE", 1 << 15)
     ordered = import_module("cpu_fallback.compiled.ordered_codes")
     set_threads(threads)
     try:
