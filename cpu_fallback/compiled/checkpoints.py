@@ -37,13 +37,6 @@ def walk_of(ties: tuple[Array, Array] | None, n_rows: int, burn_in: int, length:
     return Walk(n_rows, burned, frozen(places, np.int64), frozen(starts, np.int64), *zeros)
 
 
-def begun_at(walk: Walk, place: int) -> Walk:
-    """Give an order without ties that goes on at a checkpoint; the sums of the rows before it are still to be added."""
-    state, totals, held = (np.zeros_like(each) for each in (walk.state, walk.totals, walk.held))
-    state[END] = place
-    return walk._replace(state=state, totals=totals, held=held)
-
-
 @kernel
 def checkpoint(place: int) -> tuple[int, int]:
     """Place with all but its top nine bits cleared, and how far the next such place lies from there."""

@@ -1,8 +1,7 @@
 """Codes in an order from counts of classes: sums are handed out row by row, and blended block by block.
 
-Each thread hands out a part of the order, after it has counted what is before. Loops over a block are apart, so that
-misses of the cache overlap in those that read rows and cells, and the compiler makes vector instructions of those
-that divide.
+One thread hands out: an order has no halves.  Loops over a block are apart, so that misses of the cache overlap in
+those that read rows and cells, and the compiler makes vector instructions of those that divide.
 """
 
 from typing import NamedTuple
@@ -120,20 +119,6 @@ def pass_lines(
         count[i] = total
         sums[np.uint64(line + labels[i])] += 1
         totals[labels[i]] += 1
-
-
-@kernel
-def count_rows(codes: Array, classes: Array, numbers: Array, stop: int, sums: Array, totals: Array) -> None:
-    """Count the rows of the places before `stop`, by category and class, and by class alone."""
-    k = len(totals)
-    n_lines = len(sums) // k
-    for i in range(stop):
-        row = np.uint64(numbers[i] if len(numbers) else i)
-        code = np.int64(codes[row])
-        sums[np.uint64((code + n_lines if code < 0 else code) * k + classes[row])] += 1
-    for line in range(n_lines if stop else 0):
-        for label in range(k):
-            totals[label] += sums[line * k + label]
 
 
 @kernel

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 import cpu_fallback
-from cpu_fallback.blending import CHECKPOINT_BITS
-from cpu_fallback.compiled.threads import set_threads
 from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid, layouts, training
 from gpu_encode.cells import Layout, Rows
 from gpu_encode.formula import Formula
@@ -133,40 +131,6 @@ def test_every_order_and_leave_one_out(ops, target, weight, smoothing):
         assert_same(ops, plan, target, weight, smoothing, formula, 1300)
     for formula in FORMULAS:
         assert_same(ops, LeaveOneOutPlan(), target, weight, smoothing, formula, 1300)
-
-
-@pytest.mark.parametrize("formula", FORMULAS)
-@pytest.mark.parametrize("target", ["binary", "classes"])
-@pytest.mark.parametrize("kind", ["rows", "times"])
-@pytest.mark.parametrize("number", [2, 3, 7])
-def test_parts_of_an_order_on_threads(number, kind, target, formula, monkeypatch):
-    compiled = import_module("cpu_fallback.compiled")
-    monkeypatch.setattr(import_module("cpu_fallback.compiled.threads"), "SMALLEST_SHARE", 1)
-    for size, burn_in in ((1, 0), (9, 0), (600, 590), (1300, 5), (5000, 700)):
-        plan = OrderedPlan([order_of(kind, size)], True, burn_in)
-        set_threads(number)
-        try:
-            assert_same(compiled, plan, target, "none", "bayes", formula, size)
-        finally:
-            set_threads(None)
-
-
-@pytest.mark.parametrize(
-    ("threads", "n_rows", "expected"), [(1, 10**6, 1), (2, 10**6, 2), (4, 10**6, 4), (4, 10**4, 1)]
-)
-def test_parts_begin_where_a_prior_is_taken(threads, n_rows, expected, monkeypatch):
-    monkeypatch.setattr(import_module("cpu_fallback.compiled.threads"), "SMALLEST_SHARE", 1 << 15)
-    ordered = import_module("cpu_fallback.compiled.ordered_codes")
-    set_threads(threads)
-    try:
-        edges = ordered.edges_of(n_rows, 200)
-    finally:
-        set_threads(None)
-    assert (edges[0], edges[-1], len(edges)) == (0, n_rows, expected + 1)
-    assert all(before < after for before, after in pairwise(edges))
-    assert all(
-        edge == edge >> spare << spare for edge in edges[1:-1] for spare in [edge.bit_length() - CHECKPOINT_BITS]
-    )
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
