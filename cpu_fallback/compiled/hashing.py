@@ -46,7 +46,8 @@ def number_words(
     """Number words from `start` on until `distinct` is full; gives the row it stopped at and the words found so far."""
     last = np.uint64(len(table) - 1)
     for i in range(start, stop):
-        word = words[i]
+        row = np.uint64(i)
+        word = words[row]
         place = place_of(word, shift)
         while table[place, 1] != 0 and table[place, 0] != word:
             place = (place + np.uint64(1)) & last
@@ -57,7 +58,7 @@ def number_words(
             count += 1
             table[place, 0] = word
             table[place, 1] = np.uint64(count)
-        codes[i] = np.int64(table[place, 1]) - 1
+        codes[row] = np.int64(table[place, 1]) - 1
     return stop, count
 
 
@@ -97,8 +98,9 @@ def find_codes(words: Array, table: Array, unknown: int, start: int, stop: int, 
         size >>= 1
         shift -= np.uint64(1)
     last = np.uint64(len(table) - 1)
-    for i in range(start, stop):
-        place = place_of(words[i], shift)
-        while table[place, 1] != 0 and table[place, 0] != words[i]:
+    given, out = words[start:stop], codes[start:stop]
+    for i in range(len(given)):
+        place = place_of(given[i], shift)
+        while table[place, 1] != 0 and table[place, 0] != given[i]:
             place = (place + np.uint64(1)) & last
-        codes[i] = np.int64(table[place, 1]) - 1 if table[place, 1] != 0 else unknown
+        out[i] = np.int64(table[place, 1]) - 1 if table[place, 1] != 0 else unknown

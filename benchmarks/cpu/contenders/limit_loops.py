@@ -4,11 +4,15 @@ import numpy as np
 
 from benchmarks.cpu.contenders.limit_tables import compiled
 
+# A place that is no signed number is never counted from the end, and that is a test less for each.
+ONE, TWO = np.uint64(1), np.uint64(2)
+
 
 @compiled
 def total(target, found, part, start, stop):
     sum_ = 0.0
-    for i in range(start, stop):
+    for row in range(start, stop):
+        i = np.uint64(row)
         sum_ += target[i]
     found[part] = sum_
 
@@ -17,28 +21,32 @@ def total(target, found, part, start, stop):
 def total_of_cells(cells, found, part, start, stop):
     """Sum of targets, of cells that are pairs with it in the second place."""
     sum_ = 0.0
-    for i in range(start, stop):
-        sum_ += cells[2 * i + 1]
+    for row in range(start, stop):
+        i = np.uint64(row)
+        sum_ += cells[TWO * i + ONE]
     found[part] = sum_
 
 
 @compiled
 def add(cells, others, start, stop):
-    for i in range(start, stop):
+    for row in range(start, stop):
+        i = np.uint64(row)
         cells[i] += others[i]
 
 
 @compiled
 def count_rows(codes, low, cells, start, stop):
-    for i in range(start, stop):
-        cells[codes[i] - low] += 1
+    for row in range(start, stop):
+        i = np.uint64(row)
+        cells[np.uint64(codes[i] - low)] += 1
 
 
 @compiled
 def count_classes(codes, low, labels, n_folds, n_classes, cells, start, stop):
     fold = start % n_folds
-    for i in range(start, stop):
-        cells[((codes[i] - low) * n_folds + fold) * n_classes + labels[i]] += 1
+    for row in range(start, stop):
+        i = np.uint64(row)
+        cells[np.uint64(((codes[i] - low) * n_folds + fold) * n_classes + labels[i])] += 1
         fold += 1
         if fold == n_folds:
             fold = 0
@@ -47,10 +55,11 @@ def count_classes(codes, low, labels, n_folds, n_classes, cells, start, stop):
 @compiled
 def sum_reals(codes, low, target, n_folds, cells, start, stop):
     fold = start % n_folds
-    for i in range(start, stop):
-        cell = 2 * ((codes[i] - low) * n_folds + fold)
+    for row in range(start, stop):
+        i = np.uint64(row)
+        cell = np.uint64(2 * ((codes[i] - low) * n_folds + fold))
         cells[cell] += 1.0
-        cells[cell + 1] += target[i]
+        cells[cell + ONE] += target[i]
         fold += 1
         if fold == n_folds:
             fold = 0
@@ -59,25 +68,29 @@ def sum_reals(codes, low, target, n_folds, cells, start, stop):
 @compiled
 def code_of(cells, first, cell, n_folds, smooth, share):
     """Code of what a row of one fold sees, of cells that are counts of 0 and 1."""
+    own = np.uint64(cell)
     if n_folds == 1:
-        return (cells[cell + 1] + share) / (cells[cell] + cells[cell + 1] + smooth)
+        return (cells[own + ONE] + share) / (cells[own] + cells[own + ONE] + smooth)
     count = sum_ = 0
     for fold in range(n_folds):
-        count += cells[first + 2 * fold] + cells[first + 2 * fold + 1]
-        sum_ += cells[first + 2 * fold + 1]
-    return (sum_ - cells[cell + 1] + share) / (count - cells[cell] - cells[cell + 1] + smooth)
+        other = np.uint64(first + 2 * fold)
+        count += cells[other] + cells[other + ONE]
+        sum_ += cells[other + ONE]
+    return (sum_ - cells[own + ONE] + share) / (count - cells[own] - cells[own + ONE] + smooth)
 
 
 @compiled
 def real_code_of(cells, first, cell, n_folds, smooth, share):
     """The same of cells that are counts and sums."""
+    own = np.uint64(cell)
     if n_folds == 1:
-        return (cells[cell + 1] + share) / (cells[cell] + smooth)
+        return (cells[own + ONE] + share) / (cells[own] + smooth)
     count = sum_ = 0.0
     for fold in range(n_folds):
-        count += cells[first + 2 * fold]
-        sum_ += cells[first + 2 * fold + 1]
-    return (sum_ - cells[cell + 1] + share) / (count - cells[cell] + smooth)
+        other = np.uint64(first + 2 * fold)
+        count += cells[other]
+        sum_ += cells[other + ONE]
+    return (sum_ - cells[own + ONE] + share) / (count - cells[own] + smooth)
 
 
 @compiled
@@ -101,8 +114,9 @@ def real_table(cells, n_folds, smooth, prior, table, start, stop):
 @compiled
 def gather(codes, low, table, n_folds, out, start, stop):
     fold = start % n_folds
-    for i in range(start, stop):
-        out[i] = table[(codes[i] - low) * n_folds + fold]
+    for row in range(start, stop):
+        i = np.uint64(row)
+        out[i] = table[np.uint64((codes[i] - low) * n_folds + fold)]
         fold += 1
         if fold == n_folds:
             fold = 0
@@ -111,7 +125,8 @@ def gather(codes, low, table, n_folds, out, start, stop):
 @compiled
 def class_codes(codes, low, cells, n_folds, smooth, prior, out, start, stop):
     fold = start % n_folds
-    for i in range(start, stop):
+    for row in range(start, stop):
+        i = np.uint64(row)
         first = 2 * (codes[i] - low) * n_folds
         out[i] = code_of(cells, first, first + 2 * fold, n_folds, smooth, smooth * prior)
         fold += 1
@@ -122,7 +137,8 @@ def class_codes(codes, low, cells, n_folds, smooth, prior, out, start, stop):
 @compiled
 def real_codes(codes, low, cells, n_folds, smooth, prior, out, start, stop):
     fold = start % n_folds
-    for i in range(start, stop):
+    for row in range(start, stop):
+        i = np.uint64(row)
         first = 2 * (codes[i] - low) * n_folds
         out[i] = real_code_of(cells, first, first + 2 * fold, n_folds, smooth, smooth * prior)
         fold += 1
@@ -141,16 +157,18 @@ def others_table(cells, smooth, prior, table, start, stop):
 
 @compiled
 def gather_others(codes, low, table, labels, out, start, stop):
-    for i in range(start, stop):
-        out[i] = table[2 * (codes[i] - low) + labels[i]]
+    for row in range(start, stop):
+        i = np.uint64(row)
+        out[i] = table[np.uint64(2 * (codes[i] - low) + labels[i])]
 
 
 @compiled
 def others_codes(codes, low, cells, labels, smooth, prior, out, start, stop):
-    for i in range(start, stop):
-        first = 2 * (codes[i] - low)
-        count = cells[first] + cells[first + 1] - 1
-        out[i] = (cells[first + 1] - labels[i] + smooth * prior) / (count + smooth)
+    for row in range(start, stop):
+        i = np.uint64(row)
+        first = np.uint64(2 * (codes[i] - low))
+        count = cells[first] + cells[first + ONE] - 1
+        out[i] = (cells[first + ONE] - labels[i] + smooth * prior) / (count + smooth)
 
 
 @compiled
@@ -190,16 +208,18 @@ def share_table(totals, cells, n_folds, n_classes, weights, smooth, table, start
 
 @compiled
 def gather_shares(codes, low, table, n_folds, out, start, stop):
-    for i in range(start, stop):
-        found = table[(codes[i] - low) * n_folds + i % n_folds]
+    for row in range(start, stop):
+        i = np.uint64(row)
+        found = table[np.uint64((codes[i] - low) * n_folds + row % n_folds)]
         for label in range(out.shape[1]):
             out[i, label] = found[label]
 
 
 @compiled
 def share_codes(codes, low, totals, cells, n_folds, n_classes, weights, smooth, out, start, stop):
-    for i in range(start, stop):
-        row_shares(totals, cells, codes[i] - low, i % n_folds, n_folds, n_classes, weights, smooth, out[i])
+    for row in range(start, stop):
+        i = np.uint64(row)
+        row_shares(totals, cells, codes[i] - low, row % n_folds, n_folds, n_classes, weights, smooth, out[i])
 
 
 @compiled
@@ -214,19 +234,21 @@ def ordered_codes(codes, low, labels, cells, smooth, total, out, start, stop):
             step, end = 2 * step, 2 * end
         if i & (step - 1) == 0 and i > 0:
             share = smooth * (total / i)
-        total += labels[i]
-        cell = 2 * (codes[i] - low)
-        out[i] = (cells[cell + 1] + share) / (cells[cell] + smooth)
+        row = np.uint64(i)
+        total += labels[row]
+        cell = np.uint64(2 * (codes[row] - low))
+        out[row] = (cells[cell + ONE] + share) / (cells[cell] + smooth)
         cells[cell] += 1
-        cells[cell + 1] += labels[i]
+        cells[cell + ONE] += labels[row]
 
 
 @compiled
 def ordered_sums(codes, low, labels, cells, start, stop):
     total = 0.0
-    for i in range(start, stop):
-        cell = 2 * (codes[i] - low)
+    for row in range(start, stop):
+        i = np.uint64(row)
+        cell = np.uint64(2 * (codes[i] - low))
         cells[cell] += 1
-        cells[cell + 1] += labels[i]
+        cells[cell + ONE] += labels[i]
         total += labels[i]
     return total

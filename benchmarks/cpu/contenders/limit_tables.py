@@ -16,16 +16,17 @@ ONE, TWO = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
 @compiled
 def extremes(keys, found, part, start, stop):
     low = high = keys[start]
-    for i in range(start, stop):
-        low = min(low, keys[i])
-        high = max(high, keys[i])
+    for row in range(start, stop):
+        key = keys[np.uint64(row)]
+        low = min(low, key)
+        high = max(high, key)
     found[2 * part], found[2 * part + 1] = low, high
 
 
 @compiled
 def mark(keys, low, seen, start, stop):
-    for i in range(start, stop):
-        seen[keys[i] - low] = 1
+    for row in range(start, stop):
+        seen[np.uint64(keys[np.uint64(row)] - low)] = 1
 
 
 @compiled
@@ -41,7 +42,7 @@ def places_of(seen, places):
 def first_seen(keys, low, places, codes):
     count = 0
     for i in range(len(keys)):
-        value = keys[i] - low
+        value = np.uint64(keys[i] - low)
         code = places[value]
         if code == 0:
             count += 1
@@ -209,5 +210,6 @@ def known_text(offsets, data, slots, codes, start, stop):
 
 @compiled
 def renumber(codes, places, start, stop):
-    for i in range(start, stop):
-        codes[i] = places[codes[i]]
+    for row in range(start, stop):
+        i = np.uint64(row)
+        codes[i] = places[np.uint64(codes[i])]

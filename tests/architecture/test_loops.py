@@ -1,0 +1,60 @@
+"""Loops of kernels read rows at places that cannot be negative: see "Places that are no signed numbers" in NOTES.md."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import cpu_fallback.compiled
+
+# A category, or a comparison of strings, is so much arithmetic that the way to its numbers does not matter.
+OF_CATEGORIES = {"blending", "moments", "string_order"}
+FILES = sorted(Path(cpu_fallback.compiled.__path__[0]).glob("*.py"))
+
+
+def begins_anywhere(loop: ast.For) -> bool:
+    """Whether a loop is over a range of rows of which the compiler does not know that it begins at zero or above."""
+    call = loop.iter
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+        return False
+    return len(call.args) > 1 and isinstance(call.args[0], ast.Name) and call.args[0].id in {"start", "begin"}
+
+
+def signed_places(source: str) -> list[int]:
+    """Lines on which a number that may be negative is a place."""
+    found = []
+    for loop in ast.walk(ast.parse(source)):
+        if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and begins_anywhere(loop):
+            places = [each.slice for each in ast.walk(loop) if isinstance(each, ast.Subscript)]
+            found += [name.lineno for place in places for name in _summands(place) if name.id == loop.target.id]
+    return found
+
+
+def _summands(place: ast.expr) -> list[ast.Name]:
+    """Names that are added up to a place."""
+    if isinstance(place, ast.Name):
+        return [place]
+    if isinstance(place, ast.Tuple):
+        return [name for each in place.elts for name in _summands(each)]
+    if isinstance(place, ast.BinOp):
+        return _summands(place.left) + _summands(place.right)
+    return []
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem not in OF_CATEGORIES], ids=lambda path: path.stem)
+def test_places_of_rows_are_never_negative(path):
+    assert signed_places(path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [
+        ("for i in range(start, stop):\n    out[i] = 0", [2]),
+        ("for i in range(start, stop):\n    out[k, i + 1] = 0", [2]),
+        ("for i in range(start, stop):\n    out[np.uint64(i)] = 0", []),
+        ("for i in range(len(out)):\n    out[i] = 0", []),
+        ("for i in range(1, n):\n    out[i] = 0", []),
+    ],
+)
+def test_what_is_found(loop, expected):
+    assert signed_places(loop) == expected
