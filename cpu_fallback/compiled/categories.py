@@ -21,6 +21,8 @@ VALUES_PER_CATEGORY = 8
 MOST_CODES = 1 << 30
 # Values that are looked at for a guess of how many there are.
 SAMPLED = 512
+# The same where they are to be hashed or sorted; of 160,000 different ones a twentieth would repeat.
+MANY_SAMPLED, DISTINCT_SHARE = 1 << 14, 0.95
 
 
 def wide(values: Array) -> Array:
@@ -125,7 +127,9 @@ def factorize(values: Array, /) -> tuple[Array, Array]:
         return np.zeros(0, np.int32), values[:0]
     numbers = wide(values)
     found = None if numbers.dtype.kind == "f" else factorize_dense(numbers)
-    codes, categories = factorize_hashed(numbers) if found is None else found
+    if found is None:
+        found = factorize_sorted(numbers) if mostly_distinct(numbers) else factorize_hashed(numbers)
+    codes, categories = found
     return codes, categories.astype(values.dtype, copy=False)
 
 
@@ -187,6 +191,23 @@ def marked(codes: Array, shift: int, size: int) -> Array:
     present = [np.zeros(size, np.bool_) for _ in parts]
     run(lambda share: mark_codes(codes, shift, *parts[share], present[share]), len(parts))
     return joined_marks(present)
+
+
+def mostly_distinct(numbers: Array) -> bool:
+    """Guess whether there are so many different numbers that no table of them fits the caches."""
+    some = numbers[:: max(len(numbers) // MANY_SAMPLED, 1)]
+    return len(some) >= MANY_SAMPLED and len(np.unique(some)) > DISTINCT_SHARE * len(some)
+
+
+def factorize_sorted(numbers: Array) -> tuple[Array, Array]:
+    """Number the values by sorting all of them."""
+    numbers = raw(numbers).view(numbers.dtype)
+    order = np.argsort(numbers)
+    ordered = numbers[order]
+    new = np.append(True, ordered[1:] != ordered[:-1])
+    codes = np.empty(len(numbers), np.int32)
+    codes[order] = np.cumsum(new, dtype=np.int32) - np.int32(1)
+    return codes, ordered[new]
 
 
 def factorize_hashed(numbers: Array) -> tuple[Array, Array]:

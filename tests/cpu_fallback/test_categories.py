@@ -45,6 +45,18 @@ def test_factorize_of_many(ops, spread, distinct):
     check_codes(*ops.factorize(given_ / 7), given_ / 7)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint64])
+def test_factorize_of_numbers_that_hardly_repeat(ops, dtype):
+    given_ = (np.random.default_rng(1).random(40_000) * 2.0**60).astype(dtype)
+    given_[[5, 39_999, 20_000]] = given_[7]
+    if given_.dtype.kind == "f":
+        given_[[0, 1, 2]] = -0.0, 0.0, -0.0
+    codes, distinct = ops.factorize(given_)
+    check_codes(codes, distinct, given_)
+    assert not np.signbit(distinct).any()
+
+
 @pytest.mark.parametrize("rare", [-1, -4000, 9, 30, 31, 4000, 12_000, 10**9])
 @pytest.mark.parametrize("first", [0, 5, -7])
 @pytest.mark.parametrize("lowest", [0, 10**12])
