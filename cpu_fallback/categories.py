@@ -23,7 +23,9 @@ def factorize(values: "Array", /) -> "tuple[NDArray[np.int32], Array]":
         present[offset] = True
         categories = np.flatnonzero(present) + lowest.astype(np.int64)
         return (np.cumsum(present, dtype=np.int32) - 1)[offset], categories.astype(values.dtype)
-    categories, codes = np.unique(values, return_inverse=True)
+    # Of the two zeros that a float has, a sort keeps either.
+    numbers = values + values.dtype.type(0) if values.dtype.kind == "f" else values
+    categories, codes = np.unique(numbers, return_inverse=True)
     return codes.astype(np.int32), categories
 
 

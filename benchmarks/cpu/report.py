@@ -20,13 +20,13 @@ LONGEST_IMPORT = 500.0
 HEAD = ("cpu", "cores", "memory", "commit", "begun", "status")
 NOTES = """
 A time is the median of calls taken in turns, after one that was judged; in every turn a contender is called twice,
-and the second call counts: the first one, on the caches that others left, is "cold". `x` is how many times faster
-ours (float64) is. The limit is bare loops (`benchmarks/cpu/contenders/limit.py`); the share is its time over ours.
-B/row is the peak of resident memory over input and output, with the tables of categories in it; what earlier calls
-left in heaps is given back before it counts, and a peak below the output is not measurable. `(!)` marks a goal that
-is missed: 15 times scikit-learn, 2 times the best library and the best engine, 1.3 times the best hand-written form,
-0.7 of the limit (0.5 for real targets), on small data no slower than scikit-learn, and half a second for `import
-gpu_encode`.
+and the second call counts: the first one, on the caches that others left, is "cold" (above 0.3 s one call is both).
+`x` is how many times faster ours (float64) is. The limit is bare loops (`benchmarks/cpu/contenders/limit.py`); the
+share is its time over ours. B/row is the peak of resident memory over input and output, with the tables of categories
+in it; what earlier calls left in heaps is given back before it counts, and a peak below the output is not measurable.
+`(!)` marks a goal that is missed: 15 times scikit-learn, 2 times the best library and the best engine, 1.3 times the
+best hand-written form, 0.7 of the limit (0.5 for real targets), on small data no slower than scikit-learn, and half a
+second for `import gpu_encode`.
 
 Folds of peers and of the limit are row number modulo 5; scikit-learn and ours make their own. The prior of peers and
 of the limit is the mean of all targets; that of ours, scikit-learn and category_encoders' folds, and of the limit's

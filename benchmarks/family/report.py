@@ -16,16 +16,17 @@ FAMILIES = {
     "hand-written": "x best hand-written",
 }
 NOTES = f"""
-A time is the median of calls taken in turns, after one that was judged, each after another that warms caches up; of
-what takes more than ten seconds it is that one call. "ours / other" is our time over that of the fastest other, so
-that less than 1 is faster; `x` is how many times faster ours is than the fastest of a kind. B/row is the peak of
-resident memory over input and output. Every result is judged by one definition for all, but for what libraries define
-otherwise: category_encoders numbers values as they come, gives no evidence of categories of one row, hashes by MD5,
-and its mixed model's codes lack the common value. Folds of peers are row number modulo 5, ours are drawn; all take
-the mean of the rows that a row may see. One-hot columns and hashed ones are judged as their library gives them, CSR
-or dense (polars' in any order, as it defines none); what is dense is not asked for more than {MOST_DENSE:,}
-categories. Text is Arrow's for ours and polars, Python objects for the others and for `ours-objects` (`-str`: pandas'
-own type). Encoders of peers that read no target number their rows once, by fit_transform, as ours do, but for counts.
+A time is the median of calls taken in turns, after one that was judged, each after another that warms caches up
+(above 0.3 s one call is both); of what takes more than ten seconds it is that one call. "ours / other" is our time
+over that of the fastest other, so that less than 1 is faster; `x` is how many times faster ours is than the fastest
+of a kind. B/row is the peak of resident memory over input and output. Every result is judged by one definition for
+all, but for what libraries define otherwise: category_encoders numbers values as they come, gives no evidence of
+categories of one row, hashes by MD5, and its mixed model's codes lack the common value. Folds of peers are row number
+modulo 5, ours are drawn; all take the mean of the rows that a row may see. One-hot columns and hashed ones are judged
+as their library gives them, CSR or dense (polars' in any order, as it defines none); what is dense is not asked for
+more than {MOST_DENSE:,} categories. Text is Arrow's for ours and polars, Python objects for the others and for
+`ours-objects` (`-str`: pandas' own type). Encoders of peers that read no target number their rows once, by
+fit_transform, as ours do, but for counts.
 """.strip()
 
 

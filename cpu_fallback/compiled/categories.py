@@ -19,9 +19,10 @@ UNKNOWN = -2
 VALUES_PER_CATEGORY = 8
 # Twice as many are still int32.
 MOST_CODES = 1 << 30
-# Values that are looked at for a guess of how many there are.
+# Values that are looked at for a guess of the range.
 SAMPLED = 512
-# The same where they are to be hashed or sorted; of 160,000 different ones a twentieth would repeat.
+# Values that are looked at, and the share of different ones among them above which sorting all costs less than hashing:
+# drawn from 160,000 numbers, a twentieth of so many would repeat.
 MANY_SAMPLED, DISTINCT_SHARE = 1 << 14, 0.95
 
 
@@ -159,6 +160,7 @@ def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
     elif shift <= 0 and highest - int(base) < guessed:
         found = joined_marks([marks[-shift : size - shift] for marks in present])
     else:
+        present.clear()
         found = marked(codes, shift, size)
     if len(found) < size:
         ranks = np.empty(size, np.int32)

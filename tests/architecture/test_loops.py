@@ -9,6 +9,7 @@ import cpu_fallback.compiled
 
 # A category, or a comparison of strings, is so much arithmetic that the way to its numbers does not matter.
 OF_CATEGORIES = {"blending", "moments", "string_order"}
+BEGINNINGS = {"start", "begin"}
 FILES = sorted(Path(cpu_fallback.compiled.__path__[0]).glob("*.py"))
 
 
@@ -17,17 +18,19 @@ def begins_anywhere(loop: ast.For) -> bool:
     call = loop.iter
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
         return False
-    return len(call.args) > 1 and isinstance(call.args[0], ast.Name) and call.args[0].id in {"start", "begin"}
+    return len(call.args) > 1 and isinstance(call.args[0], ast.Name) and call.args[0].id in BEGINNINGS
 
 
 def signed_places(source: str) -> list[int]:
-    """Lines on which a number that may be negative is a place."""
-    found = []
-    for loop in ast.walk(ast.parse(source)):
-        if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and begins_anywhere(loop):
-            places = [each.slice for each in ast.walk(loop) if isinstance(each, ast.Subscript)]
-            found += [name.lineno for place in places for name in _summands(place) if name.id == loop.target.id]
-    return found
+    """Lines on which a number that may be negative is a place: a row of a loop, or one counted from a beginning."""
+    tree = ast.parse(source)
+    loops = [each for each in ast.walk(tree) if isinstance(each, ast.For) and isinstance(each.target, ast.Name)]
+    rows = [(loop, {loop.target.id}) for loop in loops if begins_anywhere(loop)]
+    found = set()
+    for part, names in [*rows, (tree, BEGINNINGS)]:
+        places = [each.slice for each in ast.walk(part) if isinstance(each, ast.Subscript)]
+        found |= {name.lineno for place in places for name in _summands(place) if name.id in names}
+    return sorted(found)
 
 
 def _summands(place: ast.expr) -> list[ast.Name]:
@@ -54,6 +57,9 @@ def test_places_of_rows_are_never_negative(path):
         ("for i in range(start, stop):\n    out[np.uint64(i)] = 0", []),
         ("for i in range(len(out)):\n    out[i] = 0", []),
         ("for i in range(1, n):\n    out[i] = 0", []),
+        ("for i in range(n):\n    out[start + i] = 0", [2]),
+        ("for i in range(n):\n    out[np.uint64(start + i)] = 0", []),
+        ("part = out[start:stop]", []),
     ],
 )
 def test_what_is_found(loop, expected):

@@ -118,6 +118,17 @@ def test_every_arrangement_of_the_limit_is_right(work, by, keys, tmp_path):
         assert verdict(given, expected, limit.Loops(given, by, way, twice).call())[0] == "", (way, twice)
 
 
+@pytest.mark.parametrize("by", ["hashed", "text"])
+def test_tables_of_the_limit_that_grow_when_joined_know_all_keys(by, tmp_path):
+    limit, n_rows, n_keys = pytest.importorskip("benchmarks.cpu.contenders.limit"), 120_000, 100_000
+    keys = "text" if by == "text" else "sparse"
+    given = Rows(draw(tmp_path, n_rows, n_keys, keys == "text"), keys, "mean", "binary", n_keys)
+    expected = limit.prepared(given, by).expected
+    for threads, twice in product((1, 2, 3), (False, True)):
+        loops = limit.Loops(given, by, limit.Way(False, threads), twice)
+        assert verdict(given, expected, loops.call())[0] == "", (threads, twice)
+
+
 def test_resume_runs_what_was_wrong_again(tmp_path):
     found = run(tmp_path, *FEW, "--contenders", "numpy")[1]
     found["cells"][0]["contenders"]["numpy"] = {"family": "hand-written", "status": "failed", "said": "once"}

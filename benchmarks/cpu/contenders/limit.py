@@ -57,6 +57,6 @@ CONTENDERS = [
     Contender("limit-range", "limit", partial(prepared, by="range"), keys=("int", "category"), needs=("numba",)),
     Contender("limit-hashed", "limit", partial(prepared, by="hashed"), keys=NUMBERS, needs=("numba",)),
     Contender("limit-text", "limit", partial(prepared, by="text"), keys=("text",), needs=("numba",)),
-    Contender("limit-hashed-twice", TWICE, partial(prepared, by="hashed", twice=True), MEANS, NUMBERS, ("numba",)),
+    Contender("limit-hashed-twice", TWICE, partial(prepared, by="hashed", twice=True), MEANS, ("sparse",), ("numba",)),
     Contender("limit-text-twice", TWICE, partial(prepared, by="text", twice=True), MEANS, ("text",), ("numba",)),
 ]

@@ -11,6 +11,8 @@ compiled: Any = numba.njit(nogil=True, cache=True, boundscheck=False)
 TILE = 128
 FIRST_SLOTS = 1 << 12
 ONE, TWO = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
+# From a slot's key to its number; a place that is no signed number is never counted from the end.
+NEXT = np.uint64(1)
 
 
 @compiled
@@ -105,17 +107,18 @@ def insert(slots, count, keys, spread, n, codes, start):
     for j in range(n):
         prefetch(slots, 2 * (spread[j] & mask))
     for j in range(n):
-        key = keys[j]
+        key, row = keys[j], np.uint64(start + j)
         slot = spread[j] & mask
         while True:
-            code = slots[2 * slot + 1]
+            at = np.uint64(2 * slot)
+            code = slots[at + NEXT]
             if code == 0:
                 count += 1
-                slots[2 * slot], slots[2 * slot + 1] = key, count
-                codes[start + j] = count - 1
+                slots[at], slots[at + NEXT] = key, count
+                codes[row] = count - 1
                 break
-            if slots[2 * slot] == key:
-                codes[start + j] = code - 1
+            if slots[at] == key:
+                codes[row] = code - 1
                 break
             slot = (slot + 1) & mask
     return count
@@ -131,7 +134,7 @@ def hashed_integers(keys, codes, start, stop):
         if 2 * (count + n) > len(slots) // 2:
             slots = grown(slots)
         for j in range(n):
-            spread[j] = np.int64(mixed(np.uint64(keys[first + j])))
+            spread[j] = np.int64(mixed(np.uint64(keys[np.uint64(first + j)])))
         count = insert(slots, count, keys[first : first + n], spread, n, codes, first)
     return slots, count
 
@@ -146,7 +149,8 @@ def hashed_text(offsets, data, codes, start, stop):
         if 2 * (count + n) > len(slots) // 2:
             slots = grown(slots)
         for j in range(n):
-            keys[j] = np.int64(hash_of(data, offsets[first + j], offsets[first + j + 1]))
+            row = np.uint64(first + j)
+            keys[j] = np.int64(hash_of(data, offsets[row], offsets[row + NEXT]))
             spread[j] = np.int64(mixed(np.uint64(keys[j])))
         count = insert(slots, count, keys, spread, n, codes, first)
     return slots, count
@@ -154,7 +158,7 @@ def hashed_text(offsets, data, codes, start, stop):
 
 @compiled
 def joined(slots, count, others, n_others):
-    """Add the keys of a second table to a first, and give the number of each of them there."""
+    """Add the keys of a second table to a first; gives it, for it may have grown, and their numbers in it."""
     places = np.empty(n_others, dtype=np.int32)
     while 2 * (count + n_others) > len(slots) // 2:
         slots = grown(slots)
@@ -171,7 +175,7 @@ def joined(slots, count, others, n_others):
             count += 1
             slots[2 * slot], slots[2 * slot + 1] = key, count
         places[number - 1] = slots[2 * slot + 1] - 1
-    return places, count
+    return slots, places, count
 
 
 @compiled
@@ -182,9 +186,11 @@ def look_up(slots, keys, spread, n, codes, start):
         prefetch(slots, 2 * (spread[j] & mask))
     for j in range(n):
         slot = spread[j] & mask
-        while slots[2 * slot] != keys[j] or slots[2 * slot + 1] == 0:
+        at = np.uint64(2 * slot)
+        while slots[at] != keys[j] or slots[at + NEXT] == 0:
             slot = (slot + 1) & mask
-        codes[start + j] = slots[2 * slot + 1] - 1
+            at = np.uint64(2 * slot)
+        codes[np.uint64(start + j)] = slots[at + NEXT] - 1
 
 
 @compiled
@@ -193,7 +199,7 @@ def known_integers(keys, slots, codes, start, stop):
     for first in range(start, stop, TILE):
         n = min(TILE, stop - first)
         for j in range(n):
-            spread[j] = np.int64(mixed(np.uint64(keys[first + j])))
+            spread[j] = np.int64(mixed(np.uint64(keys[np.uint64(first + j)])))
         look_up(slots, keys[first : first + n], spread, n, codes, first)
 
 
@@ -203,7 +209,8 @@ def known_text(offsets, data, slots, codes, start, stop):
     for first in range(start, stop, TILE):
         n = min(TILE, stop - first)
         for j in range(n):
-            keys[j] = np.int64(hash_of(data, offsets[first + j], offsets[first + j + 1]))
+            row = np.uint64(first + j)
+            keys[j] = np.int64(hash_of(data, offsets[row], offsets[row + NEXT]))
             spread[j] = np.int64(mixed(np.uint64(keys[j])))
         look_up(slots, keys, spread, n, codes, first)
 

@@ -117,7 +117,7 @@ class Loops:
         found = side_by_side([partial(call, *piece) for piece in pieces])
         slots, count = found[0]
         for (start, stop), (others, n_others) in zip(pieces[1:], found[1:], strict=True):
-            places, count = loops.joined(slots, count, others, n_others)
+            slots, places, count = loops.joined(slots, count, others, n_others)
             side_by_side(
                 [
                     partial(loops.renumber, codes, places, start + first, start + last)
