@@ -53,7 +53,7 @@ class Ops(Protocol):
         """Numbers in another type, each rounded once; the array itself where it is of that type."""
 
     def factorize(self, values: Array, /) -> tuple[Array, Array]:
-        """Codes (int32) of numbers without null, and their sorted distinct values."""
+        """Codes (int32) of numbers without null, and their sorted distinct values; -0.0 is 0.0."""
 
     def lookup(self, values: Array, categories: Array, /) -> Array:
         """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""

@@ -238,9 +238,7 @@ def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
         return ops.to_host(labels), codes
     if values.dtype.kind in "biuf":
         wide = {"u": np.uint64, "f": np.float64}.get(values.dtype.kind, np.int64)
-        numbers = values.astype(wide, copy=False)
-        # Adding zero makes one of the two zeros that a float has.
-        codes, labels = host(len(values)).factorize(numbers + 0.0 if wide is np.float64 else numbers)
+        codes, labels = host(len(values)).factorize(values.astype(wide, copy=False))
         return labels.astype(values.dtype), codes
     if values.dtype.kind == "O":
         kinds = sorted({type(value).__name__ for value in values})

@@ -15,7 +15,7 @@ Record = dict[str, Any]
 # Calls of fast contenders, and of slow ones; what takes longer still has its one judged call.
 FEWEST, FEW, MOST = 5, 3, 15
 SLOW, SLOWEST = 2.0, 10.0
-# Seconds that all calls of a fast contender may take.
+# Seconds that the calls of a fast contender which count may take.
 ENOUGH = 1.5
 
 

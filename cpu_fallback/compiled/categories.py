@@ -129,7 +129,8 @@ def factorize(values: Array, /) -> tuple[Array, Array]:
     numbers = wide(values)
     found = None if numbers.dtype.kind == "f" else factorize_dense(numbers)
     if found is None:
-        found = factorize_sorted(numbers) if mostly_distinct(numbers) else factorize_hashed(numbers)
+        by = factorize_sorted if mostly_distinct(numbers) else factorize_hashed
+        found = by(raw(numbers), numbers.dtype)
     codes, categories = found
     return codes, categories.astype(values.dtype, copy=False)
 
@@ -201,20 +202,19 @@ def mostly_distinct(numbers: Array) -> bool:
     return len(some) >= MANY_SAMPLED and len(np.unique(some)) > DISTINCT_SHARE * len(some)
 
 
-def factorize_sorted(numbers: Array) -> tuple[Array, Array]:
+def factorize_sorted(words: Array, dtype: Any) -> tuple[Array, Array]:
     """Number the values by sorting all of them."""
-    numbers = raw(numbers).view(numbers.dtype)
+    numbers = words.view(dtype)
     order = np.argsort(numbers)
     ordered = numbers[order]
     new = np.append(True, ordered[1:] != ordered[:-1])
-    codes = np.empty(len(numbers), np.int32)
-    codes[order] = np.cumsum(new, dtype=np.int32) - np.int32(1)
-    return codes, ordered[new]
+    ranks = np.empty(len(numbers), np.int32)
+    ranks[order] = np.cumsum(new, dtype=np.int32) - np.int32(1)
+    return ranks, ordered[new]
 
 
-def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
+def factorize_hashed(words: Array, dtype: Any) -> tuple[Array, Array]:
     """Number the values by hashing: a dictionary for each thread, joined in sorted order."""
-    words = raw(numbers)
     codes = np.empty(len(words), np.int32)
     parts = shares(len(words))
     found: list[Array] = [words] * len(parts)
@@ -223,23 +223,10 @@ def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
         found[share] = codes_by_hash(words, *parts[share], codes)
 
     run(number_first_seen, len(parts))
-    distinct = np.concatenate(found).view(numbers.dtype)
-    order = np.argsort(distinct)
-    ordered = distinct[order]
-    new = np.append(True, ordered[1:] != ordered[:-1])
-    ranks = np.empty(len(distinct), np.int32)
-    ranks[order] = np.cumsum(new, dtype=np.int32) - np.int32(1)
+    ranks, categories = factorize_sorted(np.concatenate(found), dtype)
     edges = np.cumsum([0, *(len(part) for part in found)])
-    run(lambda share: renumber_range(ranks[edges[share] : edges[share + 1]], *parts[share], codes), len(parts))
-    return codes, ordered[new]
-
-
-@kernel
-def renumber_range(ranks: Array, start: int, stop: int, codes: Array) -> None:
-    """Turn first-seen numbers into ranks."""
-    part = codes[start:stop]
-    for i in range(len(part)):
-        part[i] = ranks[np.uint64(part[i])]
+    run(lambda share: rank_codes(codes, 0, ranks[edges[share] : edges[share + 1]], *parts[share]), len(parts))
+    return codes, categories
 
 
 def lookup(values: Array, categories: Array, /) -> Array:

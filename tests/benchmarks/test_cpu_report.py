@@ -138,8 +138,6 @@ def test_what_more_rows_take_follows_from_fewer(tmp_path):
 
 
 def report_cell(rows):
-    from benchmarks.cpu.grid import Cell
-
     return Cell("mean", "int", 100, rows)
 
 

@@ -15,8 +15,6 @@ from benchmarks.cpu.contenders.threads import THREADS
 from benchmarks.cpu.rows import Rows
 
 RUNS, SLOW = 3, 0.5
-# Family of those that look values up as often as the encoder.
-TWICE = "limit, twice"
 MEANS = ("mean", "mean-real")
 
 
@@ -57,6 +55,10 @@ CONTENDERS = [
     Contender("limit-range", "limit", partial(prepared, by="range"), keys=("int", "category"), needs=("numba",)),
     Contender("limit-hashed", "limit", partial(prepared, by="hashed"), keys=NUMBERS, needs=("numba",)),
     Contender("limit-text", "limit", partial(prepared, by="text"), keys=("text",), needs=("numba",)),
-    Contender("limit-hashed-twice", TWICE, partial(prepared, by="hashed", twice=True), MEANS, ("sparse",), ("numba",)),
-    Contender("limit-text-twice", TWICE, partial(prepared, by="text", twice=True), MEANS, ("text",), ("numba",)),
+    Contender(
+        "limit-hashed-twice", "limit, twice", partial(prepared, by="hashed", twice=True), MEANS, ("sparse",), ("numba",)
+    ),
+    Contender(
+        "limit-text-twice", "limit, twice", partial(prepared, by="text", twice=True), MEANS, ("text",), ("numba",)
+    ),
 ]
