@@ -8,6 +8,7 @@ from cpu_fallback import categories as definition
 from cpu_fallback.categories import DENSE_RANGE
 from cpu_fallback.compiled.border import Array, frozen, kernel
 from cpu_fallback.compiled.hashing import codes_by_hash, find_codes, table_of
+from cpu_fallback.compiled.sorting import order_of_numbers
 from cpu_fallback.compiled.threads import run, shares
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def mostly_distinct(numbers: Array) -> bool:
 def factorize_sorted(words: Array, dtype: Any) -> tuple[Array, Array]:
     """Number the values by sorting all of them."""
     numbers = words.view(dtype)
-    order = np.argsort(numbers)
+    order = order_of_numbers(numbers)
     ordered = numbers[order]
     new = np.append(True, ordered[1:] != ordered[:-1])
     ranks = np.empty(len(numbers), np.int32)

@@ -5,15 +5,30 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, kernel
-from cpu_fallback.compiled.string_pieces import word_at
+from cpu_fallback.compiled.sorting import order_of_words
+from cpu_fallback.compiled.string_pieces import SHORT, first_bytes, word_at
 
 
 class Picked(NamedTuple):
-    """Strings somewhere among bytes: where each begins, and how many bytes it has."""
+    """Strings somewhere among bytes: where each begins, how many bytes it has, and two words of what a short one is."""
 
     words: Array
     starts: Array
     lengths: Array
+    pieces: Array
+
+
+@kernel
+def word_behind(picked: Picked, number: int, depth: int) -> np.uint64:
+    """Eight bytes of a string, `depth` bytes behind its start; zeros where it has ended."""
+    length = picked.lengths[np.uint64(number)]
+    if length > SHORT:
+        return word_at(picked.words, picked.starts[np.uint64(number)] + depth, length - depth)
+    # Pieces lie closer together than the rows that they were cut from.
+    first, second = picked.pieces[np.uint64(2 * number)], picked.pieces[np.uint64(2 * number + 1)]
+    if depth >= 8:
+        return second >> np.uint64(8 * (depth - 8)) if depth < SHORT else np.uint64(0)
+    return first >> np.uint64(8 * depth) | second << np.uint64(64 - 8 * depth) if depth else first
 
 
 @kernel
@@ -28,14 +43,13 @@ def swapped(word: np.uint64) -> np.uint64:
 @kernel
 def common_prefix(picked: Picked, order: Array, begin: int, end: int) -> int:
     """Bytes that all strings at some places of the order begin with."""
-    words = picked.words
-    first, common = picked.starts[order[begin]], picked.lengths[order[begin]]
+    first = order[begin]
+    common = picked.lengths[first]
     for k in range(begin + 1, end):
-        start = picked.starts[order[k]]
         common = min(common, picked.lengths[order[k]])
         for done in range(0, common, 8):
-            differs = word_at(words, first + done, common - done) ^ word_at(words, start + done, common - done)
-            if differs:
+            differs = word_behind(picked, first, done) ^ word_behind(picked, order[k], done)
+            if first_bytes(differs, common - done):
                 common = done
                 while not differs & np.uint64(0xFF):
                     differs >>= np.uint64(8)
@@ -45,10 +59,10 @@ def common_prefix(picked: Picked, order: Array, begin: int, end: int) -> int:
 
 
 @kernel
-def key_range(picked: Picked, depth: int, start: int, stop: int, keys: Array) -> None:
-    """Write the eight bytes of some strings that lie `depth` bytes behind their start, zeros where one has ended."""
-    for i in range(start, stop):
-        keys[i] = swapped(word_at(picked.words, picked.starts[i] + depth, picked.lengths[i] - depth))
+def key_range(picked: Picked, depth: int, keys: Array) -> None:
+    """Write the eight bytes of each string that lie `depth` bytes behind its start."""
+    for i in range(len(keys)):
+        keys[i] = swapped(word_behind(picked, i, depth))
 
 
 @kernel
@@ -56,8 +70,7 @@ def precedes(picked: Picked, one: int, other: int, depth: int) -> bool:
     """Whether a string comes before another one that begins with the same `depth` bytes."""
     length, other_length = picked.lengths[one], picked.lengths[other]
     for done in range(depth, min(length, other_length), 8):
-        key = swapped(word_at(picked.words, picked.starts[one] + done, length - done))
-        other_key = swapped(word_at(picked.words, picked.starts[other] + done, other_length - done))
+        key, other_key = swapped(word_behind(picked, one, done)), swapped(word_behind(picked, other, done))
         if key != other_key:
             return key < other_key
     return length < other_length
@@ -104,7 +117,7 @@ def order_of(picked: Picked) -> Array:
     if len(order) < 2:
         return order
     keys = np.empty(len(order), np.uint64)
-    key_range(picked, common_prefix(picked, order, 0, len(order)), 0, len(order), keys)
-    order = np.argsort(keys)
+    key_range(picked, common_prefix(picked, order, 0, len(order)), keys)
+    order = order_of_words(keys)
     sort_ties(picked, keys, order)
     return order

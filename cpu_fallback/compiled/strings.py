@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, frozen, kernel
-from cpu_fallback.compiled.string_order import Picked, order_of
-from cpu_fallback.compiled.string_pieces import Texts, word_at
+from cpu_fallback.compiled.string_order import Picked, order_of, word_behind
+from cpu_fallback.compiled.string_pieces import Texts
 from cpu_fallback.compiled.string_tables import (
     FEWEST_PLACES,
     MISSING,
@@ -69,7 +69,8 @@ class Part(NamedTuple):
 
     def picked(self) -> Picked:
         """Give the strings."""
-        return Picked(self.words, self.dictionary.starts[: self.size], lengths_of(self.dictionary, self.size))
+        _, pieces, _, starts = self.dictionary
+        return Picked(self.words, starts[: self.size], lengths_of(self.dictionary, self.size), pieces)
 
 
 def words_of(characters: Array) -> Array:
@@ -114,11 +115,12 @@ def copy_picked(picked: Picked, order: Array, offsets: Array, begin: int, words:
     """Copy strings in an order, one behind the other, and write where each begins, counted from `begin` on."""
     done = 0
     for i in range(len(order)):
-        start, length = picked.starts[order[i]], picked.lengths[order[i]]
+        number = order[i]
+        length = picked.lengths[number]
         offsets[i] = begin + done
         # What lies behind a string's end is overwritten by the next.
         for k in range(0, length, 8):
-            words[np.uint64(done + k)] = word_at(picked.words, start + k, length - k)
+            words[np.uint64(done + k)] = word_behind(picked, number, k)
         done += length
     offsets[len(order)] = begin + done
 

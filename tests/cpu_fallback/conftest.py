@@ -10,7 +10,7 @@ from tests.backends import BACKENDS, backend
 
 # Passes that the CPU alone has: a GPU's backend leaves them to array expressions.
 if os.environ.get("OPS_BACKENDS", "").startswith("cuda"):
-    collect_ignore = ["test_blending.py", "test_rounding.py", "test_row_codes.py", "test_strings.py"]
+    collect_ignore = ["test_blending.py", "test_rounding.py", "test_row_codes.py", "test_sorting.py", "test_strings.py"]
 AS_PYTHON = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
 
 

@@ -34,6 +34,11 @@ def part(values, dtype=np.int64, before=0, behind=b""):
     return strings.Strings(offsets, np.frombuffer(b"".join(held) + behind, np.uint8), validity, before)
 
 
+def pieces_of(values):
+    """Sixteen bytes of each string, zeros behind those that are shorter."""
+    return np.frombuffer(b"".join(value[:16].ljust(16, b"\0") for value in values), np.uint64)
+
+
 def listed(found):
     held = found.characters.tobytes()
     assert found.offsets[0] == 0
@@ -152,7 +157,7 @@ def test_long_strings_of_one_hash_are_told_apart(n_threads):
 @given(values=st.lists(TEXTS, unique=True, max_size=40))
 def test_order_of_strings(values):
     found = part(values)
-    picked = Picked(strings.texts_of(found).words, found.offsets[:-1], np.diff(found.offsets))
+    picked = Picked(strings.texts_of(found).words, found.offsets[:-1], np.diff(found.offsets), pieces_of(values))
     assert [values[place] for place in order_of(picked)] == sorted(values)
 
 
@@ -178,7 +183,7 @@ def test_nothing_is_read_behind_the_end(n_bytes):
             assert int(word_at(words, start, length)).to_bytes(8, "little") == expected_word
     values = [held[start:] for start in range(n_bytes + 1)]
     starts = np.arange(n_bytes + 1)
-    picked = Picked(words, starts, n_bytes - starts)
+    picked = Picked(words, starts, n_bytes - starts, pieces_of(values))
     assert [values[place] for place in order_of(picked)] == sorted(values)
     for last in (b"", b"z", b"last of all, and long"):
         check([[held, last]])

@@ -1,0 +1,154 @@
+"""Order of numbers, digit by digit: places of the bits in which they differ are sorted along in the same words."""
+
+from itertools import groupby
+
+import numpy as np
+
+from cpu_fallback.compiled.border import Array, frozen, kernel
+from cpu_fallback.compiled.threads import run, shares
+
+WORD_BITS = 64
+SIGN = np.uint64(1 << 63)
+# 1,024 places that are written to stay in the second cache, and in the table of pages.
+DIGIT_BITS = 10
+
+
+@kernel
+def differing_bits(words: Array, start: int, stop: int) -> np.uint64:
+    """Bits that are not the same in all words."""
+    given = words[start:stop]
+    every = some = given[0]
+    for i in range(len(given)):
+        every &= given[i]
+        some |= given[i]
+    return every ^ some
+
+
+@kernel
+def pack(
+    words: Array, order: Array, masks: Array, downs: Array, place_bits: np.uint64, start: int, stop: int, out: Array
+) -> None:
+    """Write the kept bits of each word, in the order so far, above the place of the word."""
+    places, packed = order[start:stop], out[start:stop]
+    for i in range(len(packed)):
+        place = np.uint64(places[i]) if len(places) else np.uint64(start + i)
+        word, kept = words[place], np.uint64(0)
+        for k in range(len(masks)):
+            kept |= (word & masks[k]) >> downs[k]
+        packed[i] = kept << place_bits | place
+
+
+@kernel
+def count_digits(words: Array, down: np.uint64, start: int, stop: int, counts: Array) -> None:
+    """Count the words of each digit."""
+    given, mask = words[start:stop], np.uint64(len(counts) - 1)
+    for i in range(len(given)):
+        counts[(given[i] >> down) & mask] += 1
+
+
+@kernel
+def move_by_digit(words: Array, down: np.uint64, start: int, stop: int, places: Array, out: Array) -> None:
+    """Write each word to the next place of its digit."""
+    given, mask = words[start:stop], np.uint64(len(places) - 1)
+    for i in range(len(given)):
+        digit = (given[i] >> down) & mask
+        out[np.uint64(places[digit])] = given[i]
+        places[digit] += 1
+
+
+@kernel
+def places_in(packed: Array, place_bits: np.uint64, start: int, stop: int, order: Array) -> None:
+    """Take the places out of packed words."""
+    given, out, mask = packed[start:stop], order[start:stop], (np.uint64(1) << place_bits) - np.uint64(1)
+    for i in range(len(given)):
+        out[i] = np.int64(given[i] & mask)
+
+
+def differing(words: Array) -> int:
+    """Bits that are not the same in all of some words."""
+    parts = shares(len(words))
+    found = np.zeros(len(parts), np.uint64)
+
+    def look(share: int) -> None:
+        # Words may be the same within each share, and others in the next.
+        found[share] = differing_bits(words, *parts[share]) | (words[0] ^ words[parts[share][0]])
+
+    run(look, len(parts))
+    return int(np.bitwise_or.reduce(found))
+
+
+def groups_of(bits: int, room: int) -> list[list[tuple[int, int]]]:
+    """Runs of bits [begin, end) that are sorted at a time, the lowest first: as many bits as there is room for."""
+    kept = [bit for bit in range(WORD_BITS) if bits >> bit & 1]
+    groups = [kept[first : first + room] for first in range(0, len(kept), room)]
+    found = []
+    for group in groups:
+        # Neighbours are as far from their places in the group as from each other.
+        runs = [[bit for _, bit in same] for _, same in groupby(enumerate(group), lambda item: item[1] - item[0])]
+        found.append([(run[0], run[-1] + 1) for run in runs])
+    return found
+
+
+def packed_words(words: Array, order: Array, runs: list[tuple[int, int]], place_bits: int, out: Array) -> int:
+    """Write some runs of bits of each word, and its place, in the order so far; gives how many bits there are."""
+    masks, downs, n_bits = [], [], 0
+    for begin, end in runs:
+        masks.append((1 << end) - (1 << begin))
+        downs.append(begin - n_bits)
+        n_bits += end - begin
+    fixed = frozen(order, np.int64), np.array(masks, np.uint64), np.array(downs, np.uint64), np.uint64(place_bits)
+    parts = shares(len(words))
+    run(lambda share: pack(words, *fixed, *parts[share], out), len(parts))
+    return n_bits
+
+
+def sorted_by_digit(packed: Array, down: int, n_bits: int, out: Array) -> None:
+    """Write the words in the order of one digit, equal ones as they stand."""
+    parts, shift = shares(len(packed)), np.uint64(down)
+    counts = np.zeros((len(parts), 1 << n_bits), np.int64)
+    run(lambda share: count_digits(packed, shift, *parts[share], counts[share]), len(parts))
+    # A digit of the first share goes before the same digit of the next.
+    in_order = counts.T.ravel()
+    places = np.ascontiguousarray((np.cumsum(in_order) - in_order).reshape(counts.T.shape).T)
+    run(lambda share: move_by_digit(packed, shift, *parts[share], places[share], out), len(parts))
+
+
+def places_of(packed: Array, place_bits: int) -> Array:
+    """Places of packed words, in their order."""
+    order, parts = np.empty(len(packed), np.int64), shares(len(packed))
+    run(lambda share: places_in(packed, np.uint64(place_bits), *parts[share], order), len(parts))
+    return order
+
+
+def order_of_words(words: Array) -> Array:
+    """Places of words (uint64) in ascending order (int64); equal ones as they stand."""
+    n_words = len(words)
+    order = np.empty(0, np.int64)
+    if n_words < 2:
+        return np.arange(n_words)
+    words, place_bits = frozen(words, np.uint64), (n_words - 1).bit_length()
+    packed, other = np.empty(n_words, np.uint64), np.empty(n_words, np.uint64)
+    for runs in groups_of(differing(words), WORD_BITS - place_bits):
+        n_bits = packed_words(words, order, runs, place_bits, packed)
+        n_digits = -(-n_bits // DIGIT_BITS)
+        size = -(-n_bits // n_digits)
+        for digit in range(n_digits):
+            sorted_by_digit(packed, place_bits + digit * size, size, other)
+            packed, other = other, packed
+        order = places_of(packed, place_bits)
+    return order if len(order) else np.arange(n_words)
+
+
+def order_of_numbers(numbers: Array) -> Array:
+    """Places of int64, uint64 or float64 numbers without NaN in ascending order (int64); equal ones as they stand.
+
+    Zeros of either sign must have been made one.
+    """
+    words = frozen(numbers, numbers.dtype).view(np.uint64)
+    if numbers.dtype.kind == "f":
+        # Bits of negative numbers rise as the numbers fall.
+        words = np.where(words >> np.uint64(WORD_BITS - 1), ~words, words | SIGN)
+    elif len(numbers):
+        # Distances from the smallest number differ in few bits where the range is small.
+        words = words - words[numbers.argmin()]
+    return order_of_words(words)
