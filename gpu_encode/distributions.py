@@ -62,11 +62,18 @@ class Distribution:
     def of_pairs(cls, values: Array, keys: Integers, counts: Integers) -> Self:
         """Make it of sorted keys (category + 2) * n_values + value, without pairs that weigh nothing."""
         kept = counts.any(axis=1)
-        category, value = np.divmod(keys[kept], max(len(values), 1))
+        if not kept.all():
+            keys, counts = keys[kept], counts[kept]
+        n_values = max(len(values), 1)
+        # Sorted keys of a category lie together: a search for each, in place of a division for each pair.
+        first = np.arange(int(keys[-1]) // n_values + 2 if len(keys) else 1) * n_values
+        category = np.repeat(np.arange(len(first) - 1), np.diff(np.searchsorted(keys, first)))
+        value = keys - category * n_values
         used = np.zeros(len(values), np.bool_)
         used[value] = True
-        place = np.cumsum(used) - 1
-        return cls(values[used], (category - BEFORE).astype(np.int32), place[value], counts[kept])
+        if not used.all():
+            values, value = values[used], (np.cumsum(used) - 1)[value]
+        return cls(values, (category - BEFORE).astype(np.int32), value, counts)
 
     @property
     def keys(self) -> Integers:

@@ -108,9 +108,9 @@ class Sorted(InOrder):
         """Values of each category, in the order of a table: categories, then unknown and missing."""
         starts = np.searchsorted(distribution.category, np.arange(-BEFORE, n_categories + 1))
         # Unknown and missing come first in a distribution.
-        order = np.concatenate([np.arange(starts[BEFORE], len(distribution.category)), np.arange(starts[BEFORE])])
         ends = np.concatenate([starts[BEFORE:] - starts[BEFORE], starts[1 : BEFORE + 1] + starts[-1] - starts[BEFORE]])
-        return cls(ends, distribution.values[distribution.value[order]], distribution.counts[order])
+        value, counts = (first_to_end(each, starts[BEFORE]) for each in (distribution.value, distribution.counts))
+        return cls(ends, distribution.values[value], counts)
 
     @classmethod
     def of_all(cls, distribution: Distribution) -> Self:
@@ -189,6 +189,11 @@ class OfViews:
         """Give one statistic of all rows: (views,)."""
         found: Floats = self.of_all.statistic(statistic)[0]
         return found
+
+
+def first_to_end(lines: Integers, number: int) -> Integers:
+    """Move the first lines behind all others."""
+    return np.concatenate([lines[number:], lines[:number]]) if number else lines
 
 
 def exceeding(values: Array, threshold: Real) -> NDArray[np.bool_]:
