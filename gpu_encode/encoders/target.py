@@ -5,7 +5,6 @@ from typing import Any
 from gpu_encode import schemes, smoothing
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.options import Options
-from gpu_encode.model import Model
 from gpu_encode.schemes.given import integer_folds
 
 
@@ -162,8 +161,8 @@ class TargetEncoder(Encoder):
             integer_folds=integer_folds(self.cv, scheme),
         )
 
-    def _publish(self, model: Model) -> None:
-        """Set the fitted attributes."""
-        super()._publish(model)
-        means = [float(mean[0]) if len(mean) == 1 else mean for mean in model.means()]
-        self.target_mean_ = means[0] if len(means) == 1 else means
+    @property
+    def target_mean_(self) -> Any:
+        """Exact mean of the targets that new rows see, rounded: a number, of several classes or targets an array."""
+        means = [float(mean[0]) if len(mean) == 1 else mean for mean in self._fitted().means()]
+        return means[0] if len(means) == 1 else means

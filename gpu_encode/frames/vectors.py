@@ -125,9 +125,12 @@ def _is_matrix(data: Any) -> bool:
 
 def _to_vector(column: Column, role: str) -> Array:
     data = column.data
-    if isinstance(data, np.ndarray) and column.codes is None and column.nulls is None and data.dtype.kind in "biuUSc":
-        errors.check_real(role, data)
-        return data
+    if isinstance(data, np.ndarray) and column.codes is None and column.nulls is None:
+        if data.dtype.kind in "biuUSc":
+            errors.check_real(role, data)
+            return data
+        if data.dtype.kind == "f" and is_finite(data):
+            return data
     values, nulls = encoding.plain(column)
     if role == "y":
         if nulls.any():
@@ -137,6 +140,12 @@ def _to_vector(column: Column, role: str) -> Array:
     if nulls.any() and values.dtype.kind in "biu":
         values = np.where(nulls, np.nan, values)
     return _as_numbers(values, nulls) if values.dtype.kind == "O" else values
+
+
+def is_finite(numbers: Array) -> bool:
+    """Whether a sum tells that no number is NaN or infinite; if not, some may be, or the sum is too large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(numbers.sum()))
 
 
 def _as_numbers(objects: Array, nulls: Array) -> Array:
