@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cpu_fallback.blending import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, Background, Blend, Shrinkage
+from cpu_fallback.blending import EMPIRICAL_BAYES, Background, Blend
 from cpu_fallback.compiled import moments, threads
+from cpu_fallback.compiled.block_moments import BLOCK, BlockMoments, moment_rows, room_for_moments, room_for_weights
 from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
-from cpu_fallback.compiled.elementary import exp
-from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, pair, plain, quotient, scratch, spread, sum_classes
+from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
+from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OWN, Views, see_all, views_of
 
 if TYPE_CHECKING:
@@ -16,37 +17,6 @@ if TYPE_CHECKING:
 
 # A cell of digits costs as much as some thirty rows of other kernels.
 SMALLEST_SHARE = 1 << 12
-
-
-@inlined
-def weight_of(n: float, shrinkage: Shrinkage) -> float:
-    """Lam of a formula that depends on the weight of the cell alone."""
-    if shrinkage.kind == PLAIN:
-        return 1.0
-    if shrinkage.kind == M_ESTIMATE:
-        return n / (n + shrinkage.first)
-    return 1.0 / (1.0 + exp(-((n - shrinkage.first) / shrinkage.second)))
-
-
-@inlined
-def bayes_weight(n: float, own: float, own_exponent: int, total: float, total_exponent: int) -> float:
-    """Lam of empirical Bayes, from N * Q - S**2 of the cell and the variance of all that is visible."""
-    noise = own / n / n
-    if noise == 0:
-        return 1.0
-    return 1.0 / (1.0 + plain(noise / (total * n), own_exponent - total_exponent))
-
-
-@inlined
-def blend_one(mu: float, mean: float, lam: float) -> float:
-    """Code of a cell that counts."""
-    return mu + lam * (mean - mu)
-
-
-@inlined
-def unseen_code(mu: float, blend: Blend) -> float:
-    """Code of what no visible row has; NaN where there is no visible row at all."""
-    return blend.unseen if blend.has_unseen and mu == mu else mu  # noqa: PLR0124 - NaN
 
 
 @inlined
@@ -160,6 +130,35 @@ def blend_counts(
 
 
 @kernel
+def blend_lines(
+    first_line: int,
+    n_lines: int,
+    weight: Array,
+    moments_: BlockMoments,
+    n_views: int,
+    blend: Blend,
+    background: Background,
+    values: Array,
+    unseen: Array,
+) -> None:
+    """Write the codes of some lines, each what a view sees of a category, one view after the other."""
+    prior, fraction, exponent = background.prior, background.fraction, background.exponent
+    mean, own, own_exponent = moments_.mean, moments_.fraction, moments_.exponent
+    bayes, n_outputs, view = blend.shrinkage.kind == EMPIRICAL_BAYES, values.shape[1], first_line % n_views
+    lines, flags = values[first_line : first_line + n_lines], unseen[first_line : first_line + n_lines]
+    for i in range(n_lines):
+        hidden = not (weight[i] > 0 and weight[i] >= blend.least)
+        flags[i] = hidden
+        lam = 1.0 if bayes or hidden else weight_of(weight[i], blend.shrinkage)
+        for k in range(n_outputs):
+            mu = prior[view, k]
+            if bayes and not hidden:
+                lam = bayes_weight(weight[i], own[k, i], own_exponent[k, i], fraction[view, k], exponent[view, k])
+            lines[i, k] = unseen_code(mu, blend) if hidden else blend_one(mu, mean[k, i], lam)
+        view = view + 1 if view + 1 < n_views else 0
+
+
+@kernel
 def blend_digits(
     cells: Array,
     shape: Shape,
@@ -172,35 +171,25 @@ def blend_digits(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Write the codes of the categories [start, stop) from digits of any number."""
+    """Write the codes of the categories [start, stop) from digits of any number, a block of them at a time."""
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
-    prior, fraction, exponent = background.prior, background.fraction, background.exponent
-    bayes, n_outputs, room = blend.shrinkage.kind == EMPIRICAL_BAYES, shape.n_classes - first, scratch(shape)
-    width = cell_width(shape)
-    length, summed = shape.n_classes * width, room.summed
-    seen = np.empty(n_views * length, np.int64)
-    for i in range(start, stop):
-        see_all(cells, i * n_folds * length, length, kind, n_views, n_folds, matrix, seen, 0)
-        for view in range(n_views):
-            sum_classes(seen, view * length, shape.n_classes, width, shape.n_width, summed)
-            n_high, n_lower, n_power = pair(summed, 0, shape.n_width, shape.n_low)
-            weight = plain(n_high, n_power)
-            hidden = not (weight > 0 and weight >= blend.least)
-            unseen[i, view] = hidden
-            lam = 1.0 if bayes or hidden else weight_of(weight, blend.shrinkage)
-            for output in range(n_outputs):
-                mu, place = prior[view, output], view * n_outputs + output
-                if hidden:
-                    values[i, place] = unseen_code(mu, blend)
-                    continue
-                at = view * length + (first + output) * width + (0 if shape.by_class else shape.n_width)
-                high, lower, power = pair(seen, at, shape.s_width, shape.s_low)
-                mean = plain(quotient(high, lower, n_high, n_lower), power - n_power)
-                if bayes:
-                    q_at = at if shape.by_class else at + shape.s_width
-                    own, own_power = spread(seen, at, q_at, shape, summed[0], room)
-                    lam = bayes_weight(weight, own, own_power, fraction[view, output], exponent[view, output])
-                values[i, place] = blend_one(mu, mean, lam)
+    bayes, room = blend.shrinkage.kind == EMPIRICAL_BAYES, scratch(shape)
+    length = cell_width(shape) * shape.n_classes
+    number, found = room_for_weights(BLOCK, shape.n_width), room_for_moments(values.shape[1], BLOCK)
+    at_once = max(BLOCK // n_views, 1)
+    seen = np.empty(0 if kind == OWN else at_once * n_views * length, np.int64)
+    for begin in range(start, stop, at_once):
+        n_categories = min(at_once, stop - begin)
+        for i in range(0 if kind == OWN else n_categories):
+            at, to = (begin + i) * n_folds * length, i * n_views * length
+            see_all(cells, at, length, kind, n_views, n_folds, matrix, seen, to)
+        sums, first_sum = (cells, begin * n_folds * length) if kind == OWN else (seen, 0)
+        for line in range(0, n_categories * n_views, BLOCK):
+            n_lines = min(BLOCK, n_categories * n_views - line)
+            moment_rows(sums, first_sum + line * length, n_lines, shape, first, bayes, room, number, found)
+            blend_lines(
+                begin * n_views + line, n_lines, number.weight, found, n_views, blend, background, values, unseen
+            )
 
 
 def blended(
@@ -224,16 +213,17 @@ def blended(
     around = Background(*(frozen(part, part.dtype) for part in background))
     flat = frozen(cells, np.int64).reshape(-1)
     parts = threads.shares(len(cells), smallest=max(SMALLEST_SHARE // views.n_views, 1))
-    lines, whole = values.reshape(len(values), -1), layout.count.whole and shape.by_class
+    by_category, by_line = values.reshape(len(values), -1), values.reshape(-1, values.shape[2])
+    whole = layout.count.whole and shape.by_class
 
     def work(share: int) -> None:
-        given = views, blend, around, *parts[share], lines, unseen
+        given = views, blend, around, *parts[share]
         if whole and shape.n_classes == 2 and first_output == 1 and views.kind != CHOSEN:
-            done = blend_binary(flat, *given)
+            done = blend_binary(flat, *given, by_category, unseen)
         else:
-            done = whole and blend_counts(flat, shape.n_classes, first_output, *given)
+            done = whole and blend_counts(flat, shape.n_classes, first_output, *given, by_category, unseen)
         if not done:
-            blend_digits(flat, shape, first_output, *given)
+            blend_digits(flat, shape, first_output, *given, by_line, unseen.reshape(-1))
 
     threads.run(work, len(parts))
     return values, unseen

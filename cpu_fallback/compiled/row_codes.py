@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.blending import AS_CATEGORY, AS_NAN, Rule
-from cpu_fallback.compiled.blending import unseen_code
 from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.shrinkage import unseen_code
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

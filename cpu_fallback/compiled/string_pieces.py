@@ -119,10 +119,13 @@ def cut_block(texts: Texts, begin: int, n: int, starts: Array, stamps: Array, fi
     words = texts.words
     longest = begin_block(texts, begin, n, starts)
     if starts[n] + 8 < len(words):
+        # Two loops, the second of which works on several rows at a time.
+        for i in range(n):
+            firsts[i], seconds[i] = words[np.uint64(starts[i])], words[np.uint64(starts[i] + 8)]
         for i in range(n):
             length = starts[i + 1] - starts[i]
-            firsts[i] = first_bytes(words[np.uint64(starts[i])], length)
-            seconds[i] = first_bytes(words[np.uint64(starts[i] + 8)], length - 8)
+            firsts[i] = first_bytes(firsts[i], length)
+            seconds[i] = first_bytes(seconds[i], length - 8)
     else:
         for i in range(n):
             length = starts[i + 1] - starts[i]

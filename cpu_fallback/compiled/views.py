@@ -27,10 +27,10 @@ class Views(NamedTuple):
 
 def views_of(visibility: "Array | None", n_folds: int) -> Views:
     """Describe a visibility matrix to the kernels."""
-    if visibility is None:
+    own = np.eye(n_folds, dtype=np.int64)
+    if visibility is None or np.array_equal(visibility, own):
         return Views(OWN, n_folds, n_folds, frozen(np.zeros((0, 0), np.int64), np.int64))
-    square = len(visibility) == n_folds > 1
-    others = square and np.array_equal(visibility, 1 - np.eye(n_folds, dtype=np.int64))
+    others = n_folds > 1 and np.array_equal(visibility, 1 - own)
     return Views(OTHERS if others else CHOSEN, len(visibility), n_folds, frozen(visibility, np.int64))
 
 
