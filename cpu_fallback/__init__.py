@@ -5,7 +5,7 @@ from cpu_fallback.casting import cast
 from cpu_fallback.categories import combine, factorize, lookup
 from cpu_fallback.extents import extents
 from cpu_fallback.folds import fold_numbers, places_of, rows_at
-from cpu_fallback.gather import gather
+from cpu_fallback.gather import gather, gather_numbers
 from cpu_fallback.leave_one_out import leave_one_out
 from cpu_fallback.leave_one_out_codes import leave_one_out_codes
 from cpu_fallback.memory import TILE, empty, to_device, to_host, xp, zeros
@@ -26,6 +26,7 @@ __all__ = [
     "factorize",
     "fold_numbers",
     "gather",
+    "gather_numbers",
     "leave_one_out",
     "leave_one_out_codes",
     "lookup",

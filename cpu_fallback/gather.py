@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cpu_fallback.categories import lookup
 from cpu_fallback.sums import BLOCK, fold_array
 
 if TYPE_CHECKING:
@@ -17,3 +18,8 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
         row = codes[part].astype(np.int64)
         fold = fold_array(folds, part.start, part.stop)
         out[part] = table[row, 0 if fold is None else fold]
+
+
+def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "Array", /) -> None:
+    """Write table[code] of each number to `out` (rows, outputs), where the code is that of `lookup`."""
+    gather(table, lookup(values, categories), None, out)

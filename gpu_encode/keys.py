@@ -28,6 +28,9 @@ class Columns(Protocol):
     def lookup(self, column: Any, vocabulary: Vocabulary, ops: Ops) -> Codes:
         """Codes of a column in a known vocabulary."""
 
+    def numbers(self, column: Any, vocabulary: Vocabulary) -> Codes | None:
+        """Numbers of a column that a known vocabulary of numbers can be compared with; None of any other."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -165,6 +168,12 @@ class Key:
                 known = positions_of_labels(level, paths, self.entry.name)
                 places[unknown] = np.where(known >= 0, start + known, places[unknown])
         return through(places, codes, ops)
+
+    def numbers(self, frame: Columns) -> Codes | None:
+        """Numbers that are this key of a frame, one for each row; None where the key is anything else."""
+        if len(self.entry.columns) > 1 or self.entry.rule is not None:
+            return None
+        return frame.numbers(self.entry.members[0], self.vocabularies[0])
 
     def _joint_lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
         sizes = [len(vocabulary) for vocabulary in self.vocabularies]

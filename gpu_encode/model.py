@@ -14,7 +14,7 @@ from gpu_encode.frames import Frame, Pieces, part_with, with_piece
 from gpu_encode.indicators import columns_of_entry, indicator, missing_rows
 from gpu_encode.keys import Key
 from gpu_encode.moments import Moments
-from gpu_encode.ops import Ops, host, memory_of
+from gpu_encode.ops import Ops, device_of, host, memory_of
 from gpu_encode.outputs import in_type
 from gpu_encode.selection import Located, Selection, located
 from gpu_encode.statistics import Statistics
@@ -136,12 +136,25 @@ class Model:
         start = 0
         for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
             missing = self.formulas[number].missing
+            out = matrix[:, start : start + lookup.shape[2]]
+            start += lookup.shape[2]
+            if self._by_number(key, place, ops, lookup, out):
+                continue
             codes = key.lookup(place, ops, missing == "category")
             self._refuse(codes, key, frame, place, missing)
-            ops.gather(lookup, codes, None, matrix[:, start : start + lookup.shape[2]])
-            start += lookup.shape[2]
+            ops.gather(lookup, codes, None, out)
             flags += self._flags(number, codes, place, ops)
         return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place
+
+    def _by_number(self, key: Key, place: Located, ops: Ops, lookup: Floats, out: Array) -> bool:
+        """Write the codes of a column of numbers where nothing else asks for the categories of its rows."""
+        if self.indicators or self.unknown_is_error or device_of(ops) != "cpu":
+            return False
+        numbers = key.numbers(place)
+        if numbers is None:
+            return False
+        ops.gather_numbers(lookup, numbers, key.vocabularies[0].values.array, out)
+        return True
 
     def _flags(self, number: int, codes: Array, place: Located, ops: Ops) -> list[Array]:
         """Indicators of one entry."""

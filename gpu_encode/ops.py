@@ -81,6 +81,12 @@ class Ops(Protocol):
     def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
         """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs)."""
 
+    def gather_numbers(self, table: Array, values: Array, categories: Array, out: Array, /) -> None:
+        """Write table[code] (categories + 2, 1, outputs) of each number to `out` (rows, outputs).
+
+        A code is the place in sorted distinct `categories`, as `lookup` gives it, of values of the same dtype.
+        """
+
     def visible(self, cells: Array, visibility: Array | None, /) -> Array:
         """Sum cells (categories + 2, folds, ...) over the folds that each view sees: visibility[view, fold] is 0 or 1.
 

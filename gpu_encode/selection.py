@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import errors
-from gpu_encode.cells import Codes
+from gpu_encode.cells import Array, Codes
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.hierarchy import Derived
 from gpu_encode.keys import Entry
@@ -193,6 +193,10 @@ class Located:
     def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
         """Codes of a column in a known vocabulary."""
         return self.frame.lookup(self.places[column], vocabulary, ops)
+
+    def numbers(self, column: int, vocabulary: Vocabulary) -> Array | None:
+        """Numbers of a column, on the host, that a known vocabulary can be compared with; None of any other."""
+        return self.frame.numbers(self.places[column], vocabulary)
 
 
 def same_frame(frame: Frame | Pieces) -> Located:

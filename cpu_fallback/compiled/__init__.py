@@ -5,7 +5,7 @@ from cpu_fallback.compiled.blending import blended
 from cpu_fallback.compiled.categories import combine, factorize, lookup
 from cpu_fallback.compiled.extents import extents
 from cpu_fallback.compiled.folds import fold_numbers, places_of, rows_at
-from cpu_fallback.compiled.gather import gather
+from cpu_fallback.compiled.gather import gather, gather_numbers
 from cpu_fallback.compiled.leave_one_out import leave_one_out
 from cpu_fallback.compiled.leave_one_out_codes import leave_one_out_codes
 from cpu_fallback.compiled.moments import moments
@@ -26,6 +26,7 @@ __all__ = [
     "factorize",
     "fold_numbers",
     "gather",
+    "gather_numbers",
     "leave_one_out",
     "leave_one_out_codes",
     "lookup",

@@ -230,14 +230,22 @@ def factorize_hashed(words: Array, dtype: Any) -> tuple[Array, Array]:
     return codes, categories
 
 
+def range_of(categories: Array, n_values: int) -> int | None:
+    """Numbers from the smallest to the largest of sorted whole numbers; None if a table of them is not worth it."""
+    if categories.dtype.kind == "f" or not len(categories):
+        return None
+    size = int(categories[-1]) - int(categories[0]) + 1
+    return size if size <= DENSE_RANGE * n_values + 1024 else None
+
+
 def lookup(values: Array, categories: Array, /) -> Array:
     """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
     if len(values) < len(categories) // VALUES_PER_CATEGORY or not len(categories) or values.dtype != categories.dtype:
         return definition.lookup(values, categories)
     words, known = raw(wide(values)), wide(categories)
     codes = np.empty(len(values), np.int32)
-    if known.dtype.kind != "f" and int(known[-1]) - int(known[0]) < DENSE_RANGE * len(values) + 1024:
-        base, size = word_of(int(known[0])), int(known[-1]) - int(known[0]) + 1
+    if (size := range_of(known, len(values))) is not None:
+        base = word_of(int(known[0]))
         if size == len(known):
             in_shares(lambda start, stop: offset_inside_range(words, base, size, start, stop, codes), len(words))
             return codes

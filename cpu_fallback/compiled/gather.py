@@ -1,4 +1,4 @@
-"""The code of each row: a look-up by category and fold, written wherever the output lies."""
+"""The code of each row: a look-up by category and fold, or by number, written wherever the output lies."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,12 +6,15 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from cpu_fallback.compiled.border import BLOCK, NO_FOLDS, Array, FoldSource, codes_of, fold_source, frozen, kernel
+from cpu_fallback.compiled.categories import UNKNOWN, lookup, range_of, raw, wide
 from cpu_fallback.compiled.folds import fill_folds, fold_room
 from cpu_fallback.compiled.threads import run, shares
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Folds
 
+# A table of codes by number is no work to build, or is worth it: with fewer rows it takes longer than a code for each.
+FEW_NUMBERS, ROWS_PER_NUMBER = 1024, 4
 RAW: dict[int, Any] = {4: np.uint32, 8: np.uint64}
 
 
@@ -53,6 +56,16 @@ def gather_range(
                 out[np.uint64(first + i * by_row)] = table[np.uint64(cells[i] + k)]
 
 
+@kernel
+def gather_in_range(
+    words: Array, lowest: np.uint64, table: Array, by_row: int, start: int, stop: int, out: Array
+) -> None:
+    """Write the rows [start, stop) from a table by the distance from the lowest number; all others from its end."""
+    last, given = np.uint64(len(table) - 1), words[start:stop]
+    for i in range(len(given)):
+        out[np.uint64((start + i) * by_row)] = table[min(given[i] - lowest, last)]
+
+
 def flat(out: Array) -> tuple[Array, int, int] | None:
     """Give the memory under a two-dimensional array as one raw piece, and its steps; None if it has no such form."""
     size = out.itemsize
@@ -82,3 +95,21 @@ def gather(table: Array, codes: Array, folds: "Folds", out: Array, /) -> None:
     run(lambda share: gather_range(*fixed, *parts[share], piece), len(parts))
     if memory is None:
         out[...] = target
+
+
+def gather_numbers(table: Array, values: Array, categories: Array, out: Array, /) -> None:
+    """Write table[code] of each number to `out` (rows, outputs): see `gpu_encode.ops.Ops`.
+
+    Whole numbers of a small range find their code by themselves, without a code for each row.
+    """
+    memory = flat(out) if out.shape[1] == 1 and out.size else None
+    size = range_of(categories, len(values)) if values.dtype == categories.dtype else None
+    if memory is None or size is None or size > len(values) // ROWS_PER_NUMBER + FEW_NUMBERS:
+        gather(table, lookup(values, categories), None, out)
+        return
+    known, lines = raw(wide(categories)), frozen(table, out.dtype)[:, 0, 0]
+    by_distance = np.full(size + 1, lines[UNKNOWN])
+    by_distance[(known - known[0]).astype(np.int64)] = lines[: len(known)]
+    piece, by_row, _ = memory
+    fixed, parts = (raw(wide(values)), known[0], by_distance.view(piece.dtype), by_row), shares(len(out))
+    run(lambda share: gather_in_range(*fixed, *parts[share], piece), len(parts))

@@ -8,7 +8,7 @@ from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.categories import combine, factorize, lookup
 from gpu_encode.cuda.extents import extents
 from gpu_encode.cuda.folds import fold_numbers, places_of, rows_at
-from gpu_encode.cuda.gather import gather
+from gpu_encode.cuda.gather import gather, gather_numbers
 from gpu_encode.cuda.leave_one_out import leave_one_out
 from gpu_encode.cuda.memory import TILE, empty, to_device, to_host, xp, zeros
 from gpu_encode.cuda.moments import moments
@@ -26,6 +26,7 @@ __all__ = [
     "factorize",
     "fold_numbers",
     "gather",
+    "gather_numbers",
     "leave_one_out",
     "leave_one_out_codes",
     "lookup",

@@ -6,6 +6,7 @@ import numpy as np
 
 from cpu_fallback.compiled.border import GIVEN, NO_FOLDS
 from gpu_encode.cuda.casting import cast
+from gpu_encode.cuda.categories import lookup
 from gpu_encode.cuda.folds import fold_of, fold_source
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.row_parts import line_of
@@ -136,3 +137,8 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
         launch_rows(gather_one, len(out), lines, n_lines, n_folds, *rows, piece)
     else:
         launch_rows(gather_several, len(out), lines, n_lines, n_folds, n_outputs, *rows, by_row, by_output, piece)
+
+
+def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "Array", /) -> None:
+    """Write table[code] of each number to `out` (rows, outputs), where the code is that of `lookup`."""
+    gather(table, lookup(values, categories), None, out)

@@ -54,16 +54,29 @@ def _lookup_texts(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | N
 
 def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
     """Look numbers up without a dictionary of their own, if both sides are of one type and there are rows enough."""
-    fitted = vocabulary.values.array
-    if vocabulary.kind != "number" or len(column) < len(vocabulary) or column.codes is not None:
-        return None
-    if fitted.dtype.kind not in "iuf" or not vocabulary.is_sorted or not _is_number(column.data):
-        return None
-    given = column.data.dtype if isinstance(column.data, np.ndarray) else column.data.type.to_pandas_dtype()
-    if np.dtype(given).kind != fitted.dtype.kind:
+    if not _are_numbers_of(column, vocabulary):
         return None
     present, nulls = _present_numbers(column, Place(name, int))
-    return _spread(ops.lookup(typed.number_storage(present, name), fitted), nulls)
+    return _spread(ops.lookup(typed.number_storage(present, name), vocabulary.values.array), nulls)
+
+
+def _are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
+    """Whether a column holds numbers of the type of a vocabulary, and rows enough."""
+    fitted = vocabulary.values.array
+    if vocabulary.kind != "number" or len(column) < len(vocabulary) or column.codes is not None:
+        return False
+    if fitted.dtype.kind not in "iuf" or not vocabulary.is_sorted or not _is_number(column.data):
+        return False
+    given = column.data.dtype if isinstance(column.data, np.ndarray) else column.data.type.to_pandas_dtype()
+    return bool(np.dtype(given).kind == fitted.dtype.kind)
+
+
+def numbers(column: Column, name: object, vocabulary: Vocabulary) -> Array | None:
+    """Numbers of every row that those of a vocabulary can be compared with; None of any other column."""
+    if not _are_numbers_of(column, vocabulary):
+        return None
+    present, nulls = _present_numbers(column, Place(name, int))
+    return typed.number_storage(present, name) if nulls is None else None
 
 
 def _is_number(data: Any) -> bool:

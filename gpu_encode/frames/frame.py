@@ -100,6 +100,10 @@ class Frame:
             encoding.lookup(self.column(position), self.label(position), vocabulary, host(self.n_rows))
         )
 
+    def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
+        """Numbers of a column that a vocabulary of numbers can be compared with, on the host; None of any other."""
+        return None if self.is_on_device else encoding.numbers(self.column(position), self.label(position), vocabulary)
+
     def _stays(self, ops: Ops) -> bool:
         """Whether the columns lie where the backend computes."""
         return self.is_on_device and device_of(ops) == "cuda"

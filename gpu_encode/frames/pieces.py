@@ -116,6 +116,9 @@ class Pieces:
                     codes[rows] = part.lookup(position, vocabulary, ops)
         return codes
 
+    def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
+        """Nothing: numbers of several tables do not lie in one piece."""
+
     def values(self, position: int) -> Array:
         """Plain values of a column, as of a frame."""
         return concatenated([part.values(position) for part in self.parts])

@@ -115,6 +115,16 @@ def test_tables_are_those_of_the_array_expressions(kind, visibility, smoothing, 
         same(table(*arguments), by_arrays(monkeypatch, *arguments))
 
 
+@pytest.mark.parametrize("smoothing", [MEstimate(2.5), Sigmoid(3.0, 0.7), EmpiricalBayes()], ids=repr)
+@pytest.mark.parametrize("kind", ["real weights", "real target"])
+@pytest.mark.parametrize(("n_lines", "views"), [(1000, 1), (7, 120)], ids=["many lines", "many views"])
+def test_blocks_end_anywhere(n_lines, views, kind, smoothing, monkeypatch):
+    cells = np.tile(cells_of(kind, n_lines, 5), (1, views, 1, 1))
+    for others in (None, 1 - np.eye(cells.shape[1], dtype=np.int64)):
+        arguments = statistics_of(kind, cells), others, key_of(n_lines), Formula(smoothing), compiled
+        same(table(*arguments), by_arrays(monkeypatch, *arguments))
+
+
 @pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=repr)
 def test_counts_from_two_to_the_31_on_are_exact_too(smoothing, monkeypatch):
     cells = cells_of("binary", 12, 0, 1 << 30)

@@ -1,14 +1,18 @@
 """gather against indexing, one row at a time, into outputs of any layout."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cpu_fallback import compiled
 from gpu_encode.rows import FoldPattern, fold_numbers
 from tests.cpu_fallback.definitions import N_CATEGORIES, column, line, read_only
 
 PAGE = 5
+gather = import_module("cpu_fallback.compiled.gather")
 
 OUTPUTS = {
     "C": lambda rows, outputs, dtype: np.zeros((rows, outputs), dtype),
@@ -67,3 +71,43 @@ def test_a_float32_table_is_written_as_it_is(ops):
         out = np.zeros((3, 1), dtype)
         ops.gather(table, np.array([0, -1, -2], np.int32), None, out)
         assert out[:, 0].tolist() == [table[0, 0, 0], table[2, 0, 0], table[1, 0, 0]]
+
+
+KNOWN = {
+    "a run": np.arange(5, 12),
+    "with holes": np.array([-7, -6, 0, 3, 90]),
+    "far apart": np.array([-(2**62), 0, 2**62]),
+    "the ends": np.array([-(2**63), -(2**63) + 1, 2**63 - 1]),
+    "unsigned": np.array([0, 7, 2**64 - 1], np.uint64),
+    "bytes": np.array([-128, 3, 127], np.int8),
+    "reals": np.array([-0.5, 0.0, 1e300]),
+    "none": np.zeros(0, np.int64),
+}
+
+
+@pytest.mark.parametrize("layout", OUTPUTS)
+@pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize(("n_rows", "outputs"), [(0, 1), (3, 1), (5000, 1), (40, 2)])
+def test_numbers_get_the_codes_of_their_places(ops, known, layout, n_rows, outputs):
+    categories, random = KNOWN[known], np.random.default_rng(n_rows)
+    near = np.concatenate([categories, categories[:1] - np.ones(1, categories.dtype), np.ones(1, categories.dtype)])
+    near = np.concatenate([near, categories[-1:] + np.ones(1, categories.dtype)])
+    values = random.choice(near, n_rows)
+    table, dtype = random.standard_normal((len(categories) + 2, 1, outputs)), random.choice([np.float32, np.float64])
+    place = {value: number for number, value in enumerate(categories.tolist())}
+    out, wanted = (OUTPUTS[layout](n_rows, outputs, dtype) for _ in range(2))
+    ops.gather_numbers(read_only(table), read_only(values), read_only(categories), out)
+    wanted[...] = [table[place.get(value, -2), 0] for value in values.tolist()] or np.zeros((0, outputs))
+    assert out.tobytes() == wanted.tobytes()
+
+
+def test_numbers_are_found_without_codes_where_their_range_is_small(monkeypatch):
+    looked_up = []
+    monkeypatch.setattr(gather, "lookup", lambda *given: looked_up.append(given) or compiled.lookup(*given))
+    for categories, n_rows, expected in (([4, 9], 10, 0), ([4, 2000], 10, 1), ([4, 2000], 10000, 0), ([4.0], 10, 1)):
+        looked_up.clear()
+        known = np.array(categories)
+        gather.gather_numbers(
+            np.ones((len(known) + 2, 1, 1)), np.repeat(known[:1], n_rows), known, np.zeros((n_rows, 1))
+        )
+        assert len(looked_up) == expected
