@@ -116,9 +116,16 @@ class OnHost:
 
     def gather(self, table: Any, codes: Any, folds: Any, out: Any) -> None:
         """Gather into an array of the device that lies like the one asked for, as far as there is such a one."""
+        self._written(self.ops.gather, table, codes, folds, out=out)
+
+    def gather_numbers(self, table: Any, values: Any, categories: Any, out: Any) -> None:
+        """Do the same by number."""
+        self._written(self.ops.gather_numbers, table, values, categories, out=out)
+
+    def _written(self, operation: Any, *given: Any, out: Any) -> None:
         order = "F" if out.flags.f_contiguous else "C"
         found = self.ops.xp.empty(out.shape, out.dtype.newbyteorder("="), order=order)
-        self.ops.gather(self.on(table), self.on(codes), self.on(folds), found)
+        operation(*map(self.on, given), found)
         out[...] = self.off(found)
 
     def ordered(self, rows: Rows, ties: Any, layout: Any, carry: Carry) -> Any:
