@@ -85,20 +85,19 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("layout", OUTPUTS)
 @pytest.mark.parametrize("known", KNOWN)
-@pytest.mark.parametrize(("n_rows", "outputs"), [(0, 1), (3, 1), (5000, 1), (40, 2)])
-def test_numbers_get_the_codes_of_their_places(ops, known, layout, n_rows, outputs):
+@pytest.mark.parametrize(("n_rows", "outputs"), [(0, 1), (3, 1), (40, 2), (1500, 1)])
+def test_numbers_get_the_codes_of_their_places(ops, known, n_rows, outputs):
     categories, random = KNOWN[known], np.random.default_rng(n_rows)
-    near = np.concatenate([categories, categories[:1] - np.ones(1, categories.dtype), np.ones(1, categories.dtype)])
-    near = np.concatenate([near, categories[-1:] + np.ones(1, categories.dtype)])
-    values = random.choice(near, n_rows)
+    one = np.ones(1, categories.dtype)
+    values = random.choice(np.concatenate([categories, categories[:1] - one, one, categories[-1:] + one]), n_rows)
     table, dtype = random.standard_normal((len(categories) + 2, 1, outputs)), random.choice([np.float32, np.float64])
     place = {value: number for number, value in enumerate(categories.tolist())}
-    out, wanted = (OUTPUTS[layout](n_rows, outputs, dtype) for _ in range(2))
-    ops.gather_numbers(read_only(table), read_only(values), read_only(categories), out)
-    wanted[...] = [table[place.get(value, -2), 0] for value in values.tolist()] or np.zeros((0, outputs))
-    assert out.tobytes() == wanted.tobytes()
+    for layout in OUTPUTS if n_rows < 100 else ["Fortran"]:
+        out, wanted = (OUTPUTS[layout](n_rows, outputs, dtype) for _ in range(2))
+        ops.gather_numbers(read_only(table), read_only(values), read_only(categories), out)
+        wanted[...] = [table[place.get(value, -2), 0] for value in values.tolist()] or np.zeros((0, outputs))
+        assert out.tobytes() == wanted.tobytes()
 
 
 def test_numbers_are_found_without_codes_where_their_range_is_small(monkeypatch):
