@@ -28,8 +28,8 @@ class Columns(Protocol):
     def lookup(self, column: Any, vocabulary: Vocabulary, ops: Ops) -> Codes:
         """Codes of a column in a known vocabulary."""
 
-    def numbers(self, column: Any, vocabulary: Vocabulary) -> Codes | None:
-        """Numbers of a column that a known vocabulary of numbers can be compared with; None of any other."""
+    def numbers(self, column: Any, vocabulary: Vocabulary) -> Array | None:
+        """Whole numbers of a column that a known vocabulary of numbers can be compared with; None of any other."""
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,8 @@ class Key:
                 places[unknown] = np.where(known >= 0, start + known, places[unknown])
         return through(places, codes, ops)
 
-    def numbers(self, frame: Columns) -> Codes | None:
-        """Numbers that are this key of a frame, one for each row; None where the key is anything else."""
+    def numbers(self, frame: Columns) -> Array | None:
+        """Whole numbers that are this key of a frame, one for each row; None where the key is anything else."""
         if len(self.entry.columns) > 1 or self.entry.rule is not None:
             return None
         return frame.numbers(self.entry.members[0], self.vocabularies[0])

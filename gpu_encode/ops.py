@@ -84,7 +84,8 @@ class Ops(Protocol):
     def gather_numbers(self, table: Array, values: Array, categories: Array, out: Array, /) -> None:
         """Write table[code] (categories + 2, 1, outputs) of each number to `out` (rows, outputs).
 
-        A code is the place in sorted distinct `categories`, as `lookup` gives it, of values of the same dtype.
+        A code is the place in sorted distinct `categories`, as `lookup` gives it, of values of the same dtype; values
+        that are not there have the line before the last.
         """
 
     def visible(self, cells: Array, visibility: Array | None, /) -> Array:

@@ -195,7 +195,7 @@ class Located:
         return self.frame.lookup(self.places[column], vocabulary, ops)
 
     def numbers(self, column: int, vocabulary: Vocabulary) -> Array | None:
-        """Numbers of a column, on the host, that a known vocabulary can be compared with; None of any other."""
+        """Whole numbers of a column, on the host, that a known vocabulary can be compared with; None of any other."""
         return self.frame.numbers(self.places[column], vocabulary)
 
 

@@ -8,6 +8,8 @@ from cpu_fallback.compiled.border import Array, frozen, kernel
 from cpu_fallback.compiled.threads import run, shares
 
 WORD_BITS = 64
+# NumPy has sorted so few before the passes over them are set up.
+FEW_WORDS = 1 << 12
 SIGN = np.uint64(1 << 63)
 # 1,024 places that are written to stay in the second cache, and in the table of pages.
 DIGIT_BITS = 10
@@ -113,9 +115,9 @@ def sorted_by_digit(packed: Array, down: int, n_bits: int, out: Array) -> None:
     run(lambda share: move_by_digit(packed, shift, *parts[share], places[share], out), len(parts))
 
 
-def places_of(packed: Array, place_bits: int) -> Array:
-    """Places of packed words, in their order."""
-    order, parts = np.empty(len(packed), np.int64), shares(len(packed))
+def places_of(packed: Array, place_bits: int, room: Array) -> Array:
+    """Places of packed words, in their order, in room for as many words."""
+    order, parts = room.view(np.int64), shares(len(packed))
     run(lambda share: places_in(packed, np.uint64(place_bits), *parts[share], order), len(parts))
     return order
 
@@ -124,8 +126,8 @@ def order_of_words(words: Array) -> Array:
     """Places of words (uint64) in ascending order (int64); equal ones as they stand."""
     n_words = len(words)
     order = np.empty(0, np.int64)
-    if n_words < 2:
-        return np.arange(n_words)
+    if n_words < FEW_WORDS:
+        return np.argsort(words, kind="stable")
     words, place_bits = frozen(words, np.uint64), (n_words - 1).bit_length()
     packed, other = np.empty(n_words, np.uint64), np.empty(n_words, np.uint64)
     for runs in groups_of(differing(words), WORD_BITS - place_bits):
@@ -135,7 +137,8 @@ def order_of_words(words: Array) -> Array:
         for digit in range(n_digits):
             sorted_by_digit(packed, place_bits + digit * size, size, other)
             packed, other = other, packed
-        order = places_of(packed, place_bits)
+        # Room that the next bits are sorted in once the order has been read.
+        order = places_of(packed, place_bits, other)
     return order if len(order) else np.arange(n_words)
 
 
@@ -147,7 +150,9 @@ def order_of_numbers(numbers: Array) -> Array:
     words = frozen(numbers, numbers.dtype).view(np.uint64)
     if numbers.dtype.kind == "f":
         # Bits of negative numbers rise as the numbers fall.
-        words = np.where(words >> np.uint64(WORD_BITS - 1), ~words, words | SIGN)
+        flipped = (words.view(np.int64) >> np.int64(WORD_BITS - 1)).view(np.uint64)
+        flipped |= SIGN
+        words = np.bitwise_xor(flipped, words, out=flipped)
     elif len(numbers):
         # Distances from the smallest number differ in few bits where the range is small.
         words = words - words[numbers.argmin()]

@@ -27,10 +27,10 @@ class Views(NamedTuple):
 
 def views_of(visibility: "Array | None", n_folds: int) -> Views:
     """Describe a visibility matrix to the kernels."""
-    own = np.eye(n_folds, dtype=np.int64)
-    if visibility is None or np.array_equal(visibility, own):
+    if visibility is None or definition.is_own(visibility, n_folds):
         return Views(OWN, n_folds, n_folds, frozen(np.zeros((0, 0), np.int64), np.int64))
-    others = n_folds > 1 and np.array_equal(visibility, 1 - own)
+    square = visibility.shape == (n_folds, n_folds)
+    others = square and not visibility.diagonal().any() and visibility.sum() == n_folds * (n_folds - 1) > 0
     return Views(OTHERS if others else CHOSEN, len(visibility), n_folds, frozen(visibility, np.int64))
 
 
@@ -94,9 +94,9 @@ def sum_range(cells: Array, n_folds: int, length: int, start: int, stop: int, ou
 
 def visible(cells: Array, visibility: "Array | None", /) -> Array:
     """Sum cells over the folds that each view sees; see `gpu_encode.ops.Ops`."""
-    if visibility is None:
-        return cells
     views, length = views_of(visibility, cells.shape[1]), int(np.prod(cells.shape[2:]))
+    if visibility is None or views.kind == OWN:
+        return cells
     out = np.empty((len(cells), views.n_views, *cells.shape[2:]), np.int64)
     flat, lines = frozen(cells, np.int64).reshape(-1), out.reshape(-1)
     parts = shares(len(cells), smallest=SMALLEST_SHARE)

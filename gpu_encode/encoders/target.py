@@ -163,6 +163,6 @@ class TargetEncoder(Encoder):
 
     @property
     def target_mean_(self) -> Any:
-        """Exact mean of the targets that new rows see, rounded: a number, of several classes or targets an array."""
+        """Mean of the target that new rows see, rounded; of several classes an array, of several targets a list."""
         means = [float(mean[0]) if len(mean) == 1 else mean for mean in self._fitted().means()]
         return means[0] if len(means) == 1 else means

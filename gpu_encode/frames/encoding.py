@@ -72,11 +72,12 @@ def _are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
 
 
 def numbers(column: Column, name: object, vocabulary: Vocabulary) -> Array | None:
-    """Numbers of every row that those of a vocabulary can be compared with; None of any other column."""
-    if not _are_numbers_of(column, vocabulary):
+    """Whole numbers of every row that those of a vocabulary can be compared with; None of any other column."""
+    if not _are_numbers_of(column, vocabulary) or vocabulary.values.array.dtype.kind == "f":
         return None
-    present, nulls = _present_numbers(column, Place(name, int))
-    return typed.number_storage(present, name) if nulls is None else None
+    if column.nulls is not None or (not isinstance(column.data, np.ndarray) and column.data.null_count):
+        return None
+    return typed.number_storage(_present_numbers(column, Place(name, int))[0], name)
 
 
 def _is_number(data: Any) -> bool:

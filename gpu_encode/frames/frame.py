@@ -101,7 +101,7 @@ class Frame:
         )
 
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
-        """Numbers of a column that a vocabulary of numbers can be compared with, on the host; None of any other."""
+        """Whole numbers of a column that a vocabulary can be compared with, on the host; None of any other."""
         return None if self.is_on_device else encoding.numbers(self.column(position), self.label(position), vocabulary)
 
     def _stays(self, ops: Ops) -> bool:

@@ -239,7 +239,7 @@ def read_window(document: list[Any] | None) -> Window | None:
         return None
     window = dict(zip(("low", "width", "whole"), document, strict=True))
     low = count(window, "low", -FURTHEST_DIGIT, FURTHEST_DIGIT)
-    width, whole = count(window, "width", 1, FURTHEST_DIGIT), field(window, "whole", bool)
+    width, whole = count(window, "width", 1, 2 * FURTHEST_DIGIT), field(window, "whole", bool)
     if whole and (low, width) != (0, 1):
         raise ValueError(f"a whole number is kept at the digits {low} to {low + width}")
     return Window(low, width, whole)

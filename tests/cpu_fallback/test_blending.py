@@ -37,6 +37,8 @@ LAYOUTS = {
 }
 VISIBILITIES = {
     "own": None,
+    "own by a matrix": np.eye(N_FOLDS, dtype=np.int64),
+    "so far": np.tril(np.ones((N_FOLDS, N_FOLDS), np.int64)),
     "others": 1 - np.eye(N_FOLDS, dtype=np.int64),
     "earlier": np.tril(np.ones((N_FOLDS, N_FOLDS), np.int64), -1),
     "all": np.ones((1, N_FOLDS), np.int64),

@@ -13,6 +13,13 @@ from cpu_fallback.compiled import sorting, threads
 WORDS = st.sampled_from([0, 1, 2, 3, 1 << 31, (1 << 32) - 1, 1 << 44, 1 << 63, (1 << 64) - 2, (1 << 64) - 1])
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_words():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorting, "FEW_WORDS", 2)
+        yield
+
+
 @pytest.fixture(params=[1, 2, 3])
 def n_threads(request, monkeypatch):
     monkeypatch.setattr(threads, "SMALLEST_SHARE", 1)

@@ -171,6 +171,12 @@ def test_order_of_many_that_tie(prefix):
     check([values])
 
 
+@pytest.mark.parametrize("n_bytes", [7, 8, 9, 15, 16, 17, 24])
+def test_order_of_what_others_begin_with(n_bytes):
+    prefix = bytes(range(1, n_bytes + 1))
+    check([[prefix + b"b", prefix + b"\0", prefix, prefix + b"a" * 9, prefix + b"\xff"]])
+
+
 @pytest.mark.parametrize("n_bytes", [1, 15, 16, 17, 40])
 def test_nothing_is_read_behind_the_end(n_bytes):
     held = bytes(range(1, n_bytes + 1))

@@ -282,19 +282,3 @@ def test_bits_of_whole_floats_and_of_values_that_do_not_fit():
     assert found == encoder.transform(new.to_pandas())["ip"].tolist()
     assert found[0] != encoder.target_mean_
     assert found[2:] == [encoder.target_mean_] * 2
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "uint64", "float32", "float64"])
-@pytest.mark.parametrize(
-    "options", [{}, {"indicators": True}, {"dtype": "float32"}, {"handle_missing": "error"}], ids=str
-)
-def test_new_numbers_get_the_codes_of_equal_ones(dtype, options):
-    random = np.random.default_rng(0)
-    known, given = random.integers(3, 60, 1000).astype(dtype), random.integers(0, 70, 3000).astype(dtype)
-    y = random.integers(0, 2, 1000)
-    encoder = TargetEncoder(target_type="binary", device="cpu", **options).fit(known[:, None], y)
-    codes = dict(zip(encoder.categories_[0].tolist(), encoder.encodings_[0].tolist(), strict=True))
-    found = encoder.transform(given[:, None])
-    wanted = np.array([codes.get(value, encoder.target_mean_) for value in given.tolist()]).astype(found.dtype)
-    assert found[:, 0].tobytes() == wanted.tobytes()
-    assert len(codes) < 70

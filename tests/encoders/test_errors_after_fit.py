@@ -79,7 +79,7 @@ def test_before_fit(frame, call):
         call(TargetEncoder(), frame)
 
 
-@pytest.mark.parametrize("name", ["categories_", "encodings_"])
+@pytest.mark.parametrize("name", ["categories_", "encodings_", "target_mean_"])
 def test_fitted_attributes_before_fit(name):
     with pytest.raises(AttributeError, match="not fitted yet: call fit or fit_transform first"):
         getattr(TargetEncoder(), name)

@@ -100,6 +100,13 @@ def test_the_container_that_the_user_wants_is_kept(container: str | None, reload
     assert type(reloaded(encoder).transform(NEW)) is type(encoder.transform(NEW))
 
 
+def test_sums_of_the_smallest_and_the_largest_numbers_are_kept(path: Path) -> None:
+    X, y = [[0], [0], [1], [1]], [1.7e308, 5e-324, 1.0, -2.0]
+    encoder = TargetEncoder(target_type="continuous", smooth="auto", device="cpu").fit(X, y)
+    encoder.save(path)
+    assert bits(load(path).transform(X)) == bits(encoder.transform(X))
+
+
 def test_the_same_encoder_gives_the_same_bytes(path: Path) -> None:
     contents = set()
     for backend in ("numpy", "compiled"):
