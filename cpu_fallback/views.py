@@ -16,6 +16,12 @@ def is_own(visibility: "Array", n_folds: int) -> bool:
     return visibility.shape == (n_folds, n_folds) and bool(visibility.diagonal().all()) and visibility.sum() == n_folds
 
 
+def is_others(visibility: "Array", n_folds: int) -> bool:
+    """Whether each view sees every fold but its own."""
+    square = visibility.shape == (n_folds, n_folds)
+    return square and not visibility.diagonal().any() and visibility.sum() == n_folds * (n_folds - 1) > 0
+
+
 def visible(cells: "Array", visibility: "Array | None", /) -> "Array":
     """Sum cells (categories + 2, folds, ...) over the folds that each view sees: (categories + 2, views, ...).
 
@@ -24,10 +30,9 @@ def visible(cells: "Array", visibility: "Array | None", /) -> "Array":
     if visibility is None or is_own(visibility, cells.shape[1]):
         return cells
     total = cells.sum(axis=1, keepdims=True)
-    hidden = 1 - visibility
-    if not hidden.any():
+    if visibility.all():
         return np.repeat(total, len(visibility), axis=1)
-    if np.array_equal(hidden, np.eye(len(hidden), dtype=np.int64)):
+    if is_others(visibility, cells.shape[1]):
         others: Array = total - cells
         return others
     return np.stack([over(cells, stretches(seen)) for seen in visibility], axis=1)

@@ -29,8 +29,7 @@ def views_of(visibility: "Array | None", n_folds: int) -> Views:
     """Describe a visibility matrix to the kernels."""
     if visibility is None or definition.is_own(visibility, n_folds):
         return Views(OWN, n_folds, n_folds, frozen(np.zeros((0, 0), np.int64), np.int64))
-    square = visibility.shape == (n_folds, n_folds)
-    others = square and not visibility.diagonal().any() and visibility.sum() == n_folds * (n_folds - 1) > 0
+    others = definition.is_others(visibility, n_folds)
     return Views(OTHERS if others else CHOSEN, len(visibility), n_folds, frozen(visibility, np.int64))
 
 

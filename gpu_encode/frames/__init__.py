@@ -8,7 +8,7 @@ from gpu_encode.frames.on_device import to_host
 from gpu_encode.frames.piece_vectors import PieceVectors, in_line
 from gpu_encode.frames.pieces import Pieces, part_with, parts_of, read_pieces, tables_of, with_piece
 from gpu_encode.frames.reading import is_partitioned, read
-from gpu_encode.frames.vectors import on_host, read_grouping, read_targets, read_vector
+from gpu_encode.frames.vectors import on_host, read_grouping, read_targets, read_vector, sum_is_finite
 
 __all__ = [
     "Frame",
@@ -27,6 +27,7 @@ __all__ = [
     "read_pieces",
     "read_targets",
     "read_vector",
+    "sum_is_finite",
     "tables_of",
     "to_host",
     "with_piece",

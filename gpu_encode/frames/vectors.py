@@ -129,7 +129,7 @@ def _to_vector(column: Column, role: str) -> Array:
         if data.dtype.kind in "biuUSc":
             errors.check_real(role, data)
             return data
-        if data.dtype.kind == "f" and _sum_is_finite(data):
+        if data.dtype.kind == "f" and sum_is_finite(data):
             return data
     values, nulls = encoding.plain(column)
     if role == "y":
@@ -142,8 +142,11 @@ def _to_vector(column: Column, role: str) -> Array:
     return _as_numbers(values, nulls) if values.dtype.kind == "O" else values
 
 
-def _sum_is_finite(numbers: Array) -> bool:
-    """Whether the sum is finite: then no number is NaN or infinite; if not, some may be, or the sum is too large."""
+def sum_is_finite(numbers: Array) -> bool:
+    """Whether the sum is finite: then no number is NaN or infinite; if not, some may be, or the sum is too large.
+
+    One pass, and no array of answers.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(numbers.sum()))
 

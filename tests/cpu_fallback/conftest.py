@@ -24,3 +24,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def ops(request: pytest.FixtureRequest) -> Iterator[Ops]:
     with backend(request.param) as found:
         yield found
+
+
+@pytest.fixture(params=[1, 2, 3])
+def n_threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    """So many threads of the compiled backend, however few rows there are."""
+    with backend(f"compiled-{request.param}"):
+        yield request.param

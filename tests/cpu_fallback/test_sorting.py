@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from cpu_fallback.compiled import sorting, threads
+from cpu_fallback.compiled import sorting
 
 WORDS = st.sampled_from([0, 1, 2, 3, 1 << 31, (1 << 32) - 1, 1 << 44, 1 << 63, (1 << 64) - 2, (1 << 64) - 1])
 
@@ -18,14 +18,6 @@ def few_words():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "FEW_WORDS", 2)
         yield
-
-
-@pytest.fixture(params=[1, 2, 3])
-def n_threads(request, monkeypatch):
-    monkeypatch.setattr(threads, "SMALLEST_SHARE", 1)
-    threads.set_threads(request.param)
-    yield request.param
-    threads.set_threads(None)
 
 
 def check(numbers):

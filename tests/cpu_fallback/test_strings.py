@@ -17,14 +17,6 @@ TEXTS = st.builds(
 ) | st.sampled_from([b"", b"\0", b"\0\0", b"a", b"a\0", b"a" * 7, b"a" * 8, b"a" * 9, b"a" * 15, b"a" * 16, b"a" * 17])
 
 
-@pytest.fixture(params=[1, 2, 3])
-def n_threads(request, monkeypatch):
-    monkeypatch.setattr(threads, "SMALLEST_SHARE", 1)
-    threads.set_threads(request.param)
-    yield request.param
-    threads.set_threads(None)
-
-
 def part(values, dtype=np.int64, before=0, behind=b""):
     """Strings of a list, behind others and with a number of null rows before them that were sliced off."""
     held = [b"xyz"] * before + [b"null" if value is None else value for value in values]

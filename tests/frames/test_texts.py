@@ -11,12 +11,12 @@ import pytest
 
 import cpu_fallback
 import cpu_fallback.compiled
-from cpu_fallback.compiled import threads
 from gpu_encode import texts
 from gpu_encode.frames import dictionaries, read, read_pieces
 from gpu_encode.ops import use_backend
 from gpu_encode.values import from_arrow
 from gpu_encode.vocabulary import Vocabulary
+from tests.backends import backend
 
 WORDS = [
     "",
@@ -93,12 +93,10 @@ pytestmark = pytest.mark.parametrize("ops", ["compiled"], indirect=True)
 
 
 @pytest.fixture(params=[1, 2, 3])
-def compiled(request, monkeypatch, ops):
+def compiled(request, ops):
     """The compiled backend on so many threads, for any number of rows."""
-    monkeypatch.setattr(threads, "SMALLEST_SHARE", 1)
-    threads.set_threads(request.param)
-    yield ops
-    threads.set_threads(None)
+    with backend(f"compiled-{request.param}"):
+        yield ops
 
 
 def frame_of(series):
@@ -164,8 +162,8 @@ def test_pieces_are_joined_alike(compiled):
 def test_values_are_sorted_alike(compiled):
     held = from_arrow(pa.array([value for value in drawn(5) if value is not None]))
     results = []
-    for backend in ("compiled", "numpy"):
-        with use_backend(backend):
+    for name in ("compiled", "numpy"):
+        with use_backend(name):
             results.append(held.sort())
     (found, places), (reference, expected) = results
     assert found.array.equals(reference.array)
