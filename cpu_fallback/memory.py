@@ -1,8 +1,11 @@
 """Where this backend computes: arrays of NumPy in the host's memory."""
 
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from cpu_fallback.memory_pool import Block, pool
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Array
@@ -14,6 +17,9 @@ xp: Any = np
 
 # Rows of which the schemes that work row by row hold intermediate results, so that these stay in cache.
 TILE = 1 << 15
+
+# Bytes below which the system's allocator keeps what comes back by itself, and kinds of numbers that lie in a block.
+SMALLEST, KINDS = 1 << 17, "biufmM"
 
 
 def to_device(array: "Array", /) -> "Array":
@@ -27,10 +33,18 @@ def to_host(array: "Array", /) -> "Array":
 
 
 def empty(shape: "int | tuple[int, ...]", dtype: Any, order: "Order" = "C", /) -> "Array":
-    """Room for an array."""
-    return np.empty(shape, dtype, order)
+    """Room for an array, as `numpy.empty` gives it."""
+    kind, lengths = np.dtype(dtype), shape if isinstance(shape, tuple) else (int(shape),)
+    n_bytes = prod(lengths) * kind.itemsize
+    if n_bytes < SMALLEST or kind.kind not in KINDS:
+        return np.empty(shape, kind, order)
+    steps = tuple(kind.itemsize * prod(lengths[:axis]) for axis in range(len(lengths))) if order == "F" else None
+    interface = {"shape": lengths, "typestr": kind.str, "strides": steps}
+    return np.asarray(Block(pool.take(n_bytes), pool, interface))
 
 
 def zeros(shape: "int | tuple[int, ...]", dtype: Any, /) -> "Array":
-    """Room for an array, all zero."""
-    return np.zeros(shape, dtype)
+    """Room for an array, all zero, as `numpy.zeros` gives it."""
+    found = empty(shape, dtype)
+    found[...] = 0
+    return found

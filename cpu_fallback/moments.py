@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Limbs, deviation, peak, quotient
+from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Array, Layout
@@ -79,4 +80,5 @@ def empty_moments(shape: tuple[int, ...], first_output: int, deviations: bool) -
     one, each = (*shape[:-2], 1), (*shape[:-2], shape[-2] - first_output)
     none = (*shape[:-2], 0)
     less, spread = (one, each) if deviations else (none, none)
-    return MomentArrays(np.empty(one), np.empty(each), np.empty(less), np.empty(spread), np.empty(spread, np.int64))
+    numbers = [empty(size, np.float64) for size in (one, each, less, spread)]
+    return MomentArrays(*numbers, empty(spread, np.int64))

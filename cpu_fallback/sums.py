@@ -35,8 +35,10 @@ def row_digits(rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
 def whole_product(factors: "list[Array]", n_rows: int) -> NDArray[np.int64]:
     """Multiply integers that are known to fit 64 bits; no factor at all counts one."""
     product = np.ones(n_rows, np.int64)
-    for factor in factors:
-        product *= factor.astype(np.int64)
+    # The target of a row without weight may be anything: nobody looked at it, and it is multiplied by zero.
+    with np.errstate(invalid="ignore"):
+        for factor in factors:
+            product *= factor.astype(np.int64)
     return product
 
 

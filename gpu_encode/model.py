@@ -92,16 +92,16 @@ class Model:
         memory = memory_of(ops)
         if memory not in self._lookups:
             self._lookups[memory] = [
-                in_type(
-                    np.concatenate(
-                        [np.repeat(flat(codes).values, self.permutations, axis=2) for codes in per_target], axis=2
-                    ),
-                    self.dtype,
-                    ops,
-                )
-                for per_target in self.tables_on(ops)
+                in_type(self._side_by_side(per_target), self.dtype, ops) for per_target in self.tables_on(ops)
             ]
         return self._lookups[memory]
+
+    def _side_by_side(self, per_target: list[CodeTable]) -> Floats:
+        """Codes of all targets in one table, those of each for all permutations."""
+        values = [flat(codes).values for codes in per_target]
+        if len(values) == self.permutations == 1:
+            return values[0]
+        return np.concatenate([np.repeat(each, self.permutations, axis=2) for each in values], axis=2)
 
     @cached_property
     def _tables(self) -> dict[str, list[list[CodeTable]]]:

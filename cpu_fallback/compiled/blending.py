@@ -11,6 +11,7 @@ from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
 from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OWN, Views, see_all, views_of
+from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Layout
@@ -208,8 +209,8 @@ def blended(
     # Each class is a view of its own that sees one row of it less.
     if less_one:
         views = Views(LESS_ONE, cells.shape[2], 1, views.matrix)
-    values = np.empty((len(cells), views.n_views, cells.shape[2] - first_output))
-    unseen = np.empty(values.shape[:2], np.bool_)
+    values = empty((len(cells), views.n_views, cells.shape[2] - first_output), np.float64)
+    unseen = empty(values.shape[:2], np.bool_)
     around = Background(*(frozen(part, part.dtype) for part in background))
     flat = frozen(cells, np.int64).reshape(-1)
     parts = threads.shares(len(cells), smallest=max(SMALLEST_SHARE // views.n_views, 1))

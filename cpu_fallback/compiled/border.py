@@ -104,3 +104,15 @@ def measures_of(layout: "Layout") -> Array:
         if window is not None:
             lines[power] = 1, window.whole, window.low, window.width
     return frozen(lines, np.int64)
+
+
+def wide(values: Array) -> Array:
+    """Numbers as int64, uint64 or float64."""
+    return values.astype({"i": np.int64, "u": np.uint64, "b": np.int64, "f": np.float64}[values.dtype.kind], copy=False)
+
+
+def raw(values: Array) -> Array:
+    """64-bit words of numbers, equal if and only if the numbers are equal."""
+    if values.dtype.kind == "f" and ((values == 0) & np.signbit(values)).any():
+        values = values + 0.0
+    return frozen(values, values.dtype).view(np.uint64)

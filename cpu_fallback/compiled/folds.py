@@ -18,6 +18,7 @@ from cpu_fallback.compiled.border import (
 )
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.folds import BLOCK_KEY, LONGEST_STRIDE_LOG2, ROUNDS, STRIDE_KEY
+from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
     from gpu_encode.rows import FoldPattern, Permutation
@@ -154,7 +155,7 @@ def fold_range(source: FoldSource, first: int, start: int, stop: int, out: Array
 
 def fold_numbers(pattern: "FoldPattern", start: int, stop: int, /) -> Array:
     """Fold number of each row in [start, stop); see `gpu_encode.rows.FoldPattern`."""
-    source, out = fold_source(pattern), np.empty(max(stop - start, 0), np.int32)
+    source, out = fold_source(pattern), empty(max(stop - start, 0), np.int32)
     parts = shares(len(out))
     run(lambda share: fold_range(source, start, *parts[share], out), len(parts))
     return out
@@ -199,7 +200,7 @@ def walk_range(
 
 def walked(permutation: "Permutation", start: int, stop: int, forward: bool, /) -> Array:
     """Scramble the numbers [start, stop)."""
-    out = np.empty(max(stop - start, 0), np.int64)
+    out = empty(max(stop - start, 0), np.int64)
     keys = frozen(permutation.keys, np.uint64)
     fixed = np.uint64(permutation.n_rows), np.uint64(permutation.half_bits), keys, forward
     parts = shares(len(out))

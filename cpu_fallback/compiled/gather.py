@@ -5,10 +5,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from cpu_fallback.compiled.border import BLOCK, NO_FOLDS, Array, FoldSource, codes_of, fold_source, frozen, kernel
-from cpu_fallback.compiled.categories import UNKNOWN, lookup, range_of, raw, wide
+from cpu_fallback.compiled.border import (
+    BLOCK,
+    NO_FOLDS,
+    Array,
+    FoldSource,
+    codes_of,
+    fold_source,
+    frozen,
+    kernel,
+    raw,
+    wide,
+)
+from cpu_fallback.compiled.categories import lookup
 from cpu_fallback.compiled.folds import fill_folds, fold_room
+from cpu_fallback.compiled.ranges import UNKNOWN, range_of, table_by_distance, take_in_range
 from cpu_fallback.compiled.threads import run, shares
+from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Folds
@@ -56,16 +69,6 @@ def gather_range(
                 out[np.uint64(first + i * by_row)] = table[np.uint64(cells[i] + k)]
 
 
-@kernel
-def gather_in_range(
-    words: Array, lowest: np.uint64, table: Array, by_row: int, start: int, stop: int, out: Array
-) -> None:
-    """Write the rows [start, stop) from a table by the distance from the lowest number; all others from its end."""
-    last, given = np.uint64(len(table) - 1), words[start:stop]
-    for i in range(len(given)):
-        out[np.uint64((start + i) * by_row)] = table[min(given[i] - lowest, last)]
-
-
 def flat(out: Array) -> tuple[Array, int, int] | None:
     """Give the memory under a two-dimensional array as one raw piece, and its steps; None if it has no such form."""
     size = out.itemsize
@@ -107,9 +110,9 @@ def gather_numbers(table: Array, values: Array, categories: Array, out: Array, /
     if memory is None or size is None or size > len(values) // ROWS_PER_NUMBER + FEW_NUMBERS:
         gather(table, lookup(values, categories), None, out)
         return
-    known, lines = raw(wide(categories)), frozen(table, out.dtype)[:, 0, 0]
-    by_distance = np.full(size + 1, lines[UNKNOWN])
-    by_distance[(known - known[0]).astype(np.int64)] = lines[: len(known)]
+    known, lines = raw(wide(categories)), empty(len(categories) + 1, out.dtype)
+    lines[:-1], lines[-1] = table[: len(known), 0, 0], table[UNKNOWN, 0, 0]
     piece, by_row, _ = memory
-    fixed, parts = (raw(wide(values)), known[0], by_distance.view(piece.dtype), by_row), shares(len(out))
-    run(lambda share: gather_in_range(*fixed, *parts[share], piece), len(parts))
+    by_distance = table_by_distance(known, lines.view(piece.dtype), size)
+    fixed, parts = (raw(wide(values)), known[0], by_distance, by_row), shares(len(out))
+    run(lambda share: take_in_range(*fixed, *parts[share], piece), len(parts))

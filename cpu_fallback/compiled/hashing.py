@@ -3,6 +3,7 @@
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.memory import empty, zeros
 
 FEWEST_PLACES = 1 << 10
 # 2**64 divided by the golden ratio (Knuth's multiplicative hashing).
@@ -16,15 +17,9 @@ def place_of(word: np.uint64, shift: np.uint64) -> np.uint64:
     return (word ^ (word >> np.uint64(29))) * GOLDEN >> shift
 
 
-@kernel
 def blank(n_places: int) -> tuple[Array, np.uint64]:
     """Give an empty table (number 0 means free), and the shift that takes a hash to a place."""
-    shift = np.uint64(64)
-    size = n_places
-    while size > 1:
-        size >>= 1
-        shift -= np.uint64(1)
-    return np.zeros((n_places, 2), np.uint64), shift
+    return zeros((n_places, 2), np.uint64), np.uint64(65 - n_places.bit_length())
 
 
 @kernel
@@ -62,30 +57,25 @@ def number_words(
     return stop, count
 
 
-@kernel
 def codes_by_hash(words: Array, start: int, stop: int, codes: Array) -> Array:
     """Number the words [start, stop) in the order in which they are first seen; gives the distinct words."""
     n_places, count = FEWEST_PLACES, 0
-    distinct = np.empty(n_places // 2, np.uint64)
+    distinct = empty(n_places // 2, np.uint64)
     while True:
         table, shift = blank(n_places)
         fill(table, shift, distinct[:count])
         start, count = number_words(words, start, stop, codes, table, shift, distinct, count)
         if start == stop:
-            return distinct[:count].copy()
+            return distinct[:count]
         n_places *= 4
-        longer = np.empty(n_places // 2, np.uint64)
+        longer = empty(n_places // 2, np.uint64)
         longer[:count] = distinct
         distinct = longer
 
 
-@kernel
 def table_of(words: Array) -> Array:
     """Table in which the number of a word is its index plus one."""
-    n_places = FEWEST_PLACES
-    while n_places < 2 * len(words):
-        n_places *= 2
-    table, shift = blank(n_places)
+    table, shift = blank(max(FEWEST_PLACES, 1 << (2 * len(words) - 1).bit_length()))
     fill(table, shift, words)
     return table
 

@@ -8,6 +8,7 @@ from cpu_fallback.compiled.addition import add_rows
 from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, frozen, kernel, measures_of, numbers_of
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.threads import run, shares
+from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Layout, Rows
@@ -56,7 +57,7 @@ def leave_one_out(cells: Array, rows: "Rows", layout: "Layout", /) -> Array:
 
     `cells` is (categories + 2, n_classes, layout.width).
     """
-    seen = np.empty(len(rows.codes) * cells.shape[1] * cells.shape[2], np.int64)
+    seen = empty(len(rows.codes) * cells.shape[1] * cells.shape[2], np.int64)
     table = frozen(cells, np.int64).reshape(-1)
     fixed = table, cells.shape, codes_of(rows.codes), codes_of(rows.classes), numbers_of(rows), measures_of(layout)
     parts = shares(len(rows.codes))

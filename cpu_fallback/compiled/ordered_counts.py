@@ -20,6 +20,7 @@ from cpu_fallback.compiled.row_codes import (
     write,
 )
 from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
+from cpu_fallback.memory import zeros
 
 LEAST_BLOCK = 64
 
@@ -46,7 +47,7 @@ class Table(NamedTuple):
 def table_of(n_lines: int, length: int, tied: bool) -> Table:
     """Give an empty table."""
     size = n_lines if tied else 0
-    return Table(np.zeros(n_lines * length, np.int64), np.zeros(size * length, np.int64), np.full(size, -1, np.int64))
+    return Table(zeros(n_lines * length, np.int64), zeros(size * length, np.int64), np.full(size, -1, np.int64))
 
 
 @kernel

@@ -1,11 +1,13 @@
 """Order of numbers, digit by digit: places of the bits in which they differ are sorted along in the same words."""
 
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, frozen, kernel
 from cpu_fallback.compiled.threads import run, shares
+from cpu_fallback.memory import empty
 
 WORD_BITS = 64
 # NumPy has sorted so few before the passes over them are set up.
@@ -64,6 +66,34 @@ def places_in(packed: Array, place_bits: np.uint64, start: int, stop: int, order
     given, out, mask = packed[start:stop], order[start:stop], (np.uint64(1) << place_bits) - np.uint64(1)
     for i in range(len(given)):
         out[i] = np.int64(given[i] & mask)
+
+
+@kernel
+def write_places(out: Array) -> None:
+    """Write 0, 1, 2, ..."""
+    for i in range(len(out)):
+        out[i] = i
+
+
+@kernel
+def write_ranks(order: Array, ranks: Array) -> None:
+    """Write at each place where it stands in an order."""
+    for i in range(len(order)):
+        ranks[np.uint64(order[i])] = i
+
+
+def places(number: int, dtype: Any) -> Array:
+    """Give 0, 1, 2, ..., so many of them."""
+    found = empty(number, dtype)
+    write_places(found)
+    return found
+
+
+def ranks_of(order: Array) -> Array:
+    """Where each place stands in an order (int32)."""
+    ranks = empty(len(order), np.int32)
+    write_ranks(order, ranks)
+    return ranks
 
 
 def differing(words: Array) -> int:
@@ -129,7 +159,7 @@ def order_of_words(words: Array) -> Array:
     if n_words < FEW_WORDS:
         return np.argsort(words, kind="stable")
     words, place_bits = frozen(words, np.uint64), (n_words - 1).bit_length()
-    packed, other = np.empty(n_words, np.uint64), np.empty(n_words, np.uint64)
+    packed, other = empty(n_words, np.uint64), empty(n_words, np.uint64)
     for runs in groups_of(differing(words), WORD_BITS - place_bits):
         n_bits = packed_words(words, order, runs, place_bits, packed)
         n_digits = -(-n_bits // DIGIT_BITS)
@@ -139,7 +169,7 @@ def order_of_words(words: Array) -> Array:
             packed, other = other, packed
         # Room that the next bits are sorted in once the order has been read.
         order = places_of(packed, place_bits, other)
-    return order if len(order) else np.arange(n_words)
+    return order if len(order) else places(n_words, np.int64)
 
 
 def order_of_numbers(numbers: Array) -> Array:
@@ -150,10 +180,11 @@ def order_of_numbers(numbers: Array) -> Array:
     words = frozen(numbers, numbers.dtype).view(np.uint64)
     if numbers.dtype.kind == "f":
         # Bits of negative numbers rise as the numbers fall.
-        flipped = (words.view(np.int64) >> np.int64(WORD_BITS - 1)).view(np.uint64)
+        room = empty(len(words), np.int64)
+        flipped = np.right_shift(words.view(np.int64), np.int64(WORD_BITS - 1), out=room).view(np.uint64)
         flipped |= SIGN
         words = np.bitwise_xor(flipped, words, out=flipped)
     elif len(numbers):
         # Distances from the smallest number differ in few bits where the range is small.
-        words = words - words[numbers.argmin()]
+        words = np.subtract(words, words[numbers.argmin()], out=empty(len(words), np.uint64))
     return order_of_words(words)

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, kernel
-from cpu_fallback.compiled.sorting import order_of_words
+from cpu_fallback.compiled.sorting import order_of_words, places
 from cpu_fallback.compiled.string_pieces import SHORT, first_bytes, word_at
+from cpu_fallback.memory import empty
 
 
 class Picked(NamedTuple):
@@ -113,10 +114,10 @@ def sort_ties(picked: Picked, keys: Array, order: Array) -> None:
 
 def order_of(picked: Picked) -> Array:
     """Order of strings, all of them different, by their bytes."""
-    order = np.arange(len(picked.starts))
+    order = places(len(picked.starts), np.int64)
     if len(order) < 2:
         return order
-    keys = np.empty(len(order), np.uint64)
+    keys = empty(len(order), np.uint64)
     key_range(picked, common_prefix(picked, order, 0, len(order)), keys)
     order = order_of_words(keys)
     sort_ties(picked, keys, order)

@@ -10,6 +10,7 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array, kernel
 from cpu_fallback.compiled.string_pieces import SHORT, Texts, alike, cut_block, is_null
+from cpu_fallback.memory import empty, zeros
 
 MISSING, UNKNOWN = -1, -2
 # Rows cut and hashed at once: their loads from the table do not wait for one another.
@@ -49,16 +50,26 @@ def put(table: Array, stamps: Array, count: int) -> None:
         table[place] = stamps[number] & HIGH | np.uint64(number + 1)
 
 
-@kernel
+def blank(n_places: int, room: int) -> Dictionary:
+    """Give an empty dictionary with so many places, and room for so many strings."""
+    return Dictionary(
+        zeros(n_places, np.uint64), empty(2 * room, np.uint64), empty(room, np.uint64), empty(room, np.int64)
+    )
+
+
 def grown(dictionary: Dictionary, count: int, n_places: int) -> Dictionary:
-    """Give the same dictionary with more places, and room for half as many strings."""
-    room = n_places // 2
-    table, pieces = np.zeros(n_places, np.uint64), np.empty(2 * room, np.uint64)
-    stamps, starts = np.empty(room, np.uint64), np.empty(room, np.int64)
-    pieces[: 2 * count] = dictionary.pieces[: 2 * count]
-    stamps[:count], starts[:count] = dictionary.stamps[:count], dictionary.starts[:count]
-    put(table, stamps, count)
-    return Dictionary(table, pieces, stamps, starts)
+    """Give the same dictionary with more places."""
+    larger = blank(n_places, n_places // 2)
+    move(dictionary, count, larger)
+    return larger
+
+
+@kernel
+def move(dictionary: Dictionary, count: int, larger: Dictionary) -> None:
+    """Put the first strings of a dictionary into an empty one."""
+    larger.pieces[: 2 * count] = dictionary.pieces[: 2 * count]
+    larger.stamps[:count], larger.starts[:count] = dictionary.stamps[:count], dictionary.starts[:count]
+    put(larger.table, larger.stamps, count)
 
 
 @kernel
@@ -133,14 +144,17 @@ def check_long(
 @kernel
 def number_rows(
     texts: Texts, start: int, stop: int, known: Array, dictionary: Dictionary, count: int, adds: int, codes: Array
-) -> tuple[Dictionary, int]:
-    """Number the strings of the rows [start, stop); gives the dictionary, to which new ones are added if asked for."""
+) -> tuple[int, int]:
+    """Number the strings of the rows [start, stop), and add new ones to the dictionary if asked for.
+
+    Gives the row at which the dictionary had no room for more, and how many strings it holds.
+    """
     firsts, seconds, stamps = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     missed, starts = np.empty(BLOCK, np.int64), np.empty(BLOCK + 1, np.int64)
     for begin in range(start, stop, BLOCK):
         n = min(BLOCK, stop - begin)
         if adds and count + n > len(dictionary.starts):
-            dictionary = grown(dictionary, count, 4 * len(dictionary.table))
+            return begin, count
         longest = cut_block(texts, begin, n, starts, stamps, firsts, seconds)
         own = codes[begin : begin + n]
         n_missed = guess_block(dictionary, n, stamps, firsts, seconds, own, missed)
@@ -164,7 +178,17 @@ def number_rows(
         if len(texts.validity):
             for i in range(n):
                 own[i] = MISSING if is_null(texts, begin + i) else own[i]
-    return dictionary, count
+    return stop, count
+
+
+def numbered(texts: Texts, start: int, stop: int, codes: Array) -> tuple[Dictionary, int]:
+    """Number the strings of the rows [start, stop) as they come; gives their dictionary, and how many there are."""
+    dictionary, count = blank(FEWEST_PLACES, FEWEST_PLACES // 2), 0
+    while True:
+        start, count = number_rows(texts, start, stop, texts.words, dictionary, count, 1, codes)
+        if start == stop:
+            return dictionary, count
+        dictionary = grown(dictionary, count, 4 * len(dictionary.table))
 
 
 @kernel
@@ -189,9 +213,7 @@ def join(words: Array, dictionary: Dictionary, count: int, other: Dictionary, n_
 
 
 @kernel
-def lengths_of(dictionary: Dictionary, count: int) -> Array:
-    """Bytes of each string."""
-    lengths = np.empty(count, np.int64)
-    for number in range(count):
+def write_lengths(dictionary: Dictionary, lengths: Array) -> None:
+    """Write the bytes of each string."""
+    for number in range(len(lengths)):
         lengths[number] = length_of(dictionary, number)
-    return lengths

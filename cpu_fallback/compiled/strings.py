@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, frozen, kernel
+from cpu_fallback.compiled.sorting import places, ranks_of
 from cpu_fallback.compiled.string_order import Picked, order_of, word_behind
 from cpu_fallback.compiled.string_pieces import Texts
 from cpu_fallback.compiled.string_tables import (
     FEWEST_PLACES,
     MISSING,
     Dictionary,
+    blank,
     grown,
     join,
-    lengths_of,
     number_rows,
+    numbered,
+    write_lengths,
 )
 from cpu_fallback.compiled.threads import run, shares, threads
+from cpu_fallback.memory import empty, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +74,9 @@ class Part(NamedTuple):
     def picked(self) -> Picked:
         """Give the strings."""
         _, pieces, _, starts = self.dictionary
-        return Picked(self.words, starts[: self.size], lengths_of(self.dictionary, self.size), pieces)
+        lengths = empty(self.size, np.int64)
+        write_lengths(self.dictionary, lengths)
+        return Picked(self.words, starts[: self.size], lengths, pieces)
 
 
 def words_of(characters: Array) -> Array:
@@ -87,18 +93,6 @@ def texts_of(strings: Strings) -> Texts:
     offsets = frozen(strings.offsets, strings.offsets.dtype)
     validity = frozen(np.zeros(0, np.uint8) if strings.validity is None else strings.validity, np.uint8)
     return Texts(words, offsets.view(np.uint32), int(offsets.itemsize == 8), validity, strings.first)
-
-
-def blank(expected: int) -> Dictionary:
-    """Give an empty dictionary with room for so many strings."""
-    n_places = max(FEWEST_PLACES, 1 << int(2 * expected - 1).bit_length()) if expected else FEWEST_PLACES
-    room = n_places // 2
-    return Dictionary(
-        np.zeros(n_places, np.uint64),
-        np.empty(2 * room, np.uint64),
-        np.empty(room, np.uint64),
-        np.empty(room, np.int64),
-    )
 
 
 def ranges_of(parts: list[Strings]) -> list[tuple[int, int, int, int]]:
@@ -128,8 +122,8 @@ def copy_picked(picked: Picked, order: Array, offsets: Array, begin: int, words:
 def copied(pieces: list[tuple[Picked, Array]]) -> Strings:
     """Strings in an order, those of one piece after those of another, in memory of their own."""
     lengths = [int(picked.lengths.sum()) for picked, _ in pieces]
-    offsets = np.zeros(sum(len(order) for _, order in pieces) + 1, np.int64)
-    characters = np.empty(sum(lengths) + FEWEST_BYTES, np.uint8)
+    offsets = zeros(sum(len(order) for _, order in pieces) + 1, np.int64)
+    characters = empty(sum(lengths) + FEWEST_BYTES, np.uint8)
     row = begin = 0
     for (picked, order), length in zip(pieces, lengths, strict=True):
         copy_picked(picked, order, offsets[row : row + len(order) + 1], begin, words_of(characters[begin:]))
@@ -141,7 +135,7 @@ def in_one_place(parts: list[Part]) -> list[Part]:
     """Dictionaries of several arrays as those of one, which holds their distinct strings."""
     if all(part.words is parts[0].words for part in parts):
         return parts
-    strings = copied([(part.picked(), np.arange(part.size)) for part in parts])
+    strings = copied([(part.picked(), places(part.size, np.int64)) for part in parts])
     words, edges = words_of(strings.characters), np.cumsum([part.size for part in parts])[:-1]
     words.flags.writeable = False
     for part, starts in zip(parts, np.split(strings.offsets[:-1], edges), strict=True):
@@ -152,16 +146,16 @@ def in_one_place(parts: list[Part]) -> list[Part]:
 def joined(parts: list[Part]) -> tuple[Part, list[Array]]:
     """One dictionary of all, and the number in it of each string of each."""
     (words, dictionary, count), *others = in_one_place(parts)
-    places = [np.arange(count, dtype=np.int32)]
+    numbers = [places(count, np.int32)]
     for part in others:
         n_places = len(dictionary.table)
         while n_places // 2 < count + part.size:
             n_places *= 2
         if n_places > len(dictionary.table):
-            dictionary = Dictionary(*grown(dictionary, count, n_places))
-        places.append(np.empty(part.size, np.int32))
-        count = join(words, dictionary, count, part.dictionary, part.size, places[-1])
-    return Part(words, dictionary, count), places
+            dictionary = grown(dictionary, count, n_places)
+        numbers.append(empty(part.size, np.int32))
+        count = join(words, dictionary, count, part.dictionary, part.size, numbers[-1])
+    return Part(words, dictionary, count), numbers
 
 
 @kernel
@@ -186,7 +180,7 @@ def each(work: "Callable[[int], None]", n_items: int) -> None:
 
 def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
     """Codes (int32; -1 for null) of the rows of all parts, and the distinct strings in the order of their bytes."""
-    codes = np.empty(sum(part.n_rows for part in parts), np.int32)
+    codes = empty(sum(part.n_rows for part in parts), np.int32)
     texts, ranges = [texts_of(part) for part in parts], ranges_of(parts)
     if not ranges:
         return codes, Strings(np.zeros(1, np.int64), np.zeros(0, np.uint8))
@@ -194,20 +188,21 @@ def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
 
     def number(index: int) -> None:
         part, start, stop, first = ranges[index]
-        own, words = codes[first : first + parts[part].n_rows], texts[part].words
-        dictionary, count = number_rows(texts[part], start, stop, words, blank(0), 0, 1, own)
-        found[index] = Part(words, Dictionary(*dictionary), count)
+        own = codes[first : first + parts[part].n_rows]
+        found[index] = Part(texts[part].words, *numbered(texts[part], start, stop, own))
 
     each(number, len(ranges))
-    whole, places = joined([found[index] for index in range(len(ranges))])
+    whole, numbers = joined([found[index] for index in range(len(ranges))])
     picked = whole.picked()
     order = order_of(picked)
-    ranks = np.empty(whole.size, np.int32)
-    ranks[order] = np.arange(whole.size, dtype=np.int32)
+    ranks = ranks_of(order)
 
     def rank(index: int) -> None:
         _, start, stop, first = ranges[index]
-        renumber_rows(np.append(ranks[places[index]], np.int32(MISSING)), first + start, first + stop, codes)
+        found = empty(len(numbers[index]) + 1, np.int32)
+        np.take(ranks, numbers[index], out=found[:-1])
+        found[-1] = MISSING
+        renumber_rows(found, first + start, first + stop, codes)
 
     each(rank, len(ranges))
     return codes, copied([(picked, order)])
@@ -216,16 +211,14 @@ def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
 def known(strings: Strings) -> Known:
     """Distinct strings, ready for others to be looked up."""
     texts, n_rows = texts_of(strings), strings.n_rows
-    codes = np.empty(n_rows, np.int32)
-    (table, pieces, _, starts), _ = number_rows(texts, 0, n_rows, texts.words, blank(n_rows), 0, 1, codes)
-    n_kept = max(n_rows, 1)
-    kept = Dictionary(table, pieces[: 2 * n_kept].copy(), np.zeros(0, np.uint64), starts[:n_kept].copy())
-    return Known(texts.words, kept)
+    dictionary = blank(max(FEWEST_PLACES, 1 << (2 * n_rows - 1).bit_length()), max(n_rows, 1))
+    number_rows(texts, 0, n_rows, texts.words, dictionary, 0, 1, empty(n_rows, np.int32))
+    return Known(texts.words, dictionary._replace(stamps=np.zeros(0, np.uint64)))
 
 
 def lookup_strings(parts: list[Strings], categories: Known) -> Array:
     """Index of each string among known ones (int32): -1 for null, -2 where it is absent."""
-    codes = np.empty(sum(part.n_rows for part in parts), np.int32)
+    codes = empty(sum(part.n_rows for part in parts), np.int32)
     texts, ranges = [texts_of(part) for part in parts], ranges_of(parts)
 
     def find(index: int) -> None:

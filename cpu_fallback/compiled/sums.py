@@ -20,6 +20,7 @@ from cpu_fallback.compiled.border import (
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.folds import fill_folds, fold_room
 from cpu_fallback.compiled.threads import run, shares, threads
+from cpu_fallback.memory import zeros
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Folds, Layout, Rows
@@ -100,7 +101,7 @@ def accumulate(
     )
     size = int(np.prod(shape))
     parts = shares(len(rows.codes), tables(size, len(rows.codes)))
-    cells = [np.zeros(size, np.int64) for _ in parts]
+    cells = [zeros(size, np.int64) for _ in parts]
     run(lambda share: accumulate_range(*fixed, *parts[share], cells[share]), len(parts))
     ranges = shares(size)
     for other in cells[1:]:

@@ -5,6 +5,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
+from typing import Any
+
+from cpu_fallback.settings import number_from_environment
 
 SETTING = "GPU_ENCODE_THREADS"
 
@@ -17,12 +20,9 @@ _chosen: list[int] = []
 @cache
 def default_threads() -> int:
     """Threads where none were asked for: the environment's GPU_ENCODE_THREADS, else the processors open to us."""
-    given = os.environ.get(SETTING, "")
-    if given.isdecimal() and int(given) > 0:
-        return int(given)
-    if given:
-        message = f"the environment variable {SETTING} must be a number of threads, 1 or more. Got {given!r}."
-        raise ValueError(message)
+    given = number_from_environment(SETTING, "a number of threads, 1 or more", 1)
+    if given is not None:
+        return given
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -84,3 +84,15 @@ def run(work: Callable[[int], None], n_shares: int) -> None:
     for failure in failures:
         if failure is not None:
             raise failure
+
+
+def in_shares(work: Callable[[int, int], Any], n_rows: int) -> list[Any]:
+    """Run on ranges of rows and give what each returned."""
+    parts = shares(n_rows)
+    results: list[Any] = [None] * len(parts)
+
+    def one(share: int) -> None:
+        results[share] = work(*parts[share])
+
+    run(one, len(parts))
+    return results

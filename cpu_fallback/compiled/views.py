@@ -7,6 +7,7 @@ import numpy as np
 from cpu_fallback import views as definition
 from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
 from cpu_fallback.compiled.threads import run, shares
+from cpu_fallback.memory import empty
 
 # A category costs as much as several rows of other kernels.
 SMALLEST_SHARE = 1 << 12
@@ -96,7 +97,7 @@ def visible(cells: Array, visibility: "Array | None", /) -> Array:
     views, length = views_of(visibility, cells.shape[1]), int(np.prod(cells.shape[2:]))
     if visibility is None or views.kind == OWN:
         return cells
-    out = np.empty((len(cells), views.n_views, *cells.shape[2:]), np.int64)
+    out = empty((len(cells), views.n_views, *cells.shape[2:]), np.int64)
     flat, lines = frozen(cells, np.int64).reshape(-1), out.reshape(-1)
     parts = shares(len(cells), smallest=SMALLEST_SHARE)
     if views.n_views == 1 and visibility.all():

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cpu_fallback.memory_pool import pool
 from gpu_encode.datasets.source import Size
 from gpu_encode.errors import datasets as errors
 from gpu_encode.notices import warn
@@ -86,6 +87,7 @@ def peak_bytes() -> int:
 
 def release() -> None:
     """Give memory that is not used any more back to the system, so that what is resident does not grow with chunks."""
+    pool.release()
     pa.default_memory_pool().release_unused()
     with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,0 +1,191 @@
+"""Whole numbers of a small range: numbered, and looked up, by their distance from the lowest."""
+
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.categories import DENSE_RANGE
+from cpu_fallback.compiled.border import Array, frozen, kernel
+from cpu_fallback.compiled.threads import in_shares, run, shares
+from cpu_fallback.memory import empty, zeros
+
+UNKNOWN = -2
+
+# Twice as many are still int32.
+MOST_CODES = 1 << 30
+# Values that are looked at for a guess of the range.
+SAMPLED = 512
+
+
+def word_of(number: int) -> np.uint64:
+    """Two's complement of a Python int."""
+    return np.uint64(number & 0xFFFFFFFFFFFFFFFF)
+
+
+@kernel
+def offset_with_bounds(
+    values: Array, base: int, start: int, stop: int, codes: Array, present: Array
+) -> tuple[int, int]:
+    """Write the distance of each value from `base`, mark those that have a mark, and give the extreme values."""
+    given, out = values[start:stop], codes[start:stop]
+    lowest = highest = given[0]
+    size = np.uint64(len(present))
+    if size == 0:
+        # A loop of its own, which works on several values at a time.
+        for i in range(len(given)):
+            value = given[i]
+            lowest, highest = min(lowest, value), max(highest, value)
+            out[i] = np.int32(value - base)
+        return lowest, highest
+    for i in range(len(given)):
+        value = given[i]
+        lowest, highest = min(lowest, value), max(highest, value)
+        distance = np.uint64(value - base)
+        out[i] = np.int32(distance)
+        if distance < size:
+            present[distance] = True
+    return lowest, highest
+
+
+@kernel
+def mark_codes(codes: Array, shift: int, start: int, stop: int, present: Array) -> None:
+    """Mark the codes that occur, `shift` added."""
+    given = codes[start:stop]
+    for i in range(len(given)):
+        present[np.uint64(given[i] + shift)] = True
+
+
+@kernel
+def shift_range(codes: Array, shift: int, start: int, stop: int) -> None:
+    """Add a number to codes."""
+    part = codes[start:stop]
+    for i in range(len(part)):
+        part[i] += np.int32(shift)
+
+
+@kernel
+def rank_codes(codes: Array, shift: int, ranks: Array, start: int, stop: int) -> None:
+    """Turn codes into ranks, `shift` added."""
+    part = codes[start:stop]
+    for i in range(len(part)):
+        part[i] = ranks[np.uint64(part[i] + shift)]
+
+
+@kernel
+def write_marked(marks: Array, lowest: np.uint64, ranks: Array, words: Array) -> None:
+    """Write how many marks there are before each place, and the words of marked ones; there is room for one more."""
+    count = 0
+    for i in range(len(marks)):
+        ranks[i] = count
+        words[count] = lowest + np.uint64(i)
+        count += marks[i]
+
+
+def ranks_of_marks(marks: Array, lowest: np.uint64) -> tuple[Array, Array]:
+    """Give the number of each marked place, and its word: the place, counted from the lowest word on."""
+    number = int(np.count_nonzero(marks))
+    ranks, words = empty(len(marks), np.int32), empty(number + 1, np.uint64)
+    write_marked(marks, lowest, ranks, words)
+    return ranks, words[:number]
+
+
+def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
+    """Number whole numbers of a small range by their place in it; None where the range is large.
+
+    The pass that finds the range also writes distances from a guess of where it begins, and marks those of a guessed
+    range; for nothing if it is large.
+    """
+    given, codes = frozen(numbers, numbers.dtype), empty(len(numbers), np.int32)
+    most, parts = min(DENSE_RANGE * len(codes) + 1024, MOST_CODES), shares(len(codes))
+    base, guessed = guessed_range(numbers, most)
+    # Each thread has its own marks: a line of memory that one writes is taken away from the others.
+    present, bounds = [zeros(guessed, np.bool_) for _ in parts], [(0, 0)] * len(parts)
+
+    def look(share: int) -> None:
+        bounds[share] = offset_with_bounds(given, base, *parts[share], codes, present[share])
+
+    run(look, len(parts))
+    lowest, highest = int(min(low for low, _ in bounds)), int(max(high for _, high in bounds))
+    size, shift = highest - lowest + 1, int(base) - lowest
+    if size > most:
+        return None
+    if size == 2:
+        # Both occur: one is the lowest, the other the highest.
+        marks = np.ones(2, np.bool_)
+    elif shift <= 0 and highest - int(base) < guessed:
+        marks = joined_marks([marks[-shift : size - shift] for marks in present])
+    else:
+        present.clear()
+        marks = marked(codes, shift, size)
+    ranks, found = ranks_of_marks(marks, word_of(lowest))
+    if len(found) < size:
+        in_shares(lambda start, stop: rank_codes(codes, shift, ranks, start, stop), len(codes))
+    elif shift:
+        in_shares(lambda start, stop: shift_range(codes, shift, start, stop), len(codes))
+    return codes, found.view(numbers.dtype)
+
+
+def guessed_range(numbers: Array, most: int) -> tuple[Any, int]:
+    """Guess the smallest number, most often zero or near the first, and how many from it on are worth a mark."""
+    first = numbers[0]
+    base = numbers.dtype.type(0) if 0 <= first < MOST_CODES else first
+    farthest = int(numbers[:: max(len(numbers) // SAMPLED, 1)].max()) - int(base)
+    # Neighbours are known without a mark, and beyond a sample lie about as many as in it.
+    return base, 2 * farthest if 1 < farthest <= most // 2 else 0
+
+
+def joined_marks(present: list[Array]) -> Array:
+    """Marks of all threads."""
+    for other in present[1:]:
+        present[0] |= other
+    return present[0]
+
+
+def marked(codes: Array, shift: int, size: int) -> Array:
+    """Whether there is a value, for each distance from the lowest one."""
+    parts = shares(len(codes))
+    present = [zeros(size, np.bool_) for _ in parts]
+    run(lambda share: mark_codes(codes, shift, *parts[share], present[share]), len(parts))
+    return joined_marks(present)
+
+
+def range_of(categories: Array, n_values: int) -> int | None:
+    """Numbers from the smallest to the largest of sorted whole numbers; None if a table of them is not worth it."""
+    if categories.dtype.kind == "f" or not len(categories):
+        return None
+    size = int(categories[-1]) - int(categories[0]) + 1
+    return size if size <= DENSE_RANGE * n_values + 1024 else None
+
+
+@kernel
+def offset_inside_range(words: Array, lowest: np.uint64, size: int, start: int, stop: int, codes: Array) -> None:
+    """Distance of each value from the lowest; absent from `size` on."""
+    given, out = words[start:stop], codes[start:stop]
+    for i in range(len(given)):
+        offset = given[i] - lowest
+        out[i] = np.int32(offset) if offset < np.uint64(size) else np.int32(UNKNOWN)
+
+
+@kernel
+def take_in_range(
+    words: Array, lowest: np.uint64, table: Array, by_row: int, start: int, stop: int, out: Array
+) -> None:
+    """Write a line of a table for the rows [start, stop): by distance from the lowest number, the last beyond all."""
+    last, given = np.uint64(len(table) - 1), words[start:stop]
+    for i in range(len(given)):
+        out[np.uint64((start + i) * by_row)] = table[min(given[i] - lowest, last)]
+
+
+@kernel
+def put_lines(known: Array, lowest: np.uint64, lines: Array, unknown: Any, table: Array) -> None:
+    """Write the line of each known number at its distance from the lowest, and one for all others between and last."""
+    table[:] = unknown
+    for number in range(len(known)):
+        table[known[number] - lowest] = lines[number]
+
+
+def table_by_distance(known: Array, lines: Array, size: int) -> Array:
+    """Table for `take_in_range` of a line for each of some sorted words, the last of `lines` for all others."""
+    table = empty(size + 1, lines.dtype)
+    put_lines(known, known[0], lines, lines[-1], table)
+    return table
