@@ -80,5 +80,5 @@ def empty_moments(shape: tuple[int, ...], first_output: int, deviations: bool) -
     one, each = (*shape[:-2], 1), (*shape[:-2], shape[-2] - first_output)
     none = (*shape[:-2], 0)
     less, spread = (one, each) if deviations else (none, none)
-    numbers = [empty(size, np.float64) for size in (one, each, less, spread)]
-    return MomentArrays(*numbers, empty(spread, np.int64))
+    n, mean, less_one, fraction = (empty(size, np.float64) for size in (one, each, less, spread))
+    return MomentArrays(n, mean, less_one, fraction, empty(spread, np.int64))

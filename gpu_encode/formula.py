@@ -86,8 +86,8 @@ class Formula:
     def moments_of_views(self, ops: Ops, statistics: Statistics, visibility: Visibility) -> Moments:
         """Moments of every category and view; the views' own sums exist for a chunk of categories at a time."""
         views = statistics.n_views if visibility is None else max(statistics.n_views, len(visibility))
-        size = max(ops.TILE // max(views * statistics.cells.shape[2], 1), 1)
-        chunks = range(0, len(statistics.cells), size)
+        size = max(ops.TILE // max(views * statistics.cells.shape[2], 1), 1) if views > 1 else len(statistics.cells)
+        chunks = range(0, len(statistics.cells), max(size, 1))
         parts = (statistics.part(start, start + size).visible(ops, visibility) for start in chunks or [0])
         return Moments.joined([self.moments(ops, part.cells, part.measured) for part in parts])
 
@@ -257,15 +257,19 @@ def pooled(ops: Ops, statistics: Statistics, visibility: Visibility, rare: Mask)
 
 def assembled(values: Floats, mu: Floats, counted: Mask, blocks: list[Floats], formula: Formula) -> CodeTable:
     """Put the codes of categories and of levels above together, by the policies; mu is the code of what is unseen."""
-    values = np.where(counted, formula.scaled(values), formula.or_unseen(mu))
-    unknown = formula.or_unseen(mu[-2:-1])
-    missing = values[-1:] if formula.missing == "category" else formula.missing_code(mu[-1:])
-    levels = [formula.or_unseen(block) for block in blocks]
+    # A prior that all categories have is one line, repeated.
+    own_priors = blocks or formula.readout.needs_table
+    values = np.where(counted, formula.scaled(values), formula.or_unseen(mu if own_priors else mu[-1:]))
+    values[-2] = formula.or_unseen(mu[-2])
+    if formula.missing != "category":
+        values[-1] = formula.missing_code(mu[-1])
     unseen = ~counted[..., 0]
+    if not blocks:
+        return CodeTable(values, unseen)
+    levels = [formula.or_unseen(block) for block in blocks]
     levels_unseen = np.ones_like(unseen, shape=(sum(len(block) for block in blocks), unseen.shape[1]))
     return CodeTable(
-        np.concatenate([values[:-2], *levels, unknown, missing]),
-        np.concatenate([unseen[:-2], levels_unseen, unseen[-2:]]),
+        np.concatenate([values[:-2], *levels, values[-2:]]), np.concatenate([unseen[:-2], levels_unseen, unseen[-2:]])
     )
 
 
