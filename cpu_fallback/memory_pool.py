@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Bytes of a huge page: where the system has them, a large array begins at one.
 HUGE = 1 << 21
+# Times as much as was asked for that a free block may hold.
+SLACK = 2
 # Free MiB that are kept where the environment says nothing else.
 SETTING, MOST_KEPT = "GPU_ENCODE_KEPT_MEMORY", 512
 
@@ -61,10 +63,10 @@ class MemoryPool:
         size = rounded(n_bytes)
         with self.lock:
             self.sort_in()
-            # The newest first: a cache may still hold it.
-            for place in reversed(range(len(self.free))):
-                if len(self.free[place]) == size:
-                    return self.free.pop(place)
+            fitting = [place for place, block in enumerate(self.free) if size <= len(block) <= SLACK * size]
+            if fitting:
+                # The smallest, and of these the newest: a cache may still hold it.
+                return self.free.pop(min(reversed(fitting), key=lambda place: len(self.free[place])))
         return fresh(size)
 
     def give_back(self, memory: "Array") -> None:

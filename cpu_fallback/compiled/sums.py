@@ -20,7 +20,7 @@ from cpu_fallback.compiled.border import (
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.folds import fill_folds, fold_room
 from cpu_fallback.compiled.threads import run, shares, threads
-from cpu_fallback.memory import zeros
+from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Folds, Layout, Rows
@@ -67,7 +67,8 @@ def accumulate_range(
     stop: int,
     cells: Array,
 ) -> None:
-    """Add the rows [start, stop) to the cells."""
+    """Write the sums of the rows [start, stop) to the cells, whatever these hold."""
+    cells[:] = 0
     room, fold_state = scratch(), fold_room()
     folds, slots = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
     for begin in range(start, stop, BLOCK):
@@ -101,7 +102,7 @@ def accumulate(
     )
     size = int(np.prod(shape))
     parts = shares(len(rows.codes), tables(size, len(rows.codes)))
-    cells = [zeros(size, np.int64) for _ in parts]
+    cells = [empty(size, np.int64) for _ in parts]
     run(lambda share: accumulate_range(*fixed, *parts[share], cells[share]), len(parts))
     ranges = shares(size)
     for other in cells[1:]:

@@ -60,6 +60,17 @@ def test_memory_is_taken_again_when_nobody_shows_it(pool):
     assert address(memory.empty(LARGE // 8 - 1, np.float64)) == where
 
 
+def test_a_block_is_not_given_to_an_array_of_less_than_half(pool):
+    arrays = [memory.empty(times * LARGE, np.uint8) for times in (1, 2, 3)]
+    where = [address(array) for array in arrays]
+    arrays.clear()
+    # The smallest that fits; what is far too large stays for others.
+    found = [memory.empty(LARGE, np.uint8) for _ in range(3)]
+    assert [address(array) for array in found[:2]] == where[:2]
+    assert address(found[2]) != where[2]
+    assert [len(block) for block in pool.free] == [3 * LARGE]
+
+
 def test_the_columns_of_a_matrix_know_it(pool):
     matrix = memory.empty((LARGE // 16, 2), np.float64, "F")
     assert matrix[:, 0].base is matrix
