@@ -68,7 +68,7 @@ def test_a_block_is_not_given_to_an_array_of_less_than_half(pool):
     found = [memory.empty(LARGE, np.uint8) for _ in range(3)]
     assert [address(array) for array in found[:2]] == where[:2]
     assert address(found[2]) != where[2]
-    assert [len(block) for block in pool.free] == [3 * LARGE]
+    assert [len(block) for block in pool.free] == [rounded(3 * LARGE)]
 
 
 def test_the_columns_of_a_matrix_know_it(pool):
