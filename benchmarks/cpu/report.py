@@ -13,6 +13,8 @@ TIMES = {"scikit-learn": 15.0, "library": 2.0, "engine": 2.0, "hand-written": 1.
 SHARE, SHARE_OF_REAL = 0.7, 0.5
 # Share of the limit -> its column; the second looks values up for fit and again for transform.
 LIMITS = {"limit": "share of limit", "limit, twice": "share of limit, values twice"}
+# Ours that looks at the values once, and who else does.
+ONE_CALL, LOOK_ONCE = "ours-one-call", ("engine", "hand-written", "limit")
 MISSED = " (!)"
 FEWEST_ROWS = 1_000_000
 # Milliseconds.
@@ -32,7 +34,8 @@ Folds of peers and of the limit are row number modulo 5; scikit-learn and ours m
 of the limit is the mean of all targets; that of ours, scikit-learn and category_encoders' folds, and of the limit's
 order, the mean of the rows that a row may see. An order is that of the rows; `ours-shuffled` takes a random one. Fit
 and transform look at the values twice, hand-written forms and the limit once, as `ours-one-call` (`cv=Greedy()`,
-`fit_transform`) does; "values twice" is the share of loops that look hashed integers and text up twice, too.
+`fit_transform`) does: the lines "one call" are its; "values twice" is the share of loops that look hashed integers and
+text up twice, too.
 category_encoders.TargetEncoder has a logistic weight of its own, and LeaveOneOutEncoder no prior: each is judged by
 its own formula. Its PolynomialWrapper leaves out one class of ten. Text is Arrow's for ours, engines and the limit,
 Python objects for the others (`-str`: pandas' own type); `x scikit-learn, objects` is `ours-objects`, which reads the
@@ -135,6 +138,12 @@ def line(cell: Record) -> Record:
     }
 
 
+def in_one_call(cell: Record) -> Record:
+    """Ours that looks at the values once beside others that do."""
+    once = {name: each for name, each in cell["contenders"].items() if each["family"] in LOOK_ONCE}
+    return cell | {"contenders": once | {"ours": cell["contenders"][ONE_CALL]}}
+
+
 def in_order(cells: list[Record]) -> list[Record]:
     """Cells by work, keys and categories."""
     works, keys = list(WORKS), list(KEYS)
@@ -143,11 +152,15 @@ def in_order(cells: list[Record]) -> list[Record]:
 
 def summary(cells: list[Record]) -> list[Record]:
     """One line for each kind of work and keys, with a figure for each number of categories."""
+    works = list(WORKS)
     lines: dict[tuple[str, str], list[Record]] = {}
     for cell in in_order(cells):
         lines.setdefault((cell["work"], cell["keys"]), []).append(cell)
+    for (work, keys), group in list(lines.items()):
+        if all(ONE_CALL in cell["contenders"] for cell in group):
+            lines[f"{work}, one call", keys] = [in_one_call(cell) for cell in group]
     found = []
-    for (work, keys), group in lines.items():
+    for (work, keys), group in sorted(lines.items(), key=lambda item: works.index(item[0][0].partition(",")[0])):
         row: Record = {"work": work, "keys": keys, "categories": joined(f"{cell['categories']:.3g}" for cell in group)}
         rates = [cell["contenders"].get("ours", {}).get("rows a second") for cell in group]
         row["ours, M rows/s"] = joined("-" if rate is None else f"{rate / 1e6:.3g}" for rate in rates)

@@ -112,6 +112,16 @@ def test_the_summary_has_a_line_for_each_work_and_keys():
     assert line["x scikit-learn"] == "20 / 20"
 
 
+def test_one_call_is_set_beside_others_that_look_once():
+    twice = {"family": "limit, twice", "status": "timed", "seconds": 0.008, "rows a second": 1.25e8, "spread": 0.1}
+    one_call = {"family": "ours", "status": "timed", "seconds": 0.005, "rows a second": 2e8, "spread": 0.1}
+    two, one, folds = report.summary([cell(**{"ours-one-call": one_call, "limit-text-twice": twice}), cell("folds")])
+    assert [row["work"] for row in (two, one, folds)] == ["mean", "mean, one call", "folds"]
+    assert (two["x engine"], one["x engine"]) == ("4", "8")
+    assert one["share of limit"] == "0.80"
+    assert [one[name] for name in ("x scikit-learn", "x library", "share of limit, values twice")] == [None] * 3
+
+
 def test_the_report_names_what_is_wrong_and_what_is_left_out():
     wrong = {"family": "library", "status": "wrong", "said": "row 3 has 1.0 and not 2.0"}
     text = report.markdown(document(cell(**{"fe-mean": wrong})))
