@@ -1,6 +1,8 @@
 """Where this backend computes: arrays of NumPy in the host's memory."""
 
+from collections.abc import Sequence
 from math import prod
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -34,17 +36,24 @@ def to_host(array: "Array", /) -> "Array":
 
 def empty(shape: "int | tuple[int, ...]", dtype: Any, order: "Order" = "C", /) -> "Array":
     """Room for an array, as `numpy.empty` gives it."""
-    kind, lengths = np.dtype(dtype), shape if isinstance(shape, tuple) else (int(shape),)
-    n_bytes = prod(lengths) * kind.itemsize
-    if n_bytes < SMALLEST or kind.kind not in KINDS:
-        return np.empty(shape, kind, order)
-    steps = tuple(kind.itemsize * prod(lengths[:axis]) for axis in range(len(lengths))) if order == "F" else None
-    interface = {"shape": lengths, "typestr": kind.str, "strides": steps}
-    return np.asarray(Block(pool.take(n_bytes), pool, interface))
+    found = pooled(shape, np.dtype(dtype), order)
+    return np.empty(shape, dtype, order) if found is None else found
 
 
 def zeros(shape: "int | tuple[int, ...]", dtype: Any, /) -> "Array":
     """Room for an array, all zero, as `numpy.zeros` gives it."""
-    found = empty(shape, dtype)
+    found = pooled(shape, np.dtype(dtype), "C")
+    if found is None:
+        return np.zeros(shape, dtype)
     found[...] = 0
     return found
+
+
+def pooled(shape: "int | tuple[int, ...]", dtype: np.dtype[Any], order: "Order") -> "Array | None":
+    """Room for a large array of numbers, out of the pool; None for others."""
+    lengths = tuple(map(index, shape if isinstance(shape, Sequence) else (shape,)))
+    n_bytes = prod(lengths) * dtype.itemsize
+    if n_bytes < SMALLEST or dtype.kind not in KINDS:
+        return None
+    steps = tuple(dtype.itemsize * prod(lengths[:axis]) for axis in range(len(lengths))) if order == "F" else None
+    return np.asarray(Block(pool.take(n_bytes), pool, {"shape": lengths, "typestr": dtype.str, "strides": steps}))

@@ -1,8 +1,5 @@
 """Memory of large arrays, kept for the next ones: the first touch of fresh memory takes longer than a pass over it."""
 
-import os
-from collections import deque
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +13,8 @@ if TYPE_CHECKING:
 HUGE = 1 << 21
 # Times as much as was asked for that a free block may hold.
 SLACK = 2
+# Blocks that are looked through whenever an array comes or goes.
+MOST_BLOCKS = 256
 # Free MiB that are kept where the environment says nothing else.
 SETTING, MOST_KEPT = "GPU_ENCODE_KEPT_MEMORY", 512
 
@@ -42,6 +41,9 @@ class Block:
 class MemoryPool:
     """Free memory, to be taken again by arrays of about the same size.
 
+    There is no lock: an array may be let go at any line of any thread, in the middle of a call of this class, too.
+    Each step is one operation of a dictionary, which happens as a whole or not at all; its copy is gone through.
+
     Parameters
     ----------
     most : int
@@ -50,47 +52,39 @@ class MemoryPool:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin with nothing."""
-        self.free: list[Array] = []
-        self.returned: deque[Array] = deque()
-        self.lock = Lock()
+        # By address, what came back last at the end.
+        self.free: dict[int, Array] = {}
 
     def take(self, n_bytes: int) -> "Array":
-        """Memory of so many bytes or a few more, that holds anything."""
+        """Memory of so many bytes, or up to about twice as many, that holds anything."""
         size = rounded(n_bytes)
-        with self.lock:
-            self.sort_in()
-            fitting = [place for place, block in enumerate(self.free) if size <= len(block) <= SLACK * size]
-            if fitting:
-                # The smallest, and of these the newest: a cache may still hold it.
-                return self.free.pop(min(reversed(fitting), key=lambda place: len(self.free[place])))
-        return fresh(size)
+        while fitting := [
+            (len(block), at) for at, block in self.free.copy().items() if size <= len(block) <= SLACK * size
+        ]:
+            # The smallest, and of these the newest: a cache may still hold it.
+            smallest = min(length for length, _ in fitting)
+            found = self.free.pop(next(at for length, at in reversed(fitting) if length == smallest), None)
+            # Another thread may have been quicker, and given something else back that lies there.
+            if found is not None and len(found) >= size:
+                return found
+        try:
+            return fresh(size)
+        except MemoryError:
+            self.free.clear()
+            return fresh(size)
 
     def give_back(self, memory: "Array") -> None:
-        """Keep what nobody shows any more."""
-        self.returned.append(memory)
-        # The collector of cycles may call this in the middle of a `take`, which sorts it in, now or the next time.
-        if self.lock.acquire(blocking=False):
-            try:
-                self.sort_in()
-            finally:
-                self.lock.release()
-
-    def sort_in(self) -> None:
-        """Take in what came back, and let go what is too much."""
-        while self.returned:
-            self.free.append(self.returned.popleft())
-        while sum(map(len, self.free)) > self.most:
-            self.free.pop(0)
-
-    def release(self) -> None:
-        """Let all free memory go."""
-        with self.lock:
-            self.returned.clear()
-            self.free.clear()
+        """Keep what nobody shows any more, and let go what is too much."""
+        if len(memory) > self.most:
+            return
+        self.free[memory.__array_interface__["data"][0]] = memory
+        blocks = self.free.copy()
+        too_many, too_much = len(blocks) - MOST_BLOCKS, sum(map(len, blocks.values())) - self.most
+        for at, block in blocks.items():
+            if too_many <= 0 and too_much <= 0:
+                break
+            self.free.pop(at, None)
+            too_many, too_much = too_many - 1, too_much - len(block)
 
 
 def rounded(n_bytes: int) -> int:
@@ -111,7 +105,3 @@ def fresh(size: int) -> "Array":
 
 kept = number_from_environment(SETTING, "a number of MiB, 0 or more", 0)
 pool = MemoryPool((MOST_KEPT if kept is None else kept) << 20)
-
-if hasattr(os, "register_at_fork"):
-    # A forked child may inherit the lock from a thread that it has not.
-    os.register_at_fork(after_in_child=pool.reset)

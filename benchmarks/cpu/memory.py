@@ -27,7 +27,7 @@ def release() -> None:
     """Give back what earlier calls left in heaps: a call that takes it again must be charged with it."""
     gc.collect()
     if "cpu_fallback.memory_pool" in sys.modules:
-        sys.modules["cpu_fallback.memory_pool"].pool.release()
+        sys.modules["cpu_fallback.memory_pool"].pool.free.clear()
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
     try:

@@ -87,7 +87,7 @@ def peak_bytes() -> int:
 
 def release() -> None:
     """Give memory that is not used any more back to the system, so that what is resident does not grow with chunks."""
-    pool.release()
+    pool.free.clear()
     pa.default_memory_pool().release_unused()
     with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
