@@ -1,5 +1,6 @@
 """The results as Markdown: ours beside the best of every family, and every contender by itself."""
 
+from itertools import groupby
 from typing import Any
 
 from benchmarks.cpu.grid import KEYS, REAL_WORKS, WORKS
@@ -150,25 +151,33 @@ def in_order(cells: list[Record]) -> list[Record]:
     return sorted(cells, key=lambda each: (works.index(each["work"]), keys.index(each["keys"]), each["categories"]))
 
 
+def by_keys(cells: list[Record], work: str) -> dict[str, list[Record]]:
+    """Cells of one kind of work, by categories, for each kind of keys."""
+    found = in_order([cell for cell in cells if cell["work"] == work])
+    return {keys: list(group) for keys, group in groupby(found, lambda cell: str(cell["keys"]))}
+
+
 def summary(cells: list[Record]) -> list[Record]:
-    """One line for each kind of work and keys, with a figure for each number of categories."""
-    works = list(WORKS)
-    lines: dict[tuple[str, str], list[Record]] = {}
-    for cell in in_order(cells):
-        lines.setdefault((cell["work"], cell["keys"]), []).append(cell)
-    for (work, keys), group in list(lines.items()):
-        if all(ONE_CALL in cell["contenders"] for cell in group):
-            lines[f"{work}, one call", keys] = [in_one_call(cell) for cell in group]
+    """One line for each kind of work and keys, with a figure for each number of categories; then those of one call."""
     found = []
-    for (work, keys), group in sorted(lines.items(), key=lambda item: works.index(item[0][0].partition(",")[0])):
-        row: Record = {"work": work, "keys": keys, "categories": joined(f"{cell['categories']:.3g}" for cell in group)}
-        rates = [cell["contenders"].get("ours", {}).get("rows a second") for cell in group]
-        row["ours, M rows/s"] = joined("-" if rate is None else f"{rate / 1e6:.3g}" for rate in rates)
-        for family, title in ({name: f"x {name}" for name in TIMES} | LIMITS).items():
-            ratios = [shown_ratio(cell, family, named=False) for cell in group]
-            row[title] = joined(ratio or "-" for ratio in ratios) if any(ratios) else None
-        found.append(row)
+    for work in WORKS:
+        groups = by_keys(cells, work)
+        found += [figures(work, keys, group) for keys, group in groups.items()]
+        for keys, group in groups.items():
+            if all(ONE_CALL in cell["contenders"] for cell in group):
+                found.append(figures(f"{work}, one call", keys, [in_one_call(cell) for cell in group]))
     return found
+
+
+def figures(work: str, keys: str, group: list[Record]) -> Record:
+    """One line of the summary."""
+    row: Record = {"work": work, "keys": keys, "categories": joined(f"{cell['categories']:.3g}" for cell in group)}
+    rates = [cell["contenders"].get("ours", {}).get("rows a second") for cell in group]
+    row["ours, M rows/s"] = joined("-" if rate is None else f"{rate / 1e6:.3g}" for rate in rates)
+    for family, title in ({name: f"x {name}" for name in TIMES} | LIMITS).items():
+        ratios = [shown_ratio(cell, family, named=False) for cell in group]
+        row[title] = joined(ratio or "-" for ratio in ratios) if any(ratios) else None
+    return row
 
 
 def joined(texts: Any) -> str:
@@ -180,11 +189,9 @@ def whole(cells: list[Record]) -> list[str]:
     """Every contender, a table for each kind of work and keys."""
     lines = []
     for work in WORKS:
-        for keys in KEYS:
-            group = [cell for cell in in_order(cells) if (cell["work"], cell["keys"]) == (work, keys)]
+        for keys, group in by_keys(cells, work).items():
             names = dict.fromkeys(name for cell in group for name in cell["contenders"])
-            if group:
-                lines += [f"### {work}, {keys} keys", "", *table([by_size(name, group) for name in names]), ""]
+            lines += [f"### {work}, {keys} keys", "", *table([by_size(name, group) for name in names]), ""]
     return lines
 
 
