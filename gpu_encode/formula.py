@@ -84,7 +84,7 @@ class Formula:
         )
 
     def moments_of_views(self, ops: Ops, statistics: Statistics, visibility: Visibility) -> Moments:
-        """Moments of every category and view; the views' own sums exist for a chunk of categories at a time."""
+        """Moments of every category and view; sums of several views exist for a chunk of categories at a time."""
         views = statistics.n_views if visibility is None else max(statistics.n_views, len(visibility))
         size = max(ops.TILE // max(views * statistics.cells.shape[2], 1), 1) if views > 1 else len(statistics.cells)
         chunks = range(0, len(statistics.cells), max(size, 1))

@@ -28,11 +28,12 @@ def to_host(array: Array) -> Array:
 
 def matrix_of(arrays: list[Array], n_rows: int) -> Array:
     """Matrix of encoded columns; the one that they are columns of, where there is one."""
-    base = arrays[0].base
-    if base is not None and getattr(base, "shape", None) == (n_rows, len(arrays)):
-        columns = (base[:, position] for position in range(len(arrays)))
+    base: Any = arrays[0].base
+    if getattr(base, "shape", None) == (n_rows, len(arrays)):
+        matrix: Array = base
+        columns = (matrix[:, position] for position in range(len(arrays)))
         if all(same_memory(one, other) for one, other in zip(arrays, columns, strict=True)):
-            return base
+            return matrix
     return np.stack(arrays, axis=1)
 
 
