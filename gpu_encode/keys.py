@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_encode.cells import MISSING, UNKNOWN, Array, Codes
+from gpu_encode.frames import Keys
 from gpu_encode.hierarchy import Derived
 from gpu_encode.levels import Level, levels_by_rule, link, positions_of_labels
 from gpu_encode.ops import Ops, through
@@ -22,7 +23,7 @@ class Columns(Protocol):
     def n_rows(self) -> int:
         """Number of rows."""
 
-    def keys(self, column: Any, ops: Ops) -> tuple[Codes, Vocabulary]:
+    def keys(self, column: Any, ops: Ops) -> Keys:
         """Codes and the sorted distinct values of a column."""
 
     def lookup(self, column: Any, vocabulary: Vocabulary, ops: Ops) -> Codes:
@@ -86,11 +87,11 @@ class Key:
     def fit(cls, entry: Entry, frame: Columns, ops: Ops, missing_is_category: bool) -> "tuple[Key, Codes]":
         """Learn the categories of an entry; gives them and each row's code."""
         found = [frame.keys(column, ops) for column in entry.columns]
-        vocabularies = [vocabulary for _, vocabulary in found]
+        vocabularies = [each.vocabulary for each in found]
         if len(found) == 1:
-            codes = found[0][0]
-            return cls(entry, vocabularies, None, missing_is_category and has_negative(codes)), codes
-        columns = [codes for codes, _ in found]
+            codes, has_missing = found[0].codes, missing_is_category and not found[0].complete
+            return cls(entry, vocabularies, None, has_missing and has_negative(codes)), codes
+        columns = [each.codes for each in found]
         whole = None if missing_is_category else all_present(columns[len(entry.above) :])
         if whole is not None and not bool(whole.all()):
             dense, members = joined([codes[whole] for codes in columns], vocabularies, ops)
@@ -159,7 +160,7 @@ class Key:
         column = self.entry.members[0]
         if self.entry.rule is None:
             return frame.lookup(column, self.vocabularies[0], ops)
-        codes, vocabulary = frame.keys(column, ops)
+        codes, vocabulary, _ = frame.keys(column, ops)
         places = self.vocabularies[0].positions(vocabulary, self.entry.name)
         unknown = np.flatnonzero(places == UNKNOWN)
         if len(unknown):

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_encode import errors
 from gpu_encode.cells import Array, Codes
-from gpu_encode.frames import Frame, Pieces
+from gpu_encode.frames import Frame, Keys, Pieces
 from gpu_encode.hierarchy import Derived
 from gpu_encode.keys import Entry
 from gpu_encode.ops import Ops
@@ -185,10 +185,9 @@ class Located:
         """Number of rows."""
         return self.frame.n_rows
 
-    def keys(self, column: int, ops: Ops) -> tuple[Codes, Vocabulary]:
+    def keys(self, column: int, ops: Ops) -> Keys:
         """Codes and the sorted distinct values of a column."""
-        found = self.frame.keys(self.places[column], ops)
-        return found.codes, found.vocabulary
+        return self.frame.keys(self.places[column], ops)
 
     def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
         """Codes of a column in a known vocabulary."""

@@ -93,6 +93,13 @@ class Labels:
     values: Any
 
     @cached_property
+    def checked(self) -> Any:
+        """The values, none of which is NaN or infinite, text as it is."""
+        if not isinstance(self.values, NumberedLabels) and self.values.dtype.kind not in "mM":
+            check_numbers(self.values)
+        return self.values
+
+    @cached_property
     def distinct(self) -> tuple[Array, Array]:
         """Sorted labels, on the host, and the label number of each row, where the values are."""
         return distinct(self.ops, self.values)
@@ -121,11 +128,9 @@ def kinds_of(
 
 def inferred(labels: Labels) -> str:
     """Kind that scikit-learn infers; warns of a regression target that looks like classes."""
-    values = labels.values
+    values = labels.checked
     if isinstance(values, NumberedLabels):
         return "binary" if len(values.labels) <= 2 else "multiclass"
-    if values.dtype.kind not in "mM":
-        check_numbers(values)
     if is_quantity(labels.ops, values):
         return "continuous"
     if not isinstance(values, np.ndarray):
@@ -191,6 +196,8 @@ def check_numbers(values: Array) -> None:
     if values.dtype.kind != "f" or sum_is_finite(values) or bool(np.isfinite(values).all()):
         return
     bad = np.isnan(values)
+    if isinstance(values, np.ndarray) and bad.any():
+        raise errors.missing_targets("y", np.flatnonzero(bad))
     word = "NaN" if bad.any() else "infinity or a value too large for dtype('float64')"
     places = np.flatnonzero(bad if bad.any() else np.isinf(values))
     raise errors.infinite_target(word, places, len(values))
@@ -198,12 +205,9 @@ def check_numbers(values: Array) -> None:
 
 def make(name: str | None, labels: Labels, kind: str, known: Array | None) -> Target:
     """Check one target against its kind and number its classes."""
-    ops, values = labels.ops, labels.values
-    if isinstance(values, NumberedLabels):
-        if kind == "continuous":
-            raise errors.text_as_quantity(values.labels[0])
-    else:
-        check_numbers(values)
+    ops, values = labels.ops, labels.checked
+    if isinstance(values, NumberedLabels) and kind == "continuous":
+        raise errors.text_as_quantity(values.labels[0])
     if kind == "continuous":
         return Target(name, kind, ops.to_device(as_numbers(ops, values)), None)
     found, codes = labels.distinct

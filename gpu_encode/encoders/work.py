@@ -192,7 +192,7 @@ class Work:
         if column is None:
             raise errors.no_groups()
         self.read[role] = column_keys(self.frame, column, role, self.ops)
-        codes, vocabulary = self.read[role]
+        codes, vocabulary, _ = self.read[role]
         return self.ops.to_host(np.bincount(codes, minlength=len(vocabulary)))
 
     def _codes_of(self, _: Any, role: str) -> Array:

@@ -91,7 +91,7 @@ def plain(column: DeviceColumn, role: str) -> Any:
 def numbered(column: DeviceColumn, role: str) -> Any:
     """Labels and their numbers; where the labels are numbers (decimals, categories), these in every row."""
     ops: Any = import_module("gpu_encode.cuda")
-    codes, vocabulary = device_columns.keys(column, role, ops)
+    codes, vocabulary, _ = device_columns.keys(column, role, ops)
     if role == "y":
         refuse_missing(codes < 0, role)
     labels = vocabulary.to_numpy()

@@ -34,6 +34,7 @@ class Encoded:
     values: Values
     table: Array | None = None  # place of each raw code, -1 at the end; None: the codes are the places
     is_sorted: bool = False
+    complete: bool = False  # whether it is known that no row is null
 
     def through(self, places: Array | None, ops: Ops) -> Array:
         """Code of each row, the values having moved to `places`."""

@@ -17,19 +17,20 @@ from gpu_encode.vocabulary import Vocabulary
 
 
 class Keys(NamedTuple):
-    """Code of each row (int32; -1 for null) and what the codes stand for."""
+    """Code of each row (int32; -1 for null), what the codes stand for, and whether it is known that no row is null."""
 
     codes: Array
     vocabulary: Vocabulary
+    complete: bool = False
 
 
 def keys(column: Column, name: object, ops: Ops) -> Keys:
     """Codes and sorted vocabulary of a column."""
     encoded = encode(column, Place(name, int), ops)
     if encoded.is_sorted:
-        return Keys(encoded.through(None, ops), Vocabulary(encoded.values))
+        return Keys(encoded.through(None, ops), Vocabulary(encoded.values), encoded.complete)
     vocabulary, places = Vocabulary.sorted_from(encoded.values)
-    return Keys(encoded.through(places, ops), vocabulary)
+    return Keys(encoded.through(places, ops), vocabulary, encoded.complete)
 
 
 def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
@@ -194,7 +195,7 @@ def _encode_numbers(column: Column, place: Place, ops: Ops) -> Encoded:
         return Encoded(_spread(codes, nulls), Values("number", seen, "bool"), is_sorted=True)
     codes, distinct = ops.factorize(typed.number_storage(present, place.column))
     read = Values("number", distinct, typed.numpy_name(present.dtype))
-    return Encoded(_spread(codes, nulls), read, is_sorted=True)
+    return Encoded(_spread(codes, nulls), read, is_sorted=True, complete=nulls is None)
 
 
 def _encode_moments(present: Array, nulls: Array | None, read: Values, ops: Ops) -> Encoded:
@@ -214,7 +215,7 @@ def _encode_arrow(array: Any, place: Place, ops: Ops) -> Encoded:
     if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
         raise errors.unsupported_type(place.column, str(type_))
     if not pa.types.is_decimal(type_) and (found := texts.factorize(array, ops)) is not None:
-        return Encoded(found[0], typed.from_arrow(found[1]), is_sorted=True)
+        return Encoded(found[0], typed.from_arrow(found[1]), is_sorted=True, complete=not array.null_count)
     codes, entries = columns.dictionary_parts(array.dictionary_encode())
     return Encoded(codes, typed.from_arrow(entries))
 

@@ -90,7 +90,7 @@ class Frame:
         if self._stays(ops):
             return device_columns.keys(self._device_column(position), self.label(position), ops)
         found = encoding.keys(self.column(position), self.label(position), host(self.n_rows))
-        return Keys(ops.to_device(found.codes), found.vocabulary)
+        return found._replace(codes=ops.to_device(found.codes))
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
         """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""

@@ -40,7 +40,7 @@ class Pieces:
     >>> import cpu_fallback, pandas as pd, polars as pl
     >>> from gpu_encode.frames import read_pieces
     >>> pieces = read_pieces([pd.DataFrame({"a": ["x", "z"]}), pl.DataFrame({"a": ["y", None]})])
-    >>> codes, vocabulary = pieces.keys(0, cpu_fallback)
+    >>> codes, vocabulary, _ = pieces.keys(0, cpu_fallback)
     >>> codes.tolist(), vocabulary.to_numpy().tolist()
     ([0, 2, 1, -1], ['x', 'y', 'z'])
     """
@@ -99,7 +99,7 @@ class Pieces:
         found: dict[int, Vocabulary] = {}
         for number, part, rows in filled:
             with self._told(number):
-                codes[rows], found[number] = part.keys(position, ops)
+                codes[rows], found[number], _ = part.keys(position, ops)
         vocabulary, places = joined_vocabulary(found, self.label(position), self.role)
         for number, _, rows in filled:
             # Sorted values are in the places of all values if there are as many of them.

@@ -27,7 +27,8 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     data : list, tuple, ndarray, series or frame
         The values, matched to the rows by position.
     role : str
-        What they are, as named in messages: "y", "sample_weight", "groups".  A null in "y" is an error.
+        What they are, as named in messages: "y", "sample_weight", "groups".  A null in "y" is an error, which for
+        NaN in an array of floats is left to who learns from it.
     n_rows : int, optional
         How many there must be.
 
@@ -129,7 +130,8 @@ def _to_vector(column: Column, role: str) -> Array:
         if data.dtype.kind in "biuUSc":
             errors.check_real(role, data)
             return data
-        if data.dtype.kind == "f" and sum_is_finite(data):
+        # Who learns from y looks at its floats anyway, and says what is wrong.
+        if data.dtype.kind == "f" and (role == "y" or sum_is_finite(data)):
             return data
     values, nulls = encoding.plain(column)
     if role == "y":

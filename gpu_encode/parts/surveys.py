@@ -232,7 +232,7 @@ def value_counts(given: Given, column: Any, role: str, backend: Ops) -> ValueCou
         column = given.groups()
         if column is None:
             raise errors.no_groups()
-    codes, vocabulary = column_keys(given.frame, column, role, backend)
+    codes, vocabulary, _ = column_keys(given.frame, column, role, backend)
     return ValueCounts(role, vocabulary, backend.to_host(np.bincount(codes, minlength=len(vocabulary))))
 
 

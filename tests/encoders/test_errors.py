@@ -1,5 +1,7 @@
 """Bad rows get an error that says what, where and what to do, and leave the encoder as it was."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,9 +9,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from gpu_encode import (
+    CatBoostEncoder,
     GroupKFold,
     KFold,
     Ordered,
+    StatisticEncoder,
     TargetEncoder,
     TimeFolds,
 )
@@ -51,6 +55,16 @@ DATA = [
 def test_targets_and_weights(fitted, frame, y, method, change, error, match):
     with Unchanged(fitted, frame), pytest.raises(error, match=match):
         getattr(fitted, method)(frame, **{"y": y, **change})
+
+
+@pytest.mark.parametrize("kind", ["auto", "continuous"])
+@pytest.mark.parametrize(
+    "make", [TargetEncoder, StatisticEncoder, partial(CatBoostEncoder, "buckets")], ids=["mean", "statistics", "buckets"]
+)
+def test_floats_that_are_missing_are_counted_whoever_reads_them(make, kind):
+    encoder = make() if kind == "auto" else make(target_type=kind)
+    with pytest.raises(ValueError, match="y has 1 missing value, in row 1. Drop or"):
+        encoder.fit([[1], [2], [1]], np.array([0.5, np.nan, 1.0]))
 
 
 TABLES = [

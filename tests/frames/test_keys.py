@@ -53,7 +53,13 @@ def codes_of(data, ops, position=0):
     keys = read(data).keys(position, ops)
     assert keys.codes.dtype == np.int32
     assert keys.vocabulary.is_sorted
+    assert not (keys.complete and (keys.codes < 0).any())
     return keys.codes.tolist(), keys.vocabulary
+
+
+def test_numbers_without_a_null_are_known_to_have_none(ops):
+    assert read(np.arange(6).reshape(-1, 1)).keys(0, ops).complete
+    assert not read(np.array([[0.0], [np.nan]])).keys(0, ops).complete
 
 
 @pytest.mark.parametrize("name", COLUMNS)

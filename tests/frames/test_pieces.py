@@ -64,7 +64,7 @@ def plain(vocabulary):
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES.keys())
 def test_numbered_as_one_column(make, values, cuts, ops):
     pieces = read_pieces([make(part) for part in pieces_of(values, cuts)])
-    codes, vocabulary = pieces.keys(0, ops)
+    codes, vocabulary, _ = pieces.keys(0, ops)
     expected, distinct = defined(values)
     assert codes.dtype == np.int32
     assert codes.tolist() == expected
@@ -79,7 +79,7 @@ def test_any_cuts_of_any_kinds(values, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(values)), max_size=6)))
     named = st.sampled_from([make for kind, make in FRAMES.items() if kind != "numpy"])
     pieces = read_pieces([data.draw(named)(part) for part in pieces_of(values, cuts)])
-    codes, vocabulary = pieces.keys(0, cpu_fallback)
+    codes, vocabulary, _ = pieces.keys(0, cpu_fallback)
     assert (codes.tolist(), plain(vocabulary)) == defined(values)
     assert pieces.lookup(0, vocabulary, cpu_fallback).tolist() == codes.tolist()
 
@@ -87,13 +87,13 @@ def test_any_cuts_of_any_kinds(values, data):
 def test_kinds_may_be_mixed(ops):
     makers = [make for kind, make in FRAMES.items() if not kind.startswith("numpy")]
     values = ["w", "b", None, "a"]
-    codes, vocabulary = read_pieces([make(values[: 1 + i % 4]) for i, make in enumerate(makers)]).keys(0, ops)
+    codes, vocabulary, _ = read_pieces([make(values[: 1 + i % 4]) for i, make in enumerate(makers)]).keys(0, ops)
     rows = [value for i in range(len(makers)) for value in values[: 1 + i % 4]]
     assert (codes.tolist(), plain(vocabulary)) == defined(rows)
 
 
 def test_values_unknown_to_a_vocabulary(ops):
-    _, known = read(pd.DataFrame({"c": ["a", "c"]})).keys(0, ops)
+    _, known, _ = read(pd.DataFrame({"c": ["a", "c"]})).keys(0, ops)
     pieces = read_pieces([pd.DataFrame({"c": ["c", "b"]}), pl.DataFrame({"c": [None, "a"]})])
     assert pieces.lookup(0, known, ops).tolist() == [1, -2, -1, 0]
 
@@ -132,7 +132,7 @@ TYPES = {
 @pytest.mark.parametrize(("arrays", "dtype", "values"), TYPES.values(), ids=TYPES.keys())
 def test_the_type_of_all_values_hangs_on_no_order(arrays, dtype, values, ops):
     for order in itertools.permutations(arrays):
-        codes, vocabulary = read_pieces([pd.DataFrame({"c": array}) for array in order]).keys(0, ops)
+        codes, vocabulary, _ = read_pieces([pd.DataFrame({"c": array}) for array in order]).keys(0, ops)
         assert vocabulary.metadata()["dtype"] == dtype
         assert vocabulary.to_numpy().tolist() == np.array(values, vocabulary.to_numpy().dtype).tolist()
         counts = [pd.notna(pd.Series(array)).sum() for array in order]
@@ -143,7 +143,7 @@ def test_time_zones_are_those_of_an_object_column(ops):
     zones = ["Europe/Oslo", "Asia/Kolkata"]
     series = {zone: pd.Series(pd.date_range("2024-01-01", periods=1, tz=zone)) for zone in zones}
     for order in itertools.permutations(zones):
-        _, vocabulary = read_pieces([series[zone].to_frame("c") for zone in order]).keys(0, ops)
+        _, vocabulary, _ = read_pieces([series[zone].to_frame("c") for zone in order]).keys(0, ops)
         whole = pd.DataFrame({"c": pd.concat([series[zone] for zone in order]).astype(object)})
         assert vocabulary.metadata()["timezone"] == read(whole).keys(0, ops).vocabulary.metadata()["timezone"] == "UTC"
 
@@ -550,7 +550,7 @@ def test_moments_as_groups_are_of_one_unit():
 
 
 def test_groups_are_numbered_over_all_tables():
-    codes, vocabulary = vectors([["q", "p"], [], ["a"]], "groups").grouping().keys(0, cpu_fallback)
+    codes, vocabulary, _ = vectors([["q", "p"], [], ["a"]], "groups").grouping().keys(0, cpu_fallback)
     assert codes.tolist() == [2, 1, 0]
     assert plain(vocabulary) == ["a", "p", "q"]
     with pytest.raises(TypeError, match=r"column 'groups' mixes text and number \(in groups\[2\]\)"):

@@ -57,7 +57,6 @@ def test_read_only_vectors_are_not_copied():
     [
         [1.0, None, 2.0, None, None],
         ["a", None, "b", np.nan, None],
-        np.array([1, np.nan, 2, np.nan, np.nan]),
         pd.Series([1, None, 2, None, None], dtype="Int64"),
         pd.Series(["a", None, "b", None, None], dtype="category"),
         pl.Series([True, None, False, None, None]),

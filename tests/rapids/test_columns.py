@@ -97,7 +97,7 @@ def test_a_slice_is_read_from_its_first_row_on(array, start, ops):
 def test_rows_are_looked_up_as_those_of_arrow(array, ops):
     """In the vocabulary of the first half, so that some values are unknown."""
     host = import_module("cpu_fallback")
-    _, vocabulary = of_arrow(array[: len(array) // 2]).keys(0, host)
+    _, vocabulary, _ = of_arrow(array[: len(array) // 2]).keys(0, host)
     expected = of_arrow(array).lookup(0, vocabulary, host)
     assert ops.to_host(of_cudf(array).lookup(0, vocabulary, ops)).tolist() == expected.tolist()
 
@@ -115,7 +115,7 @@ def test_a_device_that_is_not_used_gets_the_values(array):
 @pytest.mark.parametrize("given", ["int64", "float32", "text", "category", "timestamp[ms]", "decimal64"])
 def test_a_column_of_another_type_is_looked_up_or_refused_as_on_the_host(fitted, given, ops):
     host = import_module("cpu_fallback")
-    _, vocabulary = of_arrow(COLUMNS[fitted]).keys(0, host)
+    _, vocabulary, _ = of_arrow(COLUMNS[fitted]).keys(0, host)
 
     def attempt(frame, backend):
         try:
@@ -129,7 +129,7 @@ def test_a_column_of_another_type_is_looked_up_or_refused_as_on_the_host(fitted,
 def test_texts_of_a_vocabulary_go_to_the_device_once(ops, monkeypatch):
     strings = import_module("gpu_encode.cuda.strings")
     frame = of_cudf(COLUMNS["text"])
-    _, vocabulary = frame.keys(0, ops)
+    _, vocabulary, _ = frame.keys(0, ops)
     sent = []
     move = strings.strings_to_device
     monkeypatch.setattr(strings, "strings_to_device", lambda *given: sent.append(1) or move(*given))
@@ -196,7 +196,7 @@ def test_columns_that_share_an_allocation_are_told_apart(ops):
     whole = buffers.as_buffer(ops.to_device(np.array([7, 7, 7, 1, 2, 1])).view(np.uint8))
     part = plc.Column(plc.DataType(plc.TypeId.INT64), 3, whole[24:48], None, 0, 0, [])
     X = cudf.DataFrame._from_data({"k": cudf.core.column.ColumnBase.from_pylibcudf(part)})
-    codes, vocabulary = ours.read(X).keys(0, ops)
+    codes, vocabulary, _ = ours.read(X).keys(0, ops)
     assert ops.to_host(codes).tolist() == [0, 1, 0]
     assert vocabulary.to_numpy().tolist() == [1, 2]
 
