@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.border import Array, inlined, kernel
 from cpu_fallback.compiled.sorting import order_of_words, places
 from cpu_fallback.compiled.string_pieces import SHORT, first_bytes, word_at
 from cpu_fallback.memory import empty
@@ -19,7 +19,7 @@ class Picked(NamedTuple):
     pieces: Array
 
 
-@kernel
+@inlined
 def word_behind(picked: Picked, number: int, depth: int) -> np.uint64:
     """Eight bytes of a string, `depth` bytes behind its start; zeros where it has ended."""
     length = picked.lengths[np.uint64(number)]
@@ -32,7 +32,7 @@ def word_behind(picked: Picked, number: int, depth: int) -> np.uint64:
     return first >> np.uint64(8 * depth) | second << np.uint64(64 - 8 * depth) if depth else first
 
 
-@kernel
+@inlined
 def swapped(word: np.uint64) -> np.uint64:
     """Word with its bytes in the other order, so that words are in the order of the bytes."""
     found = np.uint64(0)
@@ -98,12 +98,12 @@ def merge_runs(picked: Picked, order: Array, begin: int, end: int, depth: int, s
 
 @kernel
 def sort_ties(picked: Picked, keys: Array, order: Array) -> None:
-    """Sort the strings of equal keys by all that they do not have in common."""
+    """Sort the strings of equal keys, which are given in order, by all that they do not have in common."""
     scratch = np.empty(0, np.int64)
     begin = 0
     while begin < len(order):
         end = begin + 1
-        while end < len(order) and keys[order[end]] == keys[order[begin]]:
+        while end < len(order) and keys[end] == keys[begin]:
             end += 1
         if end - begin > 1:
             if not len(scratch):
@@ -120,5 +120,5 @@ def order_of(picked: Picked) -> Array:
     keys = empty(len(order), np.uint64)
     key_range(picked, common_prefix(picked, order, 0, len(order)), keys)
     order = order_of_words(keys)
-    sort_ties(picked, keys, order)
+    sort_ties(picked, np.take(keys, order, out=empty(len(order), np.uint64), mode="clip"), order)
     return order

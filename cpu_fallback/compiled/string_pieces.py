@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.border import Array, inlined, kernel
 from cpu_fallback.compiled.hashing import GOLDEN
 
 # Bytes of a string that are compared without a look at the string.
@@ -48,14 +48,14 @@ def offset_at(texts: Texts, row: int) -> np.int64:
     return np.int64(texts.offsets[np.uint64(row)])
 
 
-@kernel
+@inlined
 def first_bytes(word: np.uint64, length: int) -> np.uint64:
     """Keep the first bytes of a word, all of them from eight on, none below one."""
     few = min(max(length, 0), 7)
     return word & (EVERY if length >= 8 else ~(EVERY << np.uint64(8 * few)))
 
 
-@kernel
+@inlined
 def word_at(words: Array, start: int, length: int) -> np.uint64:
     """First eight bytes of a string, or fewer, in one word; never read behind the end of all."""
     near = min(start, len(words) - 1)
@@ -87,7 +87,7 @@ def hash_of_long(words: Array, start: int, length: int) -> np.uint64:
     return (word ^ words[np.uint64(start + length - 8)]) * SECOND_FACTOR
 
 
-@kernel
+@inlined
 def alike(words: Array, start: int, others: Array, other_start: int, length: int) -> bool:
     """Whether two strings of one length of more than eight are equal, byte by byte."""
     apart = other_start - start

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.border import Array, inlined, kernel
 from cpu_fallback.compiled.string_pieces import SHORT, Texts, alike, cut_block, is_null
 from cpu_fallback.memory import empty, zeros
 
@@ -42,12 +42,17 @@ class Dictionary(NamedTuple):
 @kernel
 def put(table: Array, stamps: Array, count: int) -> None:
     """Give the first numbers their places in an empty table."""
-    last = np.uint64(len(table) - 1)
-    for number in range(count):
-        place = stamps[number] & last
-        while table[place] != 0:
-            place = (place + np.uint64(1)) & last
-        table[place] = stamps[number] & HIGH | np.uint64(number + 1)
+    last, taken = np.uint64(len(table) - 1), np.empty(BLOCK, np.uint64)
+    for begin in range(0, count, BLOCK):
+        some = stamps[begin : min(begin + BLOCK, count)]
+        # Loads that do not wait for one another bring near what the loop below would wait for.
+        for i in range(len(some)):
+            taken[i] = np.uint64(table[some[i] & last] != 0)
+        for i in range(len(some)):
+            place = ((some[i] & last) + taken[i]) & last
+            while table[place] != 0:
+                place = (place + np.uint64(1)) & last
+            table[place] = some[i] & HIGH | np.uint64(begin + i + 1)
 
 
 def blank(n_places: int, room: int) -> Dictionary:
@@ -72,33 +77,49 @@ def move(dictionary: Dictionary, count: int, larger: Dictionary) -> None:
     put(larger.table, larger.stamps, count)
 
 
-@kernel
+@inlined
 def probe(
-    words: Array, start: int, length: int, cut: tuple[int, int, int], known: Array, dictionary: Dictionary
+    words: Array,
+    start: int,
+    length: int,
+    cut: tuple[int, int, int],
+    known: Array,
+    table: Array,
+    pieces: Array,
+    starts: Array,
 ) -> tuple[np.int64, np.uint64]:
     """Give the number of a string, -2 where it is absent, and the place where it is or would be."""
     stamp, first, second = cut
-    last = np.uint64(len(dictionary.table) - 1)
+    last = np.uint64(len(table) - 1)
     place = stamp & last
-    while dictionary.table[place] != 0:
-        held = dictionary.table[place]
+    while table[place] != 0:
+        held = table[place]
         if held & HIGH == stamp & HIGH:
             number = (held & LOW) - np.uint64(1)
             at = number << np.uint64(1)
-            equal = dictionary.pieces[at] == first and dictionary.pieces[at + np.uint64(1)] == second
-            if equal and (length <= SHORT or alike(words, start, known, dictionary.starts[number], length)):
+            equal = pieces[at] == first and pieces[at + np.uint64(1)] == second
+            if equal and (length <= SHORT or alike(words, start, known, starts[number], length)):
                 return np.int64(number), place
         place = (place + np.uint64(1)) & last
     return np.int64(UNKNOWN), place
 
 
-@kernel
-def insert(dictionary: Dictionary, place: np.uint64, number: int, start: int, cut: tuple[int, int, int]) -> None:
+@inlined
+def insert(
+    table: Array,
+    pieces: Array,
+    stamps: Array,
+    starts: Array,
+    place: np.uint64,
+    number: int,
+    start: int,
+    cut: tuple[int, int, int],
+) -> None:
     """Write a new string to a free place."""
     stamp, first, second = cut
-    dictionary.table[place] = stamp & HIGH | np.uint64(number + 1)
-    dictionary.stamps[number], dictionary.starts[number] = stamp, start
-    dictionary.pieces[2 * number], dictionary.pieces[2 * number + 1] = first, second
+    table[place] = stamp & HIGH | np.uint64(number + 1)
+    stamps[number], starts[number] = stamp, start
+    pieces[2 * number], pieces[2 * number + 1] = first, second
 
 
 @kernel
@@ -107,15 +128,20 @@ def guess_block(
 ) -> int:
     """Number strings by stamp and pieces in the first place looked at; gives how many rows are not there, and which."""
     table, pieces, last = dictionary.table, dictionary.pieces, np.uint64(len(dictionary.table) - 1)
+    # Loops of loads alone: more of them are under way at a time.
+    held = np.empty(BLOCK, np.uint64)
+    for i in range(n):
+        held[i] = table[stamps[i] & last]
+    for i in range(n):
+        number = max(np.int64(held[i] & LOW) - np.int64(1), np.int64(0))
+        at = np.uint64(2 * number)
+        codes[i] = number
+        held[i] = (held[i] ^ stamps[i]) & HIGH | pieces[at] ^ firsts[i] | pieces[at + np.uint64(1)] ^ seconds[i]
     n_missed = 0
     for i in range(n):
-        held = table[stamps[i] & last]
-        number = max(np.int64(held & LOW) - np.int64(1), np.int64(0))
-        at = np.uint64(2 * number)
-        differs = (held ^ stamps[i]) & HIGH | pieces[at] ^ firsts[i] | pieces[at + np.uint64(1)] ^ seconds[i]
-        codes[i] = number if differs == 0 else UNKNOWN
+        codes[i] = codes[i] if held[i] == 0 else UNKNOWN
         missed[n_missed] = i
-        n_missed += differs != 0
+        n_missed += held[i] != 0
     return n_missed
 
 
@@ -151,16 +177,18 @@ def number_rows(
     """
     firsts, seconds, stamps = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     missed, starts = np.empty(BLOCK, np.int64), np.empty(BLOCK + 1, np.int64)
+    # What is taken out of a tuple is counted: once here, and not for every row.
+    words, (table, pieces, kept_stamps, kept_starts) = texts.words, dictionary
     for begin in range(start, stop, BLOCK):
         n = min(BLOCK, stop - begin)
-        if adds and count + n > len(dictionary.starts):
+        if adds and count + n > len(kept_starts):
             return begin, count
         longest = cut_block(texts, begin, n, starts, stamps, firsts, seconds)
         own = codes[begin : begin + n]
         n_missed = guess_block(dictionary, n, stamps, firsts, seconds, own, missed)
         if longest > SHORT:
             n_guessed = n_missed
-            n_missed = check_long(texts.words, n, starts, known, dictionary, own, missed, n_missed)
+            n_missed = check_long(words, n, starts, known, dictionary, own, missed, n_missed)
             if n_missed > n_guessed:
                 # Strings are numbered in the order of their rows, whatever kept them from being found at once.
                 missed[:n_missed].sort()
@@ -169,9 +197,10 @@ def number_rows(
             if len(texts.validity) and is_null(texts, begin + i):
                 continue
             cut = (stamps[i], firsts[i], seconds[i])
-            number, place = probe(texts.words, starts[i], starts[i + 1] - starts[i], cut, known, dictionary)
+            length = starts[i + 1] - starts[i]
+            number, place = probe(words, starts[i], length, cut, known, table, pieces, kept_starts)
             if adds and number < 0:
-                insert(dictionary, place, count, starts[i], cut)
+                insert(table, pieces, kept_stamps, kept_starts, place, count, starts[i], cut)
                 number = count
                 count += 1
             own[i] = number
@@ -192,28 +221,71 @@ def numbered(texts: Texts, start: int, stop: int, codes: Array) -> tuple[Diction
 
 
 @kernel
-def length_of(dictionary: Dictionary, number: int) -> np.int64:
-    """Bytes of a string of the dictionary."""
-    class_ = np.int64((dictionary.stamps[number] >> np.uint64(32)) & np.uint64(31))
-    return class_ - np.int64(1) if class_ <= SHORT + 1 else np.int64(dictionary.pieces[2 * number + 1])
+def cut_all(texts: Texts, n_rows: int, dictionary: Dictionary) -> None:
+    """Write starts, stamps and pieces of so many distinct strings, the number of each its row."""
+    firsts, seconds, starts = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK + 1, np.int64)
+    for begin in range(0, n_rows, BLOCK):
+        n = min(BLOCK, n_rows - begin)
+        cut_block(texts, begin, n, starts, dictionary.stamps[begin : begin + n], firsts, seconds)
+        pieces, own = dictionary.pieces[2 * begin :], dictionary.starts[begin : begin + n]
+        for i in range(n):
+            own[i] = starts[i]
+            pieces[2 * i], pieces[2 * i + 1] = firsts[i], seconds[i]
+
+
+def of_distinct(texts: Texts, n_rows: int) -> Dictionary:
+    """Give the dictionary of strings all of which are different, the number of each its row."""
+    dictionary = blank(max(FEWEST_PLACES, 1 << (2 * n_rows - 1).bit_length()), max(n_rows, 1))
+    cut_all(texts, n_rows, dictionary)
+    put(dictionary.table, dictionary.stamps, n_rows)
+    return dictionary
+
+
+@inlined
+def class_of(stamp: np.uint64) -> np.int64:
+    """Bytes of a short string, and for all long ones one more than a short one can have."""
+    return np.int64((stamp >> np.uint64(32)) & np.uint64(31)) - np.int64(1)
+
+
+@inlined
+def length_of(stamps: Array, pieces: Array, number: int) -> np.int64:
+    """Bytes of a string of a dictionary."""
+    length = class_of(stamps[number])
+    return length if length <= SHORT else np.int64(pieces[2 * number + 1])
 
 
 @kernel
 def join(words: Array, dictionary: Dictionary, count: int, other: Dictionary, n_other: int, codes: Array) -> int:
     """Add the strings of another dictionary of the same bytes, of which there is room for all; gives their numbers."""
-    for i in range(n_other):
-        cut = (other.stamps[i], other.pieces[2 * i], other.pieces[2 * i + 1])
-        number, place = probe(words, other.starts[i], length_of(other, i), cut, words, dictionary)
-        if number < 0:
-            insert(dictionary, place, count, other.starts[i], cut)
-            number = count
-            count += 1
-        codes[i] = number
+    firsts, seconds, missed = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
+    table, pieces, kept_stamps, kept_starts = dictionary
+    for begin in range(0, n_other, BLOCK):
+        n = min(BLOCK, n_other - begin)
+        given, stamps, starts = other.pieces[2 * begin :], other.stamps[begin:], other.starts[begin:]
+        own = codes[begin : begin + n]
+        for i in range(n):
+            firsts[i], seconds[i] = given[2 * i], given[2 * i + 1]
+        n_missed = guess_block(dictionary, n, stamps, firsts, seconds, own, missed)
+        for i in range(n):
+            # Hash and length of a long string are not all of it.
+            if own[i] >= 0 and class_of(stamps[i]) > SHORT:
+                missed[n_missed] = i
+                n_missed += 1
+        for k in range(n_missed):
+            i = missed[k]
+            cut, start, length = (stamps[i], firsts[i], seconds[i]), starts[i], length_of(stamps, given, i)
+            number, place = probe(words, start, length, cut, words, table, pieces, kept_starts)
+            if number < 0:
+                insert(table, pieces, kept_stamps, kept_starts, place, count, start, cut)
+                number = count
+                count += 1
+            own[i] = number
     return count
 
 
 @kernel
 def write_lengths(dictionary: Dictionary, lengths: Array) -> None:
     """Write the bytes of each string."""
+    stamps, pieces = dictionary.stamps, dictionary.pieces
     for number in range(len(lengths)):
-        lengths[number] = length_of(dictionary, number)
+        lengths[number] = length_of(stamps, pieces, number)

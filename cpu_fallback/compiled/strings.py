@@ -9,17 +9,16 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array, frozen, kernel
 from cpu_fallback.compiled.sorting import places, ranks_of
-from cpu_fallback.compiled.string_order import Picked, order_of, word_behind
-from cpu_fallback.compiled.string_pieces import Texts
+from cpu_fallback.compiled.string_order import Picked, order_of
+from cpu_fallback.compiled.string_pieces import SHORT, Texts, word_at
 from cpu_fallback.compiled.string_tables import (
-    FEWEST_PLACES,
     MISSING,
     Dictionary,
-    blank,
     grown,
     join,
     number_rows,
     numbered,
+    of_distinct,
     write_lengths,
 )
 from cpu_fallback.compiled.threads import run, shares, threads
@@ -107,14 +106,18 @@ def ranges_of(parts: list[Strings]) -> list[tuple[int, int, int, int]]:
 @kernel
 def copy_picked(picked: Picked, order: Array, offsets: Array, begin: int, words: Array) -> None:
     """Copy strings in an order, one behind the other, and write where each begins, counted from `begin` on."""
-    done = 0
+    done, (given, starts, lengths, pieces) = 0, picked
     for i in range(len(order)):
         number = order[i]
-        length = picked.lengths[number]
+        length = lengths[number]
         offsets[i] = begin + done
         # What lies behind a string's end is overwritten by the next.
-        for k in range(0, length, 8):
-            words[np.uint64(done + k)] = word_behind(picked, number, k)
+        if length <= SHORT:
+            words[np.uint64(done)] = pieces[2 * number]
+            words[np.uint64(done + 8)] = pieces[2 * number + 1]
+        else:
+            for k in range(0, length, 8):
+                words[np.uint64(done + k)] = word_at(given, starts[number] + k, length - k)
         done += length
     offsets[len(order)] = begin + done
 
@@ -200,7 +203,7 @@ def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
     def rank(index: int) -> None:
         _, start, stop, first = ranges[index]
         found = empty(len(numbers[index]) + 1, np.int32)
-        np.take(ranks, numbers[index], out=found[:-1])
+        np.take(ranks, numbers[index], out=found[:-1], mode="clip")
         found[-1] = MISSING
         renumber_rows(found, first + start, first + stop, codes)
 
@@ -210,10 +213,8 @@ def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
 
 def known(strings: Strings) -> Known:
     """Distinct strings, ready for others to be looked up."""
-    texts, n_rows = texts_of(strings), strings.n_rows
-    dictionary = blank(max(FEWEST_PLACES, 1 << (2 * n_rows - 1).bit_length()), max(n_rows, 1))
-    number_rows(texts, 0, n_rows, texts.words, dictionary, 0, 1, empty(n_rows, np.int32))
-    return Known(texts.words, dictionary._replace(stamps=np.zeros(0, np.uint64)))
+    texts = texts_of(strings)
+    return Known(texts.words, of_distinct(texts, strings.n_rows)._replace(stamps=np.zeros(0, np.uint64)))
 
 
 def lookup_strings(parts: list[Strings], categories: Known) -> Array:

@@ -61,6 +61,9 @@ def _read_any(data: Any) -> Frame:
 
 def is_frame(data: Any) -> bool:
     """Whether data is a table of a frame library, rather than an array or a vector."""
+    # Narwhals asks library after library.
+    if isinstance(data, np.ndarray):
+        return False
     return isinstance(data, pa.RecordBatch) or cudf.is_frame(data) or bool(_MODULE.is_into_dataframe(data))
 
 

@@ -59,11 +59,13 @@ def test_targets_and_weights(fitted, frame, y, method, change, error, match):
 
 @pytest.mark.parametrize("kind", ["auto", "continuous"])
 @pytest.mark.parametrize(
-    "make", [TargetEncoder, StatisticEncoder, partial(CatBoostEncoder, "buckets")], ids=["mean", "statistics", "buckets"]
+    "make",
+    [TargetEncoder, StatisticEncoder, partial(CatBoostEncoder, "buckets")],
+    ids=["mean", "statistics", "buckets"],
 )
 def test_floats_that_are_missing_are_counted_whoever_reads_them(make, kind):
     encoder = make() if kind == "auto" else make(target_type=kind)
-    with pytest.raises(ValueError, match="y has 1 missing value, in row 1. Drop or"):
+    with pytest.raises(ValueError, match=r"y has 1 missing value, in row 1\. Drop or"):
         encoder.fit([[1], [2], [1]], np.array([0.5, np.nan, 1.0]))
 
 
