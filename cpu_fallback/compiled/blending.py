@@ -10,7 +10,7 @@ from cpu_fallback.compiled.block_moments import BLOCK, BlockMoments, moment_rows
 from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
 from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
-from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OWN, Views, see_all, views_of
+from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def blend_counts(
 @kernel
 def blend_lines(
     first_line: int,
-    n_lines: int,
+    found_at: Array,
     weight: Array,
     moments_: BlockMoments,
     n_views: int,
@@ -142,20 +142,24 @@ def blend_lines(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Write the codes of some lines, each what a view sees of a category, one view after the other."""
+    """Write the codes of some lines, each what a view sees of a category, one view after the other.
+
+    `found_at` says where the moments of each of them are.
+    """
     prior, fraction, exponent = background.prior, background.fraction, background.exponent
     mean, own, own_exponent = moments_.mean, moments_.fraction, moments_.exponent
     bayes, n_outputs, view = blend.shrinkage.kind == EMPIRICAL_BAYES, values.shape[1], first_line % n_views
-    lines, flags = values[first_line : first_line + n_lines], unseen[first_line : first_line + n_lines]
-    for i in range(n_lines):
-        hidden = not (weight[i] > 0 and weight[i] >= blend.least)
+    lines, flags = values[first_line:], unseen[first_line:]
+    for i in range(len(found_at)):
+        at = np.uint64(found_at[i])
+        hidden = not (weight[at] > 0 and weight[at] >= blend.least)
         flags[i] = hidden
-        lam = 1.0 if bayes or hidden else weight_of(weight[i], blend.shrinkage)
+        lam = 1.0 if bayes or hidden else weight_of(weight[at], blend.shrinkage)
         for k in range(n_outputs):
             mu = prior[view, k]
             if bayes and not hidden:
-                lam = bayes_weight(weight[i], own[k, i], own_exponent[k, i], fraction[view, k], exponent[view, k])
-            lines[i, k] = unseen_code(mu, blend) if hidden else blend_one(mu, mean[k, i], lam)
+                lam = bayes_weight(weight[at], own[k, at], own_exponent[k, at], fraction[view, k], exponent[view, k])
+            lines[i, k] = unseen_code(mu, blend) if hidden else blend_one(mu, mean[k, at], lam)
         view = view + 1 if view + 1 < n_views else 0
 
 
@@ -177,7 +181,7 @@ def blend_digits(
     bayes, room = blend.shrinkage.kind == EMPIRICAL_BAYES, scratch(shape)
     length = cell_width(shape) * shape.n_classes
     number, found = room_for_weights(BLOCK, shape.n_width), room_for_moments(values.shape[1], BLOCK)
-    at_once = max(BLOCK // n_views, 1)
+    at_once, as_they_are = max(BLOCK // n_views, 1), np.arange(BLOCK)
     seen = np.empty(0 if kind == OWN else at_once * n_views * length, np.int64)
     for begin in range(start, stop, at_once):
         n_categories = min(at_once, stop - begin)
@@ -188,9 +192,38 @@ def blend_digits(
         for line in range(0, n_categories * n_views, BLOCK):
             n_lines = min(BLOCK, n_categories * n_views - line)
             moment_rows(sums, first_sum + line * length, n_lines, shape, first, bayes, room, number, found)
+            places = as_they_are[:n_lines]
             blend_lines(
-                begin * n_views + line, n_lines, number.weight, found, n_views, blend, background, values, unseen
+                begin * n_views + line, places, number.weight, found, n_views, blend, background, values, unseen
             )
+
+
+@kernel
+def blend_others(
+    cells: Array,
+    shape: Shape,
+    first: int,
+    n_views: int,
+    blend: Blend,
+    background: Background,
+    start: int,
+    stop: int,
+    values: Array,
+    unseen: Array,
+) -> None:
+    """Do the same where each of at most BLOCK views sees all folds but its own.
+
+    Views whose own fold has no row of a category see the same of it: its moments are found once for all of them.
+    """
+    bayes, room, length = blend.shrinkage.kind == EMPIRICAL_BAYES, scratch(shape), cell_width(shape) * shape.n_classes
+    number, found = room_for_weights(BLOCK, shape.n_width), room_for_moments(values.shape[1], BLOCK)
+    at_once = BLOCK // n_views
+    seen, found_at = np.empty(at_once * n_views * length, np.int64), np.empty(at_once * n_views, np.int64)
+    for begin in range(start, stop, at_once):
+        lines = min(at_once, stop - begin) * n_views
+        n_found = see_others(cells, begin, n_views, length, seen, found_at[:lines])
+        moment_rows(seen, 0, n_found, shape, first, bayes, room, number, found)
+        blend_lines(begin * n_views, found_at[:lines], number.weight, found, n_views, blend, background, values, unseen)
 
 
 def blended(
@@ -223,7 +256,10 @@ def blended(
             done = blend_binary(flat, *given, by_category, unseen)
         else:
             done = whole and blend_counts(flat, shape.n_classes, first_output, *given, by_category, unseen)
-        if not done:
+        if not done and views.kind == OTHERS and views.n_views <= BLOCK:
+            rest = shape, first_output, views.n_views, blend, around, *parts[share]
+            blend_others(flat, *rest, by_line, unseen.reshape(-1))
+        elif not done:
             blend_digits(flat, shape, first_output, *given, by_line, unseen.reshape(-1))
 
     threads.run(work, len(parts))

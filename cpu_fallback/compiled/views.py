@@ -37,7 +37,7 @@ def views_of(visibility: "Array | None", n_folds: int) -> Views:
 @inlined
 def sum_of_folds(cells: Array, at: int, n_folds: int, length: int, k: int) -> int:
     """Sum number k of all folds of the category that begins at `at`."""
-    total, place = np.int64(0), np.uint64(at + k)
+    total, place = np.int64(0), np.uint64(at) + np.uint64(k)
     for _ in range(n_folds):
         total += cells[place]
         place += np.uint64(length)
@@ -74,6 +74,34 @@ def sum_of_chosen(cells: Array, at: int, n_folds: int, length: int, matrix: Arra
         total += cells[place] if matrix[view, fold] else np.int64(0)
         place += np.uint64(length)
     return total  # type: ignore[return-value]
+
+
+@inlined
+def see_others(cells: Array, first: int, n_views: int, length: int, seen: Array, seen_at: Array) -> int:
+    """Write what views see that see all folds but their own, each of it once a category, and where; gives how many.
+
+    `first` is the first category; `seen_at` has a place for each of them and each view.
+    """
+    total, count = np.empty(length, np.int64), np.int64(0)
+    place = np.uint64(first * n_views * length)
+    for i in range(len(seen_at) // n_views):
+        for k in range(length):
+            total[k] = sum_of_folds(cells, place, n_views, length, k)
+        whole = np.int64(-1)
+        for view in range(n_views):
+            # Written in any case, over what is not kept: that costs less than to decide.
+            target, any_own = np.uint64(count * length), np.int64(0)
+            for k in range(length):
+                any_own |= cells[place]
+                seen[target] = total[k] - cells[place]
+                place += np.uint64(1)
+                target += np.uint64(1)
+            known = (any_own == 0) & (whole >= 0)
+            found_at = whole if known else count
+            seen_at[np.uint64(i * n_views + view)] = found_at
+            whole = found_at if any_own == 0 else whole
+            count += np.int64(not known)
+    return count  # type: ignore[return-value]
 
 
 @kernel
