@@ -12,12 +12,13 @@ from cpu_fallback.memory import TILE, empty, to_device, to_host, xp, zeros
 from cpu_fallback.moments import moments
 from cpu_fallback.ordered import ordered
 from cpu_fallback.ordered_codes import ordered_codes
-from cpu_fallback.sums import accumulate
+from cpu_fallback.sums import accumulate, accumulate_numbers
 from cpu_fallback.views import totals, visible
 
 __all__ = [
     "TILE",
     "accumulate",
+    "accumulate_numbers",
     "blended",
     "cast",
     "combine",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.categories import factorize
 from cpu_fallback.digits import signed_digits
 from cpu_fallback.folds import fold_numbers
 
@@ -87,6 +88,12 @@ def accumulate(
         for column in range(layout.width):
             cells[column] += exact_bincount(cell, added[:, column], n_cells)
     return np.ascontiguousarray(cells.T).reshape(n_categories + 2, n_folds, n_classes, layout.width)
+
+
+def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> "tuple[Array, Array]":
+    """Sum rows by number: (distinct + 2, 1, n_classes, layout.width) digits, and the sorted distinct numbers."""
+    codes, distinct = factorize(rows.codes)
+    return accumulate(rows.with_codes(codes), len(distinct), None, 1, n_classes, layout), distinct
 
 
 def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:

@@ -37,6 +37,8 @@ class Job:
     totals : list of (visibility, Moments)
         What each view sees of all rows: the same under every key, so the jobs of a target share a list, which the first
         of them fills.
+    sums : Statistics, optional
+        Sums over all rows, where they are known already; the rows may then have no codes.
     """
 
     ops: Ops
@@ -46,6 +48,7 @@ class Job:
     measured: Measured
     formula: Formula
     totals: list[tuple[Visibility, Moments]] = field(default_factory=list)
+    sums: Statistics | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ops", backend_for(self.ops, self.rows.target))
@@ -67,6 +70,8 @@ class Job:
 
     def measure(self, folds: Folds, n_folds: int) -> Statistics:
         """Sum the rows per (category, fold, class)."""
+        if self.sums is not None and folds is None:
+            return self.sums
         sums = Statistics.measure(
             self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.measured
         )

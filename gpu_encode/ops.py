@@ -78,6 +78,12 @@ class Ops(Protocol):
     ) -> Array:
         """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
 
+    def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout, /) -> tuple[Array, Array]:
+        """Do the same, in one fold, of rows whose codes are numbers as `factorize` takes them, and number these.
+
+        Gives the cells, and the sorted distinct numbers.
+        """
+
     def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
         """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs)."""
 

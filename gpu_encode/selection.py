@@ -197,6 +197,10 @@ class Located:
         """Whole numbers of a column, on the host, that a known vocabulary can be compared with; None of any other."""
         return self.frame.numbers(self.places[column], vocabulary)
 
+    def whole_numbers(self, column: int) -> tuple[Array, str] | None:
+        """Whole numbers of every row of a column, on the host, and the name of their type; None of any other."""
+        return self.frame.whole_numbers(self.places[column])
+
 
 def same_frame(frame: Frame | Pieces) -> Located:
     """Give the frame of the fit itself."""

@@ -70,6 +70,11 @@ class Termwise:
             cells[:, :, column, : own.width] = found[:, :, 0]
         return cells
 
+    def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout) -> tuple[Array, Array]:
+        """Do the same in one fold of rows whose codes are numbers; gives the sorted distinct numbers, too."""
+        codes, numbers = self._ops.factorize(rows.codes)
+        return self.accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout), numbers
+
     def leave_one_out(self, cells: Array, rows: Rows, layout: Layout) -> Array:
         """Digits of each row's category less the row: (rows, terms, layout.width)."""
         others = self._ops.zeros((len(rows), cells.shape[1], layout.width), np.int64)

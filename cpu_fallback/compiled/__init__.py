@@ -11,13 +11,14 @@ from cpu_fallback.compiled.leave_one_out_codes import leave_one_out_codes
 from cpu_fallback.compiled.moments import moments
 from cpu_fallback.compiled.ordered import ordered
 from cpu_fallback.compiled.ordered_codes import ordered_codes
-from cpu_fallback.compiled.sums import accumulate
+from cpu_fallback.compiled.sums import accumulate, accumulate_numbers
 from cpu_fallback.compiled.views import totals, visible
 from cpu_fallback.memory import TILE, empty, to_device, to_host, xp, zeros
 
 __all__ = [
     "TILE",
     "accumulate",
+    "accumulate_numbers",
     "blended",
     "cast",
     "combine",

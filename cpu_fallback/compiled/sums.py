@@ -13,17 +13,25 @@ from cpu_fallback.compiled.border import (
     Numbers,
     codes_of,
     fold_source,
+    frozen,
     kernel,
     measures_of,
     numbers_of,
+    wide,
 )
+from cpu_fallback.compiled.categories import factorize
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.folds import fill_folds, fold_room
+from cpu_fallback.compiled.ranges import sampled_range, word_of
 from cpu_fallback.compiled.threads import run, shares, threads
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
     from gpu_encode.cells import Folds, Layout, Rows
+
+
+# Places for the sums of all numbers of a range pay while they take less memory than a code for each row would.
+PLACES_PER_ROW = 0.5
 
 
 @kernel
@@ -78,6 +86,67 @@ def accumulate_range(
 
 
 @kernel
+def fill_slots_by_distance(
+    words: Array, lowest: np.uint64, size: int, classes: Array, length: int, by_class: int, start: int, slots: Array
+) -> bool:
+    """Write where each row's cell begins by its number's distance from the lowest; says if all are below `size`."""
+    given, inside = words[start : start + len(slots)], True
+    for i in range(len(slots)):
+        distance = given[i] - lowest
+        inside &= distance < np.uint64(size)
+        slots[i] = np.int64(distance) * length
+    if len(classes):
+        labels = classes[start : start + len(slots)]
+        for i in range(len(slots)):
+            slots[i] += labels[i] * by_class
+    return inside
+
+
+@kernel
+def accumulate_by_distance(
+    words: Array,
+    lowest: np.uint64,
+    size: int,
+    classes: Array,
+    numbers: Numbers,
+    measures: Array,
+    steps: tuple[int, int],
+    start: int,
+    stop: int,
+    cells: Array,
+) -> bool:
+    """Write the sums of the rows [start, stop) to the cells of their numbers; False where one is out of the range."""
+    cells[:] = 0
+    room, slots = scratch(), np.empty(BLOCK, np.int64)
+    length, by_class = steps
+    for begin in range(start, stop, BLOCK):
+        own = slots[: min(BLOCK, stop - begin)]
+        if not fill_slots_by_distance(words, lowest, size, classes, length, by_class, begin, own):
+            return False
+        add_rows(numbers, measures, begin, begin + len(own), 0, room, own, cells)
+    return True
+
+
+@kernel
+def take_occupied(cells: Array, length: int, lowest: np.uint64, kept: Array, words: Array) -> int:
+    """Write the cells that hold something one behind the other, and their numbers; gives how many.
+
+    There is room for one more of both.
+    """
+    count, place = np.int64(0), np.uint64(0)
+    for distance in range(len(cells) // length):
+        target, any_row = np.uint64(count * length), np.int64(0)
+        for _ in range(length):
+            any_row |= cells[place]
+            kept[target] = cells[place]
+            place += np.uint64(1)
+            target += np.uint64(1)
+        words[count] = lowest + np.uint64(distance)
+        count += np.int64(any_row != 0)
+    return count  # type: ignore[return-value]
+
+
+@kernel
 def add_range(cells: Array, other: Array, start: int, stop: int) -> None:
     """Add another thread's table."""
     mine, theirs = cells[start:stop], other[start:stop]
@@ -104,10 +173,58 @@ def accumulate(
     parts = shares(len(rows.codes), tables(size, len(rows.codes)))
     cells = [empty(size, np.int64) for _ in parts]
     run(lambda share: accumulate_range(*fixed, *parts[share], cells[share]), len(parts))
-    ranges = shares(size)
+    return added(cells).reshape(shape)
+
+
+def added(cells: list[Array]) -> Array:
+    """Sum of the threads' tables, in the first."""
+    ranges = shares(len(cells[0]))
     for other in cells[1:]:
         run(lambda share, other=other: add_range(cells[0], other, *ranges[share]), len(ranges))  # type: ignore[misc]
-    return cells[0].reshape(shape)
+    return cells[0]
+
+
+def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> tuple[Array, Array]:
+    """Sum rows by number: (distinct + 2, 1, n_classes, layout.width) digits, and the sorted distinct numbers."""
+    whole = len(rows) > 0 and rows.weight is None and rows.codes.dtype.kind in "iu"
+    if whole and (found := sums_by_distance(rows, n_classes, layout)) is not None:
+        return found
+    codes, numbers = factorize(rows.codes)
+    return accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout), numbers
+
+
+def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> tuple[Array, Array] | None:
+    """Do the same without a code for each row; None where the range of the numbers is large, or not as a sample says.
+
+    Rows without weights count one, so that every number that occurs has a cell that is not zero.
+    """
+    values, length = wide(rows.codes), n_classes * layout.width
+    lowest, size = sampled_range(values)
+    if size * length > PLACES_PER_ROW * len(values):
+        return None
+    fixed = (
+        frozen(values, values.dtype).view(np.uint64),
+        word_of(lowest),
+        size,
+        codes_of(rows.classes),
+        numbers_of(rows),
+        measures_of(layout),
+        (length, layout.width),
+    )
+    parts = shares(len(values), tables(size * length, len(values)))
+    cells, inside = [empty(size * length, np.int64) for _ in parts], [False] * len(parts)
+
+    def work(share: int) -> None:
+        inside[share] = accumulate_by_distance(*fixed, *parts[share], cells[share])
+
+    run(work, len(parts))
+    if not all(inside):
+        return None
+    kept, words = empty((size + 2) * length, np.int64), empty(size + 1, np.uint64)
+    number = take_occupied(added(cells), length, word_of(lowest), kept, words)
+    kept[number * length : (number + 2) * length] = 0
+    found = kept[: (number + 2) * length].reshape(number + 2, 1, n_classes, layout.width).copy()
+    return found, words[:number].view(values.dtype).astype(rows.codes.dtype)
 
 
 def tables(size: int, n_rows: int) -> int:

@@ -13,11 +13,12 @@ from gpu_encode.cuda.leave_one_out import leave_one_out
 from gpu_encode.cuda.memory import TILE, empty, to_device, to_host, xp, zeros
 from gpu_encode.cuda.moments import moments
 from gpu_encode.cuda.ordered import ordered
-from gpu_encode.cuda.sums import accumulate
+from gpu_encode.cuda.sums import accumulate, accumulate_numbers
 
 __all__ = [
     "TILE",
     "accumulate",
+    "accumulate_numbers",
     "blended",
     "cast",
     "combine",

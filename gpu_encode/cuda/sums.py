@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpu_encode.cuda.addition import MOST_ADDED, plan_of
+from gpu_encode.cuda.categories import factorize
 from gpu_encode.cuda.counting import count
 from gpu_encode.cuda.digits import number_words
 from gpu_encode.cuda.folds import fold_source
@@ -93,6 +94,12 @@ def job_of(
     further = [n_lines, n_classes, int(rows.classes is not None), target_kind, weight_kind, n_folds * n_classes, width]
     given = (codes, classes, target, weight, *fold_source(folds))
     return Addition(given, [*lines.ravel().tolist(), *further], len(codes), n_lines, n_folds * n_classes, words, cells)
+
+
+def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> "tuple[Array, Array]":
+    """Sum rows by number: (distinct + 2, 1, n_classes, layout.width) digits, and the sorted distinct numbers."""
+    codes, numbers = factorize(rows.codes)
+    return accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout), numbers
 
 
 def add_rows(job: Addition) -> None:

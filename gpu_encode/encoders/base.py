@@ -78,8 +78,10 @@ class Encoder(TransformerMixin, Fitted, auto_wrap_output_keys=None):  # type: ig
         >>> encoder.fit(pieces, [[0, 1], [1]], sample_weight=[1, 3, 1]).encodings_
         [array([0.75, 1.  ])]
         """
-        work = Work(type(self).__name__, self._options(), Given(X, y, sample_weight, groups))
-        plan = work.plan() if work.options.new_rows_see_folds else plans.all_rows()
+        options = self._options()
+        sums_alone = not options.new_rows_see_folds
+        work = Work(type(self).__name__, options, Given(X, y, sample_weight, groups), sums_alone=sums_alone)
+        plan = plans.all_rows() if sums_alone else work.plan()
         self._keep(work, [[training.lasting(job, plan) for job in jobs] for jobs in work.jobs])
         return self
 

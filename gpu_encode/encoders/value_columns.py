@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import errors
-from gpu_encode.cells import Array
+from gpu_encode.cells import Array, Rows
 from gpu_encode.errors.rows import RowError
 from gpu_encode.errors.statistics import (
     in_value_column,
@@ -37,6 +37,12 @@ class Summed:
 
     target: Target
     weight: Array | None
+
+    def rows(self, codes: Array) -> Rows:
+        """What is known of each row under a key, by the code that each has there."""
+        target = self.target
+        classes = target.values if target.is_classification else None
+        return Rows(codes, classes, target.values if target.kind == "continuous" else None, self.weight)
 
 
 def check_value_columns(values: Any) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpu_encode import errors, frames, layouts, ops, targets, training
 from gpu_encode.assignment import RowsAtHand, assigned
-from gpu_encode.cells import UNKNOWN, Array, Layout, Rows
+from gpu_encode.cells import Array, Layout, Rows
+from gpu_encode.encoders.decided import decided_targets, known_codes
 from gpu_encode.encoders.earlier_calls import (
     check_same,
     check_same_parameters,
@@ -17,21 +18,20 @@ from gpu_encode.encoders.earlier_calls import (
     more_targets,
 )
 from gpu_encode.encoders.given import Given
+from gpu_encode.encoders.number_sums import sums_by_number
 from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.scheme_columns import column_keys
 from gpu_encode.encoders.value_columns import Summed, value_targets, with_terms
-from gpu_encode.errors.parts import rows_have_changed
 from gpu_encode.formula import Formula
 from gpu_encode.frames import Keys
 from gpu_encode.indicators import columns_of_entry, missing_rows
 from gpu_encode.jobs import Job
-from gpu_encode.keys import Key
+from gpu_encode.keys import Entry, Key
 from gpu_encode.model import Model, TargetInfo, refuse_missing
 from gpu_encode.notices import warn
-from gpu_encode.ops import Ops
 from gpu_encode.plans import FoldPlan, Plan, Request
 from gpu_encode.schemes import Ordered, Splits
-from gpu_encode.selection import Located, same_frame, select
+from gpu_encode.selection import same_frame, select
 from gpu_encode.statistics import Measured, Statistics
 from gpu_encode.targets import Target
 
@@ -50,6 +50,8 @@ class Work:
         What all rows say of the targets, where these are some of them.
     keys : list of Key, optional
         Categories of all rows, where they are known.
+    sums_alone : bool
+        Whether sums over all rows are all that is asked for, and no row's category.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Work:
         known: Model | None = None,
         decided: Sequence[TargetInfo] | None = None,
         keys: Sequence[Key] | None = None,
+        sums_alone: bool = False,
     ) -> None:
         self.options, self.given, self.decided = options, given, decided
         if options.target_type is not None and not given.has_target:
@@ -82,7 +85,11 @@ class Work:
         if known is not None:
             check_same(known, self.frame, self.selection)
             check_same_targets(known, self.targets if options.values else [])
-        self.keyed = self._keys() if keys is None else self._known_keys(keys)
+        self.measured = [self._measured(number, each) for number, each in enumerate(self.summed)]
+        plain = len(self.summed) == 1 and not options.readout.of_target(0).needs_distribution
+        # Sums of an entry that were found together with its categories, without a code for any row.
+        self.sums: dict[str, Statistics] = {}
+        self.keyed = self._keys(sums_alone and plain) if keys is None else self._known_keys(keys)
         self.formulas = options.formulas(self.selection, self.frame)
         self.jobs = self._jobs()
         if known is not None:
@@ -90,12 +97,11 @@ class Work:
 
     def _jobs(self) -> list[list[Job]]:
         """Put together what is to be done, per entry and target."""
-        measured = [self._measured(number, each) for number, each in enumerate(self.summed)]
         totals: list[Any] = [[] for _ in self.targets]
         return [
             [
                 self._job(key, codes, formula.of_target(number), *own)
-                for number, own in enumerate(zip(self.summed, measured, totals, strict=True))
+                for number, own in enumerate(zip(self.summed, self.measured, totals, strict=True))
             ]
             for (key, codes), formula in zip(self.keyed, self.formulas, strict=True)
         ]
@@ -148,14 +154,14 @@ class Work:
         """Where this call computes."""
         return ops.device_of(self.ops)
 
-    def _keys(self) -> list[tuple[Key, Array]]:
-        """Categories of every entry and the code of each row."""
+    def _keys(self, sums_alone: bool) -> list[tuple[Key, Array]]:
+        """Categories of every entry, and the code of each row where it is asked for."""
         keyed = []
         missing = self.options.missing
         given = self.options.given_categories(self.selection)
         for entry, categories in zip(self.selection.entries, given, strict=True):
             if categories is None:
-                key, codes = Key.fit(entry, self.place, self.ops, missing == "category")
+                key, codes = self._key(entry, sums_alone)
             else:
                 key, codes = Key.fit_given(entry, categories, self.place, self.ops)
                 self.options.refuse_unknown(codes, entry.name, self.frame)
@@ -165,6 +171,15 @@ class Work:
             keyed.append((key, codes))
         return keyed
 
+    def _key(self, entry: Entry, sums_alone: bool) -> tuple[Key, Array]:
+        """Categories of one entry, and the code of each row where it is asked for."""
+        if sums_alone:
+            found = sums_by_number(entry, self.place, self.ops, self.summed[0], self.measured[0])
+            if found is not None:
+                key, self.sums[entry.name] = found
+                return key, np.zeros(0, np.int32)
+        return Key.fit(entry, self.place, self.ops, self.options.missing == "category")
+
     def _known_keys(self, keys: Sequence[Key]) -> list[tuple[Key, Array]]:
         """Look up each row's category of every entry."""
         return [(key, known_codes(key, self.place, self.ops, self.options.missing)) for key in keys]
@@ -172,11 +187,8 @@ class Work:
     def _job(
         self, key: Key, codes: Array, formula: Formula, summed: Summed, measured: Measured, totals: list[Any]
     ) -> Job:
-        target = summed.target
-        classes = target.values if target.is_classification else None
-        values = target.values if target.kind == "continuous" else None
-        rows = Rows(codes, classes, values, summed.weight)
-        return Job(self.ops, rows, key, target.n_classes, measured, formula, totals)
+        sums = self.sums.get(key.entry.name)
+        return Job(self.ops, summed.rows(codes), key, summed.target.n_classes, measured, formula, totals, sums)
 
     def plan(self) -> Plan:
         """Let the scheme decide."""
@@ -272,26 +284,3 @@ class Work:
             self.options.dtype,
             scheme.n_permutations if isinstance(scheme, Ordered) and not scheme.average else 1,
         )
-
-
-def decided_targets(
-    backend: Ops, named: Sequence[tuple[str | None, Array]], decided: Sequence[TargetInfo]
-) -> list[Target]:
-    """Read targets whose kinds and classes all rows have decided."""
-    if len(named) != len(decided):
-        raise errors.other_number_of_targets(len(decided), len(named))
-    found = []
-    for (_, values), info in zip(named, decided, strict=True):
-        target = targets.make(info.name, targets.Labels(backend, values), info.kind, info.classes)
-        if target.classes is not None and len(target.classes) != len(info.classes):  # type: ignore[arg-type]
-            raise rows_have_changed("y has labels")
-        found.append(target)
-    return found
-
-
-def known_codes(key: Key, place: Located, backend: Ops, missing: str) -> Array:
-    """Look up the category of rows whose categories are all known."""
-    codes = key.lookup(place, backend, missing == "category")
-    if not key.given and len(codes) and int(codes.min()) == UNKNOWN:
-        raise rows_have_changed(f"{key.entry.name!r} has values")
-    return codes

@@ -11,6 +11,7 @@ from gpu_encode.cells import MISSING, Array, Layout, Rows
 from gpu_encode.frames import columns
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.dictionaries import Encoded, Place, encode_objects, texts_of_objects
+from gpu_encode.frames.numbers import are_numbers_of, is_number, present_numbers, to_numpy
 from gpu_encode.ops import Ops
 from gpu_encode.values import NOT_A_TIME, Values
 from gpu_encode.vocabulary import Vocabulary
@@ -55,36 +56,10 @@ def _lookup_texts(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | N
 
 def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
     """Look numbers up without a dictionary of their own, if both sides are of one type and there are rows enough."""
-    if not _are_numbers_of(column, vocabulary):
+    if not are_numbers_of(column, vocabulary):
         return None
-    present, nulls = _present_numbers(column, Place(name, int))
+    present, nulls = present_numbers(column, Place(name, int))
     return _spread(ops.lookup(typed.number_storage(present, name), vocabulary.values.array), nulls)
-
-
-def _are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
-    """Whether a column holds numbers of the type of a vocabulary, and rows enough."""
-    fitted = vocabulary.values.array
-    if vocabulary.kind != "number" or len(column) < len(vocabulary) or column.codes is not None:
-        return False
-    if fitted.dtype.kind not in "iuf" or not vocabulary.is_sorted or not _is_number(column.data):
-        return False
-    given = column.data.dtype if isinstance(column.data, np.ndarray) else column.data.type.to_pandas_dtype()
-    return bool(np.dtype(given).kind == fitted.dtype.kind)
-
-
-def numbers(column: Column, name: object, vocabulary: Vocabulary) -> Array | None:
-    """Whole numbers of every row that those of a vocabulary can be compared with; None of any other column."""
-    if not _are_numbers_of(column, vocabulary) or vocabulary.values.array.dtype.kind == "f":
-        return None
-    if column.nulls is not None or (not isinstance(column.data, np.ndarray) and column.data.null_count):
-        return None
-    return typed.number_storage(_present_numbers(column, Place(name, int))[0], name)
-
-
-def _is_number(data: Any) -> bool:
-    if isinstance(data, np.ndarray):
-        return data.dtype.kind in "biuf"
-    return bool(pa.types.is_boolean(data.type) or pa.types.is_integer(data.type) or pa.types.is_floating(data.type))
 
 
 def is_moment(column: Column) -> bool:
@@ -98,7 +73,7 @@ def encode(column: Column, place: Place, ops: Ops) -> Encoded:
     """Find the dictionary of a column."""
     if column.codes is not None:
         return _encode_dictionary(column, column.codes, place, ops)
-    if _is_number(column.data):
+    if is_number(column.data):
         return _encode_numbers(column, place, ops)
     if not isinstance(column.data, np.ndarray):
         return _encode_arrow(column.data, place, ops)
@@ -157,37 +132,8 @@ def _spread(codes: Array, nulls: Array | None) -> Array:
     return spread
 
 
-def _present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
-    """Numbers that are not null, and which rows are (None: none is); infinity is an error."""
-    data, nulls = column.data, column.nulls
-    if not isinstance(data, np.ndarray):
-        nulls = data.is_null().to_numpy(zero_copy_only=False) if data.null_count else None
-        data = to_numpy(data.drop_null() if data.null_count else data)
-    elif nulls is not None:
-        data = data[~nulls]
-    # Smallest and largest tell of NaN and infinity without a temporary.
-    if data.dtype.kind != "f" or not len(data) or (np.isfinite(data.min()) and np.isfinite(data.max())):
-        return data, nulls
-    if (infinite := np.isinf(data)).any():
-        row = int(infinite.argmax())
-        raise errors.infinite_value(place.column, place.row(row if nulls is None else int(np.flatnonzero(~nulls)[row])))
-    not_numbers = np.isnan(data)
-    if nulls is None:
-        return data[~not_numbers], not_numbers
-    every = nulls.copy()
-    every[~nulls] = not_numbers
-    return data[~not_numbers], every
-
-
-def to_numpy(array: Any) -> Array:
-    """NumPy array of an Arrow array without null, chunked or not; the same memory where it can be."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
 def _encode_numbers(column: Column, place: Place, ops: Ops) -> Encoded:
-    present, nulls = _present_numbers(column, place)
+    present, nulls = present_numbers(column, place)
     if present.dtype.kind == "b":
         # Without False, True is the only value and has code 0.
         seen = np.array([False, True])[[bool(len(present)) and not present.all(), bool(present.any())]]
@@ -274,9 +220,9 @@ def plain(column: Column) -> tuple[Array, Array]:
 
 def _plain_arrow(data: Any) -> tuple[Array, Array]:
     nulls = data.is_null().to_numpy(zero_copy_only=False)
-    if _is_number(data) or (pa.types.is_temporal(data.type) and not pa.types.is_interval(data.type)):
+    if is_number(data) or (pa.types.is_temporal(data.type) and not pa.types.is_interval(data.type)):
         present = data.drop_null()
-        found = to_numpy(present) if _is_number(data) else typed.arrow_moments(present)[0]
+        found = to_numpy(present) if is_number(data) else typed.arrow_moments(present)[0]
         if nulls.any():
             spread = np.full(len(nulls), np.nan if found.dtype.kind == "f" else 0, found.dtype)
             spread[~nulls] = found

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpu_encode import errors
 from gpu_encode.cells import Array
-from gpu_encode.frames import columns, cudf, device_columns, encoding
+from gpu_encode.frames import columns, cudf, device_columns, encoding, numbers
 from gpu_encode.frames.assembly import assemble
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import DeviceColumn
@@ -102,7 +102,13 @@ class Frame:
 
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
         """Whole numbers of a column that a vocabulary can be compared with, on the host; None of any other."""
-        return None if self.is_on_device else encoding.numbers(self.column(position), self.label(position), vocabulary)
+        if self.is_on_device:
+            return None
+        return numbers.comparable_numbers(self.column(position), self.label(position), vocabulary)
+
+    def whole_numbers(self, position: int) -> tuple[Array, str] | None:
+        """Whole numbers of every row of a column, on the host, and the name of their type; None of any other."""
+        return None if self.is_on_device else numbers.whole_numbers(self.column(position), self.label(position))
 
     def _stays(self, ops: Ops) -> bool:
         """Whether the columns lie where the backend computes."""

@@ -119,6 +119,9 @@ class Pieces:
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
         """Nothing: numbers of several tables do not lie in one piece."""
 
+    def whole_numbers(self, position: int) -> tuple[Array, str] | None:
+        """Nothing, for the same reason."""
+
     def values(self, position: int) -> Array:
         """Plain values of a column, as of a frame."""
         return concatenated([part.values(position) for part in self.parts])

@@ -9,8 +9,9 @@ import numpy as np
 
 from gpu_encode import errors, notices, ops
 from gpu_encode.cells import Array
+from gpu_encode.encoders.decided import decided_targets, known_codes
 from gpu_encode.encoders.given import Given
-from gpu_encode.encoders.work import Work, decided_targets, known_codes
+from gpu_encode.encoders.work import Work
 from gpu_encode.errors.parts import codes_of_orders_needed, other_rows_placed
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.indicators import columns_of_entry, indicator, missing_rows

@@ -94,6 +94,63 @@ def test_chunks_add_up_to_the_whole(ops, kind):
     assert np.array_equal(sum(parts), whole)
 
 
+NUMBERS = {
+    "from zero": np.arange(N_CATEGORIES),
+    "with holes": np.array([-7, -6, 0, 3, 90]),
+    "the lowest": -(2**63) + np.array([0, 1, 5]),
+    "the highest": 2**63 - 1 - np.array([0, 1, 5]),
+    "unsigned": np.array([0, 7], np.uint64) + np.uint64(2**64 - 9),
+    "bytes": np.array([-128, 3, 127], np.int8),
+    "far apart": np.array([-(2**63), 0, 2**63 - 1]),
+    "reals": np.array([-0.5, 0.0, 1e300]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_are_summed_as_their_codes_are(ops, name, kind, monkeypatch):
+    from cpu_fallback.compiled import sums
+
+    monkeypatch.setattr(sums, "PLACES_PER_ROW", 100.0)
+    found, choice = many(600, 5, kind), np.random.default_rng(5).choice
+    numbers = choice(NUMBERS[name], 600)
+    # One that is seldom, and not where a sample looks.
+    numbers[np.flatnonzero(numbers == NUMBERS[name][1])[1:]] = NUMBERS[name][0]
+    cells, distinct = ops.accumulate_numbers(found.rows.with_codes(numbers), found.n_classes, found.layout)
+    assert distinct.dtype == numbers.dtype
+    assert distinct.tolist() == sorted(set(numbers.tolist()))
+    expected = np.zeros((len(distinct) + 2, 1, found.n_classes, found.layout.width), np.int64)
+    for row, number in enumerate(numbers.tolist()):
+        place = distinct.tolist().index(number), 0, label(found.rows, row)
+        expected[place] += row_digits(found.rows, row, found.layout)
+    assert np.array_equal(cells, expected)
+
+
+def test_no_number_has_no_sums(ops):
+    cells, distinct = ops.accumulate_numbers(Rows(np.zeros(0, np.int64)), 1, Layout())
+    assert cells.shape == (2, 1, 1, 1)
+    assert len(distinct) == 0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "codes"),
+    [
+        (np.arange(1000) % 7, False),
+        (np.where(np.arange(1024) == 777, 9999, 0), True),  # in a row that no sample looks at
+        (np.arange(1000) % 7 * 1000, True),
+        (np.arange(1000) % 7 / 2, True),
+    ],
+)
+def test_numbers_of_a_small_range_are_summed_without_codes(numbers, codes, monkeypatch):
+    from cpu_fallback import compiled
+    from cpu_fallback.compiled import sums
+
+    numbered = []
+    monkeypatch.setattr(sums, "factorize", lambda given: numbered.append(given) or compiled.factorize(given))
+    sums.accumulate_numbers(Rows(numbers), 1, Layout())
+    assert bool(numbered) == codes
+
+
 def test_the_smallest_integer_and_a_window_without_room_to_spare(ops):
     rows = Rows(np.zeros(2, np.int32), None, np.array([-(2**63), 2**63 - 1]), None)
     cells = ops.accumulate(rows, 1, None, 1, 1, Layout(Window(), Window(0, 2, whole=False)))
