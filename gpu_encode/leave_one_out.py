@@ -82,8 +82,8 @@ def table_in_one_pass(job: Job, statistics: Statistics) -> CodeTable | None:
     total = job.formula.moments(job.ops, others, job.measured)
     codes = in_one_pass(statistics, None, job.formula, total, job.ops, less_one=True)
     if codes is not None:
-        # Nobody looks at cells without rows, and nobody is to be warned of what stands there.
-        codes.values[statistics.cells[:, 0, :, 0] == 0] = 0.0
+        # Nobody looks at cells without rows, and nobody is to be warned of what the policies say of them.
+        codes.values[-2:][statistics.cells[-2:, 0, :, 0] == 0] = 0.0
     return codes
 
 

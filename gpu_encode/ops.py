@@ -117,7 +117,7 @@ class Ops(Protocol):
         """Codes (categories + 2, views, outputs) of cells, and where (categories + 2, views) they are unseen.
 
         Policies for unknown and missing are the caller's.  With `less_one` there is one fold, and as many views as
-        classes: each sees one row of its class less; where there is none, anything may stand.  None from a backend
+        classes: each sees one row of its class less; where there is none, its code is 0.  None from a backend
         that leaves all of it to array expressions.
         """
 

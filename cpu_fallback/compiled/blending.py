@@ -226,6 +226,20 @@ def blend_others(
         blend_lines(begin * n_views, found_at[:lines], number.weight, found, n_views, blend, background, values, unseen)
 
 
+@kernel
+def clear_without_rows(cells: Array, start: int, stop: int, values: Array) -> None:
+    """Make the codes zero where the cell of a category and class has no row: they are codes of nobody."""
+    width = len(cells) // len(values)
+    place = np.uint64(start * width)
+    for line in range(start, stop):
+        any_row = np.int64(0)
+        for _ in range(width):
+            any_row |= cells[place]
+            place += np.uint64(1)
+        if any_row == 0:
+            values[line, :] = 0.0
+
+
 def blended(
     cells: Array,
     layout: "Layout",
@@ -261,6 +275,8 @@ def blended(
             blend_others(flat, *rest, by_line, unseen.reshape(-1))
         elif not done:
             blend_digits(flat, shape, first_output, *given, by_line, unseen.reshape(-1))
+        if less_one:
+            clear_without_rows(flat, *(edge * views.n_views for edge in parts[share]), by_line)
 
     threads.run(work, len(parts))
     return values, unseen

@@ -186,3 +186,4 @@ def test_tables_by_category_and_own_class(kind, smoothing, options):
     held = statistics.cells[:, 0, :, 0] > 0
     np.testing.assert_array_equal(found.values[held].view(np.int64), wanted.values[held].view(np.int64))
     np.testing.assert_array_equal(found.unseen[held], wanted.unseen[held])
+    assert not found.values[~held].any()  # nor NaN
