@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cpu.grid import WORKS
-from benchmarks.cpu.report import best, ratio
+from benchmarks.cpu.goals import best, ratio
 from gpu_encode.cli.whole_files import whole_files
 
 Document = dict[str, Any]

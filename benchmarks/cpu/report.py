@@ -3,21 +3,15 @@
 from itertools import groupby
 from typing import Any
 
-from benchmarks.cpu.grid import KEYS, REAL_WORKS, WORKS
+from benchmarks.cpu.goals import LIMITS, MISSED, TIMES, best, mark, ratio
+from benchmarks.cpu.grid import KEYS, WORKS
 from benchmarks.gpu.tables import table
 
 Document = dict[str, Any]
 Record = dict[str, Any]
 
-# Goals: times faster than, and share of the limit.
-TIMES = {"scikit-learn": 15.0, "library": 2.0, "engine": 2.0, "hand-written": 1.3}
-SHARE, SHARE_OF_REAL = 0.7, 0.5
-# Share of the limit -> its column; the second looks values up for fit and again for transform.
-LIMITS = {"limit": "share of limit", "limit, twice": "share of limit, values twice"}
 # Ours that looks at the values once, and who else does.
 ONE_CALL, LOOK_ONCE = "ours-one-call", ("engine", "hand-written", "limit")
-MISSED = " (!)"
-FEWEST_ROWS = 1_000_000
 # Milliseconds.
 LONGEST_IMPORT = 500.0
 HEAD = ("cpu", "cores", "memory", "commit", "begun", "status")
@@ -29,7 +23,8 @@ share is its time over ours. B/row is the peak of resident memory over input and
 in it; what earlier calls left in heaps is given back before it counts, and a peak below the output is not measurable.
 `(!)` marks a goal that is missed: 15 times scikit-learn, 2 times the best library and the best engine, 1.3 times the
 best hand-written form, 0.7 of the limit (0.5 for real targets), on small data no slower than scikit-learn, and half a
-second for `import gpu_encode`.
+second for `import gpu_encode`. `(limit)` marks a goal that is missed and out of reach: against these others it asks for
+more than that share of the limit.
 
 Folds of peers and of the limit are row number modulo 5; scikit-learn and ours make their own. The prior of peers and
 of the limit is the mean of all targets; that of ours, scikit-learn and category_encoders' folds, and of the limit's
@@ -47,21 +42,6 @@ timed by `benchmarks.family`.
 """.strip()
 
 
-def best(cell: Record, family: str) -> tuple[str, float] | None:
-    """Fastest of a family that was timed, and its seconds."""
-    records = cell["contenders"].items()
-    found = [
-        (record["seconds"], name) for name, record in records if record["family"] == family and "seconds" in record
-    ]
-    return None if not found else min(found)[::-1]
-
-
-def ratio(cell: Record, family: str) -> tuple[str, float] | None:
-    """Fastest of a family, and how many times faster ours is."""
-    peer, ours = best(cell, family), cell["contenders"].get("ours", {}).get("seconds")
-    return None if peer is None or ours is None else (peer[0], peer[1] / ours)
-
-
 def of_objects(cell: Record) -> str | None:
     """How many times faster ours is than peers whose text lies in the same Python objects."""
     ours = cell["contenders"].get("ours-objects", {}).get("seconds")
@@ -71,25 +51,13 @@ def of_objects(cell: Record) -> str | None:
     return "; ".join(f"{peer[1] / ours:.3g} {peer[0]}" for peer in peers if peer is not None)
 
 
-def missed(cell: Record, family: str) -> bool:
-    """Whether ours misses a goal that there is."""
-    found = ratio(cell, family)
-    if found is None:
-        return False
-    if family in LIMITS:
-        return found[1] < (SHARE_OF_REAL if cell["work"] in REAL_WORKS else SHARE)
-    return found[1] < TIMES[family]
-
-
 def shown_ratio(cell: Record, family: str, named: bool = True) -> str:
     """A ratio as text, with a mark where the goal is missed."""
     found = ratio(cell, family)
     if found is None:
         return unfinished(cell, family)
     digits = f"{found[1]:.2f}" if family in LIMITS else f"{found[1]:.3g}"
-    # Goals are for a million rows and more.
-    mark = MISSED if cell["rows"] >= FEWEST_ROWS and missed(cell, family) else ""
-    return digits + mark + (f" {found[0]}" if named and family != "scikit-learn" else "")
+    return digits + mark(cell, family) + (f" {found[0]}" if named and family != "scikit-learn" else "")
 
 
 def unfinished(cell: Record, family: str) -> str:

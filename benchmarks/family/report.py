@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from benchmarks.cpu.report import beyond, by_size, milliseconds, preface, ratio, troubles, unfinished
+from benchmarks.cpu.goals import ratio
+from benchmarks.cpu.report import beyond, by_size, milliseconds, preface, troubles, unfinished
 from benchmarks.family.contenders.base import MOST_DENSE
 from benchmarks.family.grid import KEYS, WORKS
 from benchmarks.gpu.tables import table

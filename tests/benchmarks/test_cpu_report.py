@@ -57,6 +57,16 @@ def test_goals_of_the_limit_are_lower_for_real_targets():
     assert report.shown_ratio(cell("mean-real", **limit), "limit", named=False) == "0.60"
 
 
+@pytest.mark.parametrize(
+    ("work", "seconds", "shown"),
+    # The limit takes 4 ms: a goal of 8 ms is half of its speed, one of 5.7 ms is 0.7 of it.
+    [("mean", 0.0160, "1.6 (!)"), ("mean", 0.0114, "1.14 (limit)"), ("mean-real", 0.0160, "1.6 (limit)")],
+)
+def test_goals_beyond_the_share_of_the_limit_are_out_of_reach(work, seconds, shown):
+    peer = {"polars-join": {"family": "engine", "status": "timed", "seconds": seconds - 1e-6}}
+    assert report.shown_ratio(cell(work, **peer), "engine", named=False) == shown
+
+
 def test_the_limit_that_looks_values_up_twice_has_a_share_of_its_own():
     twice = {"limit-text-twice": {"family": "limit, twice", "status": "timed", "seconds": 0.008}}
     line = report.line(cell(**twice))
