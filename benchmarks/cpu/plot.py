@@ -4,8 +4,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cpu.grid import WORKS
 from benchmarks.cpu.goals import best, ratio
+from benchmarks.cpu.grid import WORKS
 from gpu_encode.cli.whole_files import whole_files
 
 Document = dict[str, Any]
