@@ -81,7 +81,11 @@ def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) 
     """
     columns = [(name, Labels(ops, values)) for name, values in named]
     infer = [partial(inferred, labels) for _, labels in columns]
-    kinds = kinds_of(infer, target_type, lambda: type_of_target(on_host(named), input_name="y"))
+
+    def joint() -> str:
+        return str(type_of_target(on_host([(name, labels.checked) for name, labels in columns]), input_name="y"))
+
+    kinds = kinds_of(infer, target_type, joint)
     return [make(name, labels, kind, None) for (name, labels), kind in zip(columns, kinds, strict=True)]
 
 
@@ -195,12 +199,9 @@ def check_numbers(values: Array) -> None:
     errors.check_real("y", values)
     if values.dtype.kind != "f" or sum_is_finite(values) or bool(np.isfinite(values).all()):
         return
-    bad = np.isnan(values)
-    if isinstance(values, np.ndarray) and bad.any():
+    if (bad := np.isnan(values)).any():
         raise errors.missing_targets("y", np.flatnonzero(bad))
-    word = "NaN" if bad.any() else "infinity or a value too large for dtype('float64')"
-    places = np.flatnonzero(bad if bad.any() else np.isinf(values))
-    raise errors.infinite_target(word, places, len(values))
+    raise errors.infinite_target(np.flatnonzero(np.isinf(values)), len(values))
 
 
 def make(name: str | None, labels: Labels, kind: str, known: Array | None) -> Target:

@@ -138,7 +138,7 @@ def sampled_range(numbers: Array) -> tuple[int, int]:
     """Guess the smallest number, and how many there are from it to the largest, with room for what a sample misses."""
     some, bounds = numbers[:: max(len(numbers) // SAMPLED, 1)], np.iinfo(numbers.dtype)
     lowest, highest = int(some.min()), int(some.max())
-    # Of 512 numbers drawn evenly one lies beyond all but a thirty-second of the range, or next to never not.
+    # Of 512 numbers drawn evenly from a range, some lie in its last thirty-second, but for one time in millions.
     spare = (highest - lowest) // 32 + 64
     first, last = max(lowest - spare, bounds.min), min(highest + spare, bounds.max)
     # Numbers that count something begin at zero or one.

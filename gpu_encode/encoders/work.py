@@ -87,8 +87,8 @@ class Work:
             check_same_targets(known, self.targets if options.values else [])
         self.measured = [self._measured(number, each) for number, each in enumerate(self.summed)]
         plain = len(self.summed) == 1 and not options.readout.of_target(0).needs_distribution
-        # Sums of an entry that were found together with its categories, without a code for any row.
-        self.sums: dict[str, Statistics] = {}
+        # Sums that were found together with the categories of an entry, whose rows then have no codes; or None.
+        self.sums: list[Statistics | None] = []
         self.keyed = self._keys(sums_alone and plain) if keys is None else self._known_keys(keys)
         self.formulas = options.formulas(self.selection, self.frame)
         self.jobs = self._jobs()
@@ -100,10 +100,10 @@ class Work:
         totals: list[Any] = [[] for _ in self.targets]
         return [
             [
-                self._job(key, codes, formula.of_target(number), *own)
+                self._job(key, codes, sums, formula.of_target(number), *own)
                 for number, own in enumerate(zip(self.summed, self.measured, totals, strict=True))
             ]
-            for (key, codes), formula in zip(self.keyed, self.formulas, strict=True)
+            for (key, codes), sums, formula in zip(self.keyed, self.sums, self.formulas, strict=True)
         ]
 
     def _measured(self, number: int, summed: Summed) -> Measured:
@@ -161,33 +161,40 @@ class Work:
         given = self.options.given_categories(self.selection)
         for entry, categories in zip(self.selection.entries, given, strict=True):
             if categories is None:
-                key, codes = self._key(entry, sums_alone)
+                key, codes, sums = self._key(entry, sums_alone)
             else:
-                key, codes = Key.fit_given(entry, categories, self.place, self.ops)
+                (key, codes), sums = Key.fit_given(entry, categories, self.place, self.ops), None
                 self.options.refuse_unknown(codes, entry.name, self.frame)
             # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
             _ = key.levels
             refuse_missing(codes, missing, repr(entry.name), self.frame)
             keyed.append((key, codes))
+            self.sums.append(sums)
         return keyed
 
-    def _key(self, entry: Entry, sums_alone: bool) -> tuple[Key, Array]:
-        """Categories of one entry, and the code of each row where it is asked for."""
+    def _key(self, entry: Entry, sums_alone: bool) -> tuple[Key, Array, Statistics | None]:
+        """Categories of one entry, and the code of each row; or none, but the sums, where nobody asks for it."""
         if sums_alone:
             found = sums_by_number(entry, self.place, self.ops, self.summed[0], self.measured[0])
             if found is not None:
-                key, self.sums[entry.name] = found
-                return key, np.zeros(0, np.int32)
-        return Key.fit(entry, self.place, self.ops, self.options.missing == "category")
+                return found[0], np.zeros(0, np.int32), found[1]
+        return *Key.fit(entry, self.place, self.ops, self.options.missing == "category"), None
 
     def _known_keys(self, keys: Sequence[Key]) -> list[tuple[Key, Array]]:
         """Look up each row's category of every entry."""
+        self.sums = [None] * len(keys)
         return [(key, known_codes(key, self.place, self.ops, self.options.missing)) for key in keys]
 
     def _job(
-        self, key: Key, codes: Array, formula: Formula, summed: Summed, measured: Measured, totals: list[Any]
+        self,
+        key: Key,
+        codes: Array,
+        sums: Statistics | None,
+        formula: Formula,
+        summed: Summed,
+        measured: Measured,
+        totals: list[Any],
     ) -> Job:
-        sums = self.sums.get(key.entry.name)
         return Job(self.ops, summed.rows(codes), key, summed.target.n_classes, measured, formula, totals, sums)
 
     def plan(self) -> Plan:

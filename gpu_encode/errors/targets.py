@@ -26,9 +26,10 @@ def moments_as_target() -> TypeError:
     return TypeError("y holds dates or times, which have no mean. Convert them to numbers, such as days since a date.")
 
 
-def infinite_target(word: str, rows: NDArray[Any], n_rows: int) -> RowError:
-    """Error for targets that are not finite, which `word` names as scikit-learn does."""
-    return first_of(f"Input y contains {word}: ", rows, f"of {n_rows} rows", ". Drop or fill these rows.")
+def infinite_target(rows: NDArray[Any], n_rows: int) -> RowError:
+    """Error for targets that are infinite, in scikit-learn's words."""
+    what = "Input y contains infinity or a value too large for dtype('float64'): "
+    return first_of(what, rows, f"of {n_rows} rows", ". Drop or fill these rows.")
 
 
 def text_as_quantity(text: object) -> ValueError:

@@ -57,6 +57,11 @@ def test_targets_and_weights(fitted, frame, y, method, change, error, match):
         getattr(fitted, method)(frame, **{"y": y, **change})
 
 
+def test_floats_that_are_missing_are_counted_among_several_targets():
+    with pytest.raises(ValueError, match=r"y has 1 missing value, in row 2\. Drop or"):
+        TargetEncoder().fit([[1], [2], [1]], np.array([[0.5, 1.0], [1.0, 2.0], [1.0, np.nan]]))
+
+
 @pytest.mark.parametrize("kind", ["auto", "continuous"])
 @pytest.mark.parametrize(
     "make",

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from gpu_encode import CountEncoder, Holdout, StatisticEncoder, TargetEncoder
+from gpu_encode import CountEncoder, Holdout, OneHotEncoder, StatisticEncoder, TargetEncoder
 from gpu_encode.encoders import work
 from gpu_encode.frames.frame import Frame
 
@@ -67,6 +67,16 @@ def test_the_model_is_that_of_codes(name, dtype, weighted, found, monkeypatch):
 def test_other_columns_are_left_to_codes(column, found):
     CountEncoder().fit(pd.DataFrame({"c": column}))
     assert found == [None]
+
+
+def test_entries_of_one_name_have_sums_of_their_own():
+    frame = pd.DataFrame({"a": RNG.integers(0, 10, N), "b": RNG.integers(0, 3, N), "a_x_b": RNG.integers(0, 4, N) ** 2})
+    columns = [("a", "b"), "a_x_b"]
+    both, joint, single = (
+        OneHotEncoder(columns=own, max_categories=3).fit(frame[names]).transform(frame[names]).toarray()
+        for own, names in ((columns, list(frame)), (columns[:1], ["a", "b"]), (columns[1:], ["a_x_b"]))
+    )
+    assert np.array_equal(both, np.hstack([joint, single]))
 
 
 def test_who_asks_for_rows_gets_their_codes(found):
