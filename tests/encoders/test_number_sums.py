@@ -9,6 +9,8 @@ from gpu_encode import CountEncoder, Holdout, OneHotEncoder, StatisticEncoder, T
 from gpu_encode.encoders import work
 from gpu_encode.frames.frame import Frame
 
+pytestmark = pytest.mark.host
+
 N = 3000
 RNG = np.random.default_rng(4)
 ENCODERS = {
