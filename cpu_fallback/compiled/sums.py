@@ -13,10 +13,10 @@ from cpu_fallback.compiled.border import (
     Numbers,
     codes_of,
     fold_source,
-    frozen,
     kernel,
     measures_of,
     numbers_of,
+    raw,
     wide,
 )
 from cpu_fallback.compiled.categories import factorize
@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 
 # Places for the sums of all numbers of a range pay while they take less memory than a code for each row would.
 PLACES_PER_ROW = 0.5
+
+
+@kernel
+def add_classes(classes: Array, start: int, by_class: int, slots: Array) -> None:
+    """Go on from where each row's category begins to its class, where rows have classes."""
+    if len(classes):
+        labels = classes[start : start + len(slots)]
+        for i in range(len(slots)):
+            slots[i] += labels[i] * by_class
 
 
 @kernel
@@ -56,10 +65,7 @@ def fill_slots(
         fill_folds(source, start, folds[: len(slots)], room)
         for i in range(len(slots)):
             slots[i] += folds[i] * by_fold
-    if len(classes):
-        labels = classes[start : start + len(slots)]
-        for i in range(len(slots)):
-            slots[i] += labels[i] * by_class
+    add_classes(classes, start, by_class, slots)
 
 
 @kernel
@@ -95,10 +101,7 @@ def fill_slots_by_distance(
         distance = given[i] - lowest
         inside &= distance < np.uint64(size)
         slots[i] = np.int64(distance) * length
-    if len(classes):
-        labels = classes[start : start + len(slots)]
-        for i in range(len(slots)):
-            slots[i] += labels[i] * by_class
+    add_classes(classes, start, by_class, slots)
     return inside
 
 
@@ -203,7 +206,7 @@ def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> tuple[Ar
     if size * length > PLACES_PER_ROW * len(values):
         return None
     fixed = (
-        frozen(values, values.dtype).view(np.uint64),
+        raw(values),
         word_of(lowest),
         size,
         codes_of(rows.classes),
