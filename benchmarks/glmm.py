@@ -24,7 +24,7 @@ from statsmodels.regression.mixed_linear_model import MixedLM
 
 from cpu_fallback.exact import Scaled
 from gpu_encode import GLMM, TargetEncoder
-from gpu_encode.mixed_models import binomial, gaussian
+from gpu_encode.formulas.mixed_models import binomial, gaussian
 
 LONG = 10.0
 WORK = [

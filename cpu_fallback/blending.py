@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Layout
+    from cpu_fallback.types import Array, Layout
 
 PLAIN, M_ESTIMATE, SIGMOID, EMPIRICAL_BAYES = 0, 1, 2, 3
 # Priors are taken at a row's place with all but its top nine bits cleared.
@@ -50,7 +50,7 @@ class Blend(NamedTuple):
     unseen: float
 
 
-class Background(NamedTuple):
+class PopulationMoments(NamedTuple):
     """What a view sees of all categories together, per view and output.
 
     Parameters
@@ -66,7 +66,7 @@ class Background(NamedTuple):
     exponent: NDArray[np.int64]
 
 
-class Rule(NamedTuple):
+class FusedRule(NamedTuple):
     """Everything that turns what a row sees into its code.
 
     Parameters
@@ -91,25 +91,25 @@ class Written(NamedTuple):
 
     Parameters
     ----------
-    cells : int64 array (categories + 2, classes, layout.width)
+    accumulators : int64 array (categories + 2, classes, layout.width)
         Sums over all rows.
     lost : int
         Codes that became infinite because the type of the output cannot hold them.
     """
 
-    cells: NDArray[np.int64]
+    accumulators: NDArray[np.int64]
     lost: int
 
 
 def blended(
-    cells: "Array",  # noqa: ARG001
+    accumulators: "Array",  # noqa: ARG001
     layout: "Layout",  # noqa: ARG001
     first_output: int,  # noqa: ARG001
     visibility: "Array | None",  # noqa: ARG001
     blend: Blend,  # noqa: ARG001
-    background: Background,  # noqa: ARG001
+    background: PopulationMoments,  # noqa: ARG001
     less_one: bool,  # noqa: ARG001
     /,
 ) -> "tuple[Any, Any] | None":
-    """Give None: the array expressions of `gpu_encode.formula` are the definition."""
+    """Give None: the array expressions of `gpu_encode.formulas.encoding_rule` are the definition."""
     return None

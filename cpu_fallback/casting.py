@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
 
 def cast(values: "Array", dtype: Any, /) -> "Array":

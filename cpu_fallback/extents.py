@@ -6,7 +6,7 @@ from cpu_fallback.digits import bit_range
 from cpu_fallback.sums import BLOCK, factors_of
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
 
 def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from gpu_encode.rows import FoldPattern, Permutation
+    from cpu_fallback.row_numbers import FoldPattern, Permutation
 
 ROUNDS = 8
 LONGEST_STRIDE_LOG2 = 10
@@ -22,7 +22,7 @@ def mixed(values: NDArray[np.uint64], /) -> NDArray[np.uint64]:
 
 
 def fold_numbers(pattern: "FoldPattern", start: int, stop: int, /) -> NDArray[np.int32]:
-    """Fold number of each row in [start, stop); see `gpu_encode.rows.FoldPattern`."""
+    """Fold number of each row in [start, stop); see `cpu_fallback.row_numbers.FoldPattern`."""
     rows = np.arange(start, stop, dtype=np.int64) + pattern.first_row
     if pattern.order == "interleaved":
         return (rows % pattern.n_splits).astype(np.int32)

@@ -8,7 +8,7 @@ from cpu_fallback.categories import lookup
 from cpu_fallback.sums import BLOCK, fold_array
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Folds
+    from cpu_fallback.types import Array, Folds
 
 
 def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> None:

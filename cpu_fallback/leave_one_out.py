@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from cpu_fallback.sums import row_digits
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Layout, Rows
+    from cpu_fallback.types import Array, Layout, Rows
 
 
-def leave_one_out(cells: "Array", rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
+def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
     """Category sums (categories + 2, n_classes, width) less the row itself: (rows, n_classes, width) digits."""
-    seen = cells[rows.codes]
+    seen = accumulators[rows.codes]
     own = row_digits(rows, layout)
     seen[np.arange(len(own)), 0 if rows.classes is None else rows.classes] -= own
     return seen

@@ -10,7 +10,7 @@ import numpy as np
 from cpu_fallback.memory_pool import Block, pool
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
 Order = Literal["C", "F"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from cpu_fallback.settings import number_from_environment
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
 # Bytes of a huge page: where the system has them, a large array begins at one.
 HUGE = 1 << 21

@@ -9,7 +9,7 @@ from cpu_fallback.exact import Limbs, deviation, peak, quotient
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Layout
+    from cpu_fallback.types import Array, Layout
 
 
 SMALL = 1 << 31
@@ -37,11 +37,14 @@ class MomentArrays(NamedTuple):
     exponent: NDArray[np.int64]
 
 
-def moments(cells: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
+def moments(accumulators: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
     """Count, mean and, where asked for, squared deviations of cells (..., classes, layout.width)."""
-    out = empty_moments(cells.shape, first_output, deviations)
-    count, total, square = sums_of(cells, layout, first_output)
-    if all(window.whole for window, _, _ in layout.measures()) and peak(cells) * max(cells.shape[-2], 1) < SMALL:
+    out = empty_moments(accumulators.shape, first_output, deviations)
+    count, total, square = sums_of(accumulators, layout, first_output)
+    if (
+        all(window.whole for window, _, _ in layout.measures())
+        and peak(accumulators) * max(accumulators.shape[-2], 1) < SMALL
+    ):
         small_moments(out, *(sums.digits[..., 0] for sums in (count, total, square)))
         return out
     out.n[:] = count.rounded()
@@ -65,9 +68,9 @@ def small_moments(out: MomentArrays, count: "Array", total: "Array", square: "Ar
         out.exponent[:] = 0
 
 
-def sums_of(cells: "Array", layout: "Layout", first_output: int) -> tuple[Limbs, Limbs, Limbs]:
+def sums_of(accumulators: "Array", layout: "Layout", first_output: int) -> tuple[Limbs, Limbs, Limbs]:
     """N, S and Q of cells: read off their columns, or of 0/1 targets off the counts of the classes."""
-    sums: list[Any] = [Limbs(cells[..., columns], window.low) for window, _, columns in layout.measures()]
+    sums: list[Any] = [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
     if layout.total is not None:
         return sums[0], sums[1], sums[-1]
     count = sums[0]

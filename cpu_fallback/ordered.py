@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cpu_fallback.sums import row_digits
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Carry, Layout, Rows
+    from cpu_fallback.types import Array, Carry, Layout, Rows
 
 
 def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry", /) -> NDArray[np.int64]:

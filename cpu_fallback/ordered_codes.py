@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from cpu_fallback.blending import Rule, Written
+from cpu_fallback.blending import FusedRule, Written
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Layout, Rows
-    from gpu_encode.rows import Permutation
+    from cpu_fallback.row_numbers import Permutation
+    from cpu_fallback.types import Array, Layout, Rows
 
 
 def ordered_codes(
@@ -18,10 +18,10 @@ def ordered_codes(
     order: "Permutation | Array | None",  # noqa: ARG001
     ties: "tuple[Array, Array] | None",  # noqa: ARG001
     burn_in: int,  # noqa: ARG001
-    rule: Rule,  # noqa: ARG001
+    rule: FusedRule,  # noqa: ARG001
     out: "Array",  # noqa: ARG001
     unseen: "Array | None",  # noqa: ARG001
     /,
 ) -> Written | None:
-    """Give None: the array expressions of `gpu_encode.ordered` are the definition."""
+    """Give None: the array expressions of `gpu_encode.training.ordered` are the definition."""
     return None

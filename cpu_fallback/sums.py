@@ -10,7 +10,7 @@ from cpu_fallback.digits import signed_digits
 from cpu_fallback.folds import fold_numbers
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Folds, Layout, Rows, Window
+    from cpu_fallback.types import Array, Folds, Layout, Rows, Window
 
 # Digits are below 2**32, so this many of them add up exactly in float64, in which bincount works.
 BLOCK = 1 << 20
@@ -80,14 +80,14 @@ def accumulate(
 ) -> NDArray[np.int64]:
     """Add every row to its cell; gives (n_categories + 2, n_folds, n_classes, layout.width) digits."""
     n_cells = (n_categories + 2) * n_folds * n_classes
-    cells = np.zeros((layout.width, n_cells), np.int64)
+    accumulators = np.zeros((layout.width, n_cells), np.int64)
     for start in range(0, len(rows.codes), BLOCK):
         block = rows.block(start, min(start + BLOCK, len(rows.codes)))
         cell = slots(block, n_folds, n_classes, fold_array(folds, start, start + len(block.codes)), n_categories)
         added = row_digits(block, layout)
         for column in range(layout.width):
-            cells[column] += exact_bincount(cell, added[:, column], n_cells)
-    return np.ascontiguousarray(cells.T).reshape(n_categories + 2, n_folds, n_classes, layout.width)
+            accumulators[column] += exact_bincount(cell, added[:, column], n_cells)
+    return np.ascontiguousarray(accumulators.T).reshape(n_categories + 2, n_folds, n_classes, layout.width)
 
 
 def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> "tuple[Array, Array]":

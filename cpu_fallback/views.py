@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
 LINES_AT_ONCE = 64
 
@@ -22,27 +22,27 @@ def is_others(visibility: "Array", n_folds: int) -> bool:
     return square and not visibility.diagonal().any() and visibility.sum() == n_folds * (n_folds - 1) > 0
 
 
-def visible(cells: "Array", visibility: "Array | None", /) -> "Array":
+def visible(accumulators: "Array", visibility: "Array | None", /) -> "Array":
     """Sum cells (categories + 2, folds, ...) over the folds that each view sees: (categories + 2, views, ...).
 
     Without a matrix each fold is a view of its own.
     """
-    if visibility is None or is_own(visibility, cells.shape[1]):
-        return cells
-    total = cells.sum(axis=1, keepdims=True)
+    if visibility is None or is_own(visibility, accumulators.shape[1]):
+        return accumulators
+    total = accumulators.sum(axis=1, keepdims=True)
     if visibility.all():
         return np.repeat(total, len(visibility), axis=1)
-    if is_others(visibility, cells.shape[1]):
-        others: Array = total - cells
+    if is_others(visibility, accumulators.shape[1]):
+        others: Array = total - accumulators
         return others
-    return np.stack([over(cells, stretches(seen)) for seen in visibility], axis=1)
+    return np.stack([over(accumulators, stretches(seen)) for seen in visibility], axis=1)
 
 
-def over(cells: "Array", folds: Sequence[tuple[int, int]]) -> "Array":
+def over(accumulators: "Array", folds: Sequence[tuple[int, int]]) -> "Array":
     """Sums over stretches [start, stop) of folds."""
-    total = np.zeros_like(cells[:, 0])
+    total = np.zeros_like(accumulators[:, 0])
     for start, stop in folds:
-        total += cells[:, start:stop].sum(axis=1)
+        total += accumulators[:, start:stop].sum(axis=1)
     return total
 
 
@@ -52,12 +52,12 @@ def stretches(seen: "Array") -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def totals(cells: "Array", /) -> "Array":
+def totals(accumulators: "Array", /) -> "Array":
     """Sum cells over their first axis; many short lines are added as fewer long ones, in a quarter of the time."""
-    whole = len(cells) // LINES_AT_ONCE * LINES_AT_ONCE
-    rest: Array = cells[whole:].sum(axis=0)
+    whole = len(accumulators) // LINES_AT_ONCE * LINES_AT_ONCE
+    rest: Array = accumulators[whole:].sum(axis=0)
     if not whole:
         return rest
-    lines = cells[:whole].reshape(whole // LINES_AT_ONCE, -1).sum(axis=0)
-    rest += lines.reshape(LINES_AT_ONCE, *cells.shape[1:]).sum(axis=0)
+    lines = accumulators[:whole].reshape(whole // LINES_AT_ONCE, -1).sum(axis=0)
+    rest += lines.reshape(LINES_AT_ONCE, *accumulators.shape[1:]).sum(axis=0)
     return rest

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpu_encode.categories.hierarchy import Bits, Parts, Prefixes
     from gpu_encode.datasets.encoding import encode_dataset
     from gpu_encode.datasets.transforming import transform_dataset
     from gpu_encode.encoders.catboost import CatBoostEncoder
@@ -11,17 +12,16 @@ if TYPE_CHECKING:
     from gpu_encode.encoders.gradient import GradientEncoder
     from gpu_encode.encoders.hashing import HashingEncoder
     from gpu_encode.encoders.impact import ImpactEncoder
-    from gpu_encode.encoders.one_hot import OneHotEncoder
+    from gpu_encode.encoders.one_hot.encoder import OneHotEncoder
     from gpu_encode.encoders.ordinal import OrdinalEncoder
     from gpu_encode.encoders.statistic import StatisticEncoder
     from gpu_encode.encoders.target import TargetEncoder
     from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
-    from gpu_encode.hierarchy import Bits, Parts, Prefixes
-    from gpu_encode.mixed_models.glmm import GLMM
-    from gpu_encode.readouts.mergeable import MergeableStatistic
+    from gpu_encode.fitting.columns import interactions
+    from gpu_encode.formulas.mergeable import MergeableStatistic
+    from gpu_encode.formulas.mixed_models.glmm import GLMM
+    from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, PartialPooling, Sigmoid
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
-    from gpu_encode.selection import interactions
-    from gpu_encode.smoothing import EmpiricalBayes, JamesStein, MEstimate, PartialPooling, Sigmoid
     from gpu_encode.storage import load
     from gpu_encode.tuning import tune
 
@@ -33,19 +33,19 @@ _HOME = {
     "GradientEncoder": "encoders.gradient",
     "HashingEncoder": "encoders.hashing",
     "ImpactEncoder": "encoders.impact",
-    "OneHotEncoder": "encoders.one_hot",
+    "OneHotEncoder": "encoders.one_hot.encoder",
     "OrdinalEncoder": "encoders.ordinal",
     "StatisticEncoder": "encoders.statistic",
     "TargetEncoder": "encoders.target",
     "WeightOfEvidenceEncoder": "encoders.weight_of_evidence",
-    **dict.fromkeys(("Bits", "Parts", "Prefixes"), "hierarchy"),
+    **dict.fromkeys(("Bits", "Parts", "Prefixes"), "categories.hierarchy"),
     **dict.fromkeys(("Greedy", "GroupKFold", "Holdout", "KFold", "LeaveOneOut", "Ordered", "TimeFolds"), "schemes"),
-    "GLMM": "mixed_models.glmm",
-    "MergeableStatistic": "readouts.mergeable",
+    "GLMM": "formulas.mixed_models.glmm",
+    "MergeableStatistic": "formulas.mergeable",
     "encode_dataset": "datasets.encoding",
     "transform_dataset": "datasets.transforming",
-    "interactions": "selection",
-    **dict.fromkeys(("EmpiricalBayes", "JamesStein", "MEstimate", "PartialPooling", "Sigmoid"), "smoothing"),
+    "interactions": "fitting.columns",
+    **dict.fromkeys(("EmpiricalBayes", "JamesStein", "MEstimate", "PartialPooling", "Sigmoid"), "formulas.smoothing"),
     "load": "storage",
     "tune": "tuning",
 }

@@ -11,7 +11,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from gpu_encode import errors
+from gpu_encode.errors.devices import device_too_small, no_gpu
+from gpu_encode.errors.parameters import check_option
 
 DEVICES = ("auto", "cpu", "cuda")
 LIBRARIES = ("cupy", "numba_cuda")
@@ -34,12 +35,12 @@ def choose(wanted: Any, *data: Any) -> str:
     RuntimeError
         If a GPU is asked for, or holds the data, and cannot be used here.
     """
-    errors.check_option("TargetEncoder", "device", wanted, DEVICES)
+    check_option("TargetEncoder", "device", wanted, DEVICES)
     held = any(on_gpu(each) for each in data)
     if wanted == "cpu" or (wanted == "auto" and not held and (simulated() or not has_gpu())):
         return "cpu"
     if not has_gpu():
-        raise errors.no_gpu([name for name in LIBRARIES if find_spec(name) is None], driver_is_there(), held)
+        raise no_gpu([name for name in LIBRARIES if find_spec(name) is None], driver_is_there(), held)
     return "cuda"
 
 
@@ -115,7 +116,7 @@ def memory_explained() -> Iterator[None]:
         if not type(error).__module__.startswith("cupy") and "bad_alloc" not in str(error):
             raise
         free, total = import_module("gpu_encode.cuda.memory").free_bytes()
-        raise errors.device_too_small(bytes_wanted(str(error)), free, total) from error
+        raise device_too_small(bytes_wanted(str(error)), free, total) from error
 
 
 def bytes_wanted(message: str) -> int:

@@ -1,7 +1,7 @@
 """The seam: what a backend must do, what crosses the border, and which backend a call runs on.
 
 A backend is a module: `cpu_fallback` (NumPy, the definition), `cpu_fallback.compiled` (numba, threaded) and
-`gpu_encode.cuda` (a GPU) each *are* an `Ops`.  What crosses is in `gpu_encode.cells`.
+`gpu_encode.cuda` (a GPU) each *are* an `Ops`.  What crosses is in `cpu_fallback.types`.
 """
 
 import sys
@@ -12,12 +12,14 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from cpu_fallback.blending import Background, Blend, Rule, Written
+from cpu_fallback.blending import Blend, FusedRule, PopulationMoments, Written
 from cpu_fallback.memory import Order
 from cpu_fallback.moments import MomentArrays
-from gpu_encode import devices, errors
-from gpu_encode.cells import MISSING, Array, Carry, Folds, Layout, Rows
-from gpu_encode.rows import FoldPattern, Permutation
+from cpu_fallback.row_numbers import FoldPattern, Permutation
+from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows
+from gpu_encode import devices
+from gpu_encode.errors.devices import backend_cannot_run
+from gpu_encode.errors.parameters import check_option
 
 # From this many rows on the first call of a process is no slower on the compiled, threaded backend than on NumPy, the
 # 0.3 s included that it takes to load the kernels from their cache on disk; and from this many once they are loaded.
@@ -94,23 +96,23 @@ class Ops(Protocol):
         that are not there have the line before the last.
         """
 
-    def visible(self, cells: Array, visibility: Array | None, /) -> Array:
+    def visible(self, accumulators: Array, visibility: Array | None, /) -> Array:
         """Sum cells (categories + 2, folds, ...) over the folds that each view sees: visibility[view, fold] is 0 or 1.
 
         Without a matrix each fold is a view of its own.
         """
 
-    def totals(self, cells: Array, /) -> Array:
+    def totals(self, accumulators: Array, /) -> Array:
         """Sum cells (categories + 2, ...) over all categories, unknown and missing included."""
 
     def blended(
         self,
-        cells: Array,
+        accumulators: Array,
         layout: Layout,
         first_output: int,
         visibility: Array | None,
         blend: Blend,
-        background: Background,
+        background: PopulationMoments,
         less_one: bool,
         /,
     ) -> tuple[Array, Array] | None:
@@ -121,14 +123,14 @@ class Ops(Protocol):
         that leaves all of it to array expressions.
         """
 
-    def moments(self, cells: Array, layout: Layout, first_output: int, deviations: bool, /) -> MomentArrays:
+    def moments(self, accumulators: Array, layout: Layout, first_output: int, deviations: bool, /) -> MomentArrays:
         """Give N, S / N and, where asked for, N - 1 and N * Q - S**2 of cells, each exact and then rounded once.
 
         Cells are (..., n_classes, layout.width), outputs the classes from
         `first_output` on.
         """
 
-    def leave_one_out(self, cells: Array, rows: Rows, layout: Layout, /) -> Array:
+    def leave_one_out(self, accumulators: Array, rows: Rows, layout: Layout, /) -> Array:
         """Digits of each row's category less the row: (rows, n_classes, layout.width)."""
 
     def ordered(self, rows: Rows, ties: Array | None, layout: Layout, carry: Carry, /) -> Array:
@@ -140,17 +142,19 @@ class Ops(Protocol):
 
     def leave_one_out_codes(
         self,
-        cells: Array,
+        accumulators: Array,
         total: Array,
         rows: Rows,
         layout: Layout,
         first_output: int,
-        rule: Rule,
+        rule: FusedRule,
         out: Array,
         unseen: Array | None,
         /,
     ) -> int | None:
-        """Write the code of every row from all others: `cells` (categories + 2, n_classes, width) and their `total`.
+        """Write the encoding of every row from all others.
+
+        `accumulators` (categories + 2, n_classes, width) hold all rows, `total` their sum over categories.
 
         Gives how many codes `out` (rows, outputs) cannot hold.  `unseen` keeps its flag where the category is unseen.
         None, with nothing written, from a backend that leaves it to array expressions.
@@ -166,7 +170,7 @@ class Ops(Protocol):
         order: Permutation | Array | None,
         ties: tuple[Array, Array] | None,
         burn_in: int,
-        rule: Rule,
+        rule: FusedRule,
         out: Array,
         unseen: Array | None,
         /,
@@ -232,6 +236,12 @@ def through(places: Array, codes: Array, ops: Ops) -> Array:
     return table[codes]
 
 
+def tiles(n_rows: int, size: int) -> Iterator[tuple[int, int]]:
+    """Split rows into tiles."""
+    for start in range(0, n_rows, size):
+        yield start, min(start + size, n_rows)
+
+
 @contextmanager
 def use_backend(name: str) -> Iterator[None]:
     """Run every call inside the block on one backend, whatever the size and the device.
@@ -254,9 +264,9 @@ def use_backend(name: str) -> Iterator[None]:
     ...     resolve(10_000_000).__name__
     'cpu_fallback'
     """
-    errors.check_option("use_backend", "name", name, tuple(BACKENDS))
+    check_option("use_backend", "name", name, tuple(BACKENDS))
     if name.startswith("cuda") and (not devices.has_gpu() or devices.simulated() != (name == "cuda-simulator")):
-        raise errors.backend_cannot_run(name)
+        raise backend_cannot_run(name)
     _forced.append(name)
     try:
         yield

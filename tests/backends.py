@@ -13,8 +13,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from cpu_fallback.types import Carry, Rows
 from gpu_encode import ops as seam
-from gpu_encode.cells import Carry, Rows
 from gpu_encode.ops import Ops
 
 DEFAULT = "numpy,compiled-1,compiled-2,compiled-3"

@@ -116,7 +116,7 @@ def m_estimate(m: float) -> Lambda:
 
 
 def sigmoid(k: float, f: float) -> Lambda:
-    from gpu_encode.elementary import exp
+    from cpu_fallback.elementary import exp
 
     return lambda own, _level: 1 / (1 + float(exp(-((float(own.count) - k) / f))))
 

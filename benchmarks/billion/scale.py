@@ -50,7 +50,7 @@ class Constants:
 
     read_target: float
     read_all: float
-    survey: float
+    profile: float
     measure: float
     encode: float
     write: float
@@ -78,7 +78,7 @@ class Constants:
         return cls(
             read_target=bare["read the target"]["seconds"] / bare["read the target"]["rows"],
             read_all=everything["seconds"] / everything["rows"],
-            survey=seconds["surveying"] / rows,
+            profile=seconds["surveying"] / rows,
             measure=max(0.0, seconds["measuring"] - (run["summary"]["chunks"] - 1) * add * categories) / rows,
             encode=seconds["encoding"] / rows,
             write=seconds["writing"] / rows,
@@ -127,7 +127,7 @@ class Cluster:
         adding = self.categories * one.add
         sending = sums * (one.packing + 1 / self.network + one.unpacking)
         return {
-            "survey": self.overhead * rows * max(one.read_target, one.survey),
+            "survey": self.overhead * rows * max(one.read_target, one.profile),
             "measure": self.overhead * rows * max(one.read_all, one.measure) + (chunks - 1) * adding,
             "add the sums in a tree": self.levels * (sending + 2 * adding),
             "fit": self.categories * one.fit,

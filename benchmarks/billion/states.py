@@ -29,7 +29,7 @@ def main() -> None:
 
 def measured(asked: dict[str, Any]) -> dict[str, Any]:
     """Seconds, and bytes of what is pickled."""
-    from gpu_encode.parts import Part, draft, encode, fit, measure, survey
+    from gpu_encode.parts import Part, encode, fit, measure, plan, profile
 
     fitted = encoder(list(KEYS), asked["dtype"])
     tables = [pyarrow.parquet.read_table(path) for path in asked["source"]]
@@ -39,15 +39,15 @@ def measured(asked: dict[str, Any]) -> dict[str, Any]:
         for table, start in zip(tables, starts, strict=True)
     ]
     seconds: dict[str, float] = {}
-    surveys = timed(seconds, "survey", lambda: [survey(fitted, part) for part in parts])
-    blueprint = draft(fitted, surveys[0] + surveys[1])
+    profiles = timed(seconds, "profile", lambda: [profile(fitted, part) for part in parts])
+    encoding_plan = plan(fitted, profiles[0] + profiles[1])
     # What of these is sent is sent before the encoder is fitted.
-    sizes = {"survey": len(pickle.dumps(surveys[0], 5)), "blueprint": len(pickle.dumps(blueprint, 5))}
-    sums = timed(seconds, "measure", lambda: [measure(blueprint, part) for part in parts])
+    sizes = {"profile": len(pickle.dumps(profiles[0], 5)), "blueprint": len(pickle.dumps(encoding_plan, 5))}
+    sums = timed(seconds, "measure", lambda: [measure(encoding_plan, part) for part in parts])
     packed = timed(seconds, "pickle sums", lambda: [pickle.dumps(each, 5) for each in sums])
     again = timed(seconds, "unpickle sums", lambda: [pickle.loads(each) for each in packed])
     whole = timed(seconds, "add", lambda: again[0] + again[1])
-    codes = timed(seconds, "fit", lambda: fit(fitted, blueprint, whole))
+    codes = timed(seconds, "fit", lambda: fit(fitted, encoding_plan, whole))
     broadcast = timed(seconds, "pickle tables", lambda: pickle.dumps(codes, 5))
     timed(seconds, "unpickle tables", lambda: pickle.loads(broadcast))
     timed(seconds, "encode", lambda: [encode(codes, part) for part in parts])

@@ -9,11 +9,11 @@ from benchmarks.gpu.comparison import difference
 from benchmarks.gpu.drawn import CHUNK, filled
 from benchmarks.gpu.run import Run
 from benchmarks.gpu.timing import free_memory
-from gpu_encode.cells import Array, Carry, Layout, Rows, Window
+from cpu_fallback.row_numbers import FoldPattern, Permutation
+from cpu_fallback.types import Array, Carry, Layout, Rows, Window
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.cuda.runtime import xp
 from gpu_encode.ops import Ops, resolve, use_backend
-from gpu_encode.rows import FoldPattern, Permutation
 
 COUNT = Layout()
 N_FOLDS = 5

@@ -9,11 +9,11 @@ from benchmarks.gpu.comparison import difference
 from benchmarks.gpu.drawn import DRAWN, Columns, codes
 from benchmarks.gpu.kinds import KINDS, Kind
 from benchmarks.gpu.run import Run
-from gpu_encode.cells import Array, Carry, Layout, Rows
+from cpu_fallback.row_numbers import FoldPattern, Permutation
+from cpu_fallback.types import Array, Carry, Layout, Rows
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.cuda.runtime import xp
 from gpu_encode.ops import Ops, resolve, use_backend
-from gpu_encode.rows import FoldPattern, Permutation
 
 # Enough for buckets, the way of counting that wants most rows.
 N_ROWS = (1 << 21) + 37

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
 from gpu_encode.cuda.memory import to_host
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from benchmarks.gpu.comparison import difference, on_host
 from benchmarks.gpu.drawn import Columns, codes
 from benchmarks.gpu.run import Run
+from cpu_fallback.types import Array
 from gpu_encode import (
     Bits,
     EmpiricalBayes,
@@ -23,7 +24,6 @@ from gpu_encode import (
     TargetEncoder,
     TimeFolds,
 )
-from gpu_encode.cells import Array
 from gpu_encode.cuda.runtime import xp
 from gpu_encode.ops import use_backend
 

@@ -12,7 +12,7 @@ from benchmarks.gpu import goals
 from benchmarks.gpu.drawn import DRAWN, Columns, codes
 from benchmarks.gpu.run import Run
 from benchmarks.gpu.timing import free_memory, measure
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.cuda.runtime import xp
 

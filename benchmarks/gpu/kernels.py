@@ -40,7 +40,7 @@ def bench(step: Run, title: str, named: dict[str, object], operation: Operation,
             return
         kernels = ", ".join(dict.fromkeys(launched))
         found = step.figures(seconds, work.items, sum(work.moves.values()))
-        step.row(title, **named, **found, formula=work.formula(), kernels=kernels)
+        step.row(title, **named, **found, rule=work.rule(), kernels=kernels)
 
 
 def by_category(step: Run, ops: Ops, columns: Columns) -> None:

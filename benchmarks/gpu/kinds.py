@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from benchmarks.gpu.drawn import Columns
-from gpu_encode import layouts
-from gpu_encode.cells import Array, Layout, Rows
+from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.ops import Ops
+from gpu_encode.sums import layouts
 
 
 class Kind(NamedTuple):

@@ -8,8 +8,8 @@ import numpy as np
 from benchmarks.gpu.drawn import Columns, codes
 from benchmarks.gpu.run import Run
 from benchmarks.gpu.timing import peak_of
+from cpu_fallback.types import Array
 from gpu_encode import LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.cells import Array
 from gpu_encode.ops import use_backend
 
 N_ROWS = 1 << 27

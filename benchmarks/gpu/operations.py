@@ -8,10 +8,10 @@ import numpy as np
 
 from benchmarks.gpu.drawn import Columns, codes
 from benchmarks.gpu.kinds import KINDS
-from gpu_encode.cells import Array, Carry, Folds, Layout, Rows
+from cpu_fallback.row_numbers import FoldPattern, Permutation
+from cpu_fallback.types import Array, Carry, Folds, Layout, Rows
 from gpu_encode.cuda.runtime import xp
 from gpu_encode.ops import Ops
-from gpu_encode.rows import FoldPattern, Permutation
 
 FIVE = FoldPattern("random", 5, seed=7)
 

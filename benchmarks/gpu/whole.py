@@ -10,8 +10,8 @@ from benchmarks.gpu.kernels import MOST_OF_REALS, rows_that_fit
 from benchmarks.gpu.run import Run
 from benchmarks.gpu.tables import against_uniform
 from benchmarks.gpu.timing import host_seconds_of, measure
+from cpu_fallback.types import Array
 from gpu_encode import LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.cells import Array
 
 N_ROWS = 1 << 28
 CATEGORIES = (128, 4096, 65_536, 1_000_000, 100_000_000)

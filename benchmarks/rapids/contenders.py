@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.rapids import formulation
 from benchmarks.rapids.grid import N_FOLDS, OWN_PRIOR, SMOOTH
 from benchmarks.rapids.job import Job
+from cpu_fallback.types import Array
 from gpu_encode import TargetEncoder, interactions
-from gpu_encode.cells import Array
 
 # What cuML's encoder has.
 OF_CUML = ("mean", "folds", "pairs")

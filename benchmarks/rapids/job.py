@@ -10,9 +10,9 @@ from benchmarks.gpu.drawn import codes, labels
 from benchmarks.gpu.tables import Row
 from benchmarks.rapids.grid import N_CLASSES, WORKS, Cell, Work
 from benchmarks.rapids.library import FrameLibrary
-from gpu_encode.cells import Array
+from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.types import Array
 from gpu_encode.ops import resolve
-from gpu_encode.rows import Permutation
 from gpu_encode.schemes.base import seed_of
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.rapids.grid import N_CLASSES, N_FOLDS, OWN_PRIOR, SMOOTH
 from benchmarks.rapids.job import Job
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
 
 # An order's prior is taken at its places of nine binary digits and zeros.
 DIGITS_OF_PLACE = 9

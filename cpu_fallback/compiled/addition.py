@@ -17,27 +17,27 @@ from cpu_fallback.compiled.digits import (
 
 
 @kernel
-def add_digits(digit: Array, n_digits: int, place: Array, slots: Array, first: int, cells: Array) -> None:
+def add_digits(digit: Array, n_digits: int, place: Array, slots: Array, first: int, accumulators: Array) -> None:
     """Add the digits of each row to its cell, from column `first` + place on."""
     if n_digits == 3:
         for i in range(len(slots)):
             cell = np.uint64(slots[i] + place[i] + first)
-            cells[cell] += digit[0, i]
-            cells[cell + ONE] += digit[1, i]
-            cells[cell + np.uint64(2)] += digit[2, i]
+            accumulators[cell] += digit[0, i]
+            accumulators[cell + ONE] += digit[1, i]
+            accumulators[cell + np.uint64(2)] += digit[2, i]
     elif n_digits == 5:
         for i in range(len(slots)):
             cell = np.uint64(slots[i] + place[i] + first)
-            cells[cell] += digit[0, i]
-            cells[cell + ONE] += digit[1, i]
-            cells[cell + np.uint64(2)] += digit[2, i]
-            cells[cell + np.uint64(3)] += digit[3, i]
-            cells[cell + np.uint64(4)] += digit[4, i]
+            accumulators[cell] += digit[0, i]
+            accumulators[cell + ONE] += digit[1, i]
+            accumulators[cell + np.uint64(2)] += digit[2, i]
+            accumulators[cell + np.uint64(3)] += digit[3, i]
+            accumulators[cell + np.uint64(4)] += digit[4, i]
     else:
         for i in range(len(slots)):
             cell = np.uint64(slots[i] + place[i] + first)
             for k in range(n_digits):
-                cells[cell + np.uint64(k)] += digit[k, i]
+                accumulators[cell + np.uint64(k)] += digit[k, i]
 
 
 @kernel
@@ -65,25 +65,25 @@ def add_whole(
     value: Array,
     slots: Array,
     first: int,
-    cells: Array,
+    accumulators: Array,
 ) -> None:
     """Add products that are whole and fit int64; without any factor, count."""
     if not n_factors:
         one = 1 - 2 * (flip & 1)
         for i in range(len(slots)):
-            cells[np.uint64(slots[i] + first)] += one
+            accumulators[np.uint64(slots[i] + first)] += one
         return
     value[:] = 1 - 2 * (flip & 1)
     for index in range(n_factors):
         bits, kind = factor_of(numbers, index, start, stop)
         times_whole(bits, kind, value)
     for i in range(len(slots)):
-        cells[np.uint64(slots[i] + first)] += value[i]
+        accumulators[np.uint64(slots[i] + first)] += value[i]
 
 
 @kernel
 def add_rows(
-    numbers: Numbers, measures: Array, start: int, stop: int, flip: int, room: Room, slots: Array, cells: Array
+    numbers: Numbers, measures: Array, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array
 ) -> None:
     """Add what each row in [start, stop) weighs to the cell that begins at its slot; with `flip` -1, take it away."""
     first = 0
@@ -93,8 +93,8 @@ def add_rows(
         n_factors = power + (1 if numbers.weight_kind else 0)
         low, width = measures[power, 2], measures[power, 3]
         if measures[power, 1]:
-            add_whole(numbers, n_factors, start, stop, flip, room.exponent[: stop - start], slots, first, cells)
+            add_whole(numbers, n_factors, start, stop, flip, room.exponent[: stop - start], slots, first, accumulators)
         elif n_factors:
             n_digits = cut(numbers, n_factors, start, stop, flip, low, width, room)
-            add_digits(room.digit, n_digits, room.place, slots, first, cells)
+            add_digits(room.digit, n_digits, room.place, slots, first, accumulators)
         first += width

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cpu_fallback.blending import EMPIRICAL_BAYES, Background, Blend
+from cpu_fallback.blending import EMPIRICAL_BAYES, Blend, PopulationMoments
 from cpu_fallback.compiled import moments, threads
 from cpu_fallback.compiled.block_moments import BLOCK, BlockMoments, moment_rows, room_for_moments, room_for_weights
 from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
@@ -14,7 +14,7 @@ from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, se
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Layout
+    from cpu_fallback.types import Layout
 
 # A cell of digits costs as much as some thirty rows of other kernels.
 SMALLEST_SHARE = 1 << 12
@@ -33,22 +33,22 @@ def code_of_counts(
 
 
 @inlined
-def seen_of_two(cells: Array, at: np.uint64, view: int, kind: int, none: int, one: int) -> tuple[int, int]:
+def seen_of_two(accumulators: Array, at: np.uint64, view: int, kind: int, none: int, one: int) -> tuple[int, int]:
     """Count both classes in what a view sees, from the counts of all folds."""
     if kind == LESS_ONE:
         return none - (1 if view == 0 else 0), one - (1 if view == 1 else 0)
     own = at + np.uint64(2 * view)
     if kind == OWN:
-        return cells[own], cells[own + np.uint64(1)]
-    return none - cells[own], one - cells[own + np.uint64(1)]
+        return accumulators[own], accumulators[own + np.uint64(1)]
+    return none - accumulators[own], one - accumulators[own + np.uint64(1)]
 
 
 @kernel
 def blend_binary(
-    cells: Array,
+    accumulators: Array,
     views: Views,
     blend: Blend,
-    background: Background,
+    background: PopulationMoments,
     start: int,
     stop: int,
     values: Array,
@@ -67,10 +67,10 @@ def blend_binary(
         at = np.uint64(i * n_folds * 2)
         none, one = np.int64(0), np.int64(0)
         for fold in range(n_folds if kind != OWN else 0):
-            none += cells[at + np.uint64(2 * fold)]
-            one += cells[at + np.uint64(2 * fold + 1)]
+            none += accumulators[at + np.uint64(2 * fold)]
+            one += accumulators[at + np.uint64(2 * fold + 1)]
         for view in range(unseen.shape[1]):
-            zeros, ones = seen_of_two(cells, at, view, kind, none, one)
+            zeros, ones = seen_of_two(accumulators, at, view, kind, none, one)
             count = zeros + ones
             if count >= SMALL:
                 return False
@@ -89,12 +89,12 @@ def blend_binary(
 
 @kernel
 def blend_counts(
-    cells: Array,
+    accumulators: Array,
     n_classes: int,
     first: int,
     views: Views,
     blend: Blend,
-    background: Background,
+    background: PopulationMoments,
     start: int,
     stop: int,
     values: Array,
@@ -107,7 +107,7 @@ def blend_counts(
     bayes, n_outputs = blend.shrinkage.kind == EMPIRICAL_BAYES, n_classes - first
     seen = np.empty(n_views * n_classes, np.int64)
     for i in range(start, stop):
-        see_all(cells, i * n_folds * n_classes, n_classes, kind, n_views, n_folds, matrix, seen, 0)
+        see_all(accumulators, i * n_folds * n_classes, n_classes, kind, n_views, n_folds, matrix, seen, 0)
         for view in range(n_views):
             at, count = view * n_classes, np.int64(0)
             for label in range(n_classes):
@@ -138,7 +138,7 @@ def blend_lines(
     moments_: BlockMoments,
     n_views: int,
     blend: Blend,
-    background: Background,
+    background: PopulationMoments,
     values: Array,
     unseen: Array,
 ) -> None:
@@ -165,12 +165,12 @@ def blend_lines(
 
 @kernel
 def blend_digits(
-    cells: Array,
+    accumulators: Array,
     shape: Shape,
     first: int,
     views: Views,
     blend: Blend,
-    background: Background,
+    background: PopulationMoments,
     start: int,
     stop: int,
     values: Array,
@@ -187,8 +187,8 @@ def blend_digits(
         n_categories = min(at_once, stop - begin)
         for i in range(0 if kind == OWN else n_categories):
             at, to = (begin + i) * n_folds * length, i * n_views * length
-            see_all(cells, at, length, kind, n_views, n_folds, matrix, seen, to)
-        sums, first_sum = (cells, begin * n_folds * length) if kind == OWN else (seen, 0)
+            see_all(accumulators, at, length, kind, n_views, n_folds, matrix, seen, to)
+        sums, first_sum = (accumulators, begin * n_folds * length) if kind == OWN else (seen, 0)
         for line in range(0, n_categories * n_views, BLOCK):
             n_lines = min(BLOCK, n_categories * n_views - line)
             moment_rows(sums, first_sum + line * length, n_lines, shape, first, bayes, room, number, found)
@@ -200,12 +200,12 @@ def blend_digits(
 
 @kernel
 def blend_others(
-    cells: Array,
+    accumulators: Array,
     shape: Shape,
     first: int,
     n_views: int,
     blend: Blend,
-    background: Background,
+    background: PopulationMoments,
     start: int,
     stop: int,
     values: Array,
@@ -221,46 +221,46 @@ def blend_others(
     seen, found_at = np.empty(at_once * n_views * length, np.int64), np.empty(at_once * n_views, np.int64)
     for begin in range(start, stop, at_once):
         lines = min(at_once, stop - begin) * n_views
-        n_found = see_others(cells, begin, n_views, length, seen, found_at[:lines])
+        n_found = see_others(accumulators, begin, n_views, length, seen, found_at[:lines])
         moment_rows(seen, 0, n_found, shape, first, bayes, room, number, found)
         blend_lines(begin * n_views, found_at[:lines], number.weight, found, n_views, blend, background, values, unseen)
 
 
 @kernel
-def clear_without_rows(cells: Array, start: int, stop: int, values: Array) -> None:
+def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array) -> None:
     """Make the codes zero where the cell of a category and class has no row: they are codes of nobody."""
-    width = len(cells) // len(values)
+    width = len(accumulators) // len(values)
     place = np.uint64(start * width)
     for line in range(start, stop):
         any_row = np.int64(0)
         for _ in range(width):
-            any_row |= cells[place]
+            any_row |= accumulators[place]
             place += np.uint64(1)
         if any_row == 0:
             values[line, :] = 0.0
 
 
 def blended(
-    cells: Array,
+    accumulators: Array,
     layout: "Layout",
     first_output: int,
     visibility: "Array | None",
     blend: Blend,
-    background: Background,
+    background: PopulationMoments,
     less_one: bool,
     /,
 ) -> tuple[Array, Array] | None:
     """Codes of every category and view, and where it is unseen; see `gpu_encode.ops.Ops`."""
-    views = views_of(visibility, cells.shape[1])
-    shape = moments.shape_of(layout, cells.shape[2])
+    views = views_of(visibility, accumulators.shape[1])
+    shape = moments.shape_of(layout, accumulators.shape[2])
     # Each class is a view of its own that sees one row of it less.
     if less_one:
-        views = Views(LESS_ONE, cells.shape[2], 1, views.matrix)
-    values = empty((len(cells), views.n_views, cells.shape[2] - first_output), np.float64)
+        views = Views(LESS_ONE, accumulators.shape[2], 1, views.matrix)
+    values = empty((len(accumulators), views.n_views, accumulators.shape[2] - first_output), np.float64)
     unseen = empty(values.shape[:2], np.bool_)
-    around = Background(*(frozen(part, part.dtype) for part in background))
-    flat = frozen(cells, np.int64).reshape(-1)
-    parts = threads.shares(len(cells), smallest=max(SMALLEST_SHARE // views.n_views, 1))
+    around = PopulationMoments(*(frozen(part, part.dtype) for part in background))
+    flat = frozen(accumulators, np.int64).reshape(-1)
+    parts = threads.shares(len(accumulators), smallest=max(SMALLEST_SHARE // views.n_views, 1))
     by_category, by_line = values.reshape(len(values), -1), values.reshape(-1, values.shape[2])
     whole = layout.count.whole and shape.by_class
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.blending import EMPIRICAL_BAYES, PLAIN, SIGMOID, Blend, Rule
+from cpu_fallback.blending import EMPIRICAL_BAYES, PLAIN, SIGMOID, Blend, FusedRule
 from cpu_fallback.compiled.border import Array, kernel
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, spread
@@ -237,7 +237,7 @@ def prior_rows(
     n: int,
     shape: Shape,
     first: int,
-    rule: Rule,
+    rule: FusedRule,
     room: Room,
     number: BlockWeights,
     out: BlockMoments,
@@ -275,7 +275,7 @@ def blend_rows(
     mu: Array,
     total: Array,
     total_exponent: Array,
-    rule: Rule,
+    rule: FusedRule,
     values: Array,
     counted: Array,
 ) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cpu_fallback.compiled.kernel_files import kept
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Folds, Layout, Rows
+    from cpu_fallback.types import Folds, Layout, Rows
 
 Array = NDArray[Any]
 

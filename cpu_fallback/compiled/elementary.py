@@ -1,4 +1,4 @@
-"""exp of one number, as the fixed sequence of + - * / of `gpu_encode.elementary`."""
+"""exp of one number, as the fixed sequence of + - * / of `cpu_fallback.elementary`."""
 
 import math
 

@@ -21,7 +21,7 @@ from cpu_fallback.folds import BLOCK_KEY, LONGEST_STRIDE_LOG2, ROUNDS, STRIDE_KE
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
-    from gpu_encode.rows import FoldPattern, Permutation
+    from cpu_fallback.row_numbers import FoldPattern, Permutation
 
 LONGEST_STRIDE = 1 << LONGEST_STRIDE_LOG2
 FIRST_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
@@ -154,7 +154,7 @@ def fold_range(source: FoldSource, first: int, start: int, stop: int, out: Array
 
 
 def fold_numbers(pattern: "FoldPattern", start: int, stop: int, /) -> Array:
-    """Fold number of each row in [start, stop); see `gpu_encode.rows.FoldPattern`."""
+    """Fold number of each row in [start, stop); see `cpu_fallback.row_numbers.FoldPattern`."""
     source, out = fold_source(pattern), empty(max(stop - start, 0), np.int32)
     parts = shares(len(out))
     run(lambda share: fold_range(source, start, *parts[share], out), len(parts))

@@ -24,7 +24,7 @@ from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Folds
+    from cpu_fallback.types import Folds
 
 # A table of codes by number is no work to build, or is worth it: with fewer rows it takes longer than a code for each.
 FEW_NUMBERS, ROWS_PER_NUMBER = 1024, 4
@@ -51,22 +51,22 @@ def gather_range(
             code = np.int64(given[i])
             out[np.uint64((start + i) * by_row)] = table[np.uint64(code + n_lines if code < 0 else code)]
         return
-    room, folds, cells = fold_room(), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
+    room, folds, accumulators = fold_room(), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
     for begin in range(start, stop, BLOCK):
         given = codes[begin : min(begin + BLOCK, stop)]
         n = len(given)
         for i in range(n):
             code = np.int64(given[i])
-            cells[i] = (code + n_lines if code < 0 else code) * by_code
+            accumulators[i] = (code + n_lines if code < 0 else code) * by_code
         if source.kind != NO_FOLDS:
             fill_folds(source, begin, folds[:n], room)
             for i in range(n):
-                cells[i] += folds[i] * n_outputs
+                accumulators[i] += folds[i] * n_outputs
         # Column by column: the lines of a block stay in the fast caches, and each column is written in one piece.
         for k in range(n_outputs):
             first = begin * by_row + k * by_output
             for i in range(n):
-                out[np.uint64(first + i * by_row)] = table[np.uint64(cells[i] + k)]
+                out[np.uint64(first + i * by_row)] = table[np.uint64(accumulators[i] + k)]
 
 
 def flat(out: Array) -> tuple[Array, int, int] | None:

@@ -11,11 +11,13 @@ from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Layout, Rows
+    from cpu_fallback.types import Layout, Rows
 
 
 @kernel
-def copy_lines(cells: Array, codes: Array, n_lines: int, length: int, start: int, stop: int, seen: Array) -> None:
+def copy_lines(
+    accumulators: Array, codes: Array, n_lines: int, length: int, start: int, stop: int, seen: Array
+) -> None:
     """Copy the line of each row's category."""
     given = codes[start:stop]
     for i in range(len(given)):
@@ -23,12 +25,12 @@ def copy_lines(cells: Array, codes: Array, n_lines: int, length: int, start: int
         source = np.uint64((code + n_lines if code < 0 else code) * length)
         target = np.uint64((start + i) * length)
         for k in range(length):
-            seen[target + np.uint64(k)] = cells[source + np.uint64(k)]
+            seen[target + np.uint64(k)] = accumulators[source + np.uint64(k)]
 
 
 @kernel
 def leave_one_out_range(
-    cells: Array,
+    accumulators: Array,
     shape: tuple[int, int, int],
     codes: Array,
     classes: Array,
@@ -43,7 +45,7 @@ def leave_one_out_range(
     n_lines, n_classes, width = shape
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
-        copy_lines(cells, codes, n_lines, n_classes * width, begin, end, seen)
+        copy_lines(accumulators, codes, n_lines, n_classes * width, begin, end, seen)
         labels = classes[begin:end]
         for i in range(end - begin):
             slots[i] = (begin + i) * n_classes * width
@@ -52,14 +54,21 @@ def leave_one_out_range(
         add_rows(numbers, measures, begin, end, -1, room, slots[: end - begin], seen)
 
 
-def leave_one_out(cells: Array, rows: "Rows", layout: "Layout", /) -> Array:
+def leave_one_out(accumulators: Array, rows: "Rows", layout: "Layout", /) -> Array:
     """Category sums less the row itself: (rows, n_classes, layout.width) digits.
 
-    `cells` is (categories + 2, n_classes, layout.width).
+    `accumulators` is (categories + 2, n_classes, layout.width).
     """
-    seen = empty(len(rows.codes) * cells.shape[1] * cells.shape[2], np.int64)
-    table = frozen(cells, np.int64).reshape(-1)
-    fixed = table, cells.shape, codes_of(rows.codes), codes_of(rows.classes), numbers_of(rows), measures_of(layout)
+    seen = empty(len(rows.codes) * accumulators.shape[1] * accumulators.shape[2], np.int64)
+    table = frozen(accumulators, np.int64).reshape(-1)
+    fixed = (
+        table,
+        accumulators.shape,
+        codes_of(rows.codes),
+        codes_of(rows.classes),
+        numbers_of(rows),
+        measures_of(layout),
+    )
     parts = shares(len(rows.codes))
     run(lambda share: leave_one_out_range(*fixed, *parts[share], seen), len(parts))
-    return seen.reshape(len(rows.codes), *cells.shape[1:])
+    return seen.reshape(len(rows.codes), *accumulators.shape[1:])

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cpu_fallback.blending import EMPIRICAL_BAYES, Rule
+from cpu_fallback.blending import EMPIRICAL_BAYES, FusedRule
 from cpu_fallback.compiled.addition import add_rows
 from cpu_fallback.compiled.block_moments import BLOCK, moment_rows, prior_rows, room_for_moments, room_for_weights
 from cpu_fallback.compiled.border import Array, Numbers, codes_of, frozen, kernel, measures_of, numbers_of
@@ -14,23 +14,23 @@ from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
 from cpu_fallback.compiled.row_codes import Destination, destination
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Layout, Rows
+    from cpu_fallback.types import Layout, Rows
 
 
 @kernel
-def see_others(cells: Array, codes: Array, length: int, mine: Array, seen: Array) -> None:
+def see_others(accumulators: Array, codes: Array, length: int, mine: Array, seen: Array) -> None:
     """Give the line of each row's category with what the row adds, which is negative."""
-    n_lines = len(cells) // length
+    n_lines = len(accumulators) // length
     for i in range(len(codes)):
         code, target = np.int64(codes[i]), i * length
         source = (code + n_lines if code < 0 else code) * length
         for k in range(length):
-            seen[np.uint64(target + k)] = cells[np.uint64(source + k)] + mine[np.uint64(target + k)]
+            seen[np.uint64(target + k)] = accumulators[np.uint64(source + k)] + mine[np.uint64(target + k)]
 
 
 @kernel
 def leave_out_range(
-    cells: Array,
+    accumulators: Array,
     total: Array,
     codes: Array,
     classes: Array,
@@ -38,7 +38,7 @@ def leave_out_range(
     measures: Array,
     shape: Shape,
     first: int,
-    rule: Rule,
+    rule: FusedRule,
     start: int,
     stop: int,
     to: Destination,
@@ -65,29 +65,29 @@ def leave_out_range(
         if bayes or rule.by_mean:
             see_others(total, nobody[:n], length, mine, seen)
         prior_rows(seen, 0, n, shape, first, rule, room, number, around)
-        see_others(cells, here, length, mine, seen)
+        see_others(accumulators, here, length, mine, seen)
         moment_rows(seen, 0, n, shape, first, bayes, room, number, own)
         lost += write_rows(here, in_order, begin, 0, number, own, around, rule, values, counted, to)
     return lost
 
 
 def leave_one_out_codes(
-    cells: Array,
+    accumulators: Array,
     total: Array,
     rows: "Rows",
     layout: "Layout",
     first_output: int,
-    rule: Rule,
+    rule: FusedRule,
     out: Array,
     unseen: Array | None,
     /,
 ) -> int | None:
     """Write the code of every row from all others; see `gpu_encode.ops.Ops`."""
-    n_classes, n_rows = cells.shape[1], len(rows.codes)
+    n_classes, n_rows = accumulators.shape[1], len(rows.codes)
     to = destination(out, unseen, n_classes - first_output)
     if to is None:
         return None
-    sums = frozen(cells, np.int64).reshape(-1), frozen(total, np.int64).reshape(-1)
+    sums = frozen(accumulators, np.int64).reshape(-1), frozen(total, np.int64).reshape(-1)
     given = codes_of(rows.codes), codes_of(rows.classes), numbers_of(rows), measures_of(layout)
     fixed = shape_of(layout, n_classes), first_output, rule
     return run_counting(leave_out_range, n_rows, (*sums, *given, *fixed), to)

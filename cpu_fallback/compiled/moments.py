@@ -24,7 +24,7 @@ from cpu_fallback.compiled.rounding import (
 from cpu_fallback.moments import MomentArrays, empty_moments
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Layout
+    from cpu_fallback.types import Layout
 
 SAFE = np.int64(1) << np.int64(53)
 SMALL = np.int64(1) << np.int64(31)
@@ -159,11 +159,11 @@ def trimmed(digits: Array, n: int) -> int:
 
 
 @kernel
-def deviation(cells: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tuple[float, int]:
+def deviation(accumulators: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tuple[float, int]:
     """N * Q - S**2, rounded once, as (fraction, exponent); N lies in the room."""
     n_sign = magnitude(room.summed, 0, shape.n_width, room.n)
-    magnitude(cells, s_at, shape.s_width, room.s)
-    q_sign = magnitude(cells, q_at, shape.q_width, room.q)
+    magnitude(accumulators, s_at, shape.s_width, room.s)
+    q_sign = magnitude(accumulators, q_at, shape.q_width, room.q)
     n = trimmed(room.n, shape.n_width + 1)
     s = trimmed(room.s, shape.s_width + 1)
     q = trimmed(room.q, shape.q_width + 1)
@@ -179,24 +179,24 @@ def deviation(cells: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> t
 
 
 @inlined
-def spread(cells: Array, s_at: int, q_at: int, shape: Shape, n: int, room: Room) -> tuple[float, int]:
+def spread(accumulators: Array, s_at: int, q_at: int, shape: Shape, n: int, room: Room) -> tuple[float, int]:
     """N * Q - S**2: in plain integers where these are small, in a few words where they fit, else digit by digit."""
     if shape.n_width == shape.s_width == shape.q_width == 1 and shape.n_low == shape.s_low == shape.q_low == 0:
-        s, q = cells[s_at], cells[q_at]
+        s, q = accumulators[s_at], accumulators[q_at]
         if 0 <= n < SMALL and 0 <= q < SMALL and -SMALL < s < SMALL and -SAFE < n * q - s * s < SAFE:
             return float(n * q - s * s), 0
     ahead = shape.q_low - 2 * shape.s_low
     narrow = shape.n_width == 1 and max(shape.s_width, shape.q_width) <= WORD_DIGITS
     if narrow and shape.n_low == 0 and 0 <= ahead <= 1:
-        total_fits, s_high, s_middle, s_bottom = gathered(cells, s_at, shape.s_width)
-        fits, q_high, q_middle, q_bottom = gathered(cells, q_at, shape.q_width)
+        total_fits, s_high, s_middle, s_bottom = gathered(accumulators, s_at, shape.s_width)
+        fits, q_high, q_middle, q_bottom = gathered(accumulators, q_at, shape.q_width)
         # The total's magnitude has to stay below 2**127, where the sign of its second word is that of its first.
         if fits and total_fits and 0 <= n < COUNTS and np.int64(s_high) == np.int64(s_middle) >> 63:
             fraction, exponent = spread_of_words(
                 np.uint64(n), (s_high, s_middle, s_bottom), (q_high, q_middle, q_bottom), ahead
             )
             return fraction, exponent + 64 * shape.s_low if fraction else 0
-    return deviation(cells, s_at, q_at, shape, room)
+    return deviation(accumulators, s_at, q_at, shape, room)
 
 
 @kernel
@@ -225,7 +225,7 @@ def sum_classes(seen: Array, at: int, n_classes: int, width: int, n_width: int, 
 
 @kernel
 def moments_range(
-    cells: Array,
+    accumulators: Array,
     shape: Shape,
     first: int,
     deviations: bool,
@@ -243,7 +243,7 @@ def moments_range(
     line = cell_width(shape)
     for i in range(start, stop):
         cell = i * shape.n_classes * line
-        sum_classes(cells, cell, shape.n_classes, line, shape.n_width, summed)
+        sum_classes(accumulators, cell, shape.n_classes, line, shape.n_width, summed)
         n_high, n_lower, n_exponent = pair(summed, 0, shape.n_width, shape.n_low)
         n[i, 0] = plain(n_high, n_exponent)
         if deviations:
@@ -251,22 +251,22 @@ def moments_range(
             fewer[i, 0] = float(summed[0] - 1) if few else less_one(shape, room)
         for label in range(first, shape.n_classes):
             s_at = cell + label * line + (0 if shape.by_class else shape.n_width)
-            high, lower, power = pair(cells, s_at, shape.s_width, shape.s_low)
+            high, lower, power = pair(accumulators, s_at, shape.s_width, shape.s_low)
             mean[i, label - first] = plain(quotient(high, lower, n_high, n_lower), power - n_exponent)
             if deviations:
                 q_at = s_at if shape.by_class else s_at + shape.s_width
                 fraction[i, label - first], exponent[i, label - first] = spread(
-                    cells, s_at, q_at, shape, summed[0], room
+                    accumulators, s_at, q_at, shape, summed[0], room
                 )
 
 
-def moments(cells: Array, layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
+def moments(accumulators: Array, layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
     """Count, mean and deviations of every cell; see `gpu_encode.ops.Ops`."""
-    out = empty_moments(cells.shape, first_output, deviations)
-    n_cells = int(np.prod(cells.shape[:-2]))
+    out = empty_moments(accumulators.shape, first_output, deviations)
+    n_cells = int(np.prod(accumulators.shape[:-2]))
     lines = [part.reshape(n_cells, part.shape[-1]) for part in out]
-    shape = shape_of(layout, cells.shape[-2])
-    flat = frozen(cells, np.int64).reshape(-1)
+    shape = shape_of(layout, accumulators.shape[-2])
+    flat = frozen(accumulators, np.int64).reshape(-1)
     parts = threads.shares(n_cells, smallest=SMALLEST_SHARE)
 
     def work(number: int) -> None:

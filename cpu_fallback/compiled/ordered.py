@@ -10,19 +10,19 @@ from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Carry, Layout, Rows
+    from cpu_fallback.types import Carry, Layout, Rows
 
 
 @kernel
 def pass_rows(
-    lines: Array, own: Array, cells: Array, width: int, length: int, first: int, sums: Array, seen: Array
+    lines: Array, own: Array, accumulators: Array, width: int, length: int, first: int, sums: Array, seen: Array
 ) -> None:
     """Let each row of a block see its category's line, then add the row's own digits to its cell."""
     for i in range(len(lines)):
         source, target = np.uint64(lines[i]), np.uint64((first + i) * length)
         for k in range(length):
             seen[target + np.uint64(k)] = sums[source + np.uint64(k)]
-        cell, mine = np.uint64(cells[i]), np.uint64(i * width)
+        cell, mine = np.uint64(accumulators[i]), np.uint64(i * width)
         for k in range(width):
             sums[cell + np.uint64(k)] += own[mine + np.uint64(k)]
 
@@ -31,7 +31,7 @@ def pass_rows(
 def pass_tied_rows(
     lines: Array,
     own: Array,
-    cells: Array,
+    accumulators: Array,
     width: int,
     length: int,
     first: int,
@@ -50,7 +50,7 @@ def pass_tied_rows(
                 at_tie[source + np.uint64(k)] = sums[source + np.uint64(k)]
         for k in range(length):
             seen[target + np.uint64(k)] = at_tie[source + np.uint64(k)]
-        cell, mine = np.uint64(cells[i]), np.uint64(i * width)
+        cell, mine = np.uint64(accumulators[i]), np.uint64(i * width)
         for k in range(width):
             sums[cell + np.uint64(k)] += own[mine + np.uint64(k)]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cpu_fallback.blending import Rule, Written
+from cpu_fallback.blending import FusedRule, Written
 from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.block_moments import room_for_moments
 from cpu_fallback.compiled.border import Array, codes_of, frozen
@@ -18,8 +18,8 @@ from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, seen_rows, stretc
 from cpu_fallback.compiled.row_codes import destination
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Layout, Rows
-    from gpu_encode.rows import Permutation
+    from cpu_fallback.row_numbers import Permutation
+    from cpu_fallback.types import Layout, Rows
 
 # Rows whose numbers in a random order are known at a time.
 STRETCH = 1 << 16
@@ -62,7 +62,7 @@ def ordered_codes(
     order: "Permutation | Array | None",
     ties: tuple[Array, Array] | None,
     burn_in: int,
-    rule: Rule,
+    rule: FusedRule,
     out: Array,
     unseen: Array | None,
     /,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.blending import AS_CATEGORY, EMPIRICAL_BAYES, SIGMOID, Blend, Rule
+from cpu_fallback.blending import AS_CATEGORY, EMPIRICAL_BAYES, SIGMOID, Blend, FusedRule
 from cpu_fallback.compiled.block_moments import BlockMoments
 from cpu_fallback.compiled.border import BLOCK, Array, kernel
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
@@ -167,7 +167,7 @@ def write_block(
     begin: int,
     burned: int,
     first: int,
-    rule: Rule,
+    rule: FusedRule,
     priors: BlockMoments,
     to: Destination,
 ) -> int:
@@ -194,7 +194,7 @@ def write_block(
 
 
 @kernel
-def count_priors(totals: Array, first: int, rule: Rule, priors: BlockMoments) -> None:
+def count_priors(totals: Array, first: int, rule: FusedRule, priors: BlockMoments) -> None:
     """Take the priors, and where lam asks for it the variances, from the counts of all classes."""
     count, (mean, fraction, _) = np.int64(0), priors
     for label in range(len(totals)):
@@ -230,7 +230,7 @@ def counted_rows(
     stop: int,
     n_classes: int,
     first: int,
-    rule: Rule,
+    rule: FusedRule,
     walk: Walk,
     table: Table,
     priors: BlockMoments,

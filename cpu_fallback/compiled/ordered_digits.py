@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.blending import EMPIRICAL_BAYES, Rule
+from cpu_fallback.blending import EMPIRICAL_BAYES, FusedRule
 from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.addition import add_rows
 from cpu_fallback.compiled.block_moments import (
@@ -27,7 +27,7 @@ from cpu_fallback.compiled.ordered_counts import Table
 from cpu_fallback.compiled.row_codes import Destination, flag, write
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Layout, Rows
+    from cpu_fallback.types import Layout, Rows
 
 # Segments of one prior at a time, and numbers that a stretch may hold at a time.
 MOST_SEGMENTS = 1 << 10
@@ -49,11 +49,11 @@ class Added(NamedTuple):
 
     own: Array
     lines: Array
-    cells: Array
+    accumulators: Array
 
 
 @kernel
-def add_lines(own: Array, cells: Array, lines: Array, n: int, width: int, totals: Array) -> None:
+def add_lines(own: Array, accumulators: Array, lines: Array, n: int, width: int, totals: Array) -> None:
     """Add what the rows of a block add to the sums of all categories."""
     for column in range(width):
         total = np.int64(0)
@@ -63,7 +63,7 @@ def add_lines(own: Array, cells: Array, lines: Array, n: int, width: int, totals
             totals[column] += total
         else:
             for i in range(n):
-                totals[cells[i] - lines[i] + column] += own[i * width + column]
+                totals[accumulators[i] - lines[i] + column] += own[i * width + column]
 
 
 @kernel
@@ -71,17 +71,17 @@ def pass_block(
     codes: Array, classes: Array, ties: Array, shape: Shape, begin: int, block: Added, table: Table, seen: Array
 ) -> None:
     """Let each row of a block see its category's line, then add the row's own digits to its cell."""
-    width, n, (own, lines, cells) = cell_width(shape), len(codes), block
+    width, n, (own, lines, accumulators) = cell_width(shape), len(codes), block
     (sums, at_tie, last_tie), length = table, width * shape.n_classes
     n_lines = len(sums) // length
     for i in range(n):
         code = np.int64(codes[i])
         lines[i] = (code + n_lines if code < 0 else code) * length
-        cells[i] = lines[i] + (np.int64(classes[i]) * width if len(classes) else 0)
+        accumulators[i] = lines[i] + (np.int64(classes[i]) * width if len(classes) else 0)
     if len(ties):
-        pass_tied_rows(lines[:n], own, cells, width, length, begin, ties, sums, at_tie, last_tie, seen)
+        pass_tied_rows(lines[:n], own, accumulators, width, length, begin, ties, sums, at_tie, last_tie, seen)
     else:
-        pass_rows(lines[:n], own, cells, width, length, begin, sums, seen)
+        pass_rows(lines[:n], own, accumulators, width, length, begin, sums, seen)
 
 
 @kernel
@@ -102,7 +102,7 @@ def hand_out(
     stop: int,
     shape: Shape,
     first: int,
-    rule: Rule,
+    rule: FusedRule,
     walk: Walk,
     table: Table,
     stretch: Stretch,
@@ -129,7 +129,7 @@ def hand_out(
         add_rows(numbers, measures, begin, begin + n, 0, digits, slots[:n], block.own)
         ties = walk.ties[at:end] if len(walk.starts) else walk.ties
         pass_block(codes[begin : begin + n], classes[begin : begin + n], ties, shape, begin, block, table, stretch.seen)
-        add_lines(block.own, block.cells, block.lines, n, width, totals)
+        add_lines(block.own, block.accumulators, block.lines, n, width, totals)
         at = end
         pause(walk, at)
         ends[segments - 1] = at
@@ -161,7 +161,7 @@ def write_rows(
     number: BlockWeights,
     own: BlockMoments,
     around: BlockMoments,
-    rule: Rule,
+    rule: FusedRule,
     values: Array,
     counted: Array,
     to: Destination,
@@ -187,7 +187,7 @@ def blend_seen(
     burned: int,
     shape: Shape,
     first: int,
-    rule: Rule,
+    rule: FusedRule,
     stretch: Stretch,
     start: int,
     stop: int,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.blending import AS_CATEGORY, AS_NAN, Rule
+from cpu_fallback.blending import AS_CATEGORY, AS_NAN, FusedRule
 from cpu_fallback.compiled.border import Array, kernel
 from cpu_fallback.compiled.shrinkage import unseen_code
 
@@ -38,13 +38,13 @@ def destination(out: Array, unseen: Array | None, n_outputs: int) -> Destination
 
 
 @kernel
-def has_category(code: int, rule: Rule) -> bool:
+def has_category(code: int, rule: FusedRule) -> bool:
     """Say whether a row has a category; the missing one is a category by policy."""
     return code >= 0 or (code == -1 and rule.missing == AS_CATEGORY)
 
 
 @kernel
-def code_without(code: int, mu: float, rule: Rule) -> float:
+def code_without(code: int, mu: float, rule: FusedRule) -> float:
     """Code of a row whose category does not count: a missing value that is no category has its own."""
     if code == -1 and rule.missing != AS_CATEGORY:
         return math.nan if rule.missing == AS_NAN else mu

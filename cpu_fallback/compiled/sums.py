@@ -27,7 +27,7 @@ from cpu_fallback.compiled.threads import run, shares, threads
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Folds, Layout, Rows
+    from cpu_fallback.types import Folds, Layout, Rows
 
 
 # Places for the sums of all numbers of a range pay while they take less memory than a code for each row would.
@@ -79,16 +79,16 @@ def accumulate_range(
     n_lines: int,
     start: int,
     stop: int,
-    cells: Array,
+    accumulators: Array,
 ) -> None:
     """Write the sums of the rows [start, stop) to the cells, whatever these hold."""
-    cells[:] = 0
+    accumulators[:] = 0
     room, fold_state = scratch(), fold_room()
     folds, slots = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
         fill_slots(codes, classes, source, begin, steps, n_lines, folds, fold_state, slots[: end - begin])
-        add_rows(numbers, measures, begin, end, 0, room, slots[: end - begin], cells)
+        add_rows(numbers, measures, begin, end, 0, room, slots[: end - begin], accumulators)
 
 
 @kernel
@@ -116,32 +116,32 @@ def accumulate_by_distance(
     steps: tuple[int, int],
     start: int,
     stop: int,
-    cells: Array,
+    accumulators: Array,
 ) -> bool:
     """Write the sums of the rows [start, stop) to the cells of their numbers; False where one is out of the range."""
-    cells[:] = 0
+    accumulators[:] = 0
     room, slots = scratch(), np.empty(BLOCK, np.int64)
     length, by_class = steps
     for begin in range(start, stop, BLOCK):
         own = slots[: min(BLOCK, stop - begin)]
         if not fill_slots_by_distance(words, lowest, size, classes, length, by_class, begin, own):
             return False
-        add_rows(numbers, measures, begin, begin + len(own), 0, room, own, cells)
+        add_rows(numbers, measures, begin, begin + len(own), 0, room, own, accumulators)
     return True
 
 
 @kernel
-def take_occupied(cells: Array, length: int, lowest: np.uint64, kept: Array, words: Array) -> int:
+def take_occupied(accumulators: Array, length: int, lowest: np.uint64, kept: Array, words: Array) -> int:
     """Write the cells that hold something one behind the other, and their numbers; gives how many.
 
     There is room for one more of both.
     """
     count, place = np.int64(0), np.uint64(0)
-    for distance in range(len(cells) // length):
+    for distance in range(len(accumulators) // length):
         target, any_row = np.uint64(count * length), np.int64(0)
         for _ in range(length):
-            any_row |= cells[place]
-            kept[target] = cells[place]
+            any_row |= accumulators[place]
+            kept[target] = accumulators[place]
             place += np.uint64(1)
             target += np.uint64(1)
         words[count] = lowest + np.uint64(distance)
@@ -150,9 +150,9 @@ def take_occupied(cells: Array, length: int, lowest: np.uint64, kept: Array, wor
 
 
 @kernel
-def add_range(cells: Array, other: Array, start: int, stop: int) -> None:
+def add_range(accumulators: Array, other: Array, start: int, stop: int) -> None:
     """Add another thread's table."""
-    mine, theirs = cells[start:stop], other[start:stop]
+    mine, theirs = accumulators[start:stop], other[start:stop]
     for i in range(len(mine)):
         mine[i] += theirs[i]
 
@@ -174,17 +174,17 @@ def accumulate(
     )
     size = int(np.prod(shape))
     parts = shares(len(rows.codes), tables(size, len(rows.codes)))
-    cells = [empty(size, np.int64) for _ in parts]
-    run(lambda share: accumulate_range(*fixed, *parts[share], cells[share]), len(parts))
-    return added(cells).reshape(shape)
+    accumulators = [empty(size, np.int64) for _ in parts]
+    run(lambda share: accumulate_range(*fixed, *parts[share], accumulators[share]), len(parts))
+    return added(accumulators).reshape(shape)
 
 
-def added(cells: list[Array]) -> Array:
+def added(accumulators: list[Array]) -> Array:
     """Sum of the threads' tables, in the first."""
-    ranges = shares(len(cells[0]))
-    for other in cells[1:]:
-        run(lambda share, other=other: add_range(cells[0], other, *ranges[share]), len(ranges))  # type: ignore[misc]
-    return cells[0]
+    ranges = shares(len(accumulators[0]))
+    for other in accumulators[1:]:
+        run(lambda share, other=other: add_range(accumulators[0], other, *ranges[share]), len(ranges))  # type: ignore[misc]
+    return accumulators[0]
 
 
 def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> tuple[Array, Array]:
@@ -215,16 +215,16 @@ def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> tuple[Ar
         (length, layout.width),
     )
     parts = shares(len(values), tables(size * length, len(values)))
-    cells, inside = [empty(size * length, np.int64) for _ in parts], [False] * len(parts)
+    accumulators, inside = [empty(size * length, np.int64) for _ in parts], [False] * len(parts)
 
     def work(share: int) -> None:
-        inside[share] = accumulate_by_distance(*fixed, *parts[share], cells[share])
+        inside[share] = accumulate_by_distance(*fixed, *parts[share], accumulators[share])
 
     run(work, len(parts))
     if not all(inside):
         return None
     kept, words = empty((size + 2) * length, np.int64), empty(size + 1, np.uint64)
-    number = take_occupied(added(cells), length, word_of(lowest), kept, words)
+    number = take_occupied(added(accumulators), length, word_of(lowest), kept, words)
     kept[number * length : (number + 2) * length] = 0
     found = kept[: (number + 2) * length].reshape(number + 2, 1, n_classes, layout.width).copy()
     return found, words[:number].view(values.dtype).astype(rows.codes.dtype)

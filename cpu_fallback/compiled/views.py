@@ -35,49 +35,57 @@ def views_of(visibility: "Array | None", n_folds: int) -> Views:
 
 
 @inlined
-def sum_of_folds(cells: Array, at: int, n_folds: int, length: int, k: int) -> int:
+def sum_of_folds(accumulators: Array, at: int, n_folds: int, length: int, k: int) -> int:
     """Sum number k of all folds of the category that begins at `at`."""
     total, place = np.int64(0), np.uint64(at) + np.uint64(k)
     for _ in range(n_folds):
-        total += cells[place]
+        total += accumulators[place]
         place += np.uint64(length)
     return total  # type: ignore[return-value]
 
 
 @inlined
 def see_all(
-    cells: Array, at: int, length: int, kind: int, n_views: int, n_folds: int, matrix: Array, seen: Array, to: int
+    accumulators: Array,
+    at: int,
+    length: int,
+    kind: int,
+    n_views: int,
+    n_folds: int,
+    matrix: Array,
+    seen: Array,
+    to: int,
 ) -> None:
     """Write what every view sees of the category that begins at `at`, one view after the other, from `to` on."""
     # Number after number and not view after view: loops this short are over before the compiler's vectors pay.
     for k in range(length):
-        total = sum_of_folds(cells, at, n_folds, length, k) if kind in (OTHERS, LESS_ONE) else np.int64(0)
+        total = sum_of_folds(accumulators, at, n_folds, length, k) if kind in (OTHERS, LESS_ONE) else np.int64(0)
         place, target = np.uint64(at + k), np.uint64(to + k)
         for view in range(n_views):
             if kind == OTHERS:
-                seen[target] = total - cells[place]
+                seen[target] = total - accumulators[place]
             elif kind == OWN:
-                seen[target] = cells[place]
+                seen[target] = accumulators[place]
             elif kind == LESS_ONE:
                 seen[target] = total - (1 if view == k else 0)
             else:
-                seen[target] = sum_of_chosen(cells, at + k, n_folds, length, matrix, view)
+                seen[target] = sum_of_chosen(accumulators, at + k, n_folds, length, matrix, view)
             place += np.uint64(length)
             target += np.uint64(length)
 
 
 @inlined
-def sum_of_chosen(cells: Array, at: int, n_folds: int, length: int, matrix: Array, view: int) -> int:
+def sum_of_chosen(accumulators: Array, at: int, n_folds: int, length: int, matrix: Array, view: int) -> int:
     """Sum one number of the folds that a view sees."""
     total, place = np.int64(0), np.uint64(at)
     for fold in range(n_folds):
-        total += cells[place] if matrix[view, fold] else np.int64(0)
+        total += accumulators[place] if matrix[view, fold] else np.int64(0)
         place += np.uint64(length)
     return total  # type: ignore[return-value]
 
 
 @inlined
-def see_others(cells: Array, first: int, n_views: int, length: int, seen: Array, seen_at: Array) -> int:
+def see_others(accumulators: Array, first: int, n_views: int, length: int, seen: Array, seen_at: Array) -> int:
     """Write what views see that see all folds but their own, each of it once a category, and where; gives how many.
 
     `first` is the first category; `seen_at` has a place for each of them and each view.
@@ -86,14 +94,14 @@ def see_others(cells: Array, first: int, n_views: int, length: int, seen: Array,
     place = np.uint64(first * n_views * length)
     for i in range(len(seen_at) // n_views):
         for k in range(length):
-            total[k] = sum_of_folds(cells, place, n_views, length, k)
+            total[k] = sum_of_folds(accumulators, place, n_views, length, k)
         whole = np.int64(-1)
         for view in range(n_views):
             # Written in any case, over what is not kept: that costs less than to decide.
             target, any_own = np.uint64(count * length), np.int64(0)
             for k in range(length):
-                any_own |= cells[place]
-                seen[target] = total[k] - cells[place]
+                any_own |= accumulators[place]
+                seen[target] = total[k] - accumulators[place]
                 place += np.uint64(1)
                 target += np.uint64(1)
             known = (any_own == 0) & (whole >= 0)
@@ -105,29 +113,29 @@ def see_others(cells: Array, first: int, n_views: int, length: int, seen: Array,
 
 
 @kernel
-def visible_range(cells: Array, length: int, views: Views, start: int, stop: int, out: Array) -> None:
+def visible_range(accumulators: Array, length: int, views: Views, start: int, stop: int, out: Array) -> None:
     """Write what every view sees of the categories [start, stop)."""
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
     for i in range(start, stop):
-        see_all(cells, i * n_folds * length, length, kind, n_views, n_folds, matrix, out, i * n_views * length)
+        see_all(accumulators, i * n_folds * length, length, kind, n_views, n_folds, matrix, out, i * n_views * length)
 
 
 @kernel
-def sum_range(cells: Array, n_folds: int, length: int, start: int, stop: int, out: Array) -> None:
+def sum_range(accumulators: Array, n_folds: int, length: int, start: int, stop: int, out: Array) -> None:
     """Write the sums over all folds of the categories [start, stop)."""
     for i in range(start, stop):
         for k in range(length):
-            out[np.uint64(i * length + k)] = sum_of_folds(cells, i * n_folds * length, n_folds, length, k)
+            out[np.uint64(i * length + k)] = sum_of_folds(accumulators, i * n_folds * length, n_folds, length, k)
 
 
-def visible(cells: Array, visibility: "Array | None", /) -> Array:
+def visible(accumulators: Array, visibility: "Array | None", /) -> Array:
     """Sum cells over the folds that each view sees; see `gpu_encode.ops.Ops`."""
-    views, length = views_of(visibility, cells.shape[1]), int(np.prod(cells.shape[2:]))
+    views, length = views_of(visibility, accumulators.shape[1]), int(np.prod(accumulators.shape[2:]))
     if visibility is None or views.kind == OWN:
-        return cells
-    out = empty((len(cells), views.n_views, *cells.shape[2:]), np.int64)
-    flat, lines = frozen(cells, np.int64).reshape(-1), out.reshape(-1)
-    parts = shares(len(cells), smallest=SMALLEST_SHARE)
+        return accumulators
+    out = empty((len(accumulators), views.n_views, *accumulators.shape[2:]), np.int64)
+    flat, lines = frozen(accumulators, np.int64).reshape(-1), out.reshape(-1)
+    parts = shares(len(accumulators), smallest=SMALLEST_SHARE)
     if views.n_views == 1 and visibility.all():
         run(lambda share: sum_range(flat, views.n_folds, length, *parts[share], lines), len(parts))
     else:
@@ -135,13 +143,13 @@ def visible(cells: Array, visibility: "Array | None", /) -> Array:
     return out
 
 
-def totals(cells: Array, /) -> Array:
+def totals(accumulators: Array, /) -> Array:
     """Sum cells over their first axis."""
-    parts = shares(len(cells), smallest=SMALLEST_SHARE)
-    found: list[Array] = [cells] * len(parts)
+    parts = shares(len(accumulators), smallest=SMALLEST_SHARE)
+    found: list[Array] = [accumulators] * len(parts)
 
     def work(share: int) -> None:
-        found[share] = definition.totals(cells[slice(*parts[share])])
+        found[share] = definition.totals(accumulators[slice(*parts[share])])
 
     run(work, len(parts))
     return np.sum(found, axis=0)

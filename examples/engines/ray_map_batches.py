@@ -25,7 +25,7 @@ import pyarrow.parquet
 import ray
 
 from gpu_encode import KFold, MEstimate, TargetEncoder
-from gpu_encode.parts import Part, Sums, Survey, draft, encode, fit, measure, survey
+from gpu_encode.parts import Part, PartialSums, Profile, encode, fit, measure, plan, profile
 
 KEYS, TARGET, ROW = ["shop", "customer"], "returned", "row"
 # States that one task adds up.
@@ -33,7 +33,7 @@ FAN_IN = 4
 ARROW = {"batch_format": "pyarrow"}
 
 
-def stretches(table: Any) -> Iterator[tuple[Any, int]]:
+def segments(table: Any) -> Iterator[tuple[Any, int]]:
     """Give the rows of a batch that follow one another among all rows, and the number of the first."""
     numbers = table[ROW].to_numpy()
     table = table.drop_columns([ROW])
@@ -44,9 +44,7 @@ def stretches(table: Any) -> Iterator[tuple[Any, int]]:
 
 def parts(table: Any) -> list[Part]:
     """Give the rows of a batch with their target; what is no key passes through."""
-    return [
-        Part(rows.drop_columns([TARGET]), rows[TARGET], first_row=first_row) for rows, first_row in stretches(table)
-    ]
+    return [Part(rows.drop_columns([TARGET]), rows[TARGET], first_row=first_row) for rows, first_row in segments(table)]
 
 
 def state(value: Any) -> Any:
@@ -54,15 +52,15 @@ def state(value: Any) -> Any:
     return pa.table({"state": pa.array([pickle.dumps(value)], pa.large_binary())})
 
 
-def surveyed(table: Any, encoder: TargetEncoder) -> Any:
-    """Survey a batch."""
-    return state(reduce(add, (survey(encoder, part) for part in parts(table)), Survey()))
+def profiled(table: Any, encoder: TargetEncoder) -> Any:
+    """Profile a batch."""
+    return state(reduce(add, (profile(encoder, part) for part in parts(table)), Profile()))
 
 
 def measured(table: Any, sent: Any) -> Any:
     """Sum a batch."""
-    blueprint = ray.get(sent)
-    return state(reduce(add, (measure(blueprint, part) for part in parts(table)), Sums()))
+    encoding_plan = ray.get(sent)
+    return state(reduce(add, (measure(encoding_plan, part) for part in parts(table)), PartialSums()))
 
 
 def added(states: Any) -> Any:
@@ -111,10 +109,10 @@ def fit_transform(rows: Any, encoder: TargetEncoder) -> Any:
     """Fit the encoder here, and give the training codes, each row with its number, when Ray is asked for them."""
     # A whole block is a batch.
     blocks = {"batch_size": None, **ARROW}
-    found = total(rows.map_batches(surveyed, fn_args=(encoder,), **blocks))
-    blueprint = draft(encoder, found)
-    sums = total(rows.map_batches(measured, fn_args=(ray.put(blueprint),), **blocks))
-    tables = fit(encoder, blueprint, sums)
+    found = total(rows.map_batches(profiled, fn_args=(encoder,), **blocks))
+    encoding_plan = plan(encoder, found)
+    sums = total(rows.map_batches(measured, fn_args=(ray.put(encoding_plan),), **blocks))
+    tables = fit(encoder, encoding_plan, sums)
     # Once in each node's memory, whatever runs there.
     return rows.map_batches(encoded, fn_args=(ray.put(tables),), **blocks)
 

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from gpu_encode import KFold, MEstimate, TargetEncoder
-from gpu_encode.parts import Part, Sums, Survey, draft, encode, fit, measure, scheme_columns, survey
+from gpu_encode.parts import Part, PartialSums, Profile, encode, fit, measure, plan, profile, scheme_columns
 
 KEYS, TARGET = ["shop", "customer"], "returned"
 STATE = "partition int, rows long, state binary"
@@ -63,13 +63,13 @@ def state(rows: int, value: Any) -> Any:
     )
 
 
-def surveyed(rows: DataFrame, encoder: TargetEncoder) -> tuple[Survey, list[int]]:
-    """Survey all rows; the number of each partition's first row, too."""
+def profiled(rows: DataFrame, encoder: TargetEncoder) -> tuple[Profile, list[int]]:
+    """Profile all rows; the number of each partition's first row, too."""
 
     def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
         # Only the target and what the scheme reads are looked at, so the target may stay among the columns.
         parts = (Part(table, table[TARGET], first_row=first) for first, table in chunks(batches))
-        total = reduce(add, (survey(encoder, each) for each in parts), Survey())
+        total = reduce(add, (profile(encoder, each) for each in parts), Profile())
         yield state(total.n_rows, total)
 
     read = rows.select(*scheme_columns(encoder), TARGET)
@@ -80,17 +80,17 @@ def surveyed(rows: DataFrame, encoder: TargetEncoder) -> tuple[Survey, list[int]
     return reduce(add, moved), starts
 
 
-def measured(rows: DataFrame, blueprint: Any, starts: list[int]) -> Sums:
+def measured(rows: DataFrame, encoding_plan: Any, starts: list[int]) -> PartialSums:
     """Sum all rows: each partition where it lies, then a few states to one, until few are left."""
 
     def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
         start = starts[TaskContext.get().partitionId()]
         parts = (part(table, start + first) for first, table in chunks(batches))
-        yield state(0, reduce(add, (measure(blueprint, each) for each in parts), Sums()))
+        yield state(0, reduce(add, (measure(encoding_plan, each) for each in parts), PartialSums()))
 
     def added(batches: Iterator[Any]) -> Iterator[Any]:
         states = (pickle.loads(value) for batch in batches for value in batch["state"].to_pylist())
-        yield state(0, reduce(add, states, Sums()))
+        yield state(0, reduce(add, states, PartialSums()))
 
     states, left = rows.mapInArrow(of_partition, STATE), len(starts) - 1
     while left > FAN_IN:
@@ -113,9 +113,9 @@ def mapped(rows: DataFrame, schema: Any, function: Callable[[Any, int], Any], st
 
 def fit_transform(rows: DataFrame, encoder: TargetEncoder) -> DataFrame:
     """Fit the encoder here, and give the training codes, row for row, in a frame that Spark computes when asked."""
-    found, starts = surveyed(rows, encoder)
-    blueprint = draft(encoder, found)
-    tables = fit(encoder, blueprint, measured(rows, blueprint, starts))
+    found, starts = profiled(rows, encoder)
+    encoding_plan = plan(encoder, found)
+    tables = fit(encoder, encoding_plan, measured(rows, encoding_plan, starts))
     sent = rows.sparkSession.sparkContext.broadcast(tables)
     schema = encode(tables, part(nothing(rows), 0)).schema
     return mapped(rows, schema, lambda table, first: encode(sent.value, part(table, first)), starts)

@@ -14,9 +14,9 @@ from rich.table import Table
 
 from gpu_encode.cli.columns import key_name, known
 from gpu_encode.cli.transform import load
-from gpu_encode.encoders.names import target_parts
-from gpu_encode.moments import Moments
+from gpu_encode.fitting.names import target_parts
 from gpu_encode.ops import resolve
+from gpu_encode.sums.moments import Moments
 
 
 def run(options: argparse.Namespace) -> int:
@@ -90,7 +90,7 @@ def code_names(encoder: Any, place: int) -> list[str]:
     model = encoder._model
     n_views = model.statistics[0][0].n_views
     folds = [f"_fold{fold}" for fold in range(n_views)] if n_views > 1 else [""]
-    readout = model.formulas[place].readout
+    readout = model.rules[place].statistic
     return [
         f"code{part}{suffix}{fold}"
         for number, info in enumerate(model.targets)

@@ -15,7 +15,7 @@ from gpu_encode.cuda.digits import below, is_left, number, signed, whole_number
 from gpu_encode.cuda.runtime import cuda, device_function
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Layout
+    from cpu_fallback.types import Array, Layout
 
     Factors = tuple[np.uint64, int, np.uint64, int]
     Measure = tuple[int, int, int, int, int]
@@ -70,7 +70,7 @@ def add_halves(digit: np.uint64, sign: int, table: "Array", at: int, step: int) 
 
 @device_function
 def add_to_table(
-    power: int, factors: "Factors", plan: "Array", table: "Array", at: int, step: int, cells: "Array", cell: int
+    power: int, factors: "Factors", plan: "Array", table: "Array", at: int, step: int, accumulators: "Array", cell: int
 ) -> None:
     """Add weight * target**power of a row to the words from `at` on, `step` apart; what has no word, to the cell."""
     whole, low, width, n_words, columns = measure_of(plan, power)
@@ -87,23 +87,23 @@ def add_to_table(
         if digit and 0 <= column < columns:
             add_halves(digit, sign, table, at + 2 * column * step, step)
         elif digit and column >= columns:
-            cuda.atomic.add(cells, np.uint64(cell + column), signed(digit, sign))
+            cuda.atomic.add(accumulators, np.uint64(cell + column), signed(digit, sign))
         digit, words, column = words[0] & MASK, below(words, HALF), column + 1
 
 
 @device_function
-def add_to_cell(power: int, factors: "Factors", plan: "Array", cells: "Array", cell: int) -> None:
+def add_to_cell(power: int, factors: "Factors", plan: "Array", accumulators: "Array", cell: int) -> None:
     """Add weight * target**power of a row to the columns of its cell from `cell` on."""
     whole, low, width, _, _ = measure_of(plan, power)
     if whole:
         word, sign = whole_number(power, *factors)
         if word:
-            cuda.atomic.add(cells, np.uint64(cell), signed(word, sign))
+            cuda.atomic.add(accumulators, np.uint64(cell), signed(word, sign))
         return
     digit, words, sign, column = number(power, *factors, low)
     while column < width and is_left(digit, words):
         if digit and column >= 0:
-            cuda.atomic.add(cells, np.uint64(cell + column), signed(digit, sign))
+            cuda.atomic.add(accumulators, np.uint64(cell + column), signed(digit, sign))
         digit, words, column = words[0] & MASK, below(words, HALF), column + 1
 
 

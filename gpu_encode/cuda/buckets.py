@@ -37,17 +37,17 @@ def fits(engine: "Engine", n_cells: int) -> bool:
     return -(-n_cells >> shift_of(engine)) <= min(MOST_BUCKETS, engine.table_bytes // 4)
 
 
-def count(engine: "Engine", rows: tuple[Any, ...], cells: Array) -> None:
+def count(engine: "Engine", rows: tuple[Any, ...], accumulators: Array) -> None:
     """Add one to the cell of every row, a slab of rows at a time."""
     n_rows, shift = len(rows[0]), shift_of(engine)
     slab = empty(min(n_rows, SLAB), np.uint32)
     sorted_cells = empty(len(slab), np.uint32)
     for start in range(0, n_rows, SLAB):
         size = min(SLAB, n_rows - start)
-        bucket_sizes = sort(engine, rows, start, shift, len(cells), slab[:size], sorted_cells)
+        bucket_sizes = sort(engine, rows, start, shift, len(accumulators), slab[:size], sorted_cells)
         bucket_ends, piece_ends = xp.cumsum(bucket_sizes), xp.cumsum((bucket_sizes + (PIECE - 1)) // PIECE)
         blocks = min(engine.blocks, -(-size // PIECE) + len(bucket_sizes))
-        arguments = sorted_cells, bucket_ends, piece_ends, PIECE, shift, cells
+        arguments = sorted_cells, bucket_ends, piece_ends, PIECE, shift, accumulators
         engine.run("count_buckets", blocks, engine.threads, *arguments, shared=2 << shift)
 
 

@@ -12,7 +12,7 @@ from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import cuda, kernel, launch_rows, xp
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
 SIGN, QUIET, PAYLOAD = np.uint64(0x80000000), np.uint64(0x7FC00000), np.uint64(0x3FFFFF)
 WIDE_QUIET = np.uint64(0x7FF8000000000000)

@@ -26,7 +26,7 @@ from gpu_encode.cuda.runtime import (
 )
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
 # Rows of a turn.  Each looks at all others, so more would cost more; fewer would leave threads of a warp idle.
 LANES = min(THREADS, 32)

@@ -72,7 +72,7 @@ def clear(table: Array, size: int) -> None:
 
 
 @device_function
-def flush(table: Array, size: int, halves: int, first: int, cells: Array) -> None:
+def flush(table: Array, size: int, halves: int, first: int, accumulators: Array) -> None:
     """Add the block's table to the cells from the first on, and set it to zero again."""
     for word in range(cuda.threadIdx.x, size, cuda.blockDim.x):
         counted = np.int64(table[word])
@@ -81,9 +81,9 @@ def flush(table: Array, size: int, halves: int, first: int, cells: Array) -> Non
             cell = first + (word << halves)
             low, high = (counted & 0xFFFF, counted >> 16) if halves else (counted, np.int64(0))
             if low:
-                cuda.atomic.add(cells, cell, low)
+                cuda.atomic.add(accumulators, cell, low)
             if high:
-                cuda.atomic.add(cells, cell + 1, high)
+                cuda.atomic.add(accumulators, cell + 1, high)
 
 
 @kernel
@@ -103,12 +103,12 @@ def count_rows(
     n_classes: int,
     piece: int,
     halves: int,
-    cells: Array,
+    accumulators: Array,
 ) -> None:
     """Count each piece of rows in a table of the block's own, then add that to the cells."""
     source, shape = (kind, numbers, n_splits, seed, n_rows, first_row, units), (n_lines, n_folds, n_classes)
     table = cuda.shared.array(0, types.uint32)
-    step, size = cuda.blockDim.x, (len(cells) + halves) >> halves
+    step, size = cuda.blockDim.x, (len(accumulators) + halves) >> halves
     clear(table, size)
     for begin in range(cuda.blockIdx.x * piece, len(codes), cuda.gridDim.x * piece):
         cuda.syncthreads()
@@ -122,7 +122,7 @@ def count_rows(
             add(table, halves, cell)
             row += step
         cuda.syncthreads()
-        flush(table, size, halves, 0, cells)
+        flush(table, size, halves, 0, accumulators)
 
 
 @kernel
@@ -140,20 +140,20 @@ def count_in_memory(
     n_lines: int,
     n_folds: int,
     n_classes: int,
-    cells: Array,
+    accumulators: Array,
 ) -> None:
     """Add one to the cell of each row, where it lies."""
     source, shape = (kind, numbers, n_splits, seed, n_rows, first_row, units), (n_lines, n_folds, n_classes)
     row, step = cuda.grid(1), cuda.gridsize(1)
     while row + 3 * step < len(codes):
         a, b, c, d = four_cells(row, step, codes, classes, with_classes, source, shape)
-        cuda.atomic.add(cells, a, 1)
-        cuda.atomic.add(cells, b, 1)
-        cuda.atomic.add(cells, c, 1)
-        cuda.atomic.add(cells, d, 1)
+        cuda.atomic.add(accumulators, a, 1)
+        cuda.atomic.add(accumulators, b, 1)
+        cuda.atomic.add(accumulators, c, 1)
+        cuda.atomic.add(accumulators, d, 1)
         row += 4 * step
     while row < len(codes):
-        cuda.atomic.add(cells, cell_at(row, codes, classes, with_classes, source, shape), 1)
+        cuda.atomic.add(accumulators, cell_at(row, codes, classes, with_classes, source, shape), 1)
         row += step
 
 
@@ -241,7 +241,7 @@ def first_beyond(number: int, ends: Array) -> int:
 
 @kernel
 def count_buckets(
-    sorted_cells: Array, bucket_ends: Array, piece_ends: Array, piece: int, shift: int, cells: Array
+    sorted_cells: Array, bucket_ends: Array, piece_ends: Array, piece: int, shift: int, accumulators: Array
 ) -> None:
     """Count each piece of a bucket in a table of the block's own, then add that to the bucket's cells."""
     table = cuda.shared.array(0, types.uint32)
@@ -264,4 +264,4 @@ def count_buckets(
             add(table, 1, cell)
             place += step
         cuda.syncthreads()
-        flush(table, size, 1, bucket << shift, cells)
+        flush(table, size, 1, bucket << shift, accumulators)

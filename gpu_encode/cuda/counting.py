@@ -10,7 +10,7 @@ from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, SIMULATED, THREADS, launch
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Folds
+    from cpu_fallback.types import Folds
 
 # A table of two counts a word must be added to the cells before either can overflow; of one count a word, long before.
 # Multiples of four, so that every piece begins at a vector.
@@ -53,7 +53,7 @@ def engine() -> Engine:
 
 
 def count(
-    codes: Array, classes: Array | None, folds: "Folds", n_lines: int, n_folds: int, n_classes: int, cells: Array
+    codes: Array, classes: Array | None, folds: "Folds", n_lines: int, n_folds: int, n_classes: int, accumulators: Array
 ) -> None:
     """Add one to the cell of every row.
 
@@ -65,7 +65,7 @@ def count(
     folds : FoldPattern, int32 array or None
     n_lines, n_folds, n_classes : int
         Extents of the table.
-    cells : int64 device array
+    accumulators : int64 device array
         (line * n_folds + fold) * n_classes + class is the place of a cell.
     """
     if not len(codes):
@@ -75,17 +75,17 @@ def count(
     chosen = engine()
     # Measured, Zipf or uniform: shared memory 520-790 G rows/s, buckets 43-85.  Global atomics do 98 at best, but 4.4
     # under Zipf, where rows wait for each other at one cell.
-    if len(cells) <= chosen.table_bytes // 2:
-        count_in_tables(chosen, rows, cells)
-    elif len(codes) >= buckets.FEWEST_ROWS and buckets.fits(chosen, len(cells)):
-        buckets.count(chosen, rows, cells)
+    if len(accumulators) <= chosen.table_bytes // 2:
+        count_in_tables(chosen, rows, accumulators)
+    elif len(codes) >= buckets.FEWEST_ROWS and buckets.fits(chosen, len(accumulators)):
+        buckets.count(chosen, rows, accumulators)
     else:
-        chosen.run("count_in_memory", chosen.blocks_for(len(codes)), chosen.threads, *rows, cells)
+        chosen.run("count_in_memory", chosen.blocks_for(len(codes)), chosen.threads, *rows, accumulators)
 
 
-def count_in_tables(chosen: Engine, rows: tuple[Any, ...], cells: Array) -> None:
+def count_in_tables(chosen: Engine, rows: tuple[Any, ...], accumulators: Array) -> None:
     """Count in tables of 32-bit counts, one for each block, or of 16-bit counts where those do not fit."""
-    n_rows, n_cells = len(rows[0]), len(cells)
+    n_rows, n_cells = len(rows[0]), len(accumulators)
     halves = int(4 * n_cells > chosen.table_bytes)
     blocks = chosen.blocks_for(n_rows)
     # Adding up a table must not cost more than counting its rows.
@@ -93,4 +93,4 @@ def count_in_tables(chosen: Engine, rows: tuple[Any, ...], cells: Array) -> None
     piece = -(-piece // 4) * 4
     shared = 4 * (-(-n_cells // 2) if halves else n_cells)
     blocks = min(blocks, -(-n_rows // piece))
-    chosen.run("count_rows", blocks, chosen.threads, *rows, piece, halves, cells, shared=shared)
+    chosen.run("count_rows", blocks, chosen.threads, *rows, piece, halves, accumulators, shared=shared)

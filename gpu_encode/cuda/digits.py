@@ -14,7 +14,7 @@ from gpu_encode.cuda.memory import to_device, zeros
 from gpu_encode.cuda.runtime import device_function
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Layout
+    from cpu_fallback.types import Array, Layout
 
     Words = tuple[np.uint64, np.uint64, np.uint64]
 

@@ -12,7 +12,7 @@ from gpu_encode.cuda.memory import empty, to_host
 from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, kernel, launch, types, xp
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
 POWERS = 3
 

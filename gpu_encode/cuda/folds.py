@@ -7,12 +7,12 @@ import numpy as np
 from cpu_fallback.compiled.border import CONTIGUOUS, GIVEN, INTERLEAVED, NO_FOLDS, ORDERS, Array
 from cpu_fallback.compiled.folds import MASK, block_of, mixed
 from cpu_fallback.folds import BLOCK_KEY, ROUNDS, STRIDE_KEY
+from cpu_fallback.row_numbers import FoldPattern, Permutation
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows
-from gpu_encode.rows import FoldPattern, Permutation
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Folds
+    from cpu_fallback.types import Folds
 
 # Launch arguments: kind, numbers, n_splits, seed, n_rows, first_row, units; see `fold_of`.
 FoldArguments = tuple[int, Array, int, np.uint64, int, int, Array]
@@ -93,7 +93,7 @@ def number_folds(
 
 
 def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> Array:
-    """Fold number of each row in [start, stop); see `gpu_encode.rows.FoldPattern`."""
+    """Fold number of each row in [start, stop); see `cpu_fallback.row_numbers.FoldPattern`."""
     out = empty(max(stop - start, 0), np.int32)
     launch_rows(number_folds, len(out), start, *fold_source(pattern), out)
     return out

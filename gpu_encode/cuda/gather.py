@@ -13,7 +13,7 @@ from gpu_encode.cuda.row_parts import line_of
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Folds
+    from cpu_fallback.types import Array, Folds
 
 # Rows that a thread looks up at once: one look-up alone leaves it waiting for memory.
 IN_FLIGHT = 4
@@ -32,21 +32,21 @@ def find_cells(
     n_rows: int,
     first_row: int,
     units: "Array",
-    cells: "Array",
+    accumulators: "Array",
 ) -> None:
     """Places in a table of (lines, folds, outputs) of a row and those `step` apart; the last row's for any beyond."""
     n_lines, n_folds, n_outputs = shape
     last = len(codes) - 1
     for k in range(IN_FLIGHT):
-        cells[k] = line_of(codes[min(row + k * step, last)], n_lines) * n_folds * n_outputs
+        accumulators[k] = line_of(codes[min(row + k * step, last)], n_lines) * n_folds * n_outputs
     # Given folds apart from computed ones: no branch stands between the loads, so that all are under way at once.
     if kind == GIVEN:
         for k in range(IN_FLIGHT):
-            cells[k] += numbers[min(row + k * step, last)] * n_outputs
+            accumulators[k] += numbers[min(row + k * step, last)] * n_outputs
     elif kind != NO_FOLDS:
         for k in range(IN_FLIGHT):
             this = min(row + k * step, last)
-            cells[k] += fold_of(this, kind, numbers, n_splits, seed, n_rows, first_row, units) * n_outputs
+            accumulators[k] += fold_of(this, kind, numbers, n_splits, seed, n_rows, first_row, units) * n_outputs
 
 
 @kernel
@@ -65,13 +65,13 @@ def gather_one(
     out: "Array",
 ) -> None:
     """Look up the only output of every row."""
-    cells = cuda.local.array(IN_FLIGHT, types.int64)
+    accumulators = cuda.local.array(IN_FLIGHT, types.int64)
     found = cuda.local.array(IN_FLIGHT, table.dtype)
     shape, step = (n_lines, n_folds, 1), cuda.gridsize(1)
     for row in range(cuda.grid(1), len(codes), IN_FLIGHT * step):
-        find_cells(row, step, codes, shape, kind, numbers, n_splits, seed, n_rows, first_row, units, cells)
+        find_cells(row, step, codes, shape, kind, numbers, n_splits, seed, n_rows, first_row, units, accumulators)
         for k in range(IN_FLIGHT):
-            found[k] = table[cells[k]]
+            found[k] = table[accumulators[k]]
         for k in range(IN_FLIGHT):
             if row + k * step < len(codes):
                 out[row + k * step] = found[k]
@@ -96,14 +96,14 @@ def gather_several(
     out: "Array",
 ) -> None:
     """Look up all outputs of every row; `by_row` and `by_output`: distance of two rows and of two outputs."""
-    cells = cuda.local.array(IN_FLIGHT, types.int64)
+    accumulators = cuda.local.array(IN_FLIGHT, types.int64)
     found = cuda.local.array(IN_FLIGHT, table.dtype)
     shape, step = (n_lines, n_folds, n_outputs), cuda.gridsize(1)
     for row in range(cuda.grid(1), len(codes), IN_FLIGHT * step):
-        find_cells(row, step, codes, shape, kind, numbers, n_splits, seed, n_rows, first_row, units, cells)
+        find_cells(row, step, codes, shape, kind, numbers, n_splits, seed, n_rows, first_row, units, accumulators)
         for output in range(n_outputs):
             for k in range(IN_FLIGHT):
-                found[k] = table[cells[k] + output]
+                found[k] = table[accumulators[k] + output]
             for k in range(IN_FLIGHT):
                 if row + k * step < len(codes):
                     out[(row + k * step) * by_row + output * by_output] = found[k]

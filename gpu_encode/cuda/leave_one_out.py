@@ -11,7 +11,7 @@ from gpu_encode.cuda.row_parts import line_of, parts_of
 from gpu_encode.cuda.runtime import cuda, kernel, launch_rows, types
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Layout, Rows
+    from cpu_fallback.types import Array, Layout, Rows
 
 
 @kernel
@@ -24,7 +24,7 @@ def leave_row_out(
     weight: "Array",
     weight_kind: int,
     measures: "Array",
-    cells: "Array",
+    accumulators: "Array",
     n_lines: int,
     n_classes: int,
     width: int,
@@ -36,15 +36,15 @@ def leave_row_out(
     for row in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
         source, at = line_of(codes[row], n_lines) * length, row * length
         for k in range(length):
-            seen[at + k] = cells[source + k]
+            seen[at + k] = accumulators[source + k]
         own = at + classes[row] * width if labelled else at
         add_row(row, -1, target, target_kind, weight, weight_kind, measures, digits, seen, own)
 
 
-def leave_one_out(cells: "Array", rows: "Rows", layout: "Layout", /) -> "Array":
+def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> "Array":
     """Category sums (categories + 2, n_classes, width) less the row itself: (rows, n_classes, width) digits."""
-    seen = empty((len(rows), *cells.shape[1:]), np.int64)
+    seen = empty((len(rows), *accumulators.shape[1:]), np.int64)
     if len(rows):
-        parts, table = parts_of(rows, measures_of(layout)), to_device(cells).reshape(-1)
-        launch_rows(leave_row_out, len(rows), *parts, table, *cells.shape, seen.reshape(-1))
+        parts, table = parts_of(rows, measures_of(layout)), to_device(accumulators).reshape(-1)
+        launch_rows(leave_row_out, len(rows), *parts, table, *accumulators.shape, seen.reshape(-1))
     return seen

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import errors
 from gpu_encode.cuda.runtime import SIMULATED, TILE, is_device_array, xp
+from gpu_encode.errors.devices import device_too_small
 
 __all__ = ["TILE", "adopted", "empty", "free_bytes", "to_device", "to_host", "xp", "zeros"]
 
@@ -24,7 +24,7 @@ def empty(shape: Any, dtype: Any, order: str = "C", /) -> Any:
         return xp.empty(shape, dtype, order)
     except MemoryError as error:
         wanted = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-        raise errors.device_too_small(wanted, *free_bytes()) from error
+        raise device_too_small(wanted, *free_bytes()) from error
 
 
 def zeros(shape: Any, dtype: Any, /) -> Any:

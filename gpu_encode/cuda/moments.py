@@ -12,7 +12,7 @@ from gpu_encode.cuda.rounding import HALF, LOW_HALF, MASK, no_digits, pushed, qu
 from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, kernel, launch, launch_rows, types
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Layout
+    from cpu_fallback.types import Array, Layout
 
 # Digits of the widest windows whose numbers a thread keeps to itself, and of those with one for the last carry.  The
 # driver sets memory aside for every thread the GPU can run at once; wider numbers lie in scratch space instead.
@@ -28,41 +28,45 @@ def class_width(shape: Shape) -> int:
 
 
 @device_function
-def column_sum(cells: "Array", at: int, line: int, n_lines: int) -> np.int64:
+def column_sum(accumulators: "Array", at: int, line: int, n_lines: int) -> np.int64:
     """Sum of a column over the classes of a cell."""
     column = np.int64(0)
     for i in range(n_lines):
-        column += cells[at + i * line]
+        column += accumulators[at + i * line]
     return column
 
 
 @device_function
-def pair(cells: "Array", at: int, line: int, n_lines: int, width: int, low: int, less: int) -> tuple[float, float, int]:
+def pair(
+    accumulators: "Array", at: int, line: int, n_lines: int, width: int, low: int, less: int
+) -> tuple[float, float, int]:
     """Give (hi, lo, exponent) of the digits at a place, summed over classes, less 0 or 1."""
     if low == 0 and width == 1:
-        high, lower = whole_pair(column_sum(cells, at, line, n_lines) - less)
+        high, lower = whole_pair(column_sum(accumulators, at, line, n_lines) - less)
         return high, lower, 0
     begin, end = low, low + width
     if less:
         begin, end = min(begin, 0), max(end, 1)
     digits = no_digits()
     for place in range(begin, end):
-        column = column_sum(cells, at + place - low, line, n_lines) if low <= place < low + width else np.int64(0)
+        column = (
+            column_sum(accumulators, at + place - low, line, n_lines) if low <= place < low + width else np.int64(0)
+        )
         digits = pushed(digits, column - less if place == 0 else column, place)
     return rounded(digits, end)
 
 
 @kernel
-def average(n_cells: int, cells: "Array", shape: Shape, first: int, n: "Array", mean: "Array") -> None:
+def average(n_cells: int, accumulators: "Array", shape: Shape, first: int, n: "Array", mean: "Array") -> None:
     """Write N and the means of each cell."""
     line, n_outputs = class_width(shape), shape.n_classes - first
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
         cell = i * shape.n_classes * line
-        n_high, n_lower, n_exponent = pair(cells, cell, line, shape.n_classes, shape.n_width, shape.n_low, 0)
+        n_high, n_lower, n_exponent = pair(accumulators, cell, line, shape.n_classes, shape.n_width, shape.n_low, 0)
         n[i] = scaled(n_high, n_exponent)
         s_at = cell + first * line + (0 if shape.by_class else shape.n_width)
         for output in range(n_outputs):
-            high, lower, exponent = pair(cells, s_at + output * line, line, 1, shape.s_width, shape.s_low, 0)
+            high, lower, exponent = pair(accumulators, s_at + output * line, line, 1, shape.s_width, shape.s_low, 0)
             found = math.nan
             if n_high != 0.0:
                 found = scaled(quotient(high, lower, n_high, n_lower), exponent - n_exponent)
@@ -70,35 +74,35 @@ def average(n_cells: int, cells: "Array", shape: Shape, first: int, n: "Array", 
 
 
 @kernel
-def average_whole(n_cells: int, cells: "Array", shape: Shape, first: int, n: "Array", mean: "Array") -> None:
+def average_whole(n_cells: int, accumulators: "Array", shape: Shape, first: int, n: "Array", mean: "Array") -> None:
     """Write N and the means of each cell, whose sums are one int64 each: far fewer registers."""
     line, n_outputs = class_width(shape), shape.n_classes - first
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
         cell = i * shape.n_classes * line
-        n_high, n_lower = whole_pair(column_sum(cells, cell, line, shape.n_classes))
+        n_high, n_lower = whole_pair(column_sum(accumulators, cell, line, shape.n_classes))
         n[i] = n_high
         s_at = cell + first * line + (0 if shape.by_class else shape.n_width)
         for output in range(n_outputs):
-            high, lower = whole_pair(cells[s_at + output * line])
+            high, lower = whole_pair(accumulators[s_at + output * line])
             mean[i * n_outputs + output] = quotient(high, lower, n_high, n_lower) if n_high != 0.0 else math.nan
 
 
 @kernel
-def count_less_one(n_cells: int, cells: "Array", shape: Shape, fewer: "Array") -> None:
+def count_less_one(n_cells: int, accumulators: "Array", shape: Shape, fewer: "Array") -> None:
     """Write N - 1 of each cell."""
     line = class_width(shape)
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
         cell = i * shape.n_classes * line
-        high, _, exponent = pair(cells, cell, line, shape.n_classes, shape.n_width, shape.n_low, 1)
+        high, _, exponent = pair(accumulators, cell, line, shape.n_classes, shape.n_width, shape.n_low, 1)
         fewer[i] = scaled(high, exponent)
 
 
 @device_function
-def magnitude(cells: "Array", at: int, line: int, n_lines: int, width: int, out: "Array") -> tuple[int, int]:
+def magnitude(accumulators: "Array", at: int, line: int, n_lines: int, width: int, out: "Array") -> tuple[int, int]:
     """Carry digits, summed over classes, to non-negative ones; gives the sign and their number."""
     carry = np.int64(0)
     for i in range(width):
-        column = column_sum(cells, at + i, line, n_lines)
+        column = column_sum(accumulators, at + i, line, n_lines)
         low = (column & MASK) + carry
         out[i] = low & MASK
         carry = (column >> 32) + (low >> 32)
@@ -147,7 +151,7 @@ def difference(
 
 @device_function
 def spread(
-    cells: "Array",
+    accumulators: "Array",
     i: int,
     shape: Shape,
     first: int,
@@ -161,21 +165,21 @@ def spread(
     """Write N * Q - S**2 of a cell: in plain integers where these are small, else digit by digit."""
     line, n_outputs = class_width(shape), shape.n_classes - first
     cell = i * shape.n_classes * line
-    total = column_sum(cells, cell, line, shape.n_classes)
-    n_sign, n = magnitude(cells, cell, line, shape.n_classes, shape.n_width, n_room)
+    total = column_sum(accumulators, cell, line, shape.n_classes)
+    n_sign, n = magnitude(accumulators, cell, line, shape.n_classes, shape.n_width, n_room)
     for output in range(n_outputs):
         s_at = cell + (first + output) * line + (0 if shape.by_class else shape.n_width)
         q_at = s_at if shape.by_class else s_at + shape.s_width
         at = i * n_outputs + output
         if whole:
-            s, q = cells[s_at], cells[q_at]
+            s, q = accumulators[s_at], accumulators[q_at]
             if 0 <= total < SMALL and 0 <= q < SMALL and -SMALL < s < SMALL:
                 exact = total * q - s * s
                 if -SAFE < exact < SAFE:
                     fraction[at], exponent[at] = float(exact), 0
                     continue
-        _, n_s = magnitude(cells, s_at, line, 1, shape.s_width, s_room)
-        q_sign, n_q = magnitude(cells, q_at, line, 1, shape.q_width, q_room)
+        _, n_s = magnitude(accumulators, s_at, line, 1, shape.s_width, s_room)
+        q_sign, n_q = magnitude(accumulators, q_at, line, 1, shape.q_width, q_room)
         fraction[at], exponent[at] = difference(
             n_sign * q_sign, n_room, n, q_room, n_q, s_room, n_s, shape.n_low + shape.q_low, 2 * shape.s_low
         )
@@ -183,20 +187,20 @@ def spread(
 
 @kernel
 def spread_narrow(
-    n_cells: int, cells: "Array", shape: Shape, first: int, whole: bool, fraction: "Array", exponent: "Array"
+    n_cells: int, accumulators: "Array", shape: Shape, first: int, whole: bool, fraction: "Array", exponent: "Array"
 ) -> None:
     """Write N * Q - S**2 of each cell, whose windows are at most NARROW digits wide."""
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
-        spread(cells, i, shape, first, whole, n_room, s_room, q_room, fraction, exponent)
+        spread(accumulators, i, shape, first, whole, n_room, s_room, q_room, fraction, exponent)
 
 
 @kernel
 def spread_wide(
     n_cells: int,
-    cells: "Array",
+    accumulators: "Array",
     shape: Shape,
     first: int,
     whole: bool,
@@ -212,7 +216,7 @@ def spread_wide(
     s_room = scratch[room * n_threads + thread : 2 * room * n_threads : n_threads]
     q_room = scratch[2 * room * n_threads + thread : 3 * room * n_threads : n_threads]
     for i in range(thread, n_cells, n_threads):
-        spread(cells, i, shape, first, whole, n_room, s_room, q_room, fraction, exponent)
+        spread(accumulators, i, shape, first, whole, n_room, s_room, q_room, fraction, exponent)
 
 
 def empty_moments(shape: tuple[int, ...], first_output: int, deviations: bool) -> MomentArrays:
@@ -235,10 +239,10 @@ def is_whole(shape: Shape, squares: bool) -> bool:
     return n_and_s and (not squares or (shape.q_width, shape.q_low) == (1, 0))
 
 
-def moments(cells: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
+def moments(accumulators: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
     """Count, mean and deviations of every cell; see `gpu_encode.ops.Ops`."""
-    out, shape = empty_moments(cells.shape, first_output, deviations), shape_of(layout, cells.shape[-2])
-    flat, n_cells = to_device(cells).astype(np.int64, copy=False).reshape(-1), int(out.n.size)
+    out, shape = empty_moments(accumulators.shape, first_output, deviations), shape_of(layout, accumulators.shape[-2])
+    flat, n_cells = to_device(accumulators).astype(np.int64, copy=False).reshape(-1), int(out.n.size)
     work = average_whole if is_whole(shape, False) else average
     launch_rows(work, n_cells, n_cells, flat, shape, first_output, out.n.reshape(-1), out.mean.reshape(-1))
     if deviations and n_cells:
@@ -247,14 +251,16 @@ def moments(cells: "Array", layout: "Layout", first_output: int, deviations: boo
     return out
 
 
-def write_spread(n_cells: int, cells: "Array", shape: Shape, first: int, fraction: "Array", exponent: "Array") -> None:
+def write_spread(
+    n_cells: int, accumulators: "Array", shape: Shape, first: int, fraction: "Array", exponent: "Array"
+) -> None:
     """Write N * Q - S**2 of each cell, by the kernel for the widths at hand."""
     widest, whole = max(shape.n_width, shape.s_width, shape.q_width), is_whole(shape, True)
     if widest <= NARROW:
-        launch_rows(spread_narrow, n_cells, n_cells, cells, shape, first, whole, fraction, exponent)
+        launch_rows(spread_narrow, n_cells, n_cells, accumulators, shape, first, whole, fraction, exponent)
         return
     room = widest + 1
     digits_of_block = 3 * room * THREADS
     blocks = max(1, min(blocks_for(n_cells), SCRATCH_BYTES // (8 * digits_of_block)))
     scratch = empty(blocks * digits_of_block, np.int64)
-    launch(spread_wide, blocks, THREADS, n_cells, cells, shape, first, whole, scratch, room, fraction, exponent)
+    launch(spread_wide, blocks, THREADS, n_cells, accumulators, shape, first, whole, scratch, room, fraction, exponent)

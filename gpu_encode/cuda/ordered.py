@@ -12,7 +12,7 @@ from gpu_encode.cuda.runtime import TILE
 from gpu_encode.cuda.segments import by_sorting, by_sorting_ties
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Carry, Layout, Rows
+    from cpu_fallback.types import Array, Carry, Layout, Rows
 
 # Rows worked on at once: what is kept of them per row is scattered, and should stay in the GPU's cache.
 MOST_ROWS = TILE

@@ -9,7 +9,7 @@ from gpu_encode.cuda.memory import to_device, zeros
 from gpu_encode.cuda.runtime import device_function
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Rows
+    from cpu_fallback.types import Array, Rows
 
 
 class RowParts(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from gpu_encode.cuda.runtime import device_function
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
 
 @device_function

@@ -14,7 +14,7 @@ from gpu_encode.cuda.running import stretch
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types, xp
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
 
 class Sorted(NamedTuple):

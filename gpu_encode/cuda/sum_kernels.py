@@ -13,7 +13,7 @@ from gpu_encode.cuda.folds import fold_of
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, types
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array
+    from cpu_fallback.types import Array
 
     Data = tuple[Array, Array, Array, Array]
     Source = tuple[int, Array, int, np.uint64, int, int, Array]
@@ -45,23 +45,23 @@ def place_of(loaded: "Loaded", plan: "Array") -> tuple[np.int64, np.int64]:
 
 
 @device_function
-def add_in_memory(loaded: "Loaded", plan: "Array", cells: "Array", cell: int) -> None:
+def add_in_memory(loaded: "Loaded", plan: "Array", accumulators: "Array", cell: int) -> None:
     """Add a row to its cell."""
     factors, at = (loaded[3], plan[TARGET_KIND], loaded[4], plan[WEIGHT_KIND]), cell * plan[WIDTH]
     for power in range(3):
         if plan[LINE * power]:
-            add_to_cell(power, factors, plan, cells, at)
+            add_to_cell(power, factors, plan, accumulators, at)
             at += plan[LINE * power + 3]
 
 
 @device_function
-def add_in_table(loaded: "Loaded", plan: "Array", table: "Array", slot: int, cells: "Array", cell: int) -> None:
+def add_in_table(loaded: "Loaded", plan: "Array", table: "Array", slot: int, accumulators: "Array", cell: int) -> None:
     """Add a row to its slot in the tables of the block."""
     factors, at = (loaded[3], plan[TARGET_KIND], loaded[4], plan[WEIGHT_KIND]), cell * plan[WIDTH]
     word, step = (cuda.threadIdx.x & (plan[COPIES] - 1)) * plan[SIZE] + slot, plan[IN_TABLE]
     for power in range(3):
         if plan[LINE * power]:
-            add_to_table(power, factors, plan, table, word, step, cells, at)
+            add_to_table(power, factors, plan, table, word, step, accumulators, at)
             word += plan[LINE * power + 4] * step
             at += plan[LINE * power + 3]
 
@@ -74,7 +74,7 @@ def clear(plan: "Array", table: "Array") -> None:
 
 
 @device_function
-def move_slot(plan: "Array", table: "Array", slot: int, cells: "Array", cell: int) -> None:
+def move_slot(plan: "Array", table: "Array", slot: int, accumulators: "Array", cell: int) -> None:
     """Move what the tables of the block hold in a slot to the cell."""
     word, at = slot, cell * plan[WIDTH]
     for power in range(3):
@@ -85,7 +85,7 @@ def move_slot(plan: "Array", table: "Array", slot: int, cells: "Array", cell: in
                 total += take(table, word, plan[COPIES], plan[SIZE]) << (16 * half)
                 word += plan[IN_TABLE]
             if total:
-                cuda.atomic.add(cells, np.uint64(at + column), total)
+                cuda.atomic.add(accumulators, np.uint64(at + column), total)
         at += plan[LINE * power + 3]
 
 
@@ -103,7 +103,7 @@ def add_in_cells(
     first_row: int,
     units: "Array",
     plan: "Array",
-    cells: "Array",
+    accumulators: "Array",
 ) -> None:
     """Add all rows to their cells."""
     data, source = (codes, classes, target, weight), (kind, numbers, n_splits, seed, n_rows, first_row, units)
@@ -114,7 +114,7 @@ def add_in_cells(
         loaded, ahead = ahead, load_row(min(row + step, last), data, source, plan)
         if row >= 0:
             line, inside = place_of(loaded, plan)
-            add_in_memory(loaded, plan, cells, line * plan[IN_LINE] + inside)
+            add_in_memory(loaded, plan, accumulators, line * plan[IN_LINE] + inside)
 
 
 @kernel
@@ -131,7 +131,7 @@ def add_in_tables(
     first_row: int,
     units: "Array",
     plan: "Array",
-    cells: "Array",
+    accumulators: "Array",
 ) -> None:
     """Add the rows of the lines that the tables hold, chunk by chunk, after which a block moves them to the cells."""
     data, source = (codes, classes, target, weight), (kind, numbers, n_splits, seed, n_rows, first_row, units)
@@ -146,11 +146,11 @@ def add_in_tables(
             line, inside = place_of(loaded, plan)
             slot = (line - plan[FIRST_LINE]) * plan[IN_LINE] + inside
             if row >= begin and 0 <= slot < plan[IN_TABLE]:
-                add_in_table(loaded, plan, table, slot, cells, line * plan[IN_LINE] + inside)
+                add_in_table(loaded, plan, table, slot, accumulators, line * plan[IN_LINE] + inside)
         cuda.syncthreads()
         first_cell = plan[FIRST_LINE] * plan[IN_LINE]
         for slot in range(cuda.threadIdx.x, plan[IN_TABLE], step):
-            move_slot(plan, table, slot, cells, first_cell + slot)
+            move_slot(plan, table, slot, accumulators, first_cell + slot)
 
 
 @kernel
@@ -167,7 +167,7 @@ def add_hot_in_tables(
     first_row: int,
     units: "Array",
     plan: "Array",
-    cells: "Array",
+    accumulators: "Array",
     hot: "Array",
     ranks: "Array",
 ) -> None:
@@ -186,10 +186,10 @@ def add_hot_in_tables(
             line, inside = place_of(loaded, plan)
             cell, rank = line * plan[IN_LINE] + inside, np.int64(ranks[line])
             if rank:
-                add_in_table(loaded, plan, table, (rank - 1) * plan[IN_LINE] + inside, cells, cell)
+                add_in_table(loaded, plan, table, (rank - 1) * plan[IN_LINE] + inside, accumulators, cell)
             else:
-                add_in_memory(loaded, plan, cells, cell)
+                add_in_memory(loaded, plan, accumulators, cell)
         cuda.syncthreads()
         in_line = plan[IN_LINE]
         for slot in range(cuda.threadIdx.x, plan[IN_TABLE], step):
-            move_slot(plan, table, slot, cells, hot[slot // in_line] * in_line + slot % in_line)
+            move_slot(plan, table, slot, accumulators, hot[slot // in_line] * in_line + slot % in_line)

@@ -17,7 +17,7 @@ from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, THREADS, blocks_f
 from gpu_encode.cuda.sum_kernels import add_hot_in_tables, add_in_cells, add_in_tables
 
 if TYPE_CHECKING:
-    from gpu_encode.cells import Array, Folds, Layout, Rows
+    from cpu_fallback.types import Array, Folds, Layout, Rows
     from gpu_encode.cuda.runtime import Kernel
 
 # Tables that do not hold all lines are filled several times over, as long as reading the rows so often costs less than
@@ -42,13 +42,13 @@ def accumulate(
 ) -> "Array":
     """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
     shape = (n_categories + 2, n_folds, n_classes, layout.width)
-    cells = zeros(int(np.prod(shape, dtype=np.int64)), np.int64)
+    accumulators = zeros(int(np.prod(shape, dtype=np.int64)), np.int64)
     if rows.weight is None and layout.count.whole and layout.total is None and layout.square is None:
         classes = None if rows.classes is None else int32(rows.classes)
-        count(int32(rows.codes), classes, folds, *shape[:3], cells)
+        count(int32(rows.codes), classes, folds, *shape[:3], accumulators)
     elif len(rows.codes):
-        add_rows(job_of(rows, folds, shape, layout, cells))
-    return cells.reshape(shape)
+        add_rows(job_of(rows, folds, shape, layout, accumulators))
+    return accumulators.reshape(shape)
 
 
 def int32(array: "Array") -> "Array":
@@ -68,7 +68,7 @@ class Addition(NamedTuple):
         Lines of the measures, then the numbers from N_LINES to WIDTH.
     n_rows, n_lines, in_line, words : int
         Rows, lines, cells of a line, and words of a cell in a table.
-    cells : int64 device array
+    accumulators : int64 device array
     """
 
     rows: tuple[Any, ...]
@@ -77,11 +77,11 @@ class Addition(NamedTuple):
     n_lines: int
     in_line: int
     words: int
-    cells: "Array"
+    accumulators: "Array"
 
 
 def job_of(
-    rows: "Rows", folds: "Folds", shape: tuple[int, int, int, int], layout: "Layout", cells: "Array"
+    rows: "Rows", folds: "Folds", shape: tuple[int, int, int, int], layout: "Layout", accumulators: "Array"
 ) -> Addition:
     """Bring rows to the device and plan their addition."""
     codes = int32(rows.codes)
@@ -93,7 +93,9 @@ def job_of(
     n_lines, n_folds, n_classes, width = shape
     further = [n_lines, n_classes, int(rows.classes is not None), target_kind, weight_kind, n_folds * n_classes, width]
     given = (codes, classes, target, weight, *fold_source(folds))
-    return Addition(given, [*lines.ravel().tolist(), *further], len(codes), n_lines, n_folds * n_classes, words, cells)
+    return Addition(
+        given, [*lines.ravel().tolist(), *further], len(codes), n_lines, n_folds * n_classes, words, accumulators
+    )
 
 
 def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> "tuple[Array, Array]":
@@ -117,7 +119,7 @@ def add_rows(job: Addition) -> None:
         launch_tables(add_hot_in_tables, job, 0, len(hot), hot, ranks)
     else:
         plan = to_device(np.array(job.plan, np.int64))
-        launch(add_in_cells, blocks_for(job.n_rows), THREADS, *job.rows, plan, job.cells)
+        launch(add_in_cells, blocks_for(job.n_rows), THREADS, *job.rows, plan, job.accumulators)
 
 
 def launch_tables(kernel: "Kernel", job: Addition, first_line: int, n_lines: int, *more: "Array") -> None:
@@ -131,7 +133,7 @@ def launch_tables(kernel: "Kernel", job: Addition, first_line: int, n_lines: int
     chunk = min(max(-(-job.n_rows // MOST_BLOCKS), copies * size, THREADS), MOST_ADDED)
     blocks = min(-(-job.n_rows // chunk), MOST_BLOCKS)
     plan = to_device(np.array([*job.plan, first_line, n_lines * job.in_line, copies, size, chunk], np.int64))
-    launch(kernel, blocks, THREADS, *job.rows, plan, job.cells, *more, shared=4 * copies * size)
+    launch(kernel, blocks, THREADS, *job.rows, plan, job.accumulators, *more, shared=4 * copies * size)
 
 
 def hot_lines(job: Addition, most: int) -> "Array":

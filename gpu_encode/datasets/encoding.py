@@ -17,9 +17,9 @@ from gpu_encode.datasets.saved_sums import read_sums, write_sums
 from gpu_encode.datasets.source import Chunk, Size, Source, opened
 from gpu_encode.datasets.staging import Staging, failures_explained
 from gpu_encode.datasets.summary import Summary
-from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import datasets as errors
-from gpu_encode.parts import Blueprint, Part, Sums, Survey, draft, encode, fit, measure, survey
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan, profile
 
 # Seconds after which the sums measured so far are saved, so that little is lost with an interrupted run.
 SAVE_AFTER = 60.0
@@ -158,7 +158,7 @@ def run_encoding(
     """Do what `encode_dataset` does; chunks may be forced, and something be done before the output appears."""
     begun = time.perf_counter()
     limit = memory.limit_of(memory_limit)
-    repeatable = is_describable([encoder._options().readout], resume) and is_repeatable(encoder)
+    repeatable = is_describable([encoder._options().statistic], resume) and is_repeatable(encoder)
     if resume and not repeatable:
         raise errors.not_repeatable()
     place = destinations.chosen(rows, destination, compression, overwrite)
@@ -170,11 +170,11 @@ def run_encoding(
     with failures_explained(place), Staging(place, repeatable) as staging, Progress(progress) as shown:
         run = Run(rows, place, shown, limit, chunk_rows)
         run.seconds["opening"] = time.perf_counter() - begun
-        job = Encoding(run, staging, encoder, found, keep_target, repeatable)
+        task = Encoding(run, staging, encoder, found, keep_target, repeatable)
         work = staging.begin(described, resume)
-        work = {"grid": job.grid().rows, "part_rows": job.grid().rows} | work
+        work = {"grid": task.grid().rows, "part_rows": task.grid().rows} | work
         staging.note(described, work)
-        job.encode(work)
+        task.encode(work)
         before_publishing()
         staging.publish()
     return run.summary()
@@ -197,10 +197,10 @@ class Encoding:
     def encode(self, work: dict[str, Any]) -> None:
         """Do all passes."""
         run, found = self._run, self._roles
-        blueprint = draft(self._encoder, self._survey(work))
-        sums = self._measure(blueprint, work)
+        encoding_plan = plan(self._encoder, self._survey(work))
+        sums = self._measure(encoding_plan, work)
         with run.timed("measuring"):
-            tables = fit(self._encoder, blueprint, sums)
+            tables = fit(self._encoder, encoding_plan, sums)
         del sums
         tables = replace(tables, encoder=with_plain_output(tables.encoder))
         empty = self._written(encode(tables, Part(self._nothing().select(found.features))), self._nothing())
@@ -222,7 +222,7 @@ class Encoding:
             written,
             size,
             [name for name in left_out if name not in needed],
-            from_start=blueprint.order == "rows",
+            from_start=encoding_plan.order == "rows",
         )
 
     def _nothing(self) -> Any:
@@ -239,21 +239,21 @@ class Encoding:
             return size
         return Size(work["grid"], batch_rows=min(size.batch_rows, work["grid"]))
 
-    def _survey(self, work: dict[str, Any]) -> Survey:
+    def _survey(self, work: dict[str, Any]) -> Profile:
         """Count rows, and what y and the scheme's columns hold."""
-        run, total = self._run, Survey()
+        run, total = self._run, Profile()
         used = [self._roles.features[place] for place in self._selected.training_only]
         columns = [*self._roles.aside, *used]
         with run.reading("surveying", columns, self._pass_size(columns, work)) as chunks:
             for chunk in chunks:
                 with self._roles.advised(chunk), run.timed("surveying"):
-                    total += survey(self._encoder, self._roles.part(chunk))
+                    total += profile(self._encoder, self._roles.part(chunk))
         return total
 
-    def _measure(self, blueprint: Blueprint, work: dict[str, Any]) -> Sums:
+    def _measure(self, encoding_plan: EncodingPlan, work: dict[str, Any]) -> PartialSums:
         """Sum the rows, from where an interrupted run left off."""
         run, saved = self._run, self._staging.sums
-        total = read_sums(saved) if saved.exists() else Sums()
+        total = read_sums(saved) if saved.exists() else PartialSums()
         if total.n_rows < run.source.n_rows:
             columns = self._roles.measured(self._selected)
             wait, last = SAVE_AFTER, time.perf_counter()
@@ -261,14 +261,14 @@ class Encoding:
             with run.reading("measuring", columns, size, total.n_rows) as chunks:
                 for chunk in chunks:
                     with run.timed("measuring"):
-                        total = total.plus(measure(blueprint, self._roles.part(chunk)), in_place=True)
+                        total = total.plus(measure(encoding_plan, self._roles.part(chunk)), in_place=True)
                     if time.perf_counter() - last > wait and total.n_rows < run.source.n_rows:
                         # Large sums are saved less often.
                         wait, last = max(SAVE_AFTER, 20 * self._save(total)), time.perf_counter()
             self._save(total)
         return total
 
-    def _save(self, sums: Sums) -> float:
+    def _save(self, sums: PartialSums) -> float:
         """Save sums, and give the seconds that it took."""
         begun = time.perf_counter()
         if self._repeatable:

@@ -13,10 +13,20 @@ from gpu_encode.datasets.spilled import (
     bucket_of_arrays,
     placed_of_arrays,
 )
-from gpu_encode.parts import Bucket, Gained, Gaining, Part, Placed, Running, Tables, scatter, with_categories
+from gpu_encode.parts import (
+    CategoryMeanDeltas,
+    CategoryMeanScan,
+    EncodingTables,
+    OrderedRows,
+    OrderedScan,
+    Part,
+    RowEncodings,
+    shuffle,
+    with_categories,
+)
 
 # What the rows of a part get, per order; None where the scheme is not ordered.
-Placing = Callable[[Part], list[list[Placed]] | None]
+Placing = Callable[[Part], list[list[RowEncodings]] | None]
 
 
 class Orders:
@@ -25,7 +35,7 @@ class Orders:
     Parameters
     ----------
     run : Run
-    tables : Tables
+    tables : EncodingTables
     roles : Roles
     columns : list of str
         What is read to place rows.
@@ -35,35 +45,37 @@ class Orders:
         Where files of rows may lie meanwhile.
     """
 
-    def __init__(self, run: Run, tables: Tables, roles: Roles, columns: list[str], size: Size, folder: Path) -> None:
+    def __init__(
+        self, run: Run, tables: EncodingTables, roles: Roles, columns: list[str], size: Size, folder: Path
+    ) -> None:
         self._run, self._tables, self._roles = run, tables, roles
         self._columns, self._size, self._folder = columns, size, folder
 
-    def placing(self) -> tuple[Tables, Placing]:
+    def placing(self) -> tuple[EncodingTables, Placing]:
         """Give the tables, and what gives the codes of the rows of each chunk.
 
         Of rows as they stand the chunks must come one after another, from the first on; of other orders each must lie
         between multiples of the size's rows.
         """
-        order = self._tables.blueprint.order
+        order = self._tables.encoding_plan.order
         if order is None:
             return self._tables, lambda _: None
         return self._in_rows() if order == "rows" else self._shuffled()
 
-    def _in_rows(self) -> tuple[Tables, Placing]:
+    def _in_rows(self) -> tuple[EncodingTables, Placing]:
         tables = self._tables
         if tables.needs_categories:
-            gaining = Gaining(tables)
+            gaining = CategoryMeanScan(tables)
             with self._run.reading("placing", self._columns, self._size) as chunks:
                 for chunk in chunks:
                     with self._run.timed("placing"):
-                        for bucket in scatter(tables, self._roles.part(chunk))[0]:
+                        for bucket in shuffle(tables, self._roles.part(chunk))[0]:
                             gaining.add(bucket)
             tables = with_categories(tables, [gaining.gained()])
-        running = Running(tables)
-        return tables, lambda part: [[running.codes(bucket) for bucket in own] for own in scatter(tables, part)]
+        running = OrderedScan(tables)
+        return tables, lambda part: [[running.codes(bucket) for bucket in own] for own in shuffle(tables, part)]
 
-    def _shuffled(self) -> tuple[Tables, Placing]:
+    def _shuffled(self) -> tuple[EncodingTables, Placing]:
         """Sort rows into buckets by place, find their codes bucket by bucket, and sort these into stripes by row."""
         tables, rows = self._tables, self._size.rows
         buckets = self._scattered()
@@ -71,7 +83,7 @@ class Orders:
             tables = with_categories(tables, [self._gained(number, each) for number, each in enumerate(buckets)])
         stripes = [self._codes(tables, number, each) for number, each in enumerate(buckets)]
 
-        def placed(part: Part) -> list[list[Placed]]:
+        def placed(part: Part) -> list[list[RowEncodings]]:
             start, stop = part.first_row, part.first_row + part.X.num_rows
             found = []
             for own in stripes:
@@ -91,7 +103,7 @@ class Orders:
         with self._run.reading("placing", self._columns, self._size) as chunks:
             for chunk in chunks:
                 with self._run.timed("placing"):
-                    for number, own in enumerate(scatter(self._tables, self._roles.part(chunk), self._n_buckets)):
+                    for number, own in enumerate(shuffle(self._tables, self._roles.part(chunk), self._n_buckets)):
                         if number == len(found):
                             found.append(Spilled(self._folder / f"buckets-{number}"))
                         for place, bucket in enumerate(own):
@@ -99,25 +111,29 @@ class Orders:
                                 found[number].add(place, arrays_of_bucket(bucket))
         return found
 
-    def _in_order(self, buckets: Spilled, *, last: bool) -> Iterator[Bucket]:
+    def _in_order(self, buckets: Spilled, *, last: bool) -> Iterator[OrderedRows]:
         """Give the buckets of one order, from the first to the last place; they are gone after the last pass."""
         n_targets = len(self._tables.model.targets)
         for place in range(self._n_buckets):
             pieces = buckets.take(place) if last else buckets.read(place)
             found = [bucket_of_arrays(arrays, n_targets) for arrays in pieces]
             if found:
-                yield Bucket.joined(found)
+                yield OrderedRows.joined(found)
 
-    def _gained(self, number: int, buckets: Spilled) -> Gained:
-        gaining = Gaining(self._tables, number)
+    def _gained(self, number: int, buckets: Spilled) -> CategoryMeanDeltas:
+        gaining = CategoryMeanScan(self._tables, number)
         with self._run.timed("placing"):
             for bucket in self._in_order(buckets, last=False):
                 gaining.add(bucket)
         return gaining.gained()
 
-    def _codes(self, tables: Tables, number: int, buckets: Spilled) -> Spilled:
+    def _codes(self, tables: EncodingTables, number: int, buckets: Spilled) -> Spilled:
         """Find the codes of all rows in one order, and sort them into stripes of as many rows as a chunk has."""
-        stripes, running, rows = Spilled(self._folder / f"stripes-{number}"), Running(tables, number), self._size.rows
+        stripes, running, rows = (
+            Spilled(self._folder / f"stripes-{number}"),
+            OrderedScan(tables, number),
+            self._size.rows,
+        )
         with self._run.timed("placing"):
             for bucket in self._in_order(buckets, last=True):
                 codes = running.codes(bucket)

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_encode import frames, selection
+from gpu_encode import frames
 from gpu_encode.datasets.source import Chunk
 from gpu_encode.errors import datasets as errors
+from gpu_encode.fitting import columns
 from gpu_encode.parts import Part
 
 
@@ -73,14 +74,14 @@ class Roles:
                 error.add_note(errors.LEAVE_OUT)
             raise
 
-    def selected(self, encoder: Any, schema: Any) -> selection.Selection:
+    def selected(self, encoder: Any, schema: Any) -> columns.Selection:
         """Read which columns are encoded against the features, before there are any rows."""
         options = encoder._options()
         features = pa.schema([schema.field(name) for name in self.features]).empty_table()
         used = options.training_columns
-        return selection.select(frames.read(features), options.columns, options.hierarchy, used)
+        return columns.select(frames.read(features), options.columns, options.hierarchy, used)
 
-    def measured(self, selected: selection.Selection) -> list[str]:
+    def measured(self, selected: columns.Selection) -> list[str]:
         """Columns that are read to sum rows."""
         places = [*selected.needed, *selected.training_only]
         return [*(self.features[place] for place in places), *self.aside]

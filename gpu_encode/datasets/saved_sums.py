@@ -5,28 +5,28 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode.cells import Layout
+from cpu_fallback.types import Layout
 from gpu_encode.errors import datasets as errors
-from gpu_encode.layouts import Reach
-from gpu_encode.parts import Sums
-from gpu_encode.parts.stretches import Stretches
-from gpu_encode.statistics import Measured, Statistics
+from gpu_encode.parts import PartialSums
+from gpu_encode.parts.segments import SegmentSums
 from gpu_encode.storage import archive, models
 from gpu_encode.storage.fields import count, field, listed
 from gpu_encode.storage.models import read_window
 from gpu_encode.storage.parameters import decode_array
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.layouts import DigitSpan
 
 
-def write_sums(path: Path, sums: Sums) -> None:
+def write_sums(path: Path, sums: PartialSums) -> None:
     """Write sums to a file.
 
     Examples
     --------
     >>> import tempfile
     >>> from gpu_encode import TargetEncoder
-    >>> from gpu_encode.parts import Part, draft, measure, survey
+    >>> from gpu_encode.parts import Part, plan, measure, profile
     >>> encoder, part = TargetEncoder(cv=2), Part([["a"], ["b"], ["a"], ["b"]], [1, 0, 1, 0])
-    >>> sums = measure(draft(encoder, survey(encoder, part)), part)
+    >>> sums = measure(plan(encoder, profile(encoder, part)), part)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_sums(Path(folder, "sums"), sums)
     ...     read_sums(Path(folder, "sums")).n_categories
@@ -40,14 +40,12 @@ def write_sums(path: Path, sums: Sums) -> None:
                 {"windows": described_windows(each.layout), "bounds": [str(bound) for bound in each.bounds]}
                 for each in sums.reach
             ],
-            "stretches": [
-                [described_statistics(each, writer) for each in stretches.sums] for stretches in sums.stretches
-            ],
+            "stretches": [[described_statistics(each, writer) for each in segments.sums] for segments in sums.segments],
         }
         writer.finish(document)
 
 
-def read_sums(path: Path) -> Sums:
+def read_sums(path: Path) -> PartialSums:
     """Read sums that `write_sums` wrote.
 
     Raises
@@ -61,15 +59,15 @@ def read_sums(path: Path) -> Sums:
             document = reader.document
             model = field(document, "model", dict, None)
             reach = [
-                Reach(read_layout(each), tuple(int(bound) for bound in listed(each, "bounds", str)))
+                DigitSpan(read_layout(each), tuple(int(bound) for bound in listed(each, "bounds", str)))
                 for each in listed(document, "reach", dict)
             ]
-            stretches = [
-                Stretches([read_statistics(each, reader) for each in found])
+            segments = [
+                SegmentSums([read_statistics(each, reader) for each in found])
                 for found in listed(document, "stretches", list)
             ]
             n_rows = count(document, "rows", 0, 1 << 62)
-            return Sums(n_rows, None if model is None else models.rebuilt(model, reader), reach, stretches)
+            return PartialSums(n_rows, None if model is None else models.rebuilt(model, reader), reach, segments)
     except OSError:
         raise
     except Exception as reason:  # what a damaged file makes its many readers raise has no common type
@@ -87,17 +85,17 @@ def read_layout(document: dict[str, Any]) -> Layout:
     return Layout(*(read_window(each) for each in listed(document, "windows", list, None)))  # type: ignore[arg-type]
 
 
-def described_statistics(statistics: Statistics, writer: archive.Writer) -> dict[str, Any]:
+def described_statistics(statistics: CategorySums, writer: archive.Writer) -> dict[str, Any]:
     """Give sums that belong to no entry as JSON."""
     described = models.describe_statistics(statistics, writer)
     return {**described, "classification": statistics.measured.classification}
 
 
-def read_statistics(document: dict[str, Any], reader: archive.Reader) -> Statistics:
+def read_statistics(document: dict[str, Any], reader: archive.Reader) -> CategorySums:
     """Read sums that belong to no entry."""
     layout = read_layout(document)
     cells = np.array(decode_array(field(document, "cells", dict), reader))
-    measured = Measured(layout, field(document, "classification", bool), count(document, "first_output", 0, 1))
+    measured = SumSpec(layout, field(document, "classification", bool), count(document, "first_output", 0, 1))
     if cells.dtype != np.int64 or cells.ndim != 4 or cells.shape[3] != layout.width:
         raise errors.unreadable_sums("", f"sums of shape {cells.shape}")
-    return Statistics(cells, measured, count(document, "added", 0, 1 << 31))
+    return CategorySums(cells, measured, count(document, "added", 0, 1 << 31))

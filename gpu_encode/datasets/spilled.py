@@ -6,8 +6,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from gpu_encode.cells import Array
-from gpu_encode.parts import Bucket, Placed
+from cpu_fallback.types import Array
+from gpu_encode.parts import OrderedRows, RowEncodings
 
 
 class Spilled:
@@ -73,29 +73,29 @@ class Plain:
         return self._file.write(content)
 
 
-def arrays_of_bucket(bucket: Bucket) -> list[Array | None]:
+def arrays_of_bucket(bucket: OrderedRows) -> list[Array | None]:
     """Give the arrays of a bucket."""
     return [bucket.rows, bucket.begins, bucket.ties, bucket.weight, *bucket.codes, *bucket.targets]
 
 
-def bucket_of_arrays(arrays: Sequence[Array | None], n_targets: int) -> Bucket:
+def bucket_of_arrays(arrays: Sequence[Array | None], n_targets: int) -> OrderedRows:
     """Give the bucket of the arrays that `arrays_of_bucket` gave."""
     rows, begins, ties, weight, *rest = arrays
     assert rows is not None
     assert begins is not None
     columns = [each for each in rest if each is not None]
-    return Bucket(rows, begins, ties, columns[:-n_targets], columns[-n_targets:], weight)
+    return OrderedRows(rows, begins, ties, columns[:-n_targets], columns[-n_targets:], weight)
 
 
-def arrays_of_placed(placed: Placed) -> list[Array | None]:
+def arrays_of_placed(placed: RowEncodings) -> list[Array | None]:
     """Give the arrays of codes in their places."""
     return [placed.rows, placed.values, placed.unseen]
 
 
-def placed_of_arrays(arrays: Sequence[Array | None]) -> Placed:
+def placed_of_arrays(arrays: Sequence[Array | None]) -> RowEncodings:
     """Give what `arrays_of_placed` took apart."""
     rows, values, unseen = arrays
     assert rows is not None
     assert values is not None
     assert unseen is not None
-    return Placed(rows, values, unseen)
+    return RowEncodings(rows, values, unseen)

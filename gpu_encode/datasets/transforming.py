@@ -95,7 +95,7 @@ def run_transforming(
         return with_columns(plain.transform(table.select(seen)), table.select(others))
 
     empty = encoded(rows.schema.empty_table())
-    known = is_describable([each.readout for each in encoder._model.formulas], resume)
+    known = is_describable([each.statistic for each in encoder._model.rules], resume)
     described = as_json(described_run(rows, place, described_fitted(encoder) if known else {}))
     with failures_explained(place), Staging(place, known) as staging, Progress(progress) as shown:
         run = Run(rows, place, shown, limit, chunk_rows)

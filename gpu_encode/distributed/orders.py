@@ -7,21 +7,23 @@ from typing import Any
 from gpu_encode.distributed import tasks
 from gpu_encode.distributed.partitions import Partitions
 from gpu_encode.distributed.trees import added, earlier_sums, promised
-from gpu_encode.parts import Blueprint
+from gpu_encode.parts import EncodingPlan
 
 # Pieces of rows travel between all partitions and all buckets: more buckets are more tasks, fewer are larger ones.
 MOST_BUCKETS = 64
 MOST_ROWS = 1 << 26
 
 
-def ordered_codes(partitions: Partitions, blueprint: Blueprint, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
+def ordered_codes(
+    partitions: Partitions, encoding_plan: EncodingPlan, learned: tasks.Learned, tables: Any, meta: Any
+) -> Any:
     """Give the training codes of an ordered scheme, lazily.
 
     Parameters
     ----------
     partitions : Partitions
         With the numbers of their first rows.
-    blueprint : Blueprint
+    encoding_plan : EncodingPlan
     learned : Learned
     tables : Delayed
     meta : table without rows, or None
@@ -31,9 +33,9 @@ def ordered_codes(partitions: Partitions, blueprint: Blueprint, learned: tasks.L
     -------
     dask.dataframe.DataFrame, or list of Delayed
     """
-    if blueprint.order == "rows":
+    if encoding_plan.order == "rows":
         return as_they_stand(partitions, learned, tables, meta)
-    return shuffled(partitions, blueprint.n_rows, learned, tables, meta)
+    return shuffled(partitions, encoding_plan.n_rows, learned, tables, meta)
 
 
 def as_they_stand(partitions: Partitions, learned: tasks.Learned, tables: Any, meta: Any) -> Any:

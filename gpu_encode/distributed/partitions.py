@@ -5,7 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from gpu_encode import errors
+from gpu_encode.errors.distributed import (
+    columns_in_chunks,
+    not_a_promise,
+    one_promise,
+    series_as_table,
+    uneven_partitions,
+    vector_beside_dask,
+)
 
 ROLES = ("y", "sample_weight", "groups")
 # A name and a type, which Dask wants to know of collections whose partitions it never looks into.
@@ -180,11 +187,11 @@ def read(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -
     vectors = dict(zip(ROLES, given, strict=True))
     if is_frame(X):
         if getattr(X, "ndim", 0) != 2:
-            raise errors.series_as_table(type(X).__name__)
+            raise series_as_table(type(X).__name__)
         own = [in_line(data, role, X.npartitions, as_frame) for role, data in vectors.items()]
         return FramePartitions(X, own, [0] * X.npartitions)
     if not isinstance(X, (list, tuple)):
-        raise errors.one_promise(type(X).__name__)
+        raise one_promise(type(X).__name__)
     parts = as_promises(X, "X")
     own = [in_line(data, role, len(parts), as_promises) for role, data in vectors.items()]
     return ListPartitions(parts, own, [0] * len(parts))
@@ -195,10 +202,10 @@ def in_line(data: Any, role: str, number: int, converted: Callable[[Any, str], A
     if data is None:
         return None
     if not (is_frame(data) or is_array(data) or isinstance(data, (list, tuple))):
-        raise errors.vector_beside_dask(role, type(data).__name__)
+        raise vector_beside_dask(role, type(data).__name__)
     found = converted(data, role)
     if (own := found.npartitions if is_frame(found) else len(found)) != number:
-        raise errors.uneven_partitions(role, own, number)
+        raise uneven_partitions(role, own, number)
     return found
 
 
@@ -247,12 +254,12 @@ def as_promises(data: Any, role: str) -> list[Any]:
         return list(data.to_delayed())
     if is_array(data):
         if data.ndim > 1 and data.numblocks[1] > 1:
-            raise errors.columns_in_chunks(role, data.numblocks[1])
+            raise columns_in_chunks(role, data.numblocks[1])
         # Tasks that Dask has joined for an array it finds in a circle when it joins them with others.
         return list(data.to_delayed(optimize_graph=False).ravel())
     for number, part in enumerate(data):
         if not isinstance(part, Delayed) and not type(part).__module__.startswith("distributed"):
-            raise errors.not_a_promise(role, number, type(part).__name__)
+            raise not_a_promise(role, number, type(part).__name__)
     return [part if isinstance(part, Delayed) else delayed(part) for part in data]
 
 

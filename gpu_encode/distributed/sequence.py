@@ -1,4 +1,4 @@
-"""The calls of an encoder on data of Dask: survey, draft, measure, fit, encode, each where its data is."""
+"""The calls of an encoder on data of Dask: profile, plan, measure, fit, encode, each where its data is."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -9,16 +9,17 @@ from typing import Any, TypeVar
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from gpu_encode import errors, notices, parts
+from gpu_encode import notices, parts
 from gpu_encode.distributed import tasks
 from gpu_encode.distributed.orders import ordered_codes
 from gpu_encode.distributed.partitions import FramePartitions, Partitions, read
 from gpu_encode.distributed.trees import added
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.errors.distributed import RowInPartitionError
-from gpu_encode.parts import Blueprint
-from gpu_encode.plans import FoldPlan
+from gpu_encode.errors.distributed import RowInPartitionError, kind_in_dask, partial_fit_of_dask
+from gpu_encode.errors.targets import no_target
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.parts import EncodingPlan
 from gpu_encode.schemes import LeaveOneOut
+from gpu_encode.schemes.plans import FoldPlan
 
 E = TypeVar("E", bound=Encoder)
 
@@ -79,14 +80,16 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
     import dask
 
     partitions = read_training(encoder, X, y, sample_weight, groups)
-    blueprint, partitions = drafted(encoder, partitions, with_codes=True)
+    encoding_plan, partitions = drafted(encoder, partitions, with_codes=True)
     # What persists is as large as the categories; a worker that is lost takes nothing with it that is not made again.
-    learned, tables, meta = dask.persist(*fitted(encoder, blueprint, partitions))
+    learned, tables, meta = dask.persist(*fitted(encoder, encoding_plan, partitions))
     learned, meta = dask.compute(learned, meta)
     adopt(encoder, learned)
-    if blueprint.order is not None:
-        return ordered_codes(partitions, blueprint, learned, tables, meta)
-    return (partitions if needs_target(blueprint) else partitions.without_target()).table(tasks.encoded, meta, tables)
+    if encoding_plan.order is not None:
+        return ordered_codes(partitions, encoding_plan, learned, tables, meta)
+    return (partitions if needs_target(encoding_plan) else partitions.without_target()).table(
+        tasks.encoded, meta, tables
+    )
 
 
 def transform(encoder: Encoder, X: Any) -> Any:
@@ -126,13 +129,13 @@ def transform(encoder: Encoder, X: Any) -> Any:
 
 def partial_fit(*_: Any, **__: Any) -> None:
     """Refuse: encoders of Dask's data are fitted and merged."""
-    raise errors.partial_fit_of_dask()
+    raise partial_fit_of_dask()
 
 
 def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
     """Read what a call on training rows was given, before anything is computed."""
     if y is None and encoder._options().reads_target:
-        raise errors.no_target(type(encoder).__name__)
+        raise no_target(type(encoder).__name__)
     partitions = read(X, y, sample_weight, groups)
     check_container(encoder, partitions)
     return partitions
@@ -142,10 +145,10 @@ def check_container(encoder: Encoder, partitions: Partitions) -> None:
     """Raise ValueError if the user wants containers that no Dask frame has."""
     wanted = _get_output_config("transform", encoder)["dense"]
     if isinstance(partitions, FramePartitions) and wanted == "polars":
-        raise errors.kind_in_dask(wanted)
+        raise kind_in_dask(wanted)
 
 
-def drafted(encoder: Encoder, partitions: Partitions, with_codes: bool) -> tuple[Blueprint, Partitions]:
+def drafted(encoder: Encoder, partitions: Partitions, with_codes: bool) -> tuple[EncodingPlan, Partitions]:
     """Look at all rows once, and decide; with the partitions, now that their rows are counted.
 
     Parameters
@@ -162,15 +165,15 @@ def drafted(encoder: Encoder, partitions: Partitions, with_codes: bool) -> tuple
     if options.reads_target and not (with_codes or options.new_rows_see_folds or options.needs_tables):
         asked = unfitted(encoder).set_params(cv=LeaveOneOut())
     looked_at = partitions.with_columns(columns_to_survey(asked, partitions))
-    surveys = looked_at.mapped(tasks.surveyed, dask.delayed(asked, traverse=False))
+    profiles = looked_at.mapped(tasks.profiled, dask.delayed(asked, traverse=False))
     try:
-        (found,) = dask.compute(added(surveys, tasks.surveyed_together))
+        (found,) = dask.compute(added(profiles, tasks.surveyed_together))
     except RowInPartitionError as error:
         lengths = dask.compute(*looked_at.mapped(tasks.n_rows)[: error.partition])
         raise error.counted(lengths) from None
     # What the encoder's own scheme says of columns and outputs counts in any case.
-    blueprint = replace(parts.draft(asked, found.survey), encoder=own, options=options)
-    return blueprint, partitions.counted([0, *accumulate(found.lengths[:-1])])
+    encoding_plan = replace(parts.plan(asked, found.profile), encoder=own, options=options)
+    return encoding_plan, partitions.counted([0, *accumulate(found.lengths[:-1])])
 
 
 def columns_to_survey(encoder: Encoder, partitions: Partitions) -> Sequence[Any]:
@@ -181,18 +184,18 @@ def columns_to_survey(encoder: Encoder, partitions: Partitions) -> Sequence[Any]
     return wanted or known[:1]
 
 
-def fitted(encoder: Encoder, blueprint: Blueprint, partitions: Partitions) -> list[Any]:
+def fitted(encoder: Encoder, encoding_plan: EncodingPlan, partitions: Partitions) -> list[Any]:
     """Give the promises of what is learned, of tables of training codes, and of a table without rows like the codes."""
     import dask
 
-    shared = dask.delayed(blueprint, traverse=False)
+    shared = dask.delayed(encoding_plan, traverse=False)
     sums = added(partitions.mapped(tasks.measured, shared), tasks.summed)
     return list(dask.delayed(tasks.fitted, nout=3)(unfitted(encoder), shared, sums, partitions.samples()))
 
 
-def needs_target(blueprint: Blueprint) -> bool:
+def needs_target(encoding_plan: EncodingPlan) -> bool:
     """Whether the code of a training row depends on its own target: not where its fold alone says what it sees."""
-    return blueprint.needs_labels or not isinstance(blueprint.plan, FoldPlan)
+    return encoding_plan.needs_labels or not isinstance(encoding_plan.plan, FoldPlan)
 
 
 def unfitted(encoder: E) -> E:

@@ -9,26 +9,26 @@ from gpu_encode import frames, notices, parts
 from gpu_encode.distributed.partitions import Place
 from gpu_encode.errors.distributed import RowInPartitionError
 from gpu_encode.errors.rows import RowError
-from gpu_encode.model import Model
+from gpu_encode.fitting.model import Model
 from gpu_encode.parts import (
-    Blueprint,
-    Bucket,
-    BucketSums,
-    Gained,
-    Gaining,
+    CategoryMeanDeltas,
+    CategoryMeanScan,
+    EncodingPlan,
+    EncodingTables,
+    OrderedRows,
+    OrderedScan,
     Part,
-    Placed,
-    Running,
-    Sums,
-    Survey,
-    Tables,
+    PartialSums,
+    PrecedingSums,
+    Profile,
+    RowEncodings,
 )
 
 
 class Found(NamedTuple):
-    """Survey of partitions that follow one another, and the rows of each."""
+    """Profile of partitions that follow one another, and the rows of each."""
 
-    survey: Survey
+    profile: Profile
     lengths: tuple[int, ...]
 
 
@@ -47,23 +47,23 @@ def part_of(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place) -> Pa
     return Part(X, y, sample_weight, groups, first_row=place.first_row, name=place.name)
 
 
-def surveyed(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, encoder: Any) -> Found:
-    """Survey a partition whose first row's number is not known yet."""
+def profiled(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, encoder: Any) -> Found:
+    """Profile a partition whose first row's number is not known yet."""
     try:
-        found = parts.survey(encoder, part_of(X, y, sample_weight, groups, place))
+        found = parts.profile(encoder, part_of(X, y, sample_weight, groups, place))
     except RowError as error:
         raise RowInPartitionError(error.before, error.row, error.after, place.number) from error
     return Found(found, (found.n_rows,))
 
 
 def surveyed_together(found: Sequence[Found]) -> Found:
-    """Join surveys of partitions that follow one another, in that order."""
+    """Join profiles of partitions that follow one another, in that order."""
     return reduce(followed, found)
 
 
 def followed(one: Found, other: Found) -> Found:
-    """Join two surveys; the rows of the second come after those of the first."""
-    return Found(one.survey + other.survey.moved(sum(one.lengths)), one.lengths + other.lengths)
+    """Join two profiles; the rows of the second come after those of the first."""
+    return Found(one.profile + other.profile.moved(sum(one.lengths)), one.lengths + other.lengths)
 
 
 def n_rows(X: Any, *_: Any) -> int:
@@ -71,63 +71,65 @@ def n_rows(X: Any, *_: Any) -> int:
     return frames.read(X).n_rows
 
 
-def measured(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, blueprint: Blueprint) -> Sums:
+def measured(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, encoding_plan: EncodingPlan) -> PartialSums:
     """Sum the rows of a partition."""
-    return parts.measure(blueprint, part_of(X, y, sample_weight, groups, place))
+    return parts.measure(encoding_plan, part_of(X, y, sample_weight, groups, place))
 
 
-def summed(sums: Sequence[Sums]) -> Sums:
+def summed(sums: Sequence[PartialSums]) -> PartialSums:
     """Add up sums; categories are joined here, on a worker."""
     return reduce(add, sums)
 
 
 def fitted(
-    encoder: Any, blueprint: Blueprint, sums: Sums, samples: Sequence[Any] | None
-) -> tuple[Learned, Tables, Any]:
+    encoder: Any, encoding_plan: EncodingPlan, sums: PartialSums, samples: Sequence[Any] | None
+) -> tuple[Learned, EncodingTables, Any]:
     """Fit the encoder where the sums are; give also what training codes are read off, and a table as they will be.
 
     Parameters
     ----------
     encoder : TargetEncoder
-    blueprint : Blueprint
-    sums : Sums
+    encoding_plan : EncodingPlan
+    sums : PartialSums
         Of all partitions.
     samples : list of tables without rows, or None
         X, y, weights and groups; None where nobody asks for a table.
     """
     with notices.kept() as messages:
-        tables = parts.fit(encoder, blueprint, sums)
+        tables = parts.fit(encoder, encoding_plan, sums)
         meta = None if samples is None else parts.encode(tables, Part(*samples))
     learned = Learned(tables.model, encoder.device_, messages, len(tables.before), tables.needs_categories)
     return learned, tables, meta
 
 
-def encoded(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: Tables) -> Any:
+def encoded(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables) -> Any:
     """Training codes of a partition."""
     return parts.encode(tables, part_of(X, y, sample_weight, groups, place))
 
 
-def bucket_in_rows(tables: Tables, part: Part) -> Bucket | None:
+def bucket_in_rows(tables: EncodingTables, part: Part) -> OrderedRows | None:
     """Rows of a partition as they stand; None of no rows."""
-    [found] = parts.scatter(tables, part)
+    [found] = parts.shuffle(tables, part)
     return found[0] if found else None
 
 
-def partition_sums(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: Tables) -> BucketSums | None:
+def partition_sums(
+    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables
+) -> PrecedingSums | None:
     """Sum the rows of a partition; None of no rows."""
     return bucket_sums(bucket_in_rows(tables, part_of(X, y, sample_weight, groups, place)), tables)
 
 
 def partition_gained(
-    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, earlier: BucketSums | None, tables: Tables
-) -> Gained:
+    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, earlier: PrecedingSums | None, tables: EncodingTables
+) -> CategoryMeanDeltas:
     """Find out how the means of categories change in a partition, after the sums of those before it."""
     bucket = bucket_in_rows(tables, part_of(X, y, sample_weight, groups, place))
     return bucket_gained(bucket, earlier, tables, 0)
 
 
 def encoded_as_they_stand(
-    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, earlier: BucketSums | None, tables: Tables
+    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, earlier: PrecedingSums | None, tables: EncodingTables
 ) -> Any:
     """Training codes of a partition, after the sums of those before it."""
     part = part_of(X, y, sample_weight, groups, place)
@@ -136,47 +138,51 @@ def encoded_as_they_stand(
 
 
 def scattered(
-    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: Tables, n_buckets: int
-) -> list[list[Bucket]]:
+    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables, n_buckets: int
+) -> list[list[OrderedRows]]:
     """Sort the rows of a partition into the buckets of every order."""
-    return parts.scatter(tables, part_of(X, y, sample_weight, groups, place), n_buckets)
+    return parts.shuffle(tables, part_of(X, y, sample_weight, groups, place), n_buckets)
 
 
-def bucket_of(found: Sequence[Sequence[Bucket]], order: int, number: int) -> Bucket | None:
+def bucket_of(found: Sequence[Sequence[OrderedRows]], order: int, number: int) -> OrderedRows | None:
     """Give one bucket of a partition; None of no rows."""
     return found[order][number] if found[order] and len(found[order][number]) else None
 
 
-def bucket_joined(pieces: Sequence[Bucket | None]) -> Bucket | None:
+def bucket_joined(pieces: Sequence[OrderedRows | None]) -> OrderedRows | None:
     """Join what all partitions have in a bucket; None of no rows."""
     filled = [each for each in pieces if each is not None]
-    return Bucket.joined(filled) if filled else None
+    return OrderedRows.joined(filled) if filled else None
 
 
-def bucket_sums(bucket: Bucket | None, tables: Tables) -> BucketSums | None:
+def bucket_sums(bucket: OrderedRows | None, tables: EncodingTables) -> PrecedingSums | None:
     """Sum the rows of a bucket."""
-    return None if bucket is None else BucketSums.of(tables, bucket)
+    return None if bucket is None else PrecedingSums.of(tables, bucket)
 
 
-def bucket_gained(bucket: Bucket | None, earlier: BucketSums | None, tables: Tables, order: int) -> Gained:
+def bucket_gained(
+    bucket: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
+) -> CategoryMeanDeltas:
     """Find out how the means of categories change in a bucket, after the sums of those before it."""
-    gaining = Gaining(tables, order, earlier)
+    gaining = CategoryMeanScan(tables, order, earlier)
     if bucket is not None:
         gaining.add(bucket)
     return gaining.gained()
 
 
-def completed(tables: Tables, gained: Sequence[Gained]) -> Tables:
+def completed(tables: EncodingTables, gained: Sequence[CategoryMeanDeltas]) -> EncodingTables:
     """Give the tables with the means of categories; one of `gained` for each order."""
     return parts.with_categories(tables, gained)
 
 
-def bucket_codes(bucket: Bucket | None, earlier: BucketSums | None, tables: Tables, order: int) -> Placed | None:
+def bucket_codes(
+    bucket: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
+) -> RowEncodings | None:
     """Codes of the rows of a bucket, after the sums of those before it."""
-    return None if bucket is None else Running(tables, order, earlier).codes(bucket)
+    return None if bucket is None else OrderedScan(tables, order, earlier).codes(bucket)
 
 
-def codes_between(codes: Placed | None, start: int, stop: int) -> Placed | None:
+def codes_between(codes: RowEncodings | None, start: int, stop: int) -> RowEncodings | None:
     """Codes of those rows of a bucket that a partition has."""
     return None if codes is None else codes.between(start, stop)
 
@@ -187,8 +193,8 @@ def encoded_in_order(
     sample_weight: Any,
     groups: Any,
     place: Place,
-    own: Sequence[Sequence[Placed | None]],
-    tables: Tables,
+    own: Sequence[Sequence[RowEncodings | None]],
+    tables: EncodingTables,
 ) -> Any:
     """Training codes of a partition, of codes that were found elsewhere."""
     placed = [[each for each in pieces if each is not None] for pieces in own]

@@ -4,12 +4,13 @@ from typing import Any, Self
 
 from sklearn.utils import Tags
 
-from gpu_encode import errors, schemes
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.borders import Cut, plain_borders
-from gpu_encode.encoders.options import Options
+from gpu_encode import schemes
 from gpu_encode.errors.borders import borders_of_counts, borders_of_labels
-from gpu_encode.readouts.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
+from gpu_encode.errors.parameters import check_option
+from gpu_encode.fitting.borders import Cut, plain_borders
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
 from gpu_encode.schemes.given import integer_folds
 
 
@@ -165,20 +166,20 @@ class CatBoostEncoder(Encoder):
             options.cut.check_fixed()
         return super().merge(*others)
 
-    def _options(self) -> Options:
-        errors.check_option("CatBoostEncoder", "statistic", self.statistic, (*OF_TARGETS, *OF_COUNTS))
+    def _options(self) -> Parameters:
+        check_option("CatBoostEncoder", "statistic", self.statistic, (*OF_TARGETS, *OF_COUNTS))
         scheme = self._scheme()
         counts, cut = self.statistic in OF_COUNTS, self._cut()
         of_cut = "continuous" if self.statistic == "mean" else "multiclass"
         target_type = of_cut if cut is not None else self.target_type
-        readout = (
+        statistic = (
             CountRatios(self.statistic, self.priors, self.weight)
             if counts
             else TargetRatios(self.statistic, self.priors, self.weight, plain_borders(self.borders))
         )
-        return Options.of(
+        return Parameters.of(
             self,
-            readout,
+            statistic,
             target_type=None if counts else target_type,
             cut=cut,
             drop="first" if self.statistic == "borders" else None,

@@ -4,9 +4,9 @@ from typing import Any
 
 from sklearn.utils import Tags
 
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.options import Options
-from gpu_encode.readouts.counts import Counts
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.counts import Counts
 
 
 class CountEncoder(Encoder):
@@ -103,8 +103,8 @@ class CountEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Options:
-        return Options.of(self, Counts(self.kind), as_unseen="zero")
+    def _options(self) -> Parameters:
+        return Parameters.of(self, Counts(self.kind), as_unseen="zero")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -3,9 +3,9 @@
 from typing import Any
 
 from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.options import Options
-from gpu_encode.readouts.gradients import GradientRatios
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.gradients import GradientRatios
 from gpu_encode.schemes.given import integer_folds
 
 
@@ -139,8 +139,8 @@ class GradientEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Options:
+    def _options(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
-        readout = GradientRatios(self.output, self.regularization)
+        statistic = GradientRatios(self.output, self.regularization)
         folds = integer_folds(self.cv, scheme)
-        return Options.of(self, readout, target_type="continuous", scheme=scheme, integer_folds=folds)
+        return Parameters.of(self, statistic, target_type="continuous", scheme=scheme, integer_folds=folds)

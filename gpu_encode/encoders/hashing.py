@@ -8,24 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags, murmurhash3_32
 
-from gpu_encode import errors, plans, training
-from gpu_encode.cells import Array, Layout
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.dispatch import dispatched
-from gpu_encode.encoders.given import Given
-from gpu_encode.encoders.names import encoded_names
-from gpu_encode.encoders.options import Options
-from gpu_encode.encoders.spellings import spellings
-from gpu_encode.encoders.work import Work
+from cpu_fallback.types import Array, Layout
+from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.errors.parameters import check_option
+from gpu_encode.fitting.canonical_bytes import spellings
+from gpu_encode.fitting.columns import ColumnMap, located
+from gpu_encode.fitting.dispatch import dispatched
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.model import Model, refuse_missing
+from gpu_encode.fitting.names import encoded_names
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.work import Work
+from gpu_encode.formulas.hashes import Hashes
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.jobs import tiles
-from gpu_encode.keys import Key
-from gpu_encode.model import Model, refuse_missing
-from gpu_encode.ops import Ops
-from gpu_encode.readouts.hashes import Hashes
-from gpu_encode.selection import Located, located
-from gpu_encode.statistics import Measured, Statistics
-from gpu_encode.vocabulary import Vocabulary
+from gpu_encode.ops import Ops, tiles
+from gpu_encode.schemes import plans
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.training import encodings
 
 
 class HashingEncoder(Encoder):
@@ -108,11 +109,11 @@ class HashingEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Options:
-        errors.check_option(type(self).__name__, "handle_missing", self.handle_missing, ("category", "zero", "error"))
-        options = Options(
+    def _options(self) -> Parameters:
+        check_option(type(self).__name__, "handle_missing", self.handle_missing, ("category", "zero", "error"))
+        options = Parameters(
             owner=type(self).__name__,
-            readout=Hashes(self.n_components, self.alternate_sign, self.per_column, self.seed),
+            statistic=Hashes(self.n_components, self.alternate_sign, self.per_column, self.seed),
             columns=self.columns,
             as_unseen="zero",
             handle_unknown="zero",
@@ -149,8 +150,8 @@ class HashingEncoder(Encoder):
         >>> HashingEncoder(2).fit_transform([["a"], ["c"]]).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        work = Work(type(self).__name__, self._options(), Given(X, y, sample_weight, groups))
-        self._keep(work, [[training.lasting(job, plans.all_rows()) for job in jobs] for jobs in work.jobs])
+        work = Work(type(self).__name__, self._options(), Inputs(X, y, sample_weight, groups))
+        self._keep(work, [[encodings.lasting(task, plans.all_rows()) for task in tasks] for tasks in work.tasks])
         return self._assemble(work.frame, self._model.counted(work.keyed, work.frame.n_rows, work.ops), work.place)
 
     @property
@@ -185,37 +186,37 @@ class HashingEncoder(Encoder):
 class HashedModel(Model):
     """A model without categories, whose codes follow from values alone."""
 
-    def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], Located]:
+    def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], ColumnMap]:
         """Codes of every row of a new frame, a column an array."""
         place = located(frame, self.selection, self.feature_names, self.n_features)
         keyed = []
-        for known, formula in zip(self.keys, self.formulas, strict=True):
-            key, codes = Key.fit(known.entry, place, ops, formula.missing == "category")
-            refuse_missing(codes, formula.missing, repr(known.entry.name), frame)
+        for known, rule in zip(self.keys, self.rules, strict=True):
+            key, codes = CategoryIndex.fit(known.entry, place, ops, rule.missing == "category")
+            refuse_missing(codes, rule.missing, repr(known.entry.name), frame)
             keyed.append((key, codes))
         return self.counted(keyed, frame.n_rows, ops), place
 
-    def counted(self, keyed: Sequence[tuple[Key, Array]], n_rows: int, ops: Ops) -> list[Array]:
+    def counted(self, keyed: Sequence[tuple[CategoryIndex, Array]], n_rows: int, ops: Ops) -> list[Array]:
         """Count the values of every row, given their own categories and codes."""
-        readout = self.formulas[0].readout
-        assert isinstance(readout, Hashes)
-        apart = readout.n_components if readout.per_column else 0
-        width = readout.n_components * (len(keyed) if apart else 1)
+        statistic = self.rules[0].statistic
+        assert isinstance(statistic, Hashes)
+        apart = statistic.n_components if statistic.per_column else 0
+        width = statistic.n_components * (len(keyed) if apart else 1)
         matrix = ops.empty((n_rows, width), self.dtype, "F")
         matrix[...] = 0.0
-        for number, ((key, codes), formula) in enumerate(zip(keyed, self.formulas, strict=True)):
-            components, amounts = hashed(spellings(key), readout)
-            if formula.missing != "category":
+        for number, ((key, codes), rule) in enumerate(zip(keyed, self.rules, strict=True)):
+            components, amounts = hashed(spellings(key), statistic)
+            if rule.missing != "category":
                 amounts[-1] = 0.0
             add(matrix, components + number * apart, amounts, codes, ops)
         return [matrix[:, i] for i in range(width)]
 
 
-def hashed(words: Sequence[bytes], readout: Hashes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def hashed(words: Sequence[bytes], statistic: Hashes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Component, and what is added there, of each word."""
-    hashes = np.array([murmurhash3_32(word, readout.seed) for word in words], np.int64)
-    signs = np.where(hashes < 0, -1.0, 1.0) if readout.alternate_sign else np.ones(len(hashes))
-    return np.abs(hashes) % readout.n_components, signs
+    hashes = np.array([murmurhash3_32(word, statistic.seed) for word in words], np.int64)
+    signs = np.where(hashes < 0, -1.0, 1.0) if statistic.alternate_sign else np.ones(len(hashes))
+    return np.abs(hashes) % statistic.n_components, signs
 
 
 def add(matrix: Array, components: Array, amounts: Array, codes: Array, ops: Ops) -> None:
@@ -230,18 +231,18 @@ def add(matrix: Array, components: Array, amounts: Array, codes: Array, ops: Ops
 
 def forgetful(model: Model) -> HashedModel:
     """Give a model of the same columns and parameters that knows nothing of any row but the kinds of values."""
-    nothing = Statistics(np.zeros((2, 1, 1, 1), np.int64), Measured(Layout(), True, 1), 0)
+    nothing = CategorySums(np.zeros((2, 1, 1, 1), np.int64), SumSpec(Layout(), True, 1), 0)
     keys = []
     for key in model.keys:
         kinds = [Vocabulary(each.values.take(np.zeros(0, np.int64))) for each in key.vocabularies]
         members = None if key.members is None else np.zeros((0, len(kinds)), np.int32)
-        keys.append(Key(key.entry, kinds, members))
+        keys.append(CategoryIndex(key.entry, kinds, members))
     own = {field.name: getattr(model, field.name) for field in fields(Model)}
     return HashedModel(**own | {"keys": keys, "statistics": [[nothing] for _ in keys]})
 
 
 def hashed_names(model: Model, names: Any) -> list[str]:
     """Names of the components: of each column, or of all of them."""
-    readout = model.formulas[0].readout
-    assert isinstance(readout, Hashes)
-    return encoded_names(model, names) if readout.per_column else [f"hash{suffix}" for suffix in readout.suffixes()]
+    statistic = model.rules[0].statistic
+    assert isinstance(statistic, Hashes)
+    return encoded_names(model, names) if statistic.per_column else [f"hash{suffix}" for suffix in statistic.suffixes()]

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from gpu_encode import schemes, smoothing
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.options import Options
-from gpu_encode.readouts.impact import Impact
+from gpu_encode import schemes
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas import smoothing
+from gpu_encode.formulas.impact import Impact
 from gpu_encode.schemes.given import integer_folds
 
 
@@ -121,9 +122,11 @@ class ImpactEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Options:
+    def _options(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
         shrunk = (
             smoothing.PartialPooling() if self.smooth is None else smoothing.resolve(self.smooth, type(self).__name__)
         )
-        return Options.of(self, Impact(shrunk, self.parts), scheme=scheme, integer_folds=integer_folds(self.cv, scheme))
+        return Parameters.of(
+            self, Impact(shrunk, self.parts), scheme=scheme, integer_folds=integer_folds(self.cv, scheme)
+        )

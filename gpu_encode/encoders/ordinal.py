@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags, check_array
 
-from gpu_encode import errors, schemes
-from gpu_encode.cells import Array
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.options import Options
-from gpu_encode.encoders.ranked import ranked_entries
+from cpu_fallback.types import Array
+from gpu_encode import schemes
+from gpu_encode.categories.keys import people_readable
 from gpu_encode.errors import ordinal as own_errors
+from gpu_encode.errors.learned import other_number_of_codes
+from gpu_encode.errors.parameters import bad_option, check_option
+from gpu_encode.fitting.columns import ColumnMap
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.ordinal_inverse import ranked_entries
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.ranks import Ranks, type_of_codes
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.keys import people_readable
-from gpu_encode.model import Model
-from gpu_encode.readouts.ranks import Ranks, type_of_codes
 from gpu_encode.schemes.given import integer_folds
-from gpu_encode.selection import Located
 
 COMPUTED = ("float64", "float32")
 # Codes are floats until they are assembled, and these are all integers up to here.
@@ -142,15 +144,15 @@ class OrdinalEncoder(Encoder):
         self.columns = columns
         self.device = device
 
-    def _options(self) -> Options:
+    def _options(self) -> Parameters:
         self._check_codes()
         by_target, name = self.order == "target", type_of_codes(self.dtype).name
         scheme = (
             schemes.resolve(self.cv, True, self.random_state, type(self).__name__) if by_target else schemes.Greedy()
         )
-        options = Options(
+        options = Parameters(
             owner=type(self).__name__,
-            readout=Ranks(
+            statistic=Ranks(
                 self.order,
                 self.n_draws,
                 self.random_state if self.order == "random" else 0,
@@ -177,7 +179,7 @@ class OrdinalEncoder(Encoder):
     def _check_codes(self) -> None:
         """Raise ValueError or TypeError for codes of unknown and missing values that do not go with the others."""
         owner, value, dtype = type(self).__name__, self.unknown_value, type_of_codes(self.dtype)
-        errors.check_option(owner, "handle_unknown", self.handle_unknown, ("error", "use_encoded_value"))
+        check_option(owner, "handle_unknown", self.handle_unknown, ("error", "use_encoded_value"))
         if self.handle_unknown == "error" and value is not None:
             raise own_errors.unknown_value_without_use(value)
         if self.handle_unknown != "error" and not is_code(value):
@@ -186,11 +188,11 @@ class OrdinalEncoder(Encoder):
             raise own_errors.unknown_value_of_integers(self.dtype)
         if not is_code(self.encoded_missing_value):
             allowed = ("an integer", "np.nan")
-            raise errors.bad_option(owner, "encoded_missing_value", self.encoded_missing_value, allowed)
+            raise bad_option(owner, "encoded_missing_value", self.encoded_missing_value, allowed)
         for name in ("unknown_value", "encoded_missing_value"):
             code = getattr(self, name)
             if isinstance(code, Integral) and abs(int(code)) > LARGEST:
-                raise errors.bad_option(owner, name, code, ("the integers from -2**53 to 2**53", "np.nan"))
+                raise bad_option(owner, name, code, ("the integers from -2**53 to 2**53", "np.nan"))
 
     @property
     def categories_(self) -> list[Array]:
@@ -203,7 +205,7 @@ class OrdinalEncoder(Encoder):
     def infrequent_categories_(self) -> list[Array | None]:
         """Infrequent values of each encoded column, None where there are none."""
         entries = ranked_entries(self._fitted())
-        if not entries[0].readout.pools:
+        if not entries[0].statistic.pools:
             raise AttributeError("infrequent_categories_ is there where min_frequency or max_categories is set.")
         return [people_readable(each.key)[: len(each.rare)][each.rare] if each.rare.any() else None for each in entries]
 
@@ -236,12 +238,12 @@ class OrdinalEncoder(Encoder):
         X = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
         entries = ranked_entries(model)
         if X.shape[1] != sum(each.n_columns for each in entries):
-            raise errors.other_number_of_codes(sum(each.n_columns for each in entries), X.shape[1])
+            raise other_number_of_codes(sum(each.n_columns for each in entries), X.shape[1])
         values = self.categories_
         kinds = [each.dtype for each in values]
         plain = len(set(kinds)) == 1 or all(kind.kind in "biuf" for kind in kinds)
         dtype = np.result_type(*kinds) if plain else np.dtype(object)
-        if any(each.readout.unknown is not None or each.rare.any() for each in entries):
+        if any(each.statistic.unknown is not None or each.rare.any() for each in entries):
             dtype = np.dtype(object)
         found, column = np.empty((len(X), len(entries)), dtype), 0
         for number, (entry, words) in enumerate(zip(entries, values, strict=True)):
@@ -253,14 +255,14 @@ class OrdinalEncoder(Encoder):
         """Raise ValueError for codes that two things would share, or that the type cannot hold."""
         super()._check_model(model)
         entries = ranked_entries(model)
-        dtype, unknown = np.dtype(entries[0].readout.dtype), entries[0].readout.unknown
+        dtype, unknown = np.dtype(entries[0].statistic.dtype), entries[0].statistic.unknown
         for entry in entries:
             if unknown is None and entry.key.given and entry.sees_missing and not entry.key.has_missing:
                 raise own_errors.missing_not_given(entry.name)
             if unknown is not None and 0 <= unknown < entry.n_codes:
                 raise own_errors.taken_unknown_value(int(unknown), entry.name, entry.n_codes)
         missing = [entry for entry in entries if entry.key.has_missing]
-        value, labels = entries[0].readout.missing, model.feature_names or range(model.n_features)
+        value, labels = entries[0].statistic.missing, model.feature_names or range(model.n_features)
         if missing and dtype.kind != "f" and np.isnan(value):
             raise own_errors.missing_without_code([labels[entry.key.entry.members[0]] for entry in missing], self.dtype)
         if taken := [labels[entry.key.entry.members[0]] for entry in missing if 0 <= value < entry.n_codes]:
@@ -269,11 +271,11 @@ class OrdinalEncoder(Encoder):
             if len(entry.beyond):
                 raise own_errors.code_beyond_dtype(int(entry.beyond.min()), dtype.name, entry.name)
 
-    def _assemble(self, frame: Frame | Pieces, arrays: list[Array], place: Located) -> Any:
+    def _assemble(self, frame: Frame | Pieces, arrays: list[Array], place: ColumnMap) -> Any:
         """Put columns together, in a type that nothing is computed in, where that is asked for."""
-        readout = self._model.formulas[0].readout
-        assert isinstance(readout, Ranks)
-        dtype = np.dtype(readout.dtype)
+        statistic = self._model.rules[0].statistic
+        assert isinstance(statistic, Ranks)
+        dtype = np.dtype(statistic.dtype)
         if dtype.name not in COMPUTED:
             if dtype.kind != "f" and (blind := sum(int(np.isnan(array).sum()) for array in arrays)):
                 raise own_errors.rows_without_integer(blind, dtype.name)

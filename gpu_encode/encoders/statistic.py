@@ -5,11 +5,11 @@ from typing import Any
 from sklearn.utils import Tags
 
 from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.options import Options
-from gpu_encode.encoders.pairs import Asked
-from gpu_encode.encoders.value_columns import check_value_columns
-from gpu_encode.readouts.summaries import Summaries
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.statistic_pairs import StatisticSpec
+from gpu_encode.fitting.value_columns import check_value_columns
+from gpu_encode.formulas.summaries import Summaries
 from gpu_encode.schemes.given import integer_folds
 
 
@@ -180,10 +180,10 @@ class StatisticEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Options:
-        asked = Asked(self.columns, self.values, self.statistics)
+    def _options(self) -> Parameters:
+        asked = StatisticSpec(self.columns, self.values, self.statistics)
         if isinstance(self.statistics, dict):
-            asked = Asked.of_pairs(self.statistics, self.columns, self.values)
+            asked = StatisticSpec.of_pairs(self.statistics, self.columns, self.values)
         elif self.values is not None:
             check_value_columns(self.values)
         of_columns = asked.values is not None
@@ -191,7 +191,7 @@ class StatisticEncoder(Encoder):
         by_default = isinstance(self.cv, str) and self.cv == "auto"
         cv = (schemes.Greedy() if of_columns else 5) if by_default else self.cv
         scheme = schemes.resolve(cv, self.shuffle, self.random_state, type(self).__name__)
-        return Options.of(
+        return Parameters.of(
             self,
             Summaries(asked.statistics, self.ddof, of_columns, asked.pairs),
             target_type=None if of_columns else self.target_type,

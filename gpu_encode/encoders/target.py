@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from gpu_encode import schemes, smoothing
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.options import Options
+from gpu_encode import schemes
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas import smoothing
 from gpu_encode.schemes.given import integer_folds
 
 
@@ -152,9 +153,9 @@ class TargetEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Options:
+    def _options(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state)
-        return Options.of(
+        return Parameters.of(
             self,
             smoothing.resolve(self.smooth),
             scheme=scheme,

@@ -4,13 +4,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from cpu_fallback.types import Array
 from gpu_encode import schemes
-from gpu_encode.cells import Array
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.encoders.options import Options
-from gpu_encode.formula import told_apart, total_of_views
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.encoding_rule import told_apart, total_of_views
+from gpu_encode.formulas.evidence import Evidence
 from gpu_encode.ops import host
-from gpu_encode.readouts.evidence import Evidence
 from gpu_encode.schemes.given import integer_folds
 
 
@@ -143,19 +143,19 @@ class WeightOfEvidenceEncoder(Encoder):
         """Information value of each column of codes."""
         model = self._fitted()
         found = []
-        for per_target, formula in zip(model.statistics, model.formulas, strict=True):
+        for per_target, rule in zip(model.statistics, model.rules, strict=True):
             for statistics in per_target:
-                ops = host(statistics.cells.size)
-                total = total_of_views(statistics, None, formula, ops)
-                seen = formula.moments_of_views(ops, statistics, None)
-                seen, counted, _ = told_apart(statistics, None, formula, ops, total, seen)
-                values = cast(Evidence, formula.readout).information(seen, counted, total)
+                ops = host(statistics.accumulators.size)
+                total = total_of_views(statistics, None, rule, ops)
+                seen = rule.moments_of_views(ops, statistics, None)
+                seen, counted, _ = told_apart(statistics, None, rule, ops, total, seen)
+                values = cast(Evidence, rule.statistic).information(seen, counted, total)
                 found.append(values.T.ravel())
         return np.concatenate(found)
 
-    def _options(self) -> Options:
+    def _options(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
-        return Options.of(
+        return Parameters.of(
             self,
             Evidence(self.regularization),
             scheme=scheme,

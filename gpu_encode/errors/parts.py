@@ -35,10 +35,10 @@ def sums_of_no_rows() -> ValueError:
     return ValueError("There are no sums to learn from: measure the parts first, and add up what they give.")
 
 
-def other_rows_measured(surveyed: int, measured: int) -> ValueError:
+def other_rows_measured(profiled: int, measured: int) -> ValueError:
     """Error for sums over more or fewer rows than were looked through first."""
     return ValueError(
-        f"{measured} rows were summed, but {surveyed} were looked through first. Every part must be measured once, and "
+        f"{measured} rows were summed, but {profiled} were looked through first. Every part must be measured once, and "
         "all passes must read the same rows."
     )
 
@@ -46,7 +46,7 @@ def other_rows_measured(surveyed: int, measured: int) -> ValueError:
 def codes_of_orders_needed() -> ValueError:
     """Error for encoding rows of an ordered scheme without what comes before them."""
     return ValueError(
-        "Rows of an ordered scheme are encoded from those before them: pass what Running gave for their buckets, "
+        "Rows of an ordered scheme are encoded from those before them: pass what OrderedScan gave for their buckets, "
         "encode(tables, part, placed)."
     )
 
@@ -55,7 +55,7 @@ def other_rows_placed(first_row: int, n_rows: int) -> ValueError:
     """Error for codes of other rows than a part's."""
     return ValueError(
         f"The placed codes are not those of rows {first_row} to {first_row + n_rows - 1}, each once per order. "
-        "Pass what Running gave for the buckets of this part, Placed.between(first, last + 1) of each."
+        "Pass what OrderedScan gave for the buckets of this part, RowEncodings.between(first, last + 1) of each."
     )
 
 

@@ -4,26 +4,26 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def scheme_without_tables(owner: str, readout: Any, scheme: object) -> ValueError:
+def scheme_without_tables(owner: str, statistic: Any, scheme: object) -> ValueError:
     """Error for a scheme whose rows see sums of their own, where codes follow from all categories at once."""
     return ValueError(
-        f"{readout.asked} of {owner} looks at all categories at once, which {type(scheme).__name__} would ask "
+        f"{statistic.asked} of {owner} looks at all categories at once, which {type(scheme).__name__} would ask "
         "for every row. Take cv=KFold() or another scheme with folds, or do without it."
     )
 
 
-def values_in_a_row_order(owner: str, readout: Any, scheme: object) -> ValueError:
+def values_in_a_row_order(owner: str, statistic: Any, scheme: object) -> ValueError:
     """Error for values in order under a scheme whose rows see one row after another."""
     return ValueError(
-        f"{readout.asked} of {owner} needs the values of a category in order, which {type(scheme).__name__} would "
+        f"{statistic.asked} of {owner} needs the values of a category in order, which {type(scheme).__name__} would "
         "ask of the rows before every row. Take cv=LeaveOneOut(), cv=KFold() or another scheme with folds."
     )
 
 
-def hierarchy_of_tables(owner: str, readout: object) -> ValueError:
+def hierarchy_of_tables(owner: str, statistic: object) -> ValueError:
     """Error for levels above a column, where codes follow from all categories at once."""
     return ValueError(
-        f"{type(readout).__name__} of {owner} has a common value of its own, from which categories differ, and so "
+        f"{type(statistic).__name__} of {owner} has a common value of its own, from which categories differ, and so "
         "takes no hierarchy. Leave out `hierarchy`, or take another smoothing."
     )
 
@@ -37,11 +37,11 @@ def target_of_another_kind(owner: str, found: str, kinds: Sequence[str]) -> Valu
     )
 
 
-def prior_of_tables(owner: str, readout: object, prior: object) -> ValueError:
+def prior_of_tables(owner: str, statistic: object, prior: object) -> ValueError:
     """Error for a prior beside a model that estimates its own."""
     return ValueError(
-        f"{type(readout).__name__} of {owner} estimates the common value of the categories: leave out prior={prior!r}, "
-        "or take another smoothing."
+        f"{type(statistic).__name__} of {owner} estimates the common value of the categories: leave out "
+        f"prior={prior!r}, or take another smoothing."
     )
 
 
@@ -61,10 +61,10 @@ def pooled_beside_hierarchy(owner: str) -> ValueError:
     )
 
 
-def pooled_distributions(owner: str, readout: Any) -> ValueError:
+def pooled_distributions(owner: str, statistic: Any) -> ValueError:
     """Error for one code of all infrequent categories where it is read off values in order."""
     return ValueError(
-        f'{owner} does not take handle_infrequent="category" for {readout.asked}, which no sums give. Leave '
+        f'{owner} does not take handle_infrequent="category" for {statistic.asked}, which no sums give. Leave '
         "handle_infrequent out, or make an encoder of its own for them."
     )
 

@@ -1,7 +1,7 @@
 """Tables and vectors of every library: read into codes and arrays, and assembled again where they came from."""
 
+from gpu_encode.categories.vocabulary import FactorizedColumn
 from gpu_encode.frames.device_vectors import NumberedLabels
-from gpu_encode.frames.encoding import Keys
 from gpu_encode.frames.frame import Frame
 from gpu_encode.frames.joining import concatenated
 from gpu_encode.frames.on_device import to_host
@@ -11,8 +11,8 @@ from gpu_encode.frames.reading import is_partitioned, read
 from gpu_encode.frames.vectors import on_host, read_grouping, read_targets, read_vector, sum_is_finite
 
 __all__ = [
+    "FactorizedColumn",
     "Frame",
-    "Keys",
     "NumberedLabels",
     "PieceVectors",
     "Pieces",

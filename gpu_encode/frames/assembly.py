@@ -8,8 +8,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import devices, errors
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode import devices
+from gpu_encode.errors.tables import unknown_kind
 from gpu_encode.frames import cudf, on_device
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
     elif wanted in _BUILDERS:
         table = _BUILDERS[wanted](frame, names, arrays, passed)
     else:
-        raise errors.unknown_kind(kind, ["numpy", *_BUILDERS])
+        raise unknown_kind(kind, ["numpy", *_BUILDERS])
     return wrapped(frame, table, own)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_encode import errors
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode.errors.values import index_outside_of_dictionary
 
 # What pyarrow has no kernel or no import for, or would take for something else.
 _POLARS_BY_VALUE = ("Int128", "UInt128", "Object")
@@ -79,7 +79,7 @@ def _join_dictionaries(array: Any) -> tuple[Array, Any]:
         own = _codes(part.indices)
         lowest, highest = (int(own.min()), int(own.max())) if len(own) else (0, -1)
         if lowest < -1 or highest >= len(part.dictionary):
-            raise errors.index_outside_of_dictionary(lowest if lowest < -1 else highest, len(part.dictionary))
+            raise index_outside_of_dictionary(lowest if lowest < -1 else highest, len(part.dictionary))
         codes.append(np.where(own < 0, own, own + np.int32(start)) if start else own)
     joined = entries[0] if len(entries) == 1 else pa.concat_arrays([pa.array([], array.type.value_type), *entries])
     return codes[1] if len(codes) == 2 else np.concatenate(codes), joined

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import devices, errors
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode import devices
+from gpu_encode.errors.devices import rows_not_held
+from gpu_encode.errors.values import unsupported_type
 from gpu_encode.frames import device_columns, on_device
 from gpu_encode.frames.device_columns import DeviceColumn
 
@@ -101,7 +103,7 @@ def _read(held: Any, dtype: Any, name: object) -> DeviceColumn:
     elif kind in NUMBERS or type_ is not None:
         rows = _numbers(held, NUMBERS.get(kind) or DECIMALS.get(kind) or ("i4" if type_ == pa.date32() else "i8"))
     else:
-        raise errors.unsupported_type(name, str(dtype))
+        raise unsupported_type(name, str(dtype))
     return DeviceColumn(rows, _nulls(held), type_)
 
 
@@ -139,7 +141,7 @@ def _numbers(held: Any, dtype: str) -> Array:
     start = held.offset() * width
     found = _bytes(held.data())[start : start + held.size() * width].view(dtype)
     if len(found) != held.size():
-        raise errors.rows_not_held(len(found), held.size())
+        raise rows_not_held(len(found), held.size())
     return found
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import errors, values
-from gpu_encode.cells import MISSING, Array
+from cpu_fallback.types import MISSING, Array
+from gpu_encode.categories import values
+from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.errors.values import infinite_value
 from gpu_encode.frames import columns, encoding, on_device
 from gpu_encode.frames.columns import Column
-from gpu_encode.frames.encoding import Keys
 from gpu_encode.ops import Ops, host, memory_of, through
-from gpu_encode.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +52,18 @@ class DeviceColumn:
         return self.rows if self.nulls is None else self.rows[~self.nulls]
 
 
-def keys(column: DeviceColumn, name: object, ops: Ops) -> Keys:
+def keys(column: DeviceColumn, name: object, ops: Ops) -> FactorizedColumn:
     """Codes (int32; -1 for null and NaN) and sorted vocabulary of a column."""
     if column.holds_numbers:
         present, nulls = present_numbers(column, name)
         codes, distinct = ops.factorize(present)
-        return Keys(spread(codes, nulls, ops), Vocabulary(values.from_numpy(ops.to_host(distinct), name)))
+        return FactorizedColumn(spread(codes, nulls, ops), Vocabulary(values.from_numpy(ops.to_host(distinct), name)))
     codes, entries = numbered(column, ops)
     if column.holds_strings and values.is_text(column.type):
         # They were sorted on the device, where a million take no time.
-        return Keys(codes, Vocabulary(values.from_arrow(entries.data)))
+        return FactorizedColumn(codes, Vocabulary(values.from_arrow(entries.data)))
     found = encoding.keys(entries, name, host(len(entries)))
-    return Keys(through(found.codes, codes, ops), found.vocabulary)
+    return FactorizedColumn(through(found.codes, codes, ops), found.vocabulary)
 
 
 def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
@@ -134,7 +134,7 @@ def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | 
     infinite = np.isinf(present)
     if bool(infinite.any()):
         row = int(infinite.argmax())
-        raise errors.infinite_value(name, row if nulls is None else int(np.flatnonzero(~nulls)[row]))
+        raise infinite_value(name, row if nulls is None else int(np.flatnonzero(~nulls)[row]))
     missing = np.isnan(column.rows) if nulls is None else nulls | np.isnan(column.rows)
     return column.rows[~missing], missing
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import errors
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode.errors.tables import not_one_column
+from gpu_encode.errors.targets import missing_targets, moments_as_target
 from gpu_encode.frames import cudf, device_columns, on_device
 from gpu_encode.frames.device_columns import DeviceColumn
 
@@ -50,7 +51,7 @@ def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
     """Columns of a vector or matrix on a GPU."""
     array = on_device.adopt(data, role)
     if array.ndim not in (1, 2) or 0 in array.shape[1:]:
-        raise errors.not_one_column(role, array.shape)
+        raise not_one_column(role, array.shape)
     matrix = array[:, None] if array.ndim == 1 else array
     if role == "y" and array.dtype.kind == "f":
         refuse_missing(np.isnan(matrix).any(axis=1), role)
@@ -61,10 +62,10 @@ def read_cudf(data: Any, role: str) -> list[tuple[str | None, Any]]:
     """Columns of a cuDF frame, series or index."""
     if cudf.is_frame(data):
         if not data.shape[1]:
-            raise errors.not_one_column(role, data.shape)
+            raise not_one_column(role, data.shape)
         parts = [(label, data[label]) for label in data.columns]
     elif getattr(data, "nlevels", 1) > 1:
-        raise errors.not_one_column(role, (len(data), data.nlevels))
+        raise not_one_column(role, (len(data), data.nlevels))
     else:
         parts = [(data.name, data)]
     named = [(name if isinstance(name, str) else None, series) for name, series in parts]
@@ -84,7 +85,7 @@ def plain(column: DeviceColumn, role: str) -> Any:
             refuse_missing(np.isnan(rows), role)
         return rows
     if role == "y" and column.type is not None and pa.types.is_temporal(column.type):
-        raise errors.moments_as_target()
+        raise moments_as_target()
     return numbered(column, role)
 
 
@@ -109,4 +110,4 @@ def numbered(column: DeviceColumn, role: str) -> Any:
 def refuse_missing(missing: Any, role: str) -> None:
     """Raise ValueError if a row has no value."""
     if bool(missing.any()):
-        raise errors.missing_targets(role, on_device.to_host(np.flatnonzero(missing)))
+        raise missing_targets(role, on_device.to_host(np.flatnonzero(missing)))

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import errors, python_values
-from gpu_encode.cells import MISSING, Array
+from cpu_fallback.types import MISSING, Array
+from gpu_encode.categories import objects
+from gpu_encode.categories.values import Values
+from gpu_encode.errors.values import infinite_value, unsupported_type
 from gpu_encode.frames.columns import Column
 from gpu_encode.ops import Ops
-from gpu_encode.values import Values
 
 # Text whose values occur more often than this among so many rows is told apart by the hash that Python keeps of it.
 SAMPLED = 4096
@@ -76,17 +77,17 @@ def encode_objects(column: Column, place: Place) -> Encoded:
         codes = np.fromiter(map(table.__getitem__, column.data), np.int32, len(column.data))
     except TypeError:
         odd = next(value for value in column.data if not _hashes(value))
-        raise errors.unsupported_type(place.column, type(odd).__name__) from None
+        raise unsupported_type(place.column, type(odd).__name__) from None
     if column.nulls is not None:
         codes[column.nulls] = MISSING
     used = np.zeros(len(table) + 1, bool)
     used[codes] = True
-    kept = [key for key, seen in zip(table, used[:-1], strict=True) if seen and not python_values.is_null(key)]
+    kept = [key for key, seen in zip(table, used[:-1], strict=True) if seen and not objects.is_null(key)]
     places = np.full(len(table) + 1, MISSING, np.int32)
     places[[table[key] for key in kept]] = np.arange(len(kept), dtype=np.int32)
-    found = python_values.from_objects(kept, place.column)
+    found = objects.from_objects(kept, place.column)
     if len(infinite := found.infinite()):
-        raise errors.infinite_value(place.column, place.row(int(np.isin(places[codes], infinite).argmax())))
+        raise infinite_value(place.column, place.row(int(np.isin(places[codes], infinite).argmax())))
     return Encoded(codes, found, places)
 
 

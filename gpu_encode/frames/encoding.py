@@ -1,37 +1,32 @@
 """Rows to codes and distinct values: per row one dictionary and one take; only distinct values are ever sorted."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import errors, python_values, texts
-from gpu_encode import values as typed
-from gpu_encode.cells import MISSING, Array, Layout, Rows
+from cpu_fallback.types import MISSING, Array, Layout, Rows
+from gpu_encode.categories import objects as python_values
+from gpu_encode.categories import strings
+from gpu_encode.categories import values as typed
+from gpu_encode.categories.values import NOT_A_TIME, Values
+from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.errors.tables import check_real
+from gpu_encode.errors.values import broken_text, unsupported_type
 from gpu_encode.frames import columns
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.dictionaries import Encoded, Place, encode_objects, texts_of_objects
 from gpu_encode.frames.numbers import are_numbers_of, is_number, present_numbers, to_numpy
 from gpu_encode.ops import Ops
-from gpu_encode.values import NOT_A_TIME, Values
-from gpu_encode.vocabulary import Vocabulary
 
 
-class Keys(NamedTuple):
-    """Code of each row (int32; -1 for null), what the codes stand for, and whether it is known that no row is null."""
-
-    codes: Array
-    vocabulary: Vocabulary
-    complete: bool = False
-
-
-def keys(column: Column, name: object, ops: Ops) -> Keys:
+def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
     """Codes and sorted vocabulary of a column."""
     encoded = encode(column, Place(name, int), ops)
     if encoded.is_sorted:
-        return Keys(encoded.through(None, ops), Vocabulary(encoded.values), encoded.complete)
+        return FactorizedColumn(encoded.through(None, ops), Vocabulary(encoded.values), encoded.complete)
     vocabulary, places = Vocabulary.sorted_from(encoded.values)
-    return Keys(encoded.through(places, ops), vocabulary, encoded.complete)
+    return FactorizedColumn(encoded.through(places, ops), vocabulary, encoded.complete)
 
 
 def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
@@ -49,7 +44,7 @@ def _lookup_texts(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | N
     if column.codes is not None or vocabulary.kind not in ("text", "bytes"):
         return None
     array = _arrow_texts(column, ops)
-    if array is None or vocabulary.values.array.type != texts.large(array.type):
+    if array is None or vocabulary.values.array.type != strings.large(array.type):
         return None
     return vocabulary.places_of(array, ops)
 
@@ -88,14 +83,14 @@ def encode(column: Column, place: Place, ops: Ops) -> Encoded:
     if kind == "O":
         found = _arrow_texts(column, ops)
         return encode_objects(column, place) if found is None else _encode_arrow(found, place, ops)
-    errors.check_real(place.column, column.data)
-    raise errors.unsupported_type(place.column, str(column.data.dtype))
+    check_real(place.column, column.data)
+    raise unsupported_type(place.column, str(column.data.dtype))
 
 
 def _arrow_texts(column: Column, ops: Ops) -> Any:
     """Text or bytes of any library as an Arrow array, where the backend is to number them; None of anything else."""
     data = column.data
-    if texts.backend(len(data), ops) is None:
+    if strings.backend(len(data), ops) is None:
         return None
     if not isinstance(data, np.ndarray):
         return data if typed.is_text(data.type) or typed.is_binary(data.type) else None
@@ -104,7 +99,7 @@ def _arrow_texts(column: Column, ops: Ops) -> Any:
 
 def _encode_fixed_width(column: Column, place: Place, ops: Ops) -> Encoded:
     """Find the dictionary of NumPy's text as it lies in memory, or as Arrow's."""
-    if (found := texts.factorize_fixed(column.data, column.nulls, ops)) is None:
+    if (found := strings.factorize_fixed(column.data, column.nulls, ops)) is None:
         return _encode_arrow(_arrow_text(column, place), place, ops)
     codes, distinct = found
     return Encoded(codes, typed.from_arrow(_arrow_text(Column(distinct), place)))
@@ -115,7 +110,7 @@ def _arrow_text(column: Column, place: Place) -> Any:
     try:
         return pa.array(column.data, mask=column.nulls)
     except UnicodeDecodeError:
-        raise errors.broken_text(place.column) from None
+        raise broken_text(place.column) from None
 
 
 def _either(first: Array, second: Array | None) -> Array | None:
@@ -159,8 +154,8 @@ def _encode_arrow(array: Any, place: Place, ops: Ops) -> Encoded:
         present, read = typed.arrow_moments(array.drop_null() if array.null_count else array)
         return _encode_moments(present, nulls, read, ops)
     if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
-        raise errors.unsupported_type(place.column, str(type_))
-    if not pa.types.is_decimal(type_) and (found := texts.factorize(array, ops)) is not None:
+        raise unsupported_type(place.column, str(type_))
+    if not pa.types.is_decimal(type_) and (found := strings.factorize(array, ops)) is not None:
         return Encoded(found[0], typed.from_arrow(found[1]), is_sorted=True, complete=not array.null_count)
     codes, entries = columns.dictionary_parts(array.dictionary_encode())
     return Encoded(codes, typed.from_arrow(entries))

@@ -4,15 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_encode import errors
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.errors.tables import mixed_name_types
 from gpu_encode.frames import columns, cudf, device_columns, encoding, numbers
 from gpu_encode.frames.assembly import assemble
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import DeviceColumn
-from gpu_encode.frames.encoding import Keys
 from gpu_encode.ops import Ops, device_of, host
-from gpu_encode.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +53,7 @@ class Frame:
         """Column names if all are strings, None if none is, an error between: as scikit-learn has it."""
         types = sorted({type(label).__qualname__ for label in self.labels or []})
         if len(types) > 1 and "str" in types:
-            raise errors.mixed_name_types(types)
+            raise mixed_name_types(types)
         return list(self.labels) if self.labels and types == ["str"] else None
 
     def label(self, position: int) -> object:
@@ -75,7 +74,7 @@ class Frame:
             return columns.from_arrow(self.native[:, position].to_arrow())
         return columns.from_arrow(self.native.column(position))
 
-    def keys(self, position: int, ops: Ops) -> Keys:
+    def keys(self, position: int, ops: Ops) -> FactorizedColumn:
         """Codes of a column (int32; -1 for null), where `ops` computes, and its sorted vocabulary.
 
         What lies on the host is numbered there.

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import errors
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode.categories.vocabulary import Vocabulary, union_of
+from gpu_encode.errors.targets import incomparable_labels
+from gpu_encode.errors.values import mixed_types
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.on_device import to_host
 from gpu_encode.ops import through
-from gpu_encode.vocabulary import Vocabulary, union_of
 
 NUMBERS = set("biuf")
 
@@ -32,7 +33,7 @@ def joined_vocabulary(found: dict[int, Vocabulary], column: object, role: str) -
     titles = [each.title for each in filled.values()]
     for number, each in filled.items():
         if each.title != titles[0]:
-            raise errors.mixed_types(column, titles[0], f"{each.title} (in {role}[{number}])")
+            raise mixed_types(column, titles[0], f"{each.title} (in {role}[{number}])")
     vocabulary, places = Vocabulary.sorted_from(union_of([each.values for each in found.values()]))
     ends = np.cumsum([len(each) for each in found.values()])
     return vocabulary, dict(zip(found, np.split(places, ends[:-1]), strict=True))
@@ -45,7 +46,7 @@ def joined(parts: Sequence[Any]) -> Any:
         return concatenated([part.fetched() if isinstance(part, NumberedLabels) else part for part in filled])
     every = np.concatenate([part.labels for part in filled])
     if len(kinds := sorted({type(label).__name__ for label in every})) > 1:
-        raise errors.incomparable_labels(kinds)
+        raise incomparable_labels(kinds)
     labels, places = np.unique(every, return_inverse=True)
     ops: Any = import_module("gpu_encode.cuda")
     tables = np.split(places, np.cumsum([len(part.labels) for part in filled])[:-1])

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import errors
-from gpu_encode import values as typed
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode.categories import values as typed
+from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.errors.values import infinite_value
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.dictionaries import Place
-from gpu_encode.vocabulary import Vocabulary
 
 
 def is_number(data: Any) -> bool:
@@ -33,7 +33,7 @@ def present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
         return data, nulls
     if (infinite := np.isinf(data)).any():
         row = int(infinite.argmax())
-        raise errors.infinite_value(place.column, place.row(row if nulls is None else int(np.flatnonzero(~nulls)[row])))
+        raise infinite_value(place.column, place.row(row if nulls is None else int(np.flatnonzero(~nulls)[row])))
     not_numbers = np.isnan(data)
     if nulls is None:
         return data[~not_numbers], not_numbers

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import devices, errors
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode import devices
+from gpu_encode.errors.values import integers_beyond_floats, unsupported_type
 
 NUMBERS = "biuf"
 
@@ -16,7 +17,7 @@ def adopt(data: Any, role: str) -> Array:
     devices.choose("auto", data)  # says what is missing
     array: Array = import_module("gpu_encode.cuda.memory").adopted(data)
     if array.dtype.kind not in NUMBERS:
-        raise errors.unsupported_type(role, str(array.dtype))
+        raise unsupported_type(role, str(array.dtype))
     return array
 
 
@@ -52,7 +53,7 @@ def assembled(arrays: list[Array], native: Array, passed: list[int]) -> Array:
     if native.dtype.kind in "iu" and dtype.kind == "f" and len(native):
         largest = max(abs(int(end)) for column in columns[len(encoded) :] for end in (column.max(), column.min()))
         if largest.bit_length() > np.finfo(dtype).nmant + 1:
-            raise errors.integers_beyond_floats(largest, str(dtype))
+            raise integers_beyond_floats(largest, str(dtype))
     cast = import_module("gpu_encode.cuda.casting").cast
     return np.stack([cast(column, dtype) for column in columns], axis=1)
 

@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import devices, errors
-from gpu_encode import values as typed
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode import devices
+from gpu_encode.categories import values as typed
+from gpu_encode.categories.objects import is_null
+from gpu_encode.errors.pieces import length_of_piece, targets_of_piece, uneven_pieces, vectors_beside_one_table
+from gpu_encode.errors.tables import not_one_column
+from gpu_encode.errors.targets import missing_targets, moments_as_target
+from gpu_encode.errors.values import mixed_types
 from gpu_encode.frames import columns, encoding
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_vectors import NumberedLabels
@@ -18,7 +23,6 @@ from gpu_encode.frames.on_device import to_host
 from gpu_encode.frames.pieces import Pieces, is_collection, is_table
 from gpu_encode.frames.reading import read, refuse_dask
 from gpu_encode.frames.vectors import read_grouping, read_targets
-from gpu_encode.python_values import is_null
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +49,12 @@ class PieceVectors:
         self._check_lengths([each[0][1] for each in found])
         self._check_moments()
         if self.role == "y" and any(_holds_moments(values) for each in found for _, values in each):
-            raise errors.moments_as_target()
+            raise moments_as_target()
         names = [[name for name, _ in each] for each in found]
         for number, each in enumerate(names):
             # A series' name means nothing where there is but one target.
             if len(each) != len(names[0]) or (len(each) > 1 and each != names[0]):
-                raise errors.targets_of_piece(number, names[0], each)
+                raise targets_of_piece(number, names[0], each)
         every = [joined([each[i][1] for each in found]) for i in range(len(names[0]))]
         for values in every if self.role == "y" else ():
             _refuse_missing(values)
@@ -61,7 +65,7 @@ class PieceVectors:
         """Read them as one vector."""
         targets = self.targets()
         if len(targets) != 1:
-            raise errors.not_one_column(self.role, (len(targets[0][1]), len(targets)))
+            raise not_one_column(self.role, (len(targets[0][1]), len(targets)))
         values = targets[0][1]
         return values.fetched() if isinstance(values, NumberedLabels) else values
 
@@ -80,16 +84,16 @@ class PieceVectors:
         for number, (each, n_rows) in enumerate(zip(found, self.lengths, strict=True)):
             length = each.n_rows if isinstance(each, Frame) else len(each)
             if length != n_rows:
-                raise errors.length_of_piece(self.role, number, n_rows, length)
+                raise length_of_piece(self.role, number, n_rows, length)
 
     def _check_moments(self) -> None:
         """Raise for dates and times as a target, and for those of several units: of each bare numbers are read."""
         found = [_moment_of(column) for part in self.parts for column in _columns_of(part) if len(column)]
         if self.role == "y" and any(found):
-            raise errors.moments_as_target()
+            raise moments_as_target()
         kinds = list(dict.fromkeys(found))
         if len(kinds) > 1:
-            raise errors.mixed_types(self.role, *(kind or "other values" for kind in kinds[:2]))
+            raise mixed_types(self.role, *(kind or "other values" for kind in kinds[:2]))
 
 
 def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
@@ -114,10 +118,10 @@ def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
         return data
     if not isinstance(frame, Pieces):
         if len(data) != frame.n_rows:
-            raise errors.vectors_beside_one_table(role, len(data), frame.n_rows)
+            raise vectors_beside_one_table(role, len(data), frame.n_rows)
         return data
     if len(data) != len(frame.parts):
-        raise errors.uneven_pieces(role, len(data), len(frame.parts))
+        raise uneven_pieces(role, len(data), len(frame.parts))
     return PieceVectors(list(data), role, frame.lengths)
 
 
@@ -165,4 +169,4 @@ def _refuse_missing(values: Any) -> None:
         return
     if bool(nulls.any()):
         rows = np.flatnonzero(nulls)
-        raise errors.missing_targets("y", rows if isinstance(rows, np.ndarray) else to_host(rows))
+        raise missing_targets("y", rows if isinstance(rows, np.ndarray) else to_host(rows))

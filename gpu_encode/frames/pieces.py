@@ -8,15 +8,22 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from gpu_encode import devices, errors
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode import devices
+from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.errors.pieces import (
+    columns_of_piece,
+    in_piece,
+    no_tables,
+    not_a_table,
+    series_among_tables,
+    width_of_piece,
+)
 from gpu_encode.errors.rows import RowError
-from gpu_encode.frames.encoding import Keys
 from gpu_encode.frames.frame import Frame
 from gpu_encode.frames.joining import concatenated, joined_vocabulary
 from gpu_encode.frames.reading import is_frame, is_series, read, refuse_dask
 from gpu_encode.ops import Ops, through
-from gpu_encode.vocabulary import Vocabulary
 
 # What a table or an array has, Arrow's reader of batches and what lies on a device too; any of them is enough.
 READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_interface__", "ndim")
@@ -85,7 +92,7 @@ class Pieces:
             yield number, part, slice(start, start + part.n_rows)
             start += part.n_rows
 
-    def keys(self, position: int, ops: Ops) -> Keys:
+    def keys(self, position: int, ops: Ops) -> FactorizedColumn:
         """Codes of a column (int32; -1 for null), where `ops` computes, and the sorted vocabulary of all tables.
 
         Each table is numbered by itself; only vocabularies are joined, all at once.
@@ -105,7 +112,7 @@ class Pieces:
             # Sorted values are in the places of all values if there are as many of them.
             if len(found[number]) < len(vocabulary):
                 codes[rows] = through(places[number], codes[rows], ops)
-        return Keys(codes, vocabulary)
+        return FactorizedColumn(codes, vocabulary)
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
         """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""
@@ -170,14 +177,14 @@ def tables_of(data: Any) -> list[Any] | None:
     for number, table in enumerate(data):
         refuse_dask(table, f"X[{number}]")
         if is_series(devices.unwrapped(table)):
-            raise errors.series_among_tables(number, type(table).__name__, hasattr(table, "to_frame"))
+            raise series_among_tables(number, type(table).__name__, hasattr(table, "to_frame"))
         if not is_table(table):
             if not tables and not iterated:
                 return None
-            raise errors.not_a_table(number, type(table).__name__)
+            raise not_a_table(number, type(table).__name__)
         tables.append(table)
     if not tables:
-        raise errors.no_tables("iterator" if iterated else type(data).__name__)
+        raise no_tables("iterator" if iterated else type(data).__name__)
     return tables
 
 
@@ -245,7 +252,7 @@ def told(role: str, number: int, lengths: Sequence[int] = ()) -> Iterator[None]:
     except RowError as error:
         raise error.below(sum(lengths[:number])).in_pieces(role, lengths) from error
     except (TypeError, ValueError) as error:
-        raise errors.in_piece(role, number, error) from error
+        raise in_piece(role, number, error) from error
 
 
 def _same_columns(first: Frame, other: Frame) -> bool:
@@ -257,5 +264,5 @@ def _same_columns(first: Frame, other: Frame) -> bool:
 
 def _other_columns(number: int, first: Frame, other: Frame) -> ValueError:
     if first.n_columns != other.n_columns and (first.labels is None or other.labels is None):
-        return errors.width_of_piece(number, first.n_columns, other.n_columns)
-    return errors.columns_of_piece(number, first.labels, other.labels)
+        return width_of_piece(number, first.n_columns, other.n_columns)
+    return columns_of_piece(number, first.labels, other.labels)

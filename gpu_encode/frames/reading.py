@@ -8,7 +8,19 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import devices, errors
+from gpu_encode import devices
+from gpu_encode.errors.distributed import rows_of_dask
+from gpu_encode.errors.tables import (
+    check_real,
+    lazy_frame,
+    no_columns,
+    not_two_dimensional,
+    ragged_rows,
+    repeated_names,
+    rows_as_dicts,
+    sparse_data,
+    unknown_container,
+)
 from gpu_encode.frames import cudf, on_device
 from gpu_encode.frames.frame import Frame
 
@@ -43,9 +55,9 @@ def read(data: Any) -> Frame:
     # Asking which library a table is of takes longer than encoding a row of it.
     frame = _read_array(data) if type(data) is np.ndarray else _read_any(data)
     if frame.n_columns == 0:
-        raise errors.no_columns(frame.shape)
+        raise no_columns(frame.shape)
     if repeated := [str(label) for label, count in Counter(frame.labels or []).items() if count > 1]:
-        raise errors.repeated_names(repeated)
+        raise repeated_names(repeated)
     return frame
 
 
@@ -85,21 +97,21 @@ def is_partitioned(data: Any) -> bool:
 def refuse_dask(data: Any, name: str) -> None:
     """Raise if data is a frame or series of Dask, or something else that it has yet to compute."""
     if is_of_dask(data):
-        raise errors.rows_of_dask(name, type(data).__name__)
+        raise rows_of_dask(name, type(data).__name__)
 
 
 def refuse_sparse(data: Any, name: str) -> None:
     """Raise if data is one of SciPy's sparse containers."""
     if hasattr(data, "nnz") and hasattr(data, "tocsr"):
-        raise errors.sparse_data(name)
+        raise sparse_data(name)
 
 
 def _read_frame(data: Any) -> Frame | None:
     if is_series(data):
-        raise errors.not_two_dimensional((len(data),), data)
+        raise not_two_dimensional((len(data),), data)
     eager = None if _MODULE.is_narwhals_lazyframe(data) else _read_known(data)
     if eager is None and isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame):
-        raise errors.lazy_frame(type(data).__name__)
+        raise lazy_frame(type(data).__name__)
     return eager or _read_protocol(data)
 
 
@@ -142,12 +154,12 @@ def _read_array(data: Any) -> Frame:
     if devices.on_gpu(data):
         matrix = on_device.adopt(data, "X")
         if matrix.ndim != 2:
-            raise errors.not_two_dimensional(matrix.shape, matrix)
+            raise not_two_dimensional(matrix.shape, matrix)
         return Frame(matrix, "cupy", matrix.shape)
     array = to_array(data, "X")
-    errors.check_real("X", array)
+    check_real("X", array)
     if array.ndim != 2:
-        raise errors.not_two_dimensional(array.shape, array)
+        raise not_two_dimensional(array.shape, array)
     return Frame(array, "numpy", array.shape)
 
 
@@ -156,13 +168,13 @@ def to_array(data: Any, name: str) -> Any:
     if isinstance(data, np.ndarray):
         return data
     if isinstance(data, dict) or (isinstance(data, (list, tuple)) and any(isinstance(row, dict) for row in data)):
-        raise errors.rows_as_dicts(name)
+        raise rows_as_dicts(name)
     if data is None or not (isinstance(data, (list, tuple, str, float, int)) or hasattr(data, "__array__")):
-        raise errors.unknown_container(name, type(data).__name__)
+        raise unknown_container(name, type(data).__name__)
     try:
         array = np.asarray(data)
     except ValueError:
-        raise errors.ragged_rows(name) from None
+        raise ragged_rows(name) from None
     if not isinstance(data, (list, tuple)) or array.dtype.kind not in "fUS":
         return array
     # NumPy turns 1 beside "a" into "1", and a large integer beside 0.5 into another number.

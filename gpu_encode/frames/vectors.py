@@ -8,8 +8,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from gpu_encode import devices, errors
-from gpu_encode.cells import Array
+from cpu_fallback.types import Array
+from gpu_encode import devices
+from gpu_encode.errors.tables import check_real, inconsistent_lengths, not_one_column
+from gpu_encode.errors.targets import missing_targets, moments_as_target
 from gpu_encode.frames import columns, cudf, device_vectors, encoding, on_device
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_vectors import NumberedLabels
@@ -49,7 +51,7 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     """
     targets = _read_all(data, role, n_rows)
     if len(targets) != 1:
-        raise errors.not_one_column(role, (len(targets[0][1]), len(targets)))
+        raise not_one_column(role, (len(targets[0][1]), len(targets)))
     values = targets[0][1]
     # Labels are for targets; who wants numbers says what it got instead.
     return values.fetched() if isinstance(values, NumberedLabels) and role != "y" else values
@@ -61,12 +63,12 @@ def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
     if not (cudf.is_frame(data) or cudf.is_vector(data)):
         return replace(read(read_vector(data, role, n_rows).reshape(-1, 1)), labels=[role])
     if getattr(data, "nlevels", 1) > 1:
-        raise errors.not_one_column(role, (len(data), data.nlevels))
+        raise not_one_column(role, (len(data), data.nlevels))
     frame = read(data if cudf.is_frame(data) else data.to_frame(name=role))
     if frame.n_columns != 1:
-        raise errors.not_one_column(role, frame.shape)
+        raise not_one_column(role, frame.shape)
     if n_rows is not None and frame.n_rows != n_rows:
-        raise errors.inconsistent_lengths(role, [n_rows, frame.n_rows])
+        raise inconsistent_lengths(role, [n_rows, frame.n_rows])
     return frame
 
 
@@ -107,7 +109,7 @@ def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None
     else:
         array = to_array(data, role)
         if array.ndim == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
-            raise errors.not_one_column(role, array.shape)
+            raise not_one_column(role, array.shape)
         matrix = array[:, None] if array.ndim == 1 else array
         parts = [(None, columns.from_numpy(matrix[:, position])) for position in range(matrix.shape[1])]
     return _of_length([(name, _to_vector(column, role)) for name, column in parts], role, n_rows)
@@ -116,7 +118,7 @@ def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None
 def _of_length(found: list[tuple[str | None, Array]], role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
     """Give what was found, if it is one value for every row."""
     if n_rows is not None and len(found[0][1]) != n_rows:
-        raise errors.inconsistent_lengths(role, [n_rows, len(found[0][1])])
+        raise inconsistent_lengths(role, [n_rows, len(found[0][1])])
     return found
 
 
@@ -128,7 +130,7 @@ def _to_vector(column: Column, role: str) -> Array:
     data = column.data
     if isinstance(data, np.ndarray) and column.codes is None and column.nulls is None:
         if data.dtype.kind in "biuUSc":
-            errors.check_real(role, data)
+            check_real(role, data)
             return data
         # Who learns from y looks at its floats anyway, and says what is wrong.
         if data.dtype.kind == "f" and (role == "y" or sum_is_finite(data)):
@@ -136,9 +138,9 @@ def _to_vector(column: Column, role: str) -> Array:
     values, nulls = encoding.plain(column)
     if role == "y":
         if nulls.any():
-            raise errors.missing_targets(role, np.flatnonzero(nulls))
+            raise missing_targets(role, np.flatnonzero(nulls))
         if encoding.is_moment(column):
-            raise errors.moments_as_target()
+            raise moments_as_target()
     if nulls.any() and values.dtype.kind in "biu":
         values = np.where(nulls, np.nan, values)
     return _as_numbers(values, nulls) if values.dtype.kind == "O" else values

@@ -7,48 +7,51 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import errors, notices, ops
-from gpu_encode.cells import Array
-from gpu_encode.encoders.decided import decided_targets, known_codes
-from gpu_encode.encoders.given import Given
-from gpu_encode.encoders.work import Work
+from cpu_fallback.types import Array
+from gpu_encode import notices, ops
+from gpu_encode.errors.learned import other_columns
 from gpu_encode.errors.parts import codes_of_orders_needed, other_rows_placed
+from gpu_encode.errors.tables import other_width
+from gpu_encode.errors.targets import no_target
+from gpu_encode.fitting.columns import ColumnMap, same_frame
+from gpu_encode.fitting.fixed_targets import decided_targets, known_codes
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.work import Work
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.indicators import columns_of_entry, indicator, missing_rows
-from gpu_encode.jobs import Job
-from gpu_encode.leave_one_out import leave_one_out
-from gpu_encode.model import Model
 from gpu_encode.ops import Ops
-from gpu_encode.ordered import average
-from gpu_encode.outputs import in_type
-from gpu_encode.parts.orders import Placed
 from gpu_encode.parts.part import Part
+from gpu_encode.parts.scans import RowEncodings
 from gpu_encode.parts.sums import work_on
-from gpu_encode.parts.tables import Tables
-from gpu_encode.plans import FoldPlan, OrderedPlan
-from gpu_encode.selection import Located, same_frame
-from gpu_encode.statistics import Statistics
+from gpu_encode.parts.tables import EncodingTables
+from gpu_encode.schemes.plans import FoldPlan, OrderedPlan
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.training.indicators import columns_of_entry, indicator, missing_rows
+from gpu_encode.training.leave_one_out import leave_one_out
+from gpu_encode.training.ordered import average
+from gpu_encode.training.outputs import in_type
+from gpu_encode.training.tasks import EncodingTask
 
 
 class Rows:
     """Rows of a part that only their folds are asked of."""
 
-    def __init__(self, given: Given, device: str) -> None:
+    def __init__(self, given: Inputs, device: str) -> None:
         self.frame: Frame | Pieces = given.frame
         self.ops: Ops = ops.resolve(given.frame.n_rows, given.device(device))
         self.groups: Frame | Pieces | None = given.groups()
 
 
-def encode(tables: Tables, part: Part, placed: Sequence[Sequence[Placed]] | None = None) -> Any:
+def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEncodings]] | None = None) -> Any:
     """Give the training codes of a part.
 
     Parameters
     ----------
-    tables : Tables
+    tables : EncodingTables
     part : Part
         The same rows that were measured; y only for schemes in which a row's code depends on its own.
-    placed : list of list of Placed, optional
-        For an ordered scheme: per order, what `Running` gave for these rows, in any number of pieces.
+    placed : list of list of RowEncodings, optional
+        For an ordered scheme: per order, what `OrderedScan` gave for these rows, in any number of pieces.
 
     Returns
     -------
@@ -63,21 +66,21 @@ def encode(tables: Tables, part: Part, placed: Sequence[Sequence[Placed]] | None
     Examples
     --------
     >>> from gpu_encode import KFold, TargetEncoder
-    >>> from gpu_encode.parts import Part, draft, encode, fit, measure, survey
+    >>> from gpu_encode.parts import Part, plan, encode, fit, measure, profile
     >>> encoder = TargetEncoder(cv=KFold(2, order="interleaved"), smooth=None, target_type="continuous")
     >>> parts = [Part([["a"], ["a"]], [1.0, 2.5]), Part([["a"], ["a"]], [6.0, 4.5], first_row=2)]
-    >>> blueprint = draft(encoder, survey(encoder, parts[0]) + survey(encoder, parts[1]))
-    >>> tables = fit(encoder, blueprint, measure(blueprint, parts[0]) + measure(blueprint, parts[1]))
+    >>> encoding_plan = plan(encoder, profile(encoder, parts[0]) + profile(encoder, parts[1]))
+    >>> tables = fit(encoder, encoding_plan, measure(encoding_plan, parts[0]) + measure(encoding_plan, parts[1]))
     >>> [encode(tables, part).ravel().tolist() for part in parts]
     [[3.5, 3.5], [3.5, 3.5]]
     """
-    plan = tables.blueprint.plan
+    plan = tables.encoding_plan.plan
     with part.named():
         given = part.given()
         if not given.frame.n_rows:
             with notices.kept():  # of codes that no row here gets
                 return tables.encoder.transform(part.X)
-        if not tables.blueprint.options.trains_apart:
+        if not tables.encoding_plan.options.trains_apart:
             check_columns(given.frame, tables)
             return tables.encoder.transform(part.X)
         if isinstance(plan, FoldPlan):
@@ -86,54 +89,54 @@ def encode(tables: Tables, part: Part, placed: Sequence[Sequence[Placed]] | None
             if placed is None:
                 raise codes_of_orders_needed()
             return by_place(tables, part, given, plan, placed)
-        work = work_on(tables.blueprint, part, tables.model.keys)
+        work = work_on(tables.encoding_plan, part, tables.model.keys)
         assert work is not None
         return by_row(tables, work)
 
 
-def by_folds(tables: Tables, part: Part, given: Given) -> Any:
+def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     """Look every row up by its category and fold."""
-    model, blueprint = tables.model, tables.blueprint
-    rows = Rows(given, blueprint.options.device)
+    model, encoding_plan = tables.model, tables.encoding_plan
+    rows = Rows(given, encoding_plan.options.device)
     check_columns(rows.frame, tables)
     labels: Array = np.zeros(0, np.int32)
-    if blueprint.needs_labels:
+    if encoding_plan.needs_labels:
         if not given.has_target:
-            raise errors.no_target(type(blueprint.encoder).__name__)
-        named, cut = given.targets(), blueprint.options.cut
+            raise no_target(type(encoding_plan.encoder).__name__)
+        named, cut = given.targets(), encoding_plan.options.cut
         named = named if cut is None else cut.buckets(rows.ops, named)
-        labels = decided_targets(rows.ops, named, blueprint.targets)[0].values
-    plan = blueprint.plan_of(rows, labels, part.first_row)
+        labels = decided_targets(rows.ops, named, encoding_plan.targets)[0].values
+    plan = encoding_plan.plan_of(rows, labels, part.first_row)
     assert isinstance(plan, FoldPlan)
     place, dtype = same_frame(rows.frame), model.dtype
     matrix = rows.ops.empty((rows.frame.n_rows, sum(each.values.shape[2] for each in tables.codes)), dtype, "F")
     flags, start = [], 0
-    for key, formula, codes in zip(model.keys, model.formulas, tables.codes, strict=True):
-        found, folds = known_codes(key, place, rows.ops, formula.missing), None if plan.blow_up else plan.folds
+    for key, rule, codes in zip(model.keys, model.rules, tables.codes, strict=True):
+        found, folds = known_codes(key, place, rows.ops, rule.missing), None if plan.blow_up else plan.folds
         stop = start + codes.values.shape[2]
         rows.ops.gather(rows.ops.to_device(codes.values), found, folds, matrix[:, start:stop])
         start = stop
         unseen = None
         if "unseen" in model.indicators:
             unseen = indicator(rows.ops, rows.ops.to_device(codes.unseen), found, folds)
-        missing = partial(missing_rows, key, found, place, rows.ops, formula.missing == "category")
+        missing = partial(missing_rows, key, found, place, rows.ops, rule.missing == "category")
         flags += columns_of_entry(model.indicators, unseen, missing, dtype)
     return tables.encoder._assemble(rows.frame, [*(matrix[:, i] for i in range(start)), *flags], place)
 
 
-def by_row(tables: Tables, work: Work) -> Any:
+def by_row(tables: EncodingTables, work: Work) -> Any:
     """Take every row out of the sums of all rows."""
     model = tables.model
     check_columns(work.frame, tables)
-    n_outputs = sum(job.n_outputs for jobs in work.jobs for job in jobs)
+    n_outputs = sum(task.n_outputs for tasks in work.tasks for task in tasks)
     matrix = work.ops.empty((work.frame.n_rows, n_outputs), model.dtype, "F")
     flags, start = [], 0
-    for entry, (jobs, sums, in_order) in enumerate(zip(work.jobs, tables.sums, tables.others, strict=True)):
-        for number, (job, whole, others) in enumerate(zip(jobs, sums, in_order, strict=True)):
-            if not job.n_outputs:
+    for entry, (tasks, sums, in_order) in enumerate(zip(work.tasks, tables.sums, tables.others, strict=True)):
+        for number, (task, whole, others) in enumerate(zip(tasks, sums, in_order, strict=True)):
+            if not task.n_outputs:
                 continue
-            first, stop = number == work.formulas[entry].readout.first_target, start + job.n_outputs
-            own, statistics = in_common(job, whole)
+            first, stop = number == work.rules[entry].statistic.first_target, start + task.n_outputs
+            own, statistics = in_common(task, whole)
             want = first and "unseen" in model.indicators
             unseen = leave_one_out(own, statistics, matrix[:, start:stop], want, others)
             start = stop
@@ -142,25 +145,27 @@ def by_row(tables: Tables, work: Work) -> Any:
     return tables.encoder._assemble(work.frame, [*(matrix[:, i] for i in range(start)), *flags], work.place)
 
 
-def in_common(job: Job, whole: Statistics) -> tuple[Job, Statistics]:
+def in_common(task: EncodingTask, whole: CategorySums) -> tuple[EncodingTask, CategorySums]:
     """Give the job of a part and the sums of all rows, where the backend computes, in the same columns."""
-    there = replace(whole, cells=job.ops.to_device(whole.cells))
-    return replace(job, measured=whole.measured), there
+    there = replace(whole, accumulators=task.ops.to_device(whole.accumulators))
+    return replace(task, measured=whole.measured), there
 
 
-def check_columns(frame: Frame | Pieces, tables: Tables) -> None:
+def check_columns(frame: Frame | Pieces, tables: EncodingTables) -> None:
     """Raise ValueError if the columns are not those that were measured."""
     model = tables.model
     if frame.n_columns != model.n_features:
-        raise errors.other_width(frame.n_columns, model.n_features)
+        raise other_width(frame.n_columns, model.n_features)
     if frame.names != model.feature_names:
-        raise errors.other_columns(model.feature_names, frame.names)
+        raise other_columns(model.feature_names, frame.names)
 
 
-def by_place(tables: Tables, part: Part, given: Given, plan: OrderedPlan, placed: Sequence[Sequence[Placed]]) -> Any:
+def by_place(
+    tables: EncodingTables, part: Part, given: Inputs, plan: OrderedPlan, placed: Sequence[Sequence[RowEncodings]]
+) -> Any:
     """Put the codes of every order where their rows stand, and the average over the orders where that is asked for."""
     model, n_rows = tables.model, given.frame.n_rows
-    backend = ops.resolve(n_rows, given.device(tables.blueprint.options.device))
+    backend = ops.resolve(n_rows, given.device(tables.encoding_plan.options.device))
     orders = [gathered(pieces, part.first_row, n_rows) for pieces in placed]
     width = orders[0].values.shape[1]
     if plan.average or len(orders) == 1:
@@ -177,9 +182,9 @@ def by_place(tables: Tables, part: Part, given: Given, plan: OrderedPlan, placed
     return tables.encoder._assemble(given.frame, [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place)
 
 
-def flags_by_place(model: Model, entry: int, unseen: Array, place: Located, backend: Ops) -> list[Array]:
+def flags_by_place(model: Model, entry: int, unseen: Array, place: ColumnMap, backend: Ops) -> list[Array]:
     """Indicators of one entry; `unseen` (rows, entries) has no columns where it is not asked for."""
-    key, policy = model.keys[entry], model.formulas[entry].missing
+    key, policy = model.keys[entry], model.rules[entry].missing
 
     def missing() -> Array:
         return missing_rows(key, known_codes(key, place, backend, policy), place, backend, policy == "category")
@@ -188,7 +193,7 @@ def flags_by_place(model: Model, entry: int, unseen: Array, place: Located, back
     return columns_of_entry(model.indicators, own, missing, model.dtype)
 
 
-def gathered(pieces: Sequence[Placed], first_row: int, n_rows: int) -> Placed:
+def gathered(pieces: Sequence[RowEncodings], first_row: int, n_rows: int) -> RowEncodings:
     """Put pieces together in the order of the rows."""
     rows = np.concatenate([each.rows for each in pieces]) - first_row
     place = np.full(n_rows, -1, np.int64)
@@ -198,4 +203,4 @@ def gathered(pieces: Sequence[Placed], first_row: int, n_rows: int) -> Placed:
     if not inside or (place < 0).any():
         raise other_rows_placed(first_row, n_rows)
     values, unseen = (np.concatenate([getattr(each, name) for each in pieces]) for name in ("values", "unseen"))
-    return Placed(rows + first_row, values[place], unseen[place])
+    return RowEncodings(rows + first_row, values[place], unseen[place])

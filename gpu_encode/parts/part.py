@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode.cells import Array
-from gpu_encode.encoders.given import Given
+from cpu_fallback.types import Array
 from gpu_encode.errors.rows import RowError
+from gpu_encode.fitting.inputs import Inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,9 @@ class Part:
     first_row: int = 0
     name: str | None = None
 
-    def given(self) -> Given:
+    def given(self) -> Inputs:
         """Give the tables and vectors as encoders read them."""
-        return Given(self.X, self.y, self.sample_weight, self.groups)
+        return Inputs(self.X, self.y, self.sample_weight, self.groups)
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -62,7 +62,7 @@ class Part:
             raise type(error)(f"{self.name}: {error}") from error
 
 
-class InFloats(Given):
+class InFloats(Inputs):
     """What a part was given; integers become floats where other parts hold floats, as all would in one array.
 
     Parameters

@@ -6,48 +6,48 @@ from typing import Any
 
 import numpy as np
 
+from cpu_fallback.types import Array, Layout
 from gpu_encode import devices, ops
-from gpu_encode.cells import Array, Layout
-from gpu_encode.checkpoints import Before, checkpoint_places
-from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.parts import other_rows_measured, sums_of_no_rows
-from gpu_encode.formula import CodeTable, Formula, table, total_of_views
-from gpu_encode.model import Model
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.model import Model
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table, total_of_views
+from gpu_encode.formulas.other_rows import OtherRows
 from gpu_encode.notices import warn
 from gpu_encode.ops import host
-from gpu_encode.outputs import in_type
-from gpu_encode.parts.blueprints import Blueprint
-from gpu_encode.parts.stretches import orders_of, starts_in
-from gpu_encode.parts.sums import Sums
-from gpu_encode.plans import FoldPlan, OrderedPlan, first_rows
-from gpu_encode.readouts.other_rows import OtherRows
-from gpu_encode.statistics import Measured, Statistics, layout_of_both
-from gpu_encode.training import flat
+from gpu_encode.parts.plans import EncodingPlan
+from gpu_encode.parts.segments import orders_of, starts_in
+from gpu_encode.parts.sums import PartialSums
+from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, first_rows
+from gpu_encode.sums.category_sums import CategorySums, SumSpec, layout_of_both
+from gpu_encode.training.checkpoints import CheckpointState, checkpoint_places
+from gpu_encode.training.encodings import flat
+from gpu_encode.training.outputs import in_type
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class EncodingTables:
     """What the training codes of every part are made of; the same for all parts, and independent of how many there are.
 
     Parameters
     ----------
-    blueprint : Blueprint
+    encoding_plan : EncodingPlan
     encoder : TargetEncoder
         Fitted.
-    codes : list of CodeTable
+    codes : list of EncodingTable
         Per entry, the codes of all targets side by side: (categories, folds, outputs); where rows are told apart by
         folds.
-    sums : list of list of Statistics
+    sums : list of list of CategorySums
         Per entry and target, sums of all rows, where each row sees rows of its own.
-    before : list of list of list of Before
+    before : list of list of list of CheckpointState
         Per order, entry and target, what lies before each place at which priors are taken.
     """
 
-    blueprint: Blueprint
+    encoding_plan: EncodingPlan
     encoder: Encoder
-    codes: list[CodeTable] = field(default_factory=list)
-    sums: list[list[Statistics]] = field(default_factory=list)
-    before: list[list[list[Before]]] = field(default_factory=list)
+    codes: list[EncodingTable] = field(default_factory=list)
+    sums: list[list[CategorySums]] = field(default_factory=list)
+    before: list[list[list[CheckpointState]]] = field(default_factory=list)
 
     @property
     def model(self) -> Model:
@@ -57,7 +57,7 @@ class Tables:
     @property
     def device(self) -> str:
         """Where parts compute: "cpu" or "cuda"."""
-        return device_of(self.blueprint)
+        return device_of(self.encoding_plan)
 
     @cached_property
     def others(self) -> list[list[OtherRows | None]]:
@@ -71,18 +71,18 @@ class Tables:
     @property
     def needs_categories(self) -> bool:
         """Whether an ordered scheme asks for the means of all categories so far, which take a pass of their own."""
-        return bool(self.before) and any(formula.needs_categories for formula in self.model.formulas)
+        return bool(self.before) and any(rule.needs_categories for rule in self.model.rules)
 
 
-def fit(encoder: Encoder, blueprint: Blueprint, sums: Sums) -> Tables:
+def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> EncodingTables:
     """Learn the codes of new rows, as `TargetEncoder.fit_transform` does, and what training codes are made of.
 
     Parameters
     ----------
     encoder : TargetEncoder
         Is fitted when this returns, and as it was where it raises.
-    blueprint : Blueprint
-    sums : Sums
+    encoding_plan : EncodingPlan
+    sums : PartialSums
         Of all parts.
 
     Returns
@@ -92,7 +92,7 @@ def fit(encoder: Encoder, blueprint: Blueprint, sums: Sums) -> Tables:
     Raises
     ------
     ValueError
-        If the sums are not those of the rows that the blueprint was made for.
+        If the sums are not those of the rows that the plan was made for.
 
     Warns
     -----
@@ -102,96 +102,94 @@ def fit(encoder: Encoder, blueprint: Blueprint, sums: Sums) -> Tables:
     Examples
     --------
     >>> from gpu_encode import KFold, TargetEncoder
-    >>> from gpu_encode.parts import Part, draft, fit, measure, survey
+    >>> from gpu_encode.parts import Part, plan, fit, measure, profile
     >>> encoder, part = TargetEncoder(cv=KFold(2), smooth=0.0), Part([["a"], ["b"], ["a"]], [1, 0, 1])
-    >>> blueprint = draft(encoder, survey(encoder, part))
-    >>> tables = fit(encoder, blueprint, measure(blueprint, part))
+    >>> encoding_plan = plan(encoder, profile(encoder, part))
+    >>> tables = fit(encoder, encoding_plan, measure(encoding_plan, part))
     >>> encoder.encodings_
     [array([1., 0.])]
     """
     if sums.model is None:
         raise sums_of_no_rows()
-    if sums.n_rows != blueprint.n_rows:
-        raise other_rows_measured(blueprint.n_rows, sums.n_rows)
+    if sums.n_rows != encoding_plan.n_rows:
+        raise other_rows_measured(encoding_plan.n_rows, sums.n_rows)
     model = sums.model.carried()
-    if not blueprint.options.trains_apart:
-        encoder._adopt(model, device_of(blueprint))
-        return Tables(blueprint, encoder)
-    if isinstance(blueprint.plan, FoldPlan):
-        return fit_by_folds(encoder, blueprint, blueprint.plan, model)
+    if not encoding_plan.options.trains_apart:
+        encoder._adopt(model, device_of(encoding_plan))
+        return EncodingTables(encoding_plan, encoder)
+    if isinstance(encoding_plan.plan, FoldPlan):
+        return fit_by_folds(encoder, encoding_plan, encoding_plan.plan, model)
     kept = [
         [in_reach(each, reach.layout) for each, reach in zip(per_target, sums.reach, strict=True)]
         for per_target in model.statistics
     ]
     before = []
-    if isinstance(blueprint.plan, OrderedPlan):
+    if isinstance(encoding_plan.plan, OrderedPlan):
         before = [
-            befores(blueprint, starts_in(order), stretches.sums, kept, model.formulas)
-            for order, stretches in zip(orders_of(blueprint.plan), sums.stretches, strict=True)
+            befores(encoding_plan, starts_in(order), segments.sums, kept, model.rules)
+            for order, segments in zip(orders_of(encoding_plan.plan), sums.segments, strict=True)
         ]
-    encoder._adopt(model, device_of(blueprint))
-    if any(formula.needs_rows for formula in model.formulas) and (
-        blind := first_rows(blueprint.plan, blueprint.n_rows)
-    ):
-        blueprint.options.warn_of_blind_rows(blind, blueprint.plan)
-    return Tables(blueprint, encoder, sums=kept, before=before)
+    encoder._adopt(model, device_of(encoding_plan))
+    if any(rule.needs_rows for rule in model.rules) and (blind := first_rows(encoding_plan.plan, encoding_plan.n_rows)):
+        encoding_plan.options.warn_of_blind_rows(blind, encoding_plan.plan)
+    return EncodingTables(encoding_plan, encoder, sums=kept, before=before)
 
 
-def device_of(blueprint: Blueprint) -> str:
+def device_of(encoding_plan: EncodingPlan) -> str:
     """Where parts compute: "cpu" or "cuda"."""
-    return ops.device_of(ops.resolve(blueprint.n_rows, devices.choose(blueprint.options.device)))
+    return ops.device_of(ops.resolve(encoding_plan.n_rows, devices.choose(encoding_plan.options.device)))
 
 
-def in_reach(statistics: Statistics, reach: Layout) -> Statistics:
+def in_reach(statistics: CategorySums, reach: Layout) -> CategorySums:
     """Give the same sums in columns that hold the sums of any of the rows, too."""
     layout = layout_of_both(statistics.measured.layout, reach)
     measured = replace(statistics.measured, layout=layout)
-    return replace(statistics, cells=statistics.in_layout(layout), measured=measured)
+    return replace(statistics, accumulators=statistics.in_layout(layout), measured=measured)
 
 
 def befores(
-    blueprint: Blueprint,
+    encoding_plan: EncodingPlan,
     starts: Array | None,
-    stretches: list[Statistics],
-    kept: list[list[Statistics]],
-    formulas: list[Formula],
-) -> list[list[Before]]:
+    segments: list[CategorySums],
+    kept: list[list[CategorySums]],
+    rules: list[EncodingRule],
+) -> list[list[CheckpointState]]:
     """What lies before each checkpoint of one order, per entry and target."""
-    backend = host(blueprint.n_rows)
-    places = checkpoint_places(starts, blueprint.n_rows, backend)
+    backend = host(encoding_plan.n_rows)
+    places = checkpoint_places(starts, encoding_plan.n_rows, backend)
     found = []
-    for per_target, formula in zip(kept, formulas, strict=True):
+    for per_target, rule in zip(kept, rules, strict=True):
         own = []
-        for number, (each, between) in enumerate(zip(per_target, stretches, strict=True)):
-            measured: Measured = each.measured
+        for number, (each, between) in enumerate(zip(per_target, segments, strict=True)):
+            measured: SumSpec = each.measured
             digits = between.in_layout(measured.layout)[:-2, 0]
-            own.append(Before.of(places, starts, digits, formula.of_target(number), measured, backend))
+            own.append(CheckpointState.of(places, starts, digits, rule.of_target(number), measured, backend))
         found.append(own)
     return found
 
 
-def fit_by_folds(encoder: Encoder, blueprint: Blueprint, plan: FoldPlan, model: Model) -> Tables:
+def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, model: Model) -> EncodingTables:
     """Make a table of codes by category and fold, and let new rows see what the plan says."""
-    visible = [[each.visible(host(each.cells.size), plan.new_rows) for each in own] for own in model.statistics]
+    visible = [[each.visible(host(each.accumulators.size), plan.new_rows) for each in own] for own in model.statistics]
     lasting = replace(model, statistics=visible)
     codes, blind = [], False
-    for number, formula in enumerate(model.formulas):
+    for number, rule in enumerate(model.rules):
         tables = []
         for target, (sums, new) in enumerate(zip(model.statistics[number], visible[number], strict=True)):
-            backend, own = host(sums.cells.size), formula.of_target(target)
+            backend, own = host(sums.accumulators.size), rule.of_target(target)
             if plan.blow_up:
                 tables.append(flat(table(new, None, model.keys[number], own, backend)))
                 continue
             total = total_of_views(sums, plan.visibility, own, backend)
             tables.append(table(sums, plan.visibility, model.keys[number], own, backend, total))
-            there = sums.totals(backend).cells[0].any(axis=(1, 2))
-            blind |= formula.needs_rows and bool((there & ~(total.n > 0).all(axis=-1)).any())
+            there = sums.totals(backend).accumulators[0].any(axis=(1, 2))
+            blind |= rule.needs_rows and bool((there & ~(total.n > 0).all(axis=-1)).any())
         values = np.concatenate([each.values for each in tables], axis=2)
         whole = np.ascontiguousarray(in_type(values, model.dtype, host(values.size)))
-        codes.append(CodeTable(whole, tables[formula.readout.first_target].unseen))
-    encoder._adopt(lasting, device_of(blueprint))
+        codes.append(EncodingTable(whole, tables[rule.statistic.first_target].unseen))
+    encoder._adopt(lasting, device_of(encoding_plan))
     if plan.n_folds == 1:
         warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
     if blind:
-        blueprint.options.warn_of_blind_rows("Some", plan)
-    return Tables(blueprint, encoder, codes)
+        encoding_plan.options.warn_of_blind_rows("Some", plan)
+    return EncodingTables(encoding_plan, encoder, codes)

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from gpu_encode import errors
+from cpu_fallback.row_numbers import key_of
+from gpu_encode.errors.folds import more_splits_than
+from gpu_encode.errors.parameters import bad_random_state, check_count
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.plans import Plan, Request
-from gpu_encode.rows import key_of
+from gpu_encode.schemes.plans import Plan, Request
 
 PURPOSES = {"KFold": 1, "Stratified": 2, "GroupKFold": 3, "Holdout": 4, "Ordered": 16}
 
@@ -30,14 +31,14 @@ def check_random_state(random_state: Any) -> None:
     """Raise ValueError unless `random_state` is an int, None or a NumPy generator."""
     allowed = (Integral, np.random.RandomState, np.random.Generator)
     if random_state is not None and (isinstance(random_state, bool) or not isinstance(random_state, allowed)):
-        raise errors.bad_random_state(random_state)
+        raise bad_random_state(random_state)
 
 
 def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") -> None:
     """Raise ValueError unless there are at least two splits and as many rows."""
-    errors.check_count(owner, "n_splits", n_splits, low=2)
+    check_count(owner, "n_splits", n_splits, low=2)
     if n_splits > n_rows:
-        raise errors.more_splits_than(noun, owner, n_splits, n_rows)
+        raise more_splits_than(noun, owner, n_splits, n_rows)
 
 
 class Scheme(BaseEstimator):

@@ -5,10 +5,26 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import errors
-from gpu_encode.plans import ByPattern, ByValue, FoldPlan, Request, WithinClasses, all_but_own, all_rows, starts_of
-from gpu_encode.rows import FoldPattern, fold_numbers, key_of
+from cpu_fallback.row_numbers import FoldPattern, fold_numbers, key_of
+from gpu_encode.errors.folds import empty_part, nothing_to_stratify
+from gpu_encode.errors.parameters import (
+    check_count,
+    check_number,
+    check_option,
+    fraction_too_near_the_ends,
+    gap_too_wide,
+)
 from gpu_encode.schemes.base import Scheme, check_random_state, check_splits, seed_of
+from gpu_encode.schemes.plans import (
+    ByPattern,
+    ByValue,
+    FoldPlan,
+    Request,
+    WithinClasses,
+    all_but_own,
+    all_rows,
+    starts_of,
+)
 
 FINEST_FRACTION = 100
 
@@ -76,10 +92,10 @@ class KFold(Scheme):
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
-        errors.check_count("KFold", "n_splits", self.n_splits, low=2)
-        errors.check_option("KFold", "order", self.order, ("random", "contiguous", "interleaved"))
-        errors.check_option("KFold", "stratify", self.stratify, (True, False))
-        errors.check_option("KFold", "blow_up", self.blow_up, (True, False))
+        check_count("KFold", "n_splits", self.n_splits, low=2)
+        check_option("KFold", "order", self.order, ("random", "contiguous", "interleaved"))
+        check_option("KFold", "stratify", self.stratify, (True, False))
+        check_option("KFold", "blow_up", self.blow_up, (True, False))
         check_random_state(self.random_state)
 
     def plan(self, request: Request) -> FoldPlan:
@@ -93,7 +109,7 @@ class KFold(Scheme):
     def _stratified(self, request: Request) -> WithinClasses:
         counts = request.class_counts()
         if len(counts) > 1 or counts[0] is None:
-            raise errors.nothing_to_stratify()
+            raise nothing_to_stratify()
         seed = seed_of(self.random_state, "Stratified")
         patterns = []
         for label, (start, count) in enumerate(zip(starts_of(counts[0]), counts[0], strict=True)):
@@ -131,7 +147,7 @@ class GroupKFold(Scheme):
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
-        errors.check_count("GroupKFold", "n_splits", self.n_splits, low=2)
+        check_count("GroupKFold", "n_splits", self.n_splits, low=2)
         check_random_state(self.random_state)
 
     def reads(self) -> list[tuple[Any, str]]:
@@ -177,10 +193,10 @@ class TimeFolds(Scheme):
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
-        errors.check_count("TimeFolds", "n_splits", self.n_splits, low=2)
-        errors.check_count("TimeFolds", "gap", self.gap, low=0)
+        check_count("TimeFolds", "n_splits", self.n_splits, low=2)
+        check_count("TimeFolds", "gap", self.gap, low=0)
         if self.gap > self.n_splits - 2:
-            raise errors.gap_too_wide(self.gap, self.n_splits)
+            raise gap_too_wide(self.gap, self.n_splits)
 
     def reads(self) -> list[tuple[Any, str]]:
         """Give the time column."""
@@ -230,9 +246,9 @@ class Holdout(Scheme):
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
         check_random_state(self.random_state)
-        errors.check_number("Holdout", "fraction", self.fraction, low=0.0, high=1.0)
+        check_number("Holdout", "fraction", self.fraction, low=0.0, high=1.0)
         if not 0 < self._share() < 1:
-            raise errors.fraction_too_near_the_ends(self.fraction)
+            raise fraction_too_near_the_ends(self.fraction)
 
     def plan(self, request: Request) -> FoldPlan:
         """Two folds: 0 calibrates, 1 is trained on."""
@@ -242,5 +258,5 @@ class Holdout(Scheme):
         # A block of rows holds every fold of the pattern once, or as often as any other.
         some = folds.fold_of[fold_numbers(pattern, 0, min(request.n_rows, share.denominator))]
         if request.n_rows and not 0 < some.sum() < len(some):
-            raise errors.empty_part(self.fraction, request.n_rows)
+            raise empty_part(self.fraction, request.n_rows)
         return FoldPlan(None, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]), dealt=folds)

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode import errors, frames
-from gpu_encode.plans import ByValue, FoldPlan, Plan, Request, all_but_own, from_splits
+from gpu_encode import frames
+from gpu_encode.errors.folds import folds_in_pieces, no_splits, single_fold
+from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.schemes.base import Scheme
 from gpu_encode.schemes.folds import KFold
+from gpu_encode.schemes.plans import ByValue, FoldPlan, Plan, Request, all_but_own, from_splits
 
 
 class FoldNumbers(Scheme):
@@ -26,7 +28,7 @@ class FoldNumbers(Scheme):
         """Give the numbers as they are, counted from zero."""
         n_folds = len(request.counts_of(self.folds, "fold numbers"))
         if n_folds < 2:
-            raise errors.single_fold()
+            raise single_fold()
         return all_but_own(ByValue(self.folds, "fold numbers", np.arange(n_folds, dtype=np.int32)), n_folds)
 
 
@@ -44,9 +46,9 @@ class Splits(Scheme):
             splits = splits.split(request.X, request.y, **grouping)
         listed = list(splits)
         if listed and not isinstance(listed[0], tuple) and is_vector(listed[0]):
-            raise errors.folds_in_pieces()
+            raise folds_in_pieces()
         if not listed or any(not isinstance(split, (tuple, list)) or len(split) != 2 for split in listed):
-            raise errors.no_splits()
+            raise no_splits()
         return from_splits([(train, test) for train, test in listed], request.n_rows)
 
 
@@ -60,7 +62,7 @@ def is_vector(cv: Any) -> bool:
 def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncoder") -> Scheme:
     """Turn what the user of an encoder gave as `cv` into a checked scheme."""
     if cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool)):
-        errors.check_option(owner, "shuffle", shuffle, (True, False))
+        check_option(owner, "shuffle", shuffle, (True, False))
         cv = KFold(5 if cv is None else int(cv), order="random" if shuffle else "contiguous", random_state=random_state)
     elif isinstance(cv, str):
         cv = FoldNumbers(cv)
@@ -76,7 +78,7 @@ def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncode
                 "fold numbers",
                 "Greedy KFold GroupKFold TimeFolds Holdout LeaveOneOut Ordered",
             )
-            raise errors.bad_option(owner, "cv", cv, allowed)
+            raise bad_option(owner, "cv", cv, allowed)
         cv = Splits(cv)
     scheme: Scheme = cv
     scheme.check()

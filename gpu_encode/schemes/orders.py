@@ -3,10 +3,17 @@
 from numbers import Integral, Real
 from typing import Any
 
-from gpu_encode import errors
-from gpu_encode.plans import ByTime, LeaveOneOutPlan, OrderedPlan, Request, RowOrder, starts_of
-from gpu_encode.rows import Permutation
+from cpu_fallback.row_numbers import Permutation
+from gpu_encode.errors.parameters import (
+    burn_in_between,
+    check_count,
+    check_number,
+    check_option,
+    order_of_rows_and_another,
+    permuted_time,
+)
 from gpu_encode.schemes.base import Scheme, check_random_state, seed_of
+from gpu_encode.schemes.plans import ByTime, LeaveOneOutPlan, OrderedPlan, Request, RowOrder, starts_of
 
 
 class LeaveOneOut(Scheme):
@@ -83,17 +90,17 @@ class Ordered(Scheme):
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
-        errors.check_count("Ordered", "n_permutations", self.n_permutations, low=1)
-        errors.check_option("Ordered", "average", self.average, (True, False))
-        errors.check_option("Ordered", "shuffle", self.shuffle, (True, False))
+        check_count("Ordered", "n_permutations", self.n_permutations, low=1)
+        check_option("Ordered", "average", self.average, (True, False))
+        check_option("Ordered", "shuffle", self.shuffle, (True, False))
         check_random_state(self.random_state)
-        errors.check_number("Ordered", "burn_in", self.burn_in, low=0.0)
+        check_number("Ordered", "burn_in", self.burn_in, low=0.0)
         if (not isinstance(self.burn_in, Integral) and self.burn_in >= 1) or not isinstance(self.burn_in, Real):
-            raise errors.burn_in_between(self.burn_in)
+            raise burn_in_between(self.burn_in)
         if self.time is not None and self.n_permutations != 1:
-            raise errors.permuted_time()
+            raise permuted_time()
         if not self.shuffle and (self.time is not None or self.n_permutations != 1):
-            raise errors.order_of_rows_and_another()
+            raise order_of_rows_and_another()
 
     def reads(self) -> list[tuple[Any, str]]:
         """Give the time column, if there is one."""

@@ -11,7 +11,7 @@ from gpu_encode.encoders.count import CountEncoder
 from gpu_encode.encoders.gradient import GradientEncoder
 from gpu_encode.encoders.hashing import HashingEncoder
 from gpu_encode.encoders.impact import ImpactEncoder
-from gpu_encode.encoders.one_hot import OneHotEncoder
+from gpu_encode.encoders.one_hot.encoder import OneHotEncoder
 from gpu_encode.encoders.ordinal import OrdinalEncoder
 from gpu_encode.encoders.statistic import StatisticEncoder
 from gpu_encode.encoders.target import TargetEncoder

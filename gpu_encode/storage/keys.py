@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode.cells import Array
-from gpu_encode.hierarchy import Derived
-from gpu_encode.keys import Entry, Key, present
+from cpu_fallback.types import Array
+from gpu_encode.categories.hierarchy import Derived
+from gpu_encode.categories.keys import CategoryIndex, KeySpec, present
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import counts, field, listed, paired
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
-from gpu_encode.vocabulary import Vocabulary
 
 STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), pa.large_binary())
 
 
-def describe_entry(entry: Entry, writer: Writer) -> dict[str, Any]:
+def describe_entry(entry: KeySpec, writer: Writer) -> dict[str, Any]:
     """Give one thing to encode as JSON."""
     return {
         "name": entry.name,
@@ -27,7 +27,7 @@ def describe_entry(entry: Entry, writer: Writer) -> dict[str, Any]:
     }
 
 
-def describe_key(key: Key, writer: Writer) -> dict[str, Any]:
+def describe_key(key: CategoryIndex, writer: Writer) -> dict[str, Any]:
     """Give the categories of an entry as JSON."""
     return {
         "vocabularies": [{"array": writer.add(each.to_arrow()), **each.metadata()} for each in key.vocabularies],
@@ -37,11 +37,11 @@ def describe_key(key: Key, writer: Writer) -> dict[str, Any]:
     }
 
 
-def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> Entry:
+def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> KeySpec:
     """Read one thing to encode."""
     members, above = (tuple(counts(document, name, 0, n_features - 1)) for name in ("members", "above"))
     rule = decode(field(document, "rule", dict, None), reader)
-    entry = Entry(field(document, "name", str), members, above, rule)
+    entry = KeySpec(field(document, "name", str), members, above, rule)
     if not members or len(set(entry.columns)) < len(entry.columns):
         raise ValueError(f"{entry.name!r} is made of the columns {entry.columns}")
     if rule is not None:
@@ -51,7 +51,7 @@ def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> Ent
     return entry
 
 
-def read_key(document: dict[str, Any], entry: Entry, reader: Reader) -> Key:
+def read_key(document: dict[str, Any], entry: KeySpec, reader: Reader) -> CategoryIndex:
     """Read the categories of an entry."""
     per_column = paired(entry.columns, listed(document, "vocabularies", dict))
     vocabularies = [read_vocabulary(each, reader) for _, each in per_column]
@@ -60,10 +60,10 @@ def read_key(document: dict[str, Any], entry: Entry, reader: Reader) -> Key:
     if len(vocabularies) == 1:
         if described is not None:
             raise ValueError(f"{entry.name!r} is a single column with joint categories")
-        return Key(entry, vocabularies, None, has_missing, given)
+        return CategoryIndex(entry, vocabularies, None, has_missing, given)
     if has_missing or given:
         raise ValueError(f"{entry.name!r} is a joint key with categories of a single column")
-    return Key(entry, vocabularies, read_members(described, [len(each) for each in vocabularies], reader))
+    return CategoryIndex(entry, vocabularies, read_members(described, [len(each) for each in vocabularies], reader))
 
 
 def read_vocabulary(document: dict[str, Any], reader: Reader) -> Vocabulary:

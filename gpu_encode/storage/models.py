@@ -6,28 +6,36 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.exact import Limbs
-from gpu_encode.cells import Layout, Window
-from gpu_encode.distributions import Distribution
-from gpu_encode.formula import Formula
-from gpu_encode.indicators import check_indicators
-from gpu_encode.indicators import listed as listed_indicators
-from gpu_encode.infrequent import Rare
-from gpu_encode.keys import Key
-from gpu_encode.model import Model, TargetInfo
-from gpu_encode.readouts.base import Readout
-from gpu_encode.scales import check_scale
-from gpu_encode.selection import Selection
-from gpu_encode.statistics import Measured, Statistics
+from cpu_fallback.types import Layout, Window
+from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.fitting.columns import Selection
+from gpu_encode.fitting.model import Model, TargetInfo
+from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.infrequent import Rare
+from gpu_encode.formulas.scales import check_scale
+from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import count, counts, field, listed, option, paired
 from gpu_encode.storage.keys import describe_entry, describe_key, read_entry, read_key
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
-from gpu_encode.targets import KINDS, NO_TARGET, counted_classes
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.distributions import Distribution
+from gpu_encode.sums.targets import KINDS, NO_TARGET, counted_classes
+from gpu_encode.training.indicators import check_indicators
+from gpu_encode.training.indicators import listed as listed_indicators
 
 LARGEST = 1 << 31
 # Products of three float64 lie between the binary places -3300 and 3100, at 32 to a digit.
 FURTHEST_DIGIT = 128
-FORMULA = ("readout", "prior", "unseen", "missing", "min_count", "scale")
+# Fields of an encoding rule, under the names that they have in files.
+RULE = {
+    "readout": "statistic",
+    "prior": "prior",
+    "unseen": "unseen",
+    "missing": "missing",
+    "min_count": "min_count",
+    "scale": "scale",
+}
 MISSING_POLICIES = ("category", "prior", "nan", "error")
 DTYPES = ("float64", "float32")
 # Classes before this one have no output: a binary target has one, and drop="first" leaves one out.
@@ -47,7 +55,7 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "targets": [describe_target(info, writer) for info in model.targets],
         "keys": [describe_key(key, writer) for key in model.keys],
         "statistics": [[describe_statistics(each, writer) for each in entry] for entry in model.statistics],
-        "formulas": [describe_formula(each, writer) for each in model.formulas],
+        "formulas": [describe_formula(each, writer) for each in model.rules],
         "unknown_is_error": model.unknown_is_error,
         "indicators": list(model.indicators),
         "dtype": model.dtype,
@@ -55,9 +63,9 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
     }
 
 
-def describe_formula(formula: Formula, writer: Writer) -> dict[str, Any]:
+def describe_formula(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
     """Give how sums become codes as JSON."""
-    return {name: encode(getattr(formula, name), writer) for name in FORMULA} | {"rare": asdict(formula.rare)}
+    return {name: encode(getattr(rule, own), writer) for name, own in RULE.items()} | {"rare": asdict(rule.rare)}
 
 
 def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
@@ -66,13 +74,13 @@ def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
     return {"name": info.name, "kind": info.kind, "classes": classes}
 
 
-def describe_statistics(statistics: Statistics, writer: Writer) -> dict[str, Any]:
+def describe_statistics(statistics: CategorySums, writer: Writer) -> dict[str, Any]:
     """Give sums as JSON."""
     statistics = statistics.carried()
     measured = statistics.measured
     windows = (measured.layout.count, measured.layout.total, measured.layout.square)
     return {
-        "cells": encode_array(statistics.cells, writer),
+        "cells": encode_array(statistics.accumulators, writer),
         "windows": [None if each is None else [each.low, each.width, each.whole] for each in windows],
         "first_output": measured.first_output,
         "added": statistics.added,
@@ -94,13 +102,13 @@ def rebuilt(document: dict[str, Any], reader: Reader) -> Model:
     targets = [read_target(each, reader) for each in listed(document, "targets", dict)]
     keyed = paired(selection.entries, listed(document, "keys", dict))
     keys = [read_key(each, entry, reader) for entry, each in keyed]
-    formulas = [read_formula(each, reader) for _, each in paired(keys, listed(document, "formulas", dict))]
+    rules = [read_formula(each, reader) for _, each in paired(keys, listed(document, "formulas", dict))]
     statistics = [
         [
-            read_statistics(each, key, info, formula.of_target(number), reader)
+            read_statistics(each, key, info, rule.of_target(number), reader)
             for number, (info, each) in enumerate(paired(targets, per_target))
         ]
-        for (key, per_target), formula in zip(paired(keys, listed(document, "statistics", list)), formulas, strict=True)
+        for (key, per_target), rule in zip(paired(keys, listed(document, "statistics", list)), rules, strict=True)
     ]
     check_alike(statistics)
     return Model(
@@ -110,7 +118,7 @@ def rebuilt(document: dict[str, Any], reader: Reader) -> Model:
         targets,
         keys,
         statistics,
-        formulas,
+        rules,
         unknown_is_error=field(document, "unknown_is_error", bool),
         indicators=read_indicators(document),
         dtype=option(document, "dtype", DTYPES),
@@ -138,7 +146,7 @@ def read_names(document: Any, name: str, n_features: int) -> list[str] | None:
     return names
 
 
-def check_alike(statistics: list[list[Statistics]]) -> None:
+def check_alike(statistics: list[list[CategorySums]]) -> None:
     """Raise ValueError unless all entries have the same outputs."""
     outputs = {tuple((each.n_views, each.measured.first_output) for each in entry) for entry in statistics}
     views = {view for entry in outputs for view, _ in entry}
@@ -168,48 +176,52 @@ def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
     return TargetInfo(name, kind, classes)
 
 
-def read_formula(document: dict[str, Any], reader: Reader) -> Formula:
+def read_formula(document: dict[str, Any], reader: Reader) -> EncodingRule:
     """Read how sums become codes."""
-    readout, prior, unseen, _, least, scale = (decode(document[name], reader) for name in FORMULA)
-    if not isinstance(readout, Readout):
-        raise ValueError(f"{type(readout).__name__} is no smoothing")
-    readout.check()
+    statistic, prior, unseen, _, least, scale = (decode(document[name], reader) for name in RULE)
+    if not isinstance(statistic, Statistic):
+        raise ValueError(f"{type(statistic).__name__} is no smoothing")
+    statistic.check()
     if not isinstance(prior, (float, int, np.floating, np.integer)) and prior not in (None, "mean", "category_mean"):
         raise ValueError(f"the prior is {prior!r}")
     if type(least) is not float or not (unseen is None or type(unseen) is float):
         raise ValueError("min_count, or the code of unknown values, is no number")
-    check_scale(type(readout).__name__, scale)
+    check_scale(type(statistic).__name__, scale)
     rare = Rare(**field(document, "rare", dict))
     numbers = (rare.min_frequency, rare.max_categories)
     if any(not isinstance(each, int | float | None) for each in numbers) or type(rare.pooled) is not bool:
         raise ValueError(f"infrequent categories are told by {rare}")
-    return Formula(readout, prior, unseen, option(document, "missing", MISSING_POLICIES), least, rare, scale)
+    return EncodingRule(statistic, prior, unseen, option(document, "missing", MISSING_POLICIES), least, rare, scale)
 
 
-def read_statistics(document: Any, key: Key, info: TargetInfo, formula: Formula, reader: Reader) -> Statistics:
+def read_statistics(
+    document: Any, key: CategoryIndex, info: TargetInfo, rule: EncodingRule, reader: Reader
+) -> CategorySums:
     """Read the sums of one entry and target."""
     layout = Layout(*(read_window(each) for each in listed(document, "windows", list, None)))  # type: ignore[arg-type]
     powers = [power for _, power, _ in layout.measures()]
     counts_only = info.kind != "continuous"
-    expected = [[0]] if counts_only else [[0, 1, 2], [0, 1]][: 1 if formula.readout.needs_squares else 2]
+    expected = [[0]] if counts_only else [[0, 1, 2], [0, 1]][: 1 if rule.statistic.needs_squares else 2]
     if powers not in expected:
-        raise ValueError(f"the sums do not fit a {info.kind} target and {type(formula.readout).__name__}")
-    measured = Measured(layout, counts_only, count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
-    n_classes = max(counted_classes(info.kind, info.classes), formula.readout.n_terms)
-    cells = decode_array(field(document, "cells", dict), reader)
-    shape = (key.n_categories + 2, *cells.shape[1:2], n_classes, layout.width)
-    if cells.dtype != np.int64 or cells.shape != shape:
-        raise ValueError(f"the sums of {key.entry.name!r} are {cells.dtype} of shape {cells.shape}, not {shape}")
+        raise ValueError(f"the sums do not fit a {info.kind} target and {type(rule.statistic).__name__}")
+    measured = SumSpec(layout, counts_only, count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
+    n_classes = max(counted_classes(info.kind, info.classes), rule.statistic.n_terms)
+    accumulators = decode_array(field(document, "cells", dict), reader)
+    shape = (key.n_categories + 2, *accumulators.shape[1:2], n_classes, layout.width)
+    if accumulators.dtype != np.int64 or accumulators.shape != shape:
+        raise ValueError(
+            f"the sums of {key.entry.name!r} are {accumulators.dtype} of shape {accumulators.shape}, not {shape}"
+        )
     window, _, columns = layout.measures()[0]
-    if (Limbs(cells[..., columns], window.low).magnitude()[0] < 0).any():
+    if (Limbs(accumulators[..., columns], window.low).magnitude()[0] < 0).any():
         raise ValueError(f"a category of {key.entry.name!r} has a negative count")
-    sums = Statistics(cells, measured, count(document, "added", 0, LARGEST))
-    if not formula.readout.needs_distribution:
+    sums = CategorySums(accumulators, measured, count(document, "added", 0, LARGEST))
+    if not rule.statistic.needs_distribution:
         return sums
     return replace(sums, distribution=read_distribution(field(document, "distribution", dict), sums, reader))
 
 
-def read_distribution(document: dict[str, Any], sums: Statistics, reader: Reader) -> Distribution:
+def read_distribution(document: dict[str, Any], sums: CategorySums, reader: Reader) -> Distribution:
     """Read the counts of values."""
     found = Distribution(
         **{each.name: decode_array(field(document, each.name, dict), reader) for each in fields(Distribution)}

@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpu_encode import hierarchy, python_values, schemes, smoothing
-from gpu_encode.cells import Array
-from gpu_encode.mixed_models.glmm import GLMM
-from gpu_encode.one_hot.readout import OneHot
-from gpu_encode.readouts.catboost import CountRatios, TargetRatios
-from gpu_encode.readouts.counts import Counts
-from gpu_encode.readouts.evidence import Evidence
-from gpu_encode.readouts.gradients import GradientRatios
-from gpu_encode.readouts.hashes import Hashes
-from gpu_encode.readouts.impact import Impact
-from gpu_encode.readouts.ranks import Ranks
-from gpu_encode.readouts.summaries import Summaries
+from cpu_fallback.types import Array
+from gpu_encode import schemes
+from gpu_encode.categories import hierarchy, objects
+from gpu_encode.encoders.one_hot.statistic import OneHot
+from gpu_encode.formulas import smoothing
+from gpu_encode.formulas.catboost import CountRatios, TargetRatios
+from gpu_encode.formulas.counts import Counts
+from gpu_encode.formulas.evidence import Evidence
+from gpu_encode.formulas.gradients import GradientRatios
+from gpu_encode.formulas.hashes import Hashes
+from gpu_encode.formulas.impact import Impact
+from gpu_encode.formulas.mixed_models.glmm import GLMM
+from gpu_encode.formulas.ranks import Ranks
+from gpu_encode.formulas.summaries import Summaries
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import counts, field
 
@@ -141,7 +143,7 @@ def encode(value: Any, writer: Writer) -> Any:
 
 def simpler(value: Any) -> Any:
     """Give a value of a foreign type or of a subclass in a type that can be written."""
-    if python_values.is_null(value):
+    if objects.is_null(value):
         return None
     if hasattr(value, "asm8") and getattr(value, "tzinfo", None) is None:
         return value.asm8  # pandas keeps nanoseconds, for which Python has no place

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from gpu_encode import smoothing
-from gpu_encode.encoders.options import Options
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.errors.tuning import (
     no_list_of,
@@ -14,9 +12,11 @@ from gpu_encode.errors.tuning import (
     schemes_of_other_columns,
     splits_used_once,
 )
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas import smoothing
+from gpu_encode.formulas.smoothing import MEstimate, PartialPooling, Sigmoid
 from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme
 from gpu_encode.schemes import given as given_schemes
-from gpu_encode.smoothing import MEstimate, PartialPooling, Sigmoid
 
 # Ten values a decade (the R10 series), written down: powers by a library of mathematics differ by machine.
 PREFERRED = ("1", "1.25", "1.6", "2", "2.5", "3.15", "4", "5", "6.3", "8")
@@ -40,7 +40,7 @@ def check_encoder(encoder: Any) -> None:
         raise splits_used_once(encoder.cv)
 
 
-def checked_smoothings(smoothings: Any, options: Options) -> list[tuple[Any, smoothing.Smoothing]]:
+def checked_smoothings(smoothings: Any, options: Parameters) -> list[tuple[Any, smoothing.Smoothing]]:
     """Smoothings as given, and as formulas; ValueError for one that the encoder could not be fitted with."""
     if smoothings is None:
         smoothings = default_smoothings()
@@ -48,13 +48,13 @@ def checked_smoothings(smoothings: Any, options: Options) -> list[tuple[Any, smo
         raise no_list_of("smoothings", smoothings, "[None, 1.0, 10.0, 'auto', Sigmoid(k=5)]")
     found = []
     for each in smoothings:
-        formula = smoothing.resolve(each)
-        replace(options, readout=formula).check()
-        found.append((each, formula))
+        rule = smoothing.resolve(each)
+        replace(options, statistic=rule).check()
+        found.append((each, rule))
     return found
 
 
-def checked_schemes(schemes: Any, encoder: TargetEncoder, options: Options, folds: int) -> list[tuple[Any, Scheme]]:
+def checked_schemes(schemes: Any, encoder: TargetEncoder, options: Parameters, folds: int) -> list[tuple[Any, Scheme]]:
     """Schemes as given, and as they are planned; the encoder's own where none is given and it has folds."""
     if schemes is None:
         if isinstance(options.scheme, WITHOUT_FOLDS):

@@ -7,16 +7,16 @@ from typing import Any
 from sklearn.base import clone
 
 from gpu_encode import devices, frames
-from gpu_encode.encoders.given import Given
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.encoders.work import Work
-from gpu_encode.errors import check_option
+from gpu_encode.errors.parameters import check_option
 from gpu_encode.errors.tuning import nothing_held_out, tuning_of_dask
-from gpu_encode.formula import Formula
-from gpu_encode.jobs import Job
-from gpu_encode.plans import Plan
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.work import Work
+from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.smoothing import EmpiricalBayes, Smoothing
 from gpu_encode.schemes import Scheme
-from gpu_encode.smoothing import EmpiricalBayes, Smoothing
+from gpu_encode.schemes.plans import Plan
+from gpu_encode.training.tasks import EncodingTask
 from gpu_encode.tuning.candidates import check_encoder, checked_schemes, checked_smoothings
 from gpu_encode.tuning.likelihood import Likelihood, OfClasses, OfNumbers
 from gpu_encode.tuning.results import Score, Tuned, best_of
@@ -103,8 +103,8 @@ def tune(
     with devices.memory_explained():
         # Sums of squares are kept whatever the smoothings ask for: errors of continuous targets are read off them.
         # Chances are on no other scale, and of all classes.
-        wide = replace(options, readout=EmpiricalBayes(), drop=None, scheme=planned[0][1], scale="identity")
-        work = Work(type(encoder).__name__, wide, Given(X, y, sample_weight, groups))
+        wide = replace(options, statistic=EmpiricalBayes(), drop=None, scheme=planned[0][1], scale="identity")
+        work = Work(type(encoder).__name__, wide, Inputs(X, y, sample_weight, groups))
         by_column = scored(work, candidates, planned)
     names = [str(key.entry.name) for key, _ in work.keyed]
     scores = listed([each for found in by_column for each in found], candidates, planned)
@@ -124,24 +124,24 @@ def scored(work: Work, candidates: Candidates, schemes: Schemes) -> list[list[Gr
     for _, scheme in schemes:
         work.options = replace(work.options, scheme=scheme)
         plans.append((scheme, work.plan()))
-    formulas = [
-        replace(work.options, readout=smoothing).formulas(work.selection, work.frame) for _, smoothing in candidates
+    rules = [
+        replace(work.options, statistic=smoothing).rules(work.selection, work.frame) for _, smoothing in candidates
     ]
     return [
-        [[likelihoods(job, each, plan, scheme) for scheme, plan in plans] for job in jobs]
-        for jobs, *each in zip(work.jobs, *formulas, strict=True)
+        [[likelihoods(task, each, plan, scheme) for scheme, plan in plans] for task in tasks]
+        for tasks, *each in zip(work.tasks, *rules, strict=True)
     ]
 
 
-def likelihoods(job: Job, formulas: Sequence[Formula], plan: Plan, scheme: Scheme) -> list[Likelihood]:
+def likelihoods(task: EncodingTask, rules: Sequence[EncodingRule], plan: Plan, scheme: Scheme) -> list[Likelihood]:
     """Likelihood of each formula, from one pass over the rows."""
-    views = Views.of(job, plan, scheme)
+    views = Views.of(task, plan, scheme)
     # Which rows have a code follows from what is seen and from policies, whatever the smoothing.
-    kind = OfClasses if job.measured.classification else OfNumbers
-    rows = kind.of(views, formulas[0])
+    kind = OfClasses if task.measured.classification else OfNumbers
+    rows = kind.of(views, rules[0])
     if not any(rows.weights):
         raise nothing_held_out()
-    return [rows.likelihood(formula) for formula in formulas]
+    return [rows.likelihood(rule) for rule in rules]
 
 
 def listed(grids: Sequence[Grid], candidates: Candidates, schemes: Schemes) -> tuple[Score, ...]:

@@ -11,12 +11,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from cpu_fallback.elementary import log
 from cpu_fallback.exact import Floats, Scaled
-from gpu_encode.elementary import log
-from gpu_encode.formula import Formula
-from gpu_encode.moments import rounded_totals
+from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.ops import Ops
-from gpu_encode.tuning.alike import Alike
+from gpu_encode.sums.moments import rounded_totals
+from gpu_encode.tuning.distinct_counts import DistinctCounts
 from gpu_encode.tuning.sums import Mask, sums_by_fold
 from gpu_encode.tuning.views import Views
 
@@ -54,7 +54,7 @@ class OfClasses:
     Parameters
     ----------
     views : Views
-    alike : Alike or None
+    alike : DistinctCounts or None
         Groups of categories that are scored as one.
     weight : float64 array (rows, folds, classes)
     scored : bool array (rows, folds)
@@ -63,18 +63,18 @@ class OfClasses:
     """
 
     views: Views
-    alike: Alike | None
+    alike: DistinctCounts | None
     weight: Floats
     scored: Mask
     weights: list[Fraction]
 
     @classmethod
-    def of(cls, views: Views, formula: Formula) -> "OfClasses":
+    def of(cls, views: Views, rule: EncodingRule) -> "OfClasses":
         """Read weights off sums; any formula says where there are codes."""
-        ops, alike = views.job.ops, Alike.of(views)
+        ops, alike = views.task.ops, DistinctCounts.of(views)
         held_out = views.held_out if alike is None else alike.held_out
-        weight = at_most_one(rounded_totals(held_out.cells, replace(held_out.measured, first_output=0)))
-        codes = views.codes(formula) if alike is None else alike.codes(views, formula)
+        weight = at_most_one(rounded_totals(held_out.accumulators, replace(held_out.measured, first_output=0)))
+        codes = views.codes(rule) if alike is None else alike.codes(views, rule)
         scored = ~np.isnan(codes[..., 0]) & (weight > 0).any(axis=-1)
         weights = [Fraction(0)] * weight.shape[1]
         for number in range(weight.shape[2]):
@@ -83,9 +83,9 @@ class OfClasses:
             weights = [one + other for one, other in zip(weights, sums, strict=True)]
         return cls(views, alike, weight, scored, weights)
 
-    def likelihood(self, formula: Formula) -> Likelihood:
+    def likelihood(self, rule: EncodingRule) -> Likelihood:
         """Sum weight * log(chance) over the classes."""
-        codes = self.views.codes(formula) if self.alike is None else self.alike.codes(self.views, formula)
+        codes = self.views.codes(rule) if self.alike is None else self.alike.codes(self.views, rule)
         if lacking(codes, self.scored):
             return unlikely(self.weights)
 
@@ -96,7 +96,7 @@ class OfClasses:
             ]
             return in_order(terms)
 
-        sums = sums_by_fold(self.views.job.ops, addends, self.scored, self.weight.shape[2])
+        sums = sums_by_fold(self.views.task.ops, addends, self.scored, self.weight.shape[2])
         by_fold = (float(own / weight) if weight else math.nan for own, weight in zip(sums, self.weights, strict=True))
         return Likelihood(float(share(sums, self.weights)), tuple(by_fold))
 
@@ -127,14 +127,14 @@ class OfNumbers:
     spread: list[Fraction]
 
     @classmethod
-    def of(cls, views: Views, formula: Formula) -> "OfNumbers":
+    def of(cls, views: Views, rule: EncodingRule) -> "OfNumbers":
         """Read means and deviations off sums; any formula says where there are codes."""
-        ops, wide, held_out = views.job.ops, views.job.formula, views.held_out
+        ops, wide, held_out = views.task.ops, views.task.rule, views.held_out
         moments = wide.moments_of_views(ops, held_out, None)
         everything = np.ones((1, held_out.n_views), np.int64)
         exponent = exponent_of(wide.moments_of_views(ops, held_out.totals(ops), everything).at(0).variance, ops)
         weight = at_most_one(moments.n[..., 0])
-        scored = ~np.isnan(views.codes(formula)[..., 0]) & (weight > 0)
+        scored = ~np.isnan(views.codes(rule)[..., 0]) & (weight > 0)
         variance = moments.variance
         unit = Scaled(np.ones_like(variance.fraction), np.full_like(variance.exponent, 2 * exponent))
         spread = weight * variance.ratio(unit)[..., 0]
@@ -148,9 +148,9 @@ class OfNumbers:
             sums_by_fold(ops, lambda start, stop: spread[start:stop], scored),
         )
 
-    def likelihood(self, formula: Formula) -> Likelihood:
+    def likelihood(self, rule: EncodingRule) -> Likelihood:
         """-log(2 pi e s2) / 2 with s2 the mean squared error; folds are scored with the s2 of all."""
-        codes = self.views.codes(formula)
+        codes = self.views.codes(rule)
         if lacking(codes, self.scored):
             return unlikely(self.weights)
 
@@ -158,7 +158,7 @@ class OfNumbers:
             off = self.mean[start:stop] - codes[start:stop, :, 0] * 2.0**-self.exponent
             return self.weight[start:stop] * (off * off)
 
-        found = sums_by_fold(self.views.job.ops, addends, self.scored)
+        found = sums_by_fold(self.views.task.ops, addends, self.scored)
         sums = [own + spread for own, spread in zip(found, self.spread, strict=True)]
         error = share(sums, self.weights)
         if not error:

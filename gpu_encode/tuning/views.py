@@ -8,12 +8,12 @@ import numpy as np
 
 from cpu_fallback.exact import Floats
 from gpu_encode.errors.tuning import scheme_without_held_out_rows
-from gpu_encode.formula import Formula, Visibility, table, total_of_views
-from gpu_encode.jobs import Job
-from gpu_encode.moments import Moments
-from gpu_encode.plans import FoldPlan, Plan, SplitPlan
-from gpu_encode.statistics import Statistics
-from gpu_encode.training import placed
+from gpu_encode.formulas.encoding_rule import EncodingRule, Visibility, table, total_of_views
+from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.moments import Moments
+from gpu_encode.training.encodings import placed
+from gpu_encode.training.tasks import EncodingTask
 
 
 @dataclass(frozen=True)
@@ -22,50 +22,50 @@ class Views:
 
     Parameters
     ----------
-    job : Job
-    seen : Statistics
+    task : EncodingTask
+    seen : CategorySums
     visibility : int64 array (n_folds, n_folds) or None
         None where `seen` has a view for each fold already.
-    held_out : Statistics
+    held_out : CategorySums
         By category and fold.
     total : Moments
         What each fold sees of all rows, whatever their category.
     """
 
-    job: Job
-    seen: Statistics
+    task: EncodingTask
+    seen: CategorySums
     visibility: Visibility
-    held_out: Statistics
+    held_out: CategorySums
     total: Moments
 
     @classmethod
-    def of(cls, job: Job, plan: Plan, scheme: Any) -> "Views":
+    def of(cls, task: EncodingTask, plan: Plan, scheme: Any) -> "Views":
         """Sum the rows; ValueError where a fold sees rows of its own."""
-        plan = placed(plan, job.ops)
+        plan = placed(plan, task.ops)
         if isinstance(plan, FoldPlan) and not plan.visibility.diagonal().any():
-            sums = job.measure(plan.folds, plan.n_folds)
-            return cls(job, sums, plan.visibility, sums, job.total_of_views(sums, plan.visibility))
+            sums = task.measure(plan.folds, plan.n_folds)
+            return cls(task, sums, plan.visibility, sums, task.total_of_views(sums, plan.visibility))
         if not isinstance(plan, SplitPlan):
             raise scheme_without_held_out_rows(scheme)
-        held_out = job.measure(plan.folds, len(plan.training))
+        held_out = task.measure(plan.folds, len(plan.training))
         parts = []
         for number, rows in enumerate(plan.training):
             if bool((plan.folds[rows] == number).any()):
                 raise scheme_without_held_out_rows(scheme)
-            parts.append(replace(job, rows=job.rows.pick(rows)).measure(None, 1).cells)
-        seen = replace(held_out, cells=np.concatenate(parts, axis=1))
-        return cls(job, seen, None, held_out, total_of_views(seen, None, job.formula, job.ops))
+            parts.append(replace(task, rows=task.rows.pick(rows)).measure(None, 1).accumulators)
+        seen = replace(held_out, accumulators=np.concatenate(parts, axis=1))
+        return cls(task, seen, None, held_out, total_of_views(seen, None, task.rule, task.ops))
 
     @cached_property
     def leaf(self) -> Moments:
         """What each fold sees of each category: rounded once, where every formula would ask for it again."""
-        return self.job.formula.moments_of_views(self.job.ops, self.seen, self.visibility)
+        return self.task.rule.moments_of_views(self.task.ops, self.seen, self.visibility)
 
-    def codes(self, formula: Formula) -> Floats:
+    def codes(self, rule: EncodingRule) -> Floats:
         """Codes (categories + 2, folds, outputs) of what the folds hold out, from what they see."""
-        job = self.job
+        task = self.task
         # Infrequent categories together are measured as the formula asks, which need not be what all of them ask for.
-        leaf = None if formula.rare.pooled else self.leaf
-        values = table(self.seen, self.visibility, job.key, formula, job.ops, self.total, leaf).values
+        leaf = None if rule.rare.pooled else self.leaf
+        values = table(self.seen, self.visibility, task.key, rule, task.ops, self.total, leaf).values
         # Between the categories and the unknown stand the levels above, which rows reach through their categories.
-        return values if not job.key.levels else np.concatenate([values[: job.key.n_categories], values[-2:]])
+        return values if not task.key.levels else np.concatenate([values[: task.key.n_categories], values[-2:]])

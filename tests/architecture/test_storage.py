@@ -4,8 +4,8 @@ import pkgutil
 from importlib import import_module
 
 import gpu_encode
-from gpu_encode import readouts
-from gpu_encode.readouts.base import Readout
+from gpu_encode import formulas
+from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.encoders import ENCODERS
 from gpu_encode.storage.parameters import CLASSES
 
@@ -21,8 +21,8 @@ def test_every_encoder_can_be_saved():
     assert all(getattr(gpu_encode, name) is found for name, found in ENCODERS.items())
 
 
-def test_every_readout_can_be_saved():
-    for module in pkgutil.iter_modules(readouts.__path__):
-        import_module(f"{readouts.__name__}.{module.name}")
-    missing = {found.__name__ for found in concrete(Readout) if CLASSES.get(found.__name__) is not found}
+def test_every_statistic_can_be_saved():
+    for module in pkgutil.iter_modules(formulas.__path__):
+        import_module(f"{formulas.__name__}.{module.name}")
+    missing = {found.__name__ for found in concrete(Statistic) if CLASSES.get(found.__name__) is not found}
     assert not missing, f"not in CLASSES of gpu_encode/storage/parameters.py: {missing}"

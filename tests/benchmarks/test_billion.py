@@ -16,7 +16,8 @@ from benchmarks.billion.drawn import CATEGORIES, KEYS, SINGLE_CUSTOMERS, TARGET,
 from benchmarks.billion.encoding import N_FOLDS, SMOOTHING, encoder
 from benchmarks.billion.generation import generate
 from benchmarks.billion.verification import rows_between, verify
-from gpu_encode import devices, encode_dataset, rows
+from cpu_fallback import row_numbers
+from gpu_encode import devices, encode_dataset
 from gpu_encode.schemes.base import seed_of
 
 pytestmark = pytest.mark.skipif(devices.simulated(), reason="a benchmark of the CPU does not ask a simulator")
@@ -111,9 +112,9 @@ def test_ranks_have_shares_of_one_over_rank(most):
 def test_the_definition_has_the_folds_of_the_library(n_folds, random_state):
     seed = definition.seed_of(random_state)
     assert seed == seed_of(random_state, "KFold")
-    pattern = rows.FoldPattern("random", n_folds, seed)
+    pattern = row_numbers.FoldPattern("random", n_folds, seed)
     for start in (0, 1023 * n_folds - 7, 2047 * n_folds - 3, 10**11 - 5):
-        expected = rows.fold_numbers(pattern, start, start + 300).tolist()
+        expected = row_numbers.fold_numbers(pattern, start, start + 300).tolist()
         assert definition.folds_of(start, start + 300, n_folds, seed).tolist() == expected
         assert [definition.fold_of(row, n_folds, seed) for row in range(start, start + 300)] == expected
 

@@ -10,7 +10,8 @@ import pytest
 from benchmarks.comparison import __main__ as comparison
 from benchmarks.comparison import contenders, datasets, run
 from benchmarks.comparison.noise import difference, standard_error
-from gpu_encode import TargetEncoder, errors
+from gpu_encode import TargetEncoder
+from gpu_encode.errors.folds import nothing_to_stratify
 
 KINDS = ("binary", "multiclass", "continuous")
 
@@ -88,11 +89,11 @@ def test_every_scheme_is_allowed_somewhere():
 
 def test_what_an_encoder_refuses_is_said(monkeypatch):
     def refuse(*_):
-        raise errors.nothing_to_stratify()
+        raise nothing_to_stratify()
 
     monkeypatch.setattr(run, "ours", refuse)
     records = run.done(run.Job("generated-binary", None, 60, 2, 0, "kfold-5", ("none",)))
-    assert [record["refused"] for record in records] == [str(errors.nothing_to_stratify())] * 2
+    assert [record["refused"] for record in records] == [str(nothing_to_stratify())] * 2
     cells = run.gathered(records)
     assert [(cell["test"], cell["model"]) for cell in cells] == [([], "linear"), ([], "tree")]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from gpu_encode.cells import Layout, Rows, Window
+from cpu_fallback.types import Layout, Rows, Window
 
 Exact = Fraction
 N_CATEGORIES = 4

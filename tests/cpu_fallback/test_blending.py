@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 from cpu_fallback import compiled
-from cpu_fallback.blending import Background
+from cpu_fallback.blending import PopulationMoments
 from cpu_fallback.compiled import blending
 from cpu_fallback.compiled.threads import set_threads
-from gpu_encode import formula as formulas
-from gpu_encode.cells import Layout, Rows, Window
-from gpu_encode.formula import Formula, in_one_pass, table
-from gpu_encode.jobs import Job
-from gpu_encode.keys import Entry, Key
-from gpu_encode.leave_one_out import table_by_cells, table_in_one_pass
-from gpu_encode.smoothing import EmpiricalBayes, JamesStein, MEstimate, NoSmoothing, PartialPooling, Sigmoid
-from gpu_encode.statistics import Measured, Statistics
-from gpu_encode.values import Values
-from gpu_encode.vocabulary import Vocabulary
+from cpu_fallback.types import Layout, Rows, Window
+from gpu_encode.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.categories.values import Values
+from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.formulas import encoding_rule as formulas
+from gpu_encode.formulas.encoding_rule import EncodingRule, in_one_pass, table
+from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, NoSmoothing, PartialPooling, Sigmoid
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.training.leave_one_out import table_by_cells, table_in_one_pass
+from gpu_encode.training.tasks import EncodingTask
 
 SMOOTHINGS = [NoSmoothing(), MEstimate(0.0), MEstimate(2.5), Sigmoid(3.0, 0.7), EmpiricalBayes()]
 OPTIONS = [
@@ -57,33 +57,35 @@ def cells_of(kind, n_lines, seed, largest=6):
     """Sums that rows could have: many empty cells, some with one row, squares that go with the sums."""
     draw = np.random.default_rng(seed)
     layout, n_classes, _ = LAYOUTS[kind]
-    cells = np.zeros((n_lines, N_FOLDS, n_classes, layout.width), np.int64)
-    counts = draw.integers(0, largest, cells.shape[:3]) * draw.integers(0, 2, cells.shape[:3])
+    accumulators = np.zeros((n_lines, N_FOLDS, n_classes, layout.width), np.int64)
+    counts = draw.integers(0, largest, accumulators.shape[:3]) * draw.integers(0, 2, accumulators.shape[:3])
     if kind == "real weights":
-        cells[..., 1:3] = draw.integers(0, 1 << 32, (*cells.shape[:3], 2)) * (counts > 0)[..., None]
-        return cells
-    cells[..., 0] = counts
+        accumulators[..., 1:3] = draw.integers(0, 1 << 32, (*accumulators.shape[:3], 2)) * (counts > 0)[..., None]
+        return accumulators
+    accumulators[..., 0] = counts
     if kind.endswith("target"):
-        values = draw.integers(-1000, 1000, cells.shape[:3]) * (counts > 0)
+        values = draw.integers(-1000, 1000, accumulators.shape[:3]) * (counts > 0)
         for place, power in ((1, 1), (1 + layout.total.width, 2)):
             # Counted as so many halves or quarters, in the digit above the point where there are digits.
             shift = 0 if layout.total.whole else 2 if power == 1 else 4
-            cells[..., place + shift] = np.where(counts > 0, values**power * counts, 0)
+            accumulators[..., place + shift] = np.where(counts > 0, values**power * counts, 0)
             if shift:
-                cells[..., place] = draw.integers(0, 1 << 32, cells.shape[:3]) * (counts > 0) * (power == 1)
+                accumulators[..., place] = (
+                    draw.integers(0, 1 << 32, accumulators.shape[:3]) * (counts > 0) * (power == 1)
+                )
         if not layout.total.whole:
-            cells[..., 1 + layout.total.width + 4] += 2 * np.abs(values) * counts + counts
-    return cells
+            accumulators[..., 1 + layout.total.width + 4] += 2 * np.abs(values) * counts + counts
+    return accumulators
 
 
-def statistics_of(kind, cells):
+def statistics_of(kind, accumulators):
     layout, _, first = LAYOUTS[kind]
-    return Statistics(cells, Measured(layout, not kind.endswith("target"), first))
+    return CategorySums(accumulators, SumSpec(layout, not kind.endswith("target"), first))
 
 
 def key_of(n_lines):
     vocabulary, _ = Vocabulary.sorted_from(Values("number", np.arange(n_lines - 2), "int64"))
-    return Key(Entry("x", (0,)), [vocabulary])
+    return CategoryIndex(KeySpec("x", (0,)), [vocabulary])
 
 
 def same(found, wanted):
@@ -111,7 +113,7 @@ def test_tables_are_those_of_the_array_expressions(kind, visibility, smoothing, 
             {"unseen": -1.0, "missing": "prior", "min_count": 4},
         ]
     ):
-        statistics, formula = statistics_of(kind, cells_of(kind, 40, seed)), Formula(smoothing, **options)
+        statistics, formula = statistics_of(kind, cells_of(kind, 40, seed)), EncodingRule(smoothing, **options)
         arguments = statistics, VISIBILITIES[visibility], key_of(40), formula, compiled
         assert in_one_pass is not None
         same(table(*arguments), by_arrays(monkeypatch, *arguments))
@@ -121,20 +123,26 @@ def test_tables_are_those_of_the_array_expressions(kind, visibility, smoothing, 
 @pytest.mark.parametrize("kind", ["real weights", "real target"])
 @pytest.mark.parametrize(("n_lines", "views"), [(1000, 1), (7, 120)], ids=["many lines", "many views"])
 def test_blocks_end_anywhere(n_lines, views, kind, smoothing, monkeypatch):
-    cells = np.tile(cells_of(kind, n_lines, 5), (1, views, 1, 1))
-    for others in (None, 1 - np.eye(cells.shape[1], dtype=np.int64)):
-        arguments = statistics_of(kind, cells), others, key_of(n_lines), Formula(smoothing), compiled
+    accumulators = np.tile(cells_of(kind, n_lines, 5), (1, views, 1, 1))
+    for others in (None, 1 - np.eye(accumulators.shape[1], dtype=np.int64)):
+        arguments = statistics_of(kind, accumulators), others, key_of(n_lines), EncodingRule(smoothing), compiled
         same(table(*arguments), by_arrays(monkeypatch, *arguments))
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=repr)
 def test_counts_from_two_to_the_31_on_are_exact_too(smoothing, monkeypatch):
-    cells = cells_of("binary", 12, 0, 1 << 30)
-    cells[3] = (1 << 52) + 1
-    cells[4, :, 0] = 1 << 31
-    cells[5, :, 1] = (1 << 31) - 1
-    cells[6] = 1 << 30
-    arguments = statistics_of("binary", cells), VISIBILITIES["others"], key_of(12), Formula(smoothing), compiled
+    accumulators = cells_of("binary", 12, 0, 1 << 30)
+    accumulators[3] = (1 << 52) + 1
+    accumulators[4, :, 0] = 1 << 31
+    accumulators[5, :, 1] = (1 << 31) - 1
+    accumulators[6] = 1 << 30
+    arguments = (
+        statistics_of("binary", accumulators),
+        VISIBILITIES["others"],
+        key_of(12),
+        EncodingRule(smoothing),
+        compiled,
+    )
     same(table(*arguments), by_arrays(monkeypatch, *arguments))
 
 
@@ -143,16 +151,16 @@ def test_the_pass_is_taken_for_the_formulas_that_it_knows(monkeypatch):
     pass_of = compiled.blended
     monkeypatch.setattr(compiled, "blended", lambda *given: taken.append(given) or pass_of(*given))
     for smoothing in (*SMOOTHINGS, EmpiricalBayes("between"), JamesStein(), PartialPooling()):
-        table(statistics_of("binary", cells_of("binary", 9, 1)), None, key_of(9), Formula(smoothing), compiled)
+        table(statistics_of("binary", cells_of("binary", 9, 1)), None, key_of(9), EncodingRule(smoothing), compiled)
     table(
         statistics_of("binary", cells_of("binary", 9, 1)),
         None,
         key_of(9),
-        Formula(MEstimate(), "category_mean"),
+        EncodingRule(MEstimate(), "category_mean"),
         compiled,
     )
     assert len(taken) == len(SMOOTHINGS)
-    assert all(isinstance(given[5], Background) for given in taken)
+    assert all(isinstance(given[5], PopulationMoments) for given in taken)
 
 
 @pytest.mark.parametrize("visibility", VISIBILITIES)
@@ -160,8 +168,8 @@ def test_the_pass_is_taken_for_the_formulas_that_it_knows(monkeypatch):
 def test_what_views_see(shape, visibility):
     import cpu_fallback
 
-    cells = np.random.default_rng(0).integers(-(1 << 40), 1 << 40, shape)
-    found, wanted = (each.visible(cells, VISIBILITIES[visibility]) for each in (compiled, cpu_fallback))
+    accumulators = np.random.default_rng(0).integers(-(1 << 40), 1 << 40, shape)
+    found, wanted = (each.visible(accumulators, VISIBILITIES[visibility]) for each in (compiled, cpu_fallback))
     np.testing.assert_array_equal(found, wanted)
 
 
@@ -169,9 +177,9 @@ def test_what_views_see(shape, visibility):
 def test_totals(n_lines):
     import cpu_fallback
 
-    cells = np.random.default_rng(0).integers(-(1 << 40), 1 << 40, (n_lines, N_FOLDS, 2, 3))
+    accumulators = np.random.default_rng(0).integers(-(1 << 40), 1 << 40, (n_lines, N_FOLDS, 2, 3))
     for each in (compiled, cpu_fallback):
-        np.testing.assert_array_equal(each.totals(cells), cells.sum(axis=0))
+        np.testing.assert_array_equal(each.totals(accumulators), accumulators.sum(axis=0))
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=repr)
@@ -179,11 +187,11 @@ def test_totals(n_lines):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_tables_by_category_and_own_class(kind, smoothing, options):
     layout, n_classes, first = LAYOUTS[kind]
-    statistics = Statistics(cells_of(kind, 40, 5)[:, :1], Measured(layout, True, first))
+    statistics = CategorySums(cells_of(kind, 40, 5)[:, :1], SumSpec(layout, True, first))
     rows = Rows(np.zeros(1, np.int32), np.zeros(1, np.int32))
-    job = Job(compiled, rows, key_of(40), n_classes, statistics.measured, Formula(smoothing, **options))
+    job = EncodingTask(compiled, rows, key_of(40), n_classes, statistics.measured, EncodingRule(smoothing, **options))
     found, wanted = table_in_one_pass(job, statistics), table_by_cells(job, statistics)
-    held = statistics.cells[:, 0, :, 0] > 0
+    held = statistics.accumulators[:, 0, :, 0] > 0
     np.testing.assert_array_equal(found.values[held].view(np.int64), wanted.values[held].view(np.int64))
     np.testing.assert_array_equal(found.unseen[held], wanted.unseen[held])
     assert not found.values[~held].any()  # nor NaN

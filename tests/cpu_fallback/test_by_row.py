@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_encode.cells import Carry
+from cpu_fallback.types import Carry
 from tests.cpu_fallback.definitions import KINDS, N_CATEGORIES, column, drawn, label, line, many, row_digits
 
 
@@ -35,10 +35,12 @@ def chained(ops, found, ties, cuts):
 
 
 def totals(found):
-    cells = np.zeros((N_CATEGORIES + 2, found.n_classes, found.layout.width), np.int64)
+    accumulators = np.zeros((N_CATEGORIES + 2, found.n_classes, found.layout.width), np.int64)
     for row in range(len(found.rows)):
-        cells[line(int(found.rows.codes[row])), label(found.rows, row)] += row_digits(found.rows, row, found.layout)
-    return cells
+        accumulators[line(int(found.rows.codes[row])), label(found.rows, row)] += row_digits(
+            found.rows, row, found.layout
+        )
+    return accumulators
 
 
 @settings(max_examples=60, deadline=None)
@@ -75,12 +77,12 @@ def test_ordered_over_several_blocks(ops, kind, tied):
 @settings(max_examples=60, deadline=None)
 @given(found=drawn())
 def test_leave_one_out_is_the_category_less_the_row(ops, found):
-    cells = totals(found)
-    cells.flags.writeable = False
-    seen = ops.leave_one_out(cells, found.rows, found.layout)
+    accumulators = totals(found)
+    accumulators.flags.writeable = False
+    seen = ops.leave_one_out(accumulators, found.rows, found.layout)
     expected = np.zeros_like(seen)
     for row in range(len(found.rows)):
-        expected[row] = cells[line(int(found.rows.codes[row]))]
+        expected[row] = accumulators[line(int(found.rows.codes[row]))]
         expected[row, label(found.rows, row)] -= row_digits(found.rows, row, found.layout)
     assert np.array_equal(seen, expected)
 
@@ -88,9 +90,9 @@ def test_leave_one_out_is_the_category_less_the_row(ops, found):
 @pytest.mark.parametrize("kind", KINDS)
 def test_leave_one_out_over_several_blocks(ops, kind):
     found = many(2500, 6, kind)
-    cells = totals(found)
-    seen = ops.leave_one_out(cells, found.rows, found.layout)
+    accumulators = totals(found)
+    seen = ops.leave_one_out(accumulators, found.rows, found.layout)
     for row in range(2500):
-        own = cells[line(int(found.rows.codes[row]))].copy()
+        own = accumulators[line(int(found.rows.codes[row]))].copy()
         own[label(found.rows, row)] -= row_digits(found.rows, row, found.layout)
         assert np.array_equal(seen[row], own)

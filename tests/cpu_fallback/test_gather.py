@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu_fallback import compiled
-from gpu_encode.rows import FoldPattern, fold_numbers
+from cpu_fallback.row_numbers import FoldPattern, fold_numbers
 from tests.cpu_fallback.definitions import N_CATEGORIES, column, line, read_only
 
 PAGE = 5

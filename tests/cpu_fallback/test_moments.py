@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_encode.cells import Layout, Window
+from cpu_fallback.types import Layout, Window
 
 DIGIT = st.integers(-(2**40), 2**40)
 LOWS = st.integers(-6, 4)
@@ -72,8 +72,10 @@ def test_moments_of_classes(ops, data, first, n_classes) -> None:
 def test_equal_targets_have_their_own_mean_and_no_deviation(ops, weight) -> None:
     target = Fraction(0.1)
     layout = Layout(Window(), Window(-2, 6, False), Window(-4, 9, False))
-    cells = np.array([[[weight, *digits(weight * target, -2, 6), *digits(weight * target**2, -4, 9)]]], dtype=np.int64)
-    found = ops.moments(cells, layout, 0, True)
+    accumulators = np.array(
+        [[[weight, *digits(weight * target, -2, 6), *digits(weight * target**2, -4, 9)]]], dtype=np.int64
+    )
+    found = ops.moments(accumulators, layout, 0, True)
     assert found.mean.tolist() == [[0.1]]
     assert found.fraction.tolist() == [[0.0]]
 

@@ -10,7 +10,7 @@ from numba import config
 
 import cpu_fallback
 from cpu_fallback.exact import Limbs
-from gpu_encode.cells import Layout, Window
+from cpu_fallback.types import Layout, Window
 from tests.backends import backend
 
 SEEDS = range(3)
@@ -79,10 +79,10 @@ def plainly(found: Any) -> list[list[int]]:
     return [words(part + 0.0) for part in (found.n, found.mean, found.less_one, fraction)] + [exponent.tolist()]
 
 
-def check_moments(compiled: Any, cells: np.ndarray[Any, Any], layout: Layout) -> None:
+def check_moments(compiled: Any, accumulators: np.ndarray[Any, Any], layout: Layout) -> None:
     with np.errstate(all="ignore"):
-        expected = plainly(cpu_fallback.moments(cells, layout, 0, True))
-        assert plainly(compiled.moments(cells, layout, 0, True)) == expected
+        expected = plainly(cpu_fallback.moments(accumulators, layout, 0, True))
+        assert plainly(compiled.moments(accumulators, layout, 0, True)) == expected
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -93,9 +93,9 @@ def test_moments_of_every_width_are_those_of_the_definition(compiled, seed, s_wi
     for ahead in (-1, 0, 1, 2):
         s_low = int(random.integers(-30, 4))
         layout = Layout(Window(), Window(s_low, s_width, False), Window(2 * s_low + ahead, q_width, False))
-        cells = digits_of(random, (12, 1, layout.width))
-        cells[..., 0] = np.abs(cells[..., 0]) >> random.integers(0, 63, (12, 1))
-        check_moments(compiled, cells, layout)
+        accumulators = digits_of(random, (12, 1, layout.width))
+        accumulators[..., 0] = np.abs(accumulators[..., 0]) >> random.integers(0, 63, (12, 1))
+        check_moments(compiled, accumulators, layout)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2**31, 2**32 - 1, 2**32, -1])
@@ -140,9 +140,9 @@ def test_many_rows_of_one_value_have_no_deviation(compiled):
     for count in (1, 3, 2**20 + 1, 2**31 - 1):
         total, square = count * value, count * value * value
         digits = [[number >> 32 * i & 0xFFFFFFFF for i in range(n)] for number, n in ((total, 3), (square, 6))]
-        cells = np.array([[[count, *digits[0], *digits[1]]]], np.int64)
-        assert compiled.moments(cells, layout, 0, True).fraction.tolist() == [[0.0]]
-        check_moments(compiled, cells, layout)
+        accumulators = np.array([[[count, *digits[0], *digits[1]]]], np.int64)
+        assert compiled.moments(accumulators, layout, 0, True).fraction.tolist() == [[0.0]]
+        check_moments(compiled, accumulators, layout)
 
 
 @pytest.mark.parametrize("exponent", [-6000, -1074, -1030, -1001, -1000, -999, -32, 0, 32, 999, 1000, 1023, 6000])

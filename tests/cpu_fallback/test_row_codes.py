@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid, layouts, training
-from gpu_encode.cells import Layout, Rows
-from gpu_encode.formula import Formula
-from gpu_encode.jobs import Job
-from gpu_encode.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, by_time, starts_of
-from gpu_encode.rows import Permutation
-from gpu_encode.smoothing import JamesStein, NoSmoothing
-from gpu_encode.statistics import Measured
+from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.types import Layout, Rows
+from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid
+from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.smoothing import JamesStein, NoSmoothing
+from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, by_time, starts_of
+from gpu_encode.sums import layouts
+from gpu_encode.sums.category_sums import SumSpec
+from gpu_encode.training import encodings
+from gpu_encode.training.tasks import EncodingTask
 
 N_CATEGORIES = 6
 SMOOTHINGS = {
@@ -56,17 +58,17 @@ def job_of(ops, target, weight, smoothing, formula, size):
     random = np.random.default_rng(size)
     codes = random.choice(np.arange(-2, N_CATEGORIES), size, p=[0.05, 0.1, 0.5, 0.2, 0.1, 0.04, 0.009, 0.001])
     drawn = {"none": None, "whole": random.integers(0, 4, size), "real": random.random(size)}[weight]
-    given = Formula(SMOOTHINGS[smoothing], **FORMULAS[formula])
+    given = EncodingRule(SMOOTHINGS[smoothing], **FORMULAS[formula])
     if target in {"binary", "classes"}:
         n_classes = 2 if target == "binary" else 4
         rows = Rows(codes.astype(np.int32), random.integers(0, n_classes, size).astype(np.int32), None, drawn)
         windows = layouts.windows(ops, None, drawn, 0, size)
-        measured = Measured(training_layout(windows), True, 1 if target == "binary" else 0)
-        return Job(ops, rows, OnlyKey(), n_classes, measured, given)
+        measured = SumSpec(training_layout(windows), True, 1 if target == "binary" else 0)
+        return EncodingTask(ops, rows, OnlyKey(), n_classes, measured, given)
     values = values_of(target, size, random)
-    windows = layouts.windows(ops, values, drawn, 2 if given.readout.needs_squares else 1, size)
+    windows = layouts.windows(ops, values, drawn, 2 if given.statistic.needs_squares else 1, size)
     rows = Rows(codes.astype(np.int32), None, values, drawn)
-    return Job(ops, rows, OnlyKey(), 1, Measured(training_layout(windows), False), given)
+    return EncodingTask(ops, rows, OnlyKey(), 1, SumSpec(training_layout(windows), False), given)
 
 
 def training_layout(windows):
@@ -91,10 +93,10 @@ def order_of(kind, size):
 
 
 def trained(ops, plan, *description, dtype="float64"):
-    job = job_of(ops, *description)
-    wide = training.n_columns(plan)
-    out = np.full((len(job.rows), job.n_outputs * wide), 9.0, dtype, order="F")
-    found = training.train(job, plan, out, want_unseen=True)
+    task = job_of(ops, *description)
+    wide = encodings.n_columns(plan)
+    out = np.full((len(task.rows), task.n_outputs * wide), 9.0, dtype, order="F")
+    found = encodings.train(task, plan, out, want_unseen=True)
     return out, found
 
 
@@ -106,7 +108,7 @@ def assert_same(ops, plan, *description, dtype="float64"):
     known = ~np.isnan(expected)
     assert np.array_equal(found.view(bits)[known], expected.view(bits)[known])
     assert np.array_equal(learned.unseen, stated.unseen)
-    assert np.array_equal(learned.statistics.cells, stated.statistics.cells)
+    assert np.array_equal(learned.statistics.accumulators, stated.statistics.accumulators)
     assert learned.statistics.added == stated.statistics.added
 
 
@@ -203,15 +205,15 @@ def test_the_compiled_backend_has_the_pass_and_numpy_leaves_it(monkeypatch):
 
 
 def test_a_formula_that_asks_for_other_categories_has_no_rule():
-    job = job_of(cpu_fallback, "real", "none", "bayes", "plain", 9)
-    assert job.rule() is not None
-    for formula in (Formula(JamesStein()), Formula(NoSmoothing(), prior="category_mean")):
-        assert Job(job.ops, job.rows, job.key, 1, job.measured, formula).rule() is None
-    assert Job(job.ops, job.rows, OnlyKey(levels=["one"]), 1, job.measured, job.formula).rule() is None
+    task = job_of(cpu_fallback, "real", "none", "bayes", "plain", 9)
+    assert task.rule() is not None
+    for formula in (EncodingRule(JamesStein()), EncodingRule(NoSmoothing(), prior="category_mean")):
+        assert EncodingTask(task.ops, task.rows, task.key, 1, task.measured, formula).rule() is None
+    assert EncodingTask(task.ops, task.rows, OnlyKey(levels=["one"]), 1, task.measured, task.rule).rule() is None
 
 
 def test_more_rows_than_digits_have_room_for_are_left_to_tiles(ops, monkeypatch):
-    monkeypatch.setattr(import_module("gpu_encode.ordered"), "CARRY_AFTER", 99)
+    monkeypatch.setattr(import_module("gpu_encode.training.ordered"), "CARRY_AFTER", 99)
     assert_same(ops, OrderedPlan([Permutation(100, 2)], True, 0), "real", "none", "bayes", "plain", 100)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gpu_encode import rows
-from gpu_encode.rows import FoldPattern, Permutation
+from cpu_fallback import row_numbers
+from cpu_fallback.row_numbers import FoldPattern, Permutation
 
 STARTS = [(0, 0), (0, 1), (0, 3000), (1, 7), (1023, 1025), (5113, 8200), (10**12, 10**12 + 2000)]
 
@@ -17,7 +17,7 @@ def test_fold_numbers(ops, order, n_splits):
         for start, stop in STARTS:
             found = ops.fold_numbers(pattern, start, stop)
             assert found.dtype == np.int32
-            assert np.array_equal(found, rows.fold_numbers(pattern, start, stop))
+            assert np.array_equal(found, row_numbers.fold_numbers(pattern, start, stop))
 
 
 def test_more_folds_than_rows(ops):
@@ -31,5 +31,5 @@ def test_permutations(ops, n_rows, seed):
     for start, stop in [(0, min(n_rows, 5000)), (n_rows // 2, min(n_rows, n_rows // 2 + 1100)), (n_rows, n_rows)]:
         places = ops.places_of(permutation, start, stop)
         assert places.dtype == np.int64
-        assert np.array_equal(places, rows.places_of(permutation, start, stop))
-        assert np.array_equal(ops.rows_at(permutation, start, stop), rows.rows_at(permutation, start, stop))
+        assert np.array_equal(places, row_numbers.places_of(permutation, start, stop))
+        assert np.array_equal(ops.rows_at(permutation, start, stop), row_numbers.rows_at(permutation, start, stop))

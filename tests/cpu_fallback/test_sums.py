@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_encode.cells import Layout, Rows, Window
-from gpu_encode.rows import FoldPattern, fold_numbers
+from cpu_fallback.row_numbers import FoldPattern, fold_numbers
+from cpu_fallback.types import Layout, Rows, Window
 from tests.cpu_fallback.definitions import (
     KINDS,
     N_CATEGORIES,
@@ -30,22 +30,23 @@ N_FOLDS = 3
 def summed(found, folds):
     """Digits of all rows, added up cell by cell."""
     rows, layout = found.rows, found.layout
-    cells = {}
+    accumulators = {}
     for row in range(len(rows)):
         cell = (line(int(rows.codes[row])), 0 if folds is None else int(folds[row]), label(rows, row))
-        cells[cell] = [
-            a + b for a, b in zip(cells.get(cell, [0] * layout.width), row_digits(rows, row, layout), strict=True)
+        accumulators[cell] = [
+            a + b
+            for a, b in zip(accumulators.get(cell, [0] * layout.width), row_digits(rows, row, layout), strict=True)
         ]
     out = np.zeros((N_CATEGORIES + 2, N_FOLDS, found.n_classes, layout.width), np.int64)
-    for cell, digits in cells.items():
+    for cell, digits in accumulators.items():
         out[cell] = digits
     return out
 
 
 def check(ops, found, folds, expected_folds):
-    cells = ops.accumulate(found.rows, N_CATEGORIES, folds, N_FOLDS, found.n_classes, found.layout)
-    assert cells.dtype == np.int64
-    assert np.array_equal(cells, summed(found, expected_folds))
+    accumulators = ops.accumulate(found.rows, N_CATEGORIES, folds, N_FOLDS, found.n_classes, found.layout)
+    assert accumulators.dtype == np.int64
+    assert np.array_equal(accumulators, summed(found, expected_folds))
 
 
 @settings(max_examples=60, deadline=None)
@@ -116,19 +117,19 @@ def test_numbers_are_summed_as_their_codes_are(ops, name, kind, monkeypatch):
     numbers = choice(NUMBERS[name], 600)
     # One that is seldom, and not where a sample looks.
     numbers[np.flatnonzero(numbers == NUMBERS[name][1])[1:]] = NUMBERS[name][0]
-    cells, distinct = ops.accumulate_numbers(found.rows.with_codes(numbers), found.n_classes, found.layout)
+    accumulators, distinct = ops.accumulate_numbers(found.rows.with_codes(numbers), found.n_classes, found.layout)
     assert distinct.dtype == numbers.dtype
     assert distinct.tolist() == sorted(set(numbers.tolist()))
     expected = np.zeros((len(distinct) + 2, 1, found.n_classes, found.layout.width), np.int64)
     for row, number in enumerate(numbers.tolist()):
         place = distinct.tolist().index(number), 0, label(found.rows, row)
         expected[place] += row_digits(found.rows, row, found.layout)
-    assert np.array_equal(cells, expected)
+    assert np.array_equal(accumulators, expected)
 
 
 def test_no_number_has_no_sums(ops):
-    cells, distinct = ops.accumulate_numbers(Rows(np.zeros(0, np.int64)), 1, Layout())
-    assert cells.shape == (2, 1, 1, 1)
+    accumulators, distinct = ops.accumulate_numbers(Rows(np.zeros(0, np.int64)), 1, Layout())
+    assert accumulators.shape == (2, 1, 1, 1)
     assert len(distinct) == 0
 
 
@@ -153,8 +154,8 @@ def test_numbers_of_a_small_range_are_summed_without_codes(numbers, codes, monke
 
 def test_the_smallest_integer_and_a_window_without_room_to_spare(ops):
     rows = Rows(np.zeros(2, np.int32), None, np.array([-(2**63), 2**63 - 1]), None)
-    cells = ops.accumulate(rows, 1, None, 1, 1, Layout(Window(), Window(0, 2, whole=False)))
-    assert cells[0, 0, 0].tolist() == [2, 2**32 - 1, -(2**31) + 2**31 - 1]
+    accumulators = ops.accumulate(rows, 1, None, 1, 1, Layout(Window(), Window(0, 2, whole=False)))
+    assert accumulators[0, 0, 0].tolist() == [2, 2**32 - 1, -(2**31) + 2**31 - 1]
 
 
 def test_views_with_strides_are_read_as_they_are(ops):

@@ -18,7 +18,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 import cpu_fallback
 from cpu_fallback.moments import MomentArrays
-from gpu_encode.cells import Carry, Rows
+from cpu_fallback.types import Carry, Rows
 
 WEAK = {int: 1, float: 2}
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}

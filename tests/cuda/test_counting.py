@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from gpu_encode.cells import Layout, Rows
-from gpu_encode.rows import FoldPattern
+from cpu_fallback.row_numbers import FoldPattern
+from cpu_fallback.types import Layout, Rows
 from tests.backends import memory
 from tests.cuda.emulated import emulated
 
@@ -77,13 +77,13 @@ def rows_of(n_rows, n_categories, n_classes, hot=0.0, seed=0):
 
 def check(counting, runtime, rows, n_categories, folds, n_folds, n_classes, begun=0):
     """Compare all cells; counts are added to what the cells hold."""
-    cells = memory.zeros((n_categories + 2) * n_folds * n_classes, np.int64)
-    cells += begun
+    accumulators = memory.zeros((n_categories + 2) * n_folds * n_classes, np.int64)
+    accumulators += begun
     classes = None if rows.classes is None else memory.to_device(rows.classes)
     codes = memory.to_device(rows.codes)
-    counting.count(codes, classes, folds, n_categories + 2, n_folds, n_classes, cells)
+    counting.count(codes, classes, folds, n_categories + 2, n_folds, n_classes, accumulators)
     expected = cpu_fallback.accumulate(rows, n_categories, folds, n_folds, n_classes, Layout())
-    assert np.array_equal(memory.to_host(cells), expected.ravel() + begun)
+    assert np.array_equal(memory.to_host(accumulators), expected.ravel() + begun)
 
 
 # Bytes of shared memory, under which 258 cells and more need one strategy or the other.
@@ -181,10 +181,10 @@ def test_views_that_begin_between_vectors(counting, runtime, forced):
     codes = memory.to_device(rows.codes)
     for start in (1, 2, 3):
         part = Rows(rows.codes[start:])
-        cells = memory.zeros(292, np.int64)
-        counting.count(codes[start:], None, None, 292, 1, 1, cells)
+        accumulators = memory.zeros(292, np.int64)
+        counting.count(codes[start:], None, None, 292, 1, 1, accumulators)
         expected = cpu_fallback.accumulate(part, 290, None, 1, 1, Layout())
-        assert np.array_equal(memory.to_host(cells), expected.ravel())
+        assert np.array_equal(memory.to_host(accumulators), expected.ravel())
 
 
 def test_memory_does_not_grow_with_rows(counting, runtime, use, small_buckets, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from gpu_encode.rows import FoldPattern, Permutation
+from cpu_fallback.row_numbers import FoldPattern, Permutation
 from tests.backends import memory
 
 pytestmark = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from gpu_encode.rows import FoldPattern
+from cpu_fallback.row_numbers import FoldPattern
 from tests.backends import memory
 
 pytestmark = pytest.mark.cuda

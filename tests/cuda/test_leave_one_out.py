@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from gpu_encode.cells import Layout, Rows
+from cpu_fallback.types import Layout, Rows
 from tests.backends import memory
 from tests.cpu_fallback.definitions import KINDS, N_CATEGORIES, many
 
@@ -28,10 +28,10 @@ def cells_for(found):
 @pytest.mark.parametrize("beyond", [-1, 0, 1])
 def test_rows_at_the_edges_of_the_grid(ops, runtime, kind, grids, beyond):
     found = many(min(max(grids * runtime.THREADS * runtime.MOST_BLOCKS + beyond, 1), 20_000), 3, kind)
-    cells = cells_for(found)
-    seen = ops.leave_one_out(cells, found.rows, found.layout)
+    accumulators = cells_for(found)
+    seen = ops.leave_one_out(accumulators, found.rows, found.layout)
     assert seen.dtype == np.int64
-    assert np.array_equal(seen, cpu_fallback.leave_one_out(cells, found.rows, found.layout))
+    assert np.array_equal(seen, cpu_fallback.leave_one_out(accumulators, found.rows, found.layout))
 
 
 def test_no_rows(ops):
@@ -50,6 +50,6 @@ def test_cells_that_are_a_view(ops, runtime):
 
 
 def test_rows_without_classes_leave_the_first(ops):
-    rows, cells = Rows(np.array([0, -1, 1, -2], np.int32)), np.arange(12).reshape(4, 3, 1)
-    seen = ops.leave_one_out(cells, rows, Layout())
+    rows, accumulators = Rows(np.array([0, -1, 1, -2], np.int32)), np.arange(12).reshape(4, 3, 1)
+    seen = ops.leave_one_out(accumulators, rows, Layout())
     assert seen[..., 0].tolist() == [[-1, 1, 2], [8, 10, 11], [2, 4, 5], [5, 7, 8]]

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu_encode import TargetEncoder, devices, training
+from gpu_encode import TargetEncoder, devices
+from gpu_encode.training import encodings
 
 pytest.importorskip("cupy", reason="the CUDA wheels are not installed")
 
@@ -135,7 +136,7 @@ def test_memory_that_runs_out_in_the_middle_is_explained(monkeypatch):
     def train(*_):
         raise full("Out of memory allocating 4,096 bytes (allocated so far: 512 bytes).")
 
-    monkeypatch.setattr(training, "train", train)
+    monkeypatch.setattr(encodings, "train", train)
     monkeypatch.setattr(import_module("gpu_encode.cuda.memory"), "free_bytes", lambda: (7, 9))
     with pytest.raises(MemoryError, match=r"4,096 bytes more are needed on the GPU, of whose 9 bytes 7 are free"):
         TargetEncoder(cv=2).fit_transform([["a"], ["b"]] * 4, [0, 1] * 4)

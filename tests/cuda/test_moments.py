@@ -7,7 +7,7 @@ import pytest
 
 import cpu_fallback
 from cpu_fallback import compiled
-from gpu_encode.cells import Layout, Window
+from cpu_fallback.types import Layout, Window
 
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
@@ -32,17 +32,17 @@ def normal(found):
     return mantissa, np.where(mantissa == 0, 0, exponent + found.exponent)
 
 
-def check(ops, cells, layout, first=0, deviations=True):
-    cells = np.ascontiguousarray(cells, np.int64)
-    given = cells.copy()
-    found = ops.moments(cells, layout, first, deviations)
-    assert (cells == given).all()
-    expected = compiled.moments(cells, layout, first, deviations)
+def check(ops, accumulators, layout, first=0, deviations=True):
+    accumulators = np.ascontiguousarray(accumulators, np.int64)
+    given = accumulators.copy()
+    found = ops.moments(accumulators, layout, first, deviations)
+    assert (accumulators == given).all()
+    expected = compiled.moments(accumulators, layout, first, deviations)
     for name, one, other in zip(found._fields, found, expected, strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype), name
         wrong = np.argwhere(bits(one) != bits(other))
         assert not len(wrong), (name, wrong[0], one[tuple(wrong[0])], other[tuple(wrong[0])])
-    defined = cpu_fallback.moments(cells, layout, first, deviations)
+    defined = cpu_fallback.moments(accumulators, layout, first, deviations)
     for name in ("n", "mean", "less_one"):
         assert (bits(getattr(found, name)) == bits(getattr(defined, name))).all(), name
     for one, other in zip(normal(found), normal(defined), strict=True):
@@ -67,33 +67,33 @@ def drawn(random, widest):
         layout = Layout(*(window(random, widest) for _ in range(3)))
     shape = (int(random.integers(1, 6)), n_classes, layout.width)
     plain = random.integers(-(2 ** int(random.integers(1, 63))), 2**40, shape)
-    cells = np.where(random.random(shape) < 0.5, random.choice(HARD_DIGITS, shape), plain)
-    return layout, first, cells * (random.random(shape) < random.choice([0.2, 0.6, 1.0]))
+    accumulators = np.where(random.random(shape) < 0.5, random.choice(HARD_DIGITS, shape), plain)
+    return layout, first, accumulators * (random.random(shape) < random.choice([0.2, 0.6, 1.0]))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_windows_that_stay_with_the_thread(ops, seed):
     random = np.random.default_rng(seed)
     for _ in range(25):
-        layout, first, cells = drawn(random, 8)
-        check(ops, cells, layout, first)
+        layout, first, accumulators = drawn(random, 8)
+        check(ops, accumulators, layout, first)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_windows_in_scratch_space(ops, seed):
     random = np.random.default_rng(100 + seed)
     for _ in range(8):
-        layout, first, cells = drawn(random, 20)
-        check(ops, cells, layout, first)
+        layout, first, accumulators = drawn(random, 20)
+        check(ops, accumulators, layout, first)
 
 
 def test_the_widest_sums(ops):
     """Weights and targets of every magnitude that float64 has."""
     layout = Layout(Window(-34, 67, False), Window(-68, 133, False), Window(-101, 199, False))
     random = np.random.default_rng(0)
-    cells = random.integers(-(2**40), 2**40, (2, 1, layout.width))
-    cells[:, :, 0] = 0
-    check(ops, cells, layout)
+    accumulators = random.integers(-(2**40), 2**40, (2, 1, layout.width))
+    accumulators[:, :, 0] = 0
+    check(ops, accumulators, layout)
 
 
 # Far below and above what float64 holds, and every step across its edges.
@@ -101,21 +101,21 @@ def test_the_widest_sums(ops):
 def test_means_that_vanish_overflow_or_lose_bits(ops, low):
     random = np.random.default_rng(abs(low))
     layout = Layout(Window(), Window(low, 3, False), Window(2 * low, 4, False))
-    cells = random.integers(-(2**40), 2**40, (8, 1, layout.width))
+    accumulators = random.integers(-(2**40), 2**40, (8, 1, layout.width))
     # Digits like these lie half-way between neighbours once divided by a power of two.
-    cells[2:, :, 0] = [[1], [2], [3], [-4], [8], [0]]
-    cells[4:, :, 1:4] = [[MASK, 1, 0]], [[1 << 31, 0, 0]], [[3 << 30, 1, 0]], [[1, 1 << 31, 0]]
-    check(ops, cells, layout)
+    accumulators[2:, :, 0] = [[1], [2], [3], [-4], [8], [0]]
+    accumulators[4:, :, 1:4] = [[MASK, 1, 0]], [[1 << 31, 0, 0]], [[3 << 30, 1, 0]], [[1, 1 << 31, 0]]
+    check(ops, accumulators, layout)
     # As far as a quotient of digits can be from one.
-    cells[:, :, 0] = 2**62 + 1
-    check(ops, cells, layout)
+    accumulators[:, :, 0] = 2**62 + 1
+    check(ops, accumulators, layout)
 
 
 def test_means_below_the_normal_numbers_are_rounded_once(ops):
     """2**-1075 and a little: half-way to the smallest number once the little is lost."""
     layout = Layout(Window(), Window(-34, 3, False))
-    cells = [[[2**52, little, 0, 2]] for little in (0, 2**15, -(2**15))]
-    assert check(ops, cells, layout, 0, False).mean.tolist() == [[0.0], [5e-324], [0.0]]
+    accumulators = [[[2**52, little, 0, 2]] for little in (0, 2**15, -(2**15))]
+    assert check(ops, accumulators, layout, 0, False).mean.tolist() == [[0.0], [5e-324], [0.0]]
 
 
 @pytest.mark.parametrize("low", [-33, -32, -2, 0, 1, 29, 31, 32, 40])
@@ -197,19 +197,19 @@ def test_cells_without_rows_have_the_one_nan(ops):
 def test_more_cells_than_threads(ops, width, deviations):
     random = np.random.default_rng(width)
     layout = Layout(Window(), Window(-1, width, False), Window(-2, width, False))
-    cells = random.integers(-(2**34), 2**34, (5, 7, 1, layout.width))
-    check(ops, cells, layout, 0, deviations)
+    accumulators = random.integers(-(2**34), 2**34, (5, 7, 1, layout.width))
+    check(ops, accumulators, layout, 0, deviations)
 
 
 def test_little_scratch_space_is_shared_by_many_cells(ops, cuda, monkeypatch):
     random = np.random.default_rng(9)
     layout = Layout(Window(-2, 3, False))
-    cells = random.integers(-(2**34), 2**34, (30, 3, 3))
-    narrow = check(ops, cells, layout)
+    accumulators = random.integers(-(2**34), 2**34, (30, 3, 3))
+    narrow = check(ops, accumulators, layout)
     monkeypatch.setattr(cuda, "NARROW", 2)
     for scratch in (0, 1 << 20):
         monkeypatch.setattr(cuda, "SCRATCH_BYTES", scratch)
-        wide = check(ops, cells, layout)
+        wide = check(ops, accumulators, layout)
         assert (bits(wide.fraction) == bits(narrow.fraction)).all()
 
 

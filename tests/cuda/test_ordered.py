@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cpu_fallback
-from gpu_encode.cells import Carry, Layout, Rows, Window
+from cpu_fallback.types import Carry, Layout, Rows, Window
 from tests.backends import memory
 from tests.cpu_fallback.definitions import KINDS, N_CATEGORIES, column, drawn, many
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from gpu_encode.rows import FoldPattern
+from cpu_fallback.row_numbers import FoldPattern
 from tests.cuda.emulated import RAW, emulated, kernels_of
 
 # The emulator is a CPU.
@@ -103,10 +103,10 @@ def drawn(n_rows, n_lines, n_classes, hot, seed=0):
 
 def folds_of_rows(run, folds, n_rows, n_folds):
     """Fold of every row, from the cells of rows that each have a category of their own."""
-    codes, cells = np.arange(n_rows, dtype=np.int32), np.zeros(n_rows * n_folds, np.int64)
-    run("count_in_memory", BLOCKS, THREADS, *arguments_of(codes, None, folds, n_rows, n_folds, 1), cells)
-    assert np.array_equal(cells.reshape(n_rows, n_folds).sum(1), np.ones(n_rows))
-    return cells.reshape(n_rows, n_folds).argmax(1).tolist()
+    codes, accumulators = np.arange(n_rows, dtype=np.int32), np.zeros(n_rows * n_folds, np.int64)
+    run("count_in_memory", BLOCKS, THREADS, *arguments_of(codes, None, folds, n_rows, n_folds, 1), accumulators)
+    assert np.array_equal(accumulators.reshape(n_rows, n_folds).sum(1), np.ones(n_rows))
+    return accumulators.reshape(n_rows, n_folds).argmax(1).tolist()
 
 
 # First and last rows of growing blocks (units 0, 1, 3, 7, ...), of the first blocks that are all alike, and far on.
@@ -149,20 +149,20 @@ def test_count_rows(run, n_rows, hot, halves, piece):
     for n_classes, source in zip((1, 2, 3, 1), FOLDS, strict=True):
         folds = source[:n_rows].copy() if isinstance(source, np.ndarray) else source
         n_folds = 1 if folds is None else 3
-        cells = np.full(41 * n_folds * n_classes, 5)
+        accumulators = np.full(41 * n_folds * n_classes, 5)
         given = (*drawn(n_rows, 41, n_classes, hot), folds, 41, n_folds, n_classes)
-        shared = 4 * ((len(cells) + halves) >> halves)
-        run("count_rows", BLOCKS, THREADS, *arguments_of(*given), piece, halves, cells, shared=shared)
-        assert np.array_equal(cells - 5, expected_cells(*given)[1])
+        shared = 4 * ((len(accumulators) + halves) >> halves)
+        run("count_rows", BLOCKS, THREADS, *arguments_of(*given), piece, halves, accumulators, shared=shared)
+        assert np.array_equal(accumulators - 5, expected_cells(*given)[1])
 
 
 @pytest.mark.parametrize("n_rows", SIZES)
 @pytest.mark.parametrize("hot", [0.0, 0.9, 1.0])
 def test_count_in_memory(run, n_rows, hot):
     given = (*drawn(n_rows, 41, 3, hot), FoldPattern("random", 3, 1), 41, 3, 3)
-    cells = np.full(41 * 9, 5)
-    run("count_in_memory", BLOCKS, THREADS, *arguments_of(*given), cells)
-    assert np.array_equal(cells - 5, expected_cells(*given)[1])
+    accumulators = np.full(41 * 9, 5)
+    run("count_in_memory", BLOCKS, THREADS, *arguments_of(*given), accumulators)
+    assert np.array_equal(accumulators - 5, expected_cells(*given)[1])
 
 
 @pytest.mark.parametrize("offsets", [(0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 0, 3), (3, 2, 1)])
@@ -170,9 +170,9 @@ def test_arrays_that_begin_between_vectors(run, offsets):
     # A vector read from elsewhere than from a multiple of its size would stop the program here, as it does a GPU.
     codes, classes, folds = (np.arange(offset, offset + 500, dtype=np.int32) % 3 for offset in range(3))
     parts = [moved(part, offset) for part, offset in zip((codes, classes, folds), offsets, strict=True)]
-    cells = np.zeros(45, np.int64)
-    run("count_rows", BLOCKS, THREADS, *arguments_of(*parts, 5, 3, 3), 256, 0, cells, shared=180)
-    assert np.array_equal(cells, expected_cells(codes, classes, folds, 5, 3, 3)[1])
+    accumulators = np.zeros(45, np.int64)
+    run("count_rows", BLOCKS, THREADS, *arguments_of(*parts, 5, 3, 3), 256, 0, accumulators, shared=180)
+    assert np.array_equal(accumulators, expected_cells(codes, classes, folds, 5, 3, 3)[1])
 
 
 def moved(part, offset):
@@ -212,8 +212,8 @@ def test_buckets(run, n_rows, hot, shift, piece):
     run("fill_buckets", BLOCKS, THREADS, slab, share, shift, sizes, ends, sorted_cells, shared=4 * n_buckets)
     assert np.array_equal(np.sort(sorted_cells), np.sort(slab))
     assert (np.diff(sorted_cells.astype(np.int64) >> shift) >= 0).all()
-    bucket_sizes, cells = sizes.reshape(n_buckets, BLOCKS).sum(1), np.zeros(n_lines * 3, np.int64)
+    bucket_sizes, accumulators = sizes.reshape(n_buckets, BLOCKS).sum(1), np.zeros(n_lines * 3, np.int64)
     pieces = np.cumsum(-(-bucket_sizes // piece))
-    arguments = sorted_cells, np.cumsum(bucket_sizes), pieces, piece, shift, cells
+    arguments = sorted_cells, np.cumsum(bucket_sizes), pieces, piece, shift, accumulators
     run("count_buckets", BLOCKS, THREADS, *arguments, shared=2 << shift)
-    assert np.array_equal(cells, np.bincount(cell[start:], minlength=n_lines * 3))
+    assert np.array_equal(accumulators, np.bincount(cell[start:], minlength=n_lines * 3))

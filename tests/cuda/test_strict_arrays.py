@@ -14,14 +14,15 @@ import cpu_fallback
 import gpu_encode as ge
 from cpu_fallback.digits import mantissas
 from cpu_fallback.exact import Limbs
-from gpu_encode import formula, training
-from gpu_encode.cells import Layout, Rows
-from gpu_encode.encoders.given import Given
-from gpu_encode.encoders.work import Work
-from gpu_encode.jobs import Job
+from cpu_fallback.types import Layout, Rows
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.work import Work
+from gpu_encode.formulas import encoding_rule
 from gpu_encode.ops import use_backend
-from gpu_encode.plans import Plan
-from gpu_encode.statistics import Measured, Statistics
+from gpu_encode.schemes.plans import Plan
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.training import encodings
+from gpu_encode.training.tasks import EncodingTask
 from tests.cuda.strict import StrictArray, StrictOps
 from tests.laws.encoding import SMOOTHINGS, assert_same_bits
 
@@ -105,33 +106,41 @@ def data() -> Data:
     return drawn(SIZE)
 
 
-def read(data: Data, kind: str, weighted: bool, scheme: Any, **choices: Any) -> tuple[list[Job], Plan]:
+def read(data: Data, kind: str, weighted: bool, scheme: Any, **choices: Any) -> tuple[list[EncodingTask], Plan]:
     """Read rows as an encoder does, on the host."""
     encoder = ge.TargetEncoder(cv=scheme, target_type=kind, columns=["key"], **choices)
     weight = data.weight if weighted else None
     with use_backend("numpy"):
-        work = Work("TargetEncoder", encoder._options(), Given(data.frame, data.targets[kind], weight))
+        work = Work("TargetEncoder", encoder._options(), Inputs(data.frame, data.targets[kind], weight))
         return [job for jobs in work.jobs for job in jobs], work.plan()
 
 
-def strict(job: Job) -> Job:
+def strict(job: EncodingTask) -> EncodingTask:
     """Give the job with its rows on the other side."""
     parts = (job.rows.codes, job.rows.classes, job.rows.target, job.rows.weight)
     rows = Rows(*(part if part is None else STRICT.to_device(part) for part in parts))
     return replace(job, ops=STRICT, rows=rows, totals=[])
 
 
-def trained(job: Job, plan: Plan, dtype: str) -> list[Any]:
+def trained(job: EncodingTask, plan: Plan, dtype: str) -> list[Any]:
     """Training codes, indicators, what new rows see by `train` and by `lasting`, and their codes."""
-    out = job.ops.empty((len(job.rows), job.n_outputs * training.n_columns(plan)), dtype, "F")
-    done = training.train(job, plan, out, True)
-    lasting = training.lasting(job, plan)
-    codes = formula.table(lasting, None, job.key, job.formula, job.ops)
-    flat = training.flat(codes)
-    found = [out, done.unseen, done.statistics.cells, lasting.cells, codes.values, codes.unseen, flat.values]
+    out = job.ops.empty((len(job.rows), job.n_outputs * encodings.n_columns(plan)), dtype, "F")
+    done = encodings.train(job, plan, out, True)
+    lasting = encodings.lasting(job, plan)
+    codes = encoding_rule.table(lasting, None, job.key, job.rule, job.ops)
+    flat = encodings.flat(codes)
+    found = [
+        out,
+        done.unseen,
+        done.statistics.accumulators,
+        lasting.accumulators,
+        codes.values,
+        codes.unseen,
+        flat.values,
+    ]
     assert all(isinstance(each, StrictArray) for each in found) == (job.ops is STRICT)
     kept = [each.on_host(job.ops).carried() for each in (done.statistics, lasting)]
-    return [*map(job.ops.to_host, found), *(each.cells for each in kept)]
+    return [*map(job.ops.to_host, found), *(each.accumulators for each in kept)]
 
 
 def assert_same(data: Data, kind: str, weighted: bool, scheme: str, *, dtype: str = "float64", **choices: Any) -> None:
@@ -186,25 +195,27 @@ def test_no_categories(data, scheme, missing, hierarchy):
 
 def test_views_see_the_folds_that_the_matrix_says():
     draw = np.random.default_rng(3)
-    cells = draw.integers(-(2**62), 2**62, (5, 6, 2, 3))
+    accumulators = draw.integers(-(2**62), 2**62, (5, 6, 2, 3))
     visibility = draw.integers(0, 2, (9, 6))
     visibility[:2] = [[0] * 6, [1, 0, 1, 1, 0, 1]]
-    expected = np.tensordot(cells, visibility, ([1], [1])).transpose(0, 3, 1, 2)
-    measured = Measured(Layout(), True)
-    np.testing.assert_array_equal(Statistics(cells, measured).visible(cpu_fallback, visibility).cells, expected)
-    there = Statistics(STRICT.to_device(cells), measured).visible(STRICT, visibility)
-    np.testing.assert_array_equal(there.on_host(STRICT).cells, expected)
+    expected = np.tensordot(accumulators, visibility, ([1], [1])).transpose(0, 3, 1, 2)
+    measured = SumSpec(Layout(), True)
+    np.testing.assert_array_equal(
+        CategorySums(accumulators, measured).visible(cpu_fallback, visibility).accumulators, expected
+    )
+    there = CategorySums(STRICT.to_device(accumulators), measured).visible(STRICT, visibility)
+    np.testing.assert_array_equal(there.on_host(STRICT).accumulators, expected)
 
 
 def test_sums_of_parents():
     draw = np.random.default_rng(4)
-    cells = draw.integers(-(2**63), 2**63, (9, 2, 1, 3))
+    accumulators = draw.integers(-(2**63), 2**63, (9, 2, 1, 3))
     parents = np.array([2, -1, 0, 0, 2, 4, -1], np.int32)
-    expected = [cells[:-2][parents == parent].sum(axis=0) for parent in range(5)]
-    measured = Measured(Layout(), True)
+    expected = [accumulators[:-2][parents == parent].sum(axis=0) for parent in range(5)]
+    measured = SumSpec(Layout(), True)
     for ops in (cpu_fallback, STRICT):
-        found = Statistics(ops.to_device(cells), measured).grouped(ops, parents, 5).on_host(ops).cells
-        np.testing.assert_array_equal(found, [*expected, *cells[-2:]])
+        found = CategorySums(ops.to_device(accumulators), measured).grouped(ops, parents, 5).on_host(ops).accumulators
+        np.testing.assert_array_equal(found, [*expected, *accumulators[-2:]])
 
 
 def test_exact_numbers_below_the_smallest_normal_one_and_beyond_one_word():

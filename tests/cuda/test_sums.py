@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from gpu_encode.cells import Layout, Rows, Window
-from gpu_encode.rows import FoldPattern
+from cpu_fallback.row_numbers import FoldPattern
+from cpu_fallback.types import Layout, Rows, Window
 from tests.backends import memory
 from tests.cpu_fallback.definitions import KINDS as DEFINITION_KINDS
 from tests.cpu_fallback.definitions import N_CATEGORIES, Drawn, bit_range, many, term
@@ -171,11 +171,11 @@ def rows_of(made, size, seed=0):
 
 def check(ops, found, folds):
     arguments = (found.rows, N_CATEGORIES, folds, N_FOLDS, found.n_classes, found.layout)
-    cells = ops.accumulate(*arguments)
+    accumulators = ops.accumulate(*arguments)
     expected = cpu_fallback.accumulate(*arguments)
     assert expected.any()
-    assert cells.dtype == np.int64
-    assert np.array_equal(cells, expected)
+    assert accumulators.dtype == np.int64
+    assert np.array_equal(accumulators, expected)
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -214,8 +214,8 @@ def test_words_of_a_table_hold_as_many_rows_as_a_block_adds(ops, sums, launched,
     # Halves of 2**16 - 1 each, the largest that there are.
     target = np.full(sums.MOST_ADDED + 5, -(2**32) + 1)
     layout = Layout(Window(), Window(0, 2, whole=False))
-    cells = ops.accumulate(Rows(np.zeros(len(target), np.int32), None, target), 1, None, 1, 1, layout)
-    assert cells[0, 0, 0].tolist() == [len(target), int(target.sum()), 0]
+    accumulators = ops.accumulate(Rows(np.zeros(len(target), np.int32), None, target), 1, None, 1, 1, layout)
+    assert accumulators[0, 0, 0].tolist() == [len(target), int(target.sum()), 0]
     assert [name for name, _, _ in launched] == ["add_in_tables"]
 
 
@@ -267,9 +267,9 @@ def test_folds_of_every_source(ops, sums, monkeypatch, strategy, folds):
 @pytest.mark.parametrize("layout", [Layout(), Layout(Window(-2, 4, whole=False))])
 def test_no_rows_leave_zeros(ops, layout):
     rows = Rows(np.zeros(0, np.int32), None, None, np.zeros(0))
-    cells = ops.accumulate(rows, 2, None, 2, 3, layout)
-    assert cells.shape == (4, 2, 3, layout.width)
-    assert not cells.any()
+    accumulators = ops.accumulate(rows, 2, None, 2, 3, layout)
+    assert accumulators.shape == (4, 2, 3, layout.width)
+    assert not accumulators.any()
 
 
 def test_a_count_that_nothing_is_added_to(ops):

@@ -78,7 +78,7 @@ def test_futures_are_taken(client):
 @pytest.mark.parametrize(
     ("scheme", "visit"),
     [
-        pytest.param(KFold(4), 1, id="survey"),
+        pytest.param(KFold(4), 1, id="profile"),
         pytest.param(KFold(4), 2, id="measure"),
         pytest.param(KFold(4), 3, id="encode"),
         pytest.param(LeaveOneOut(), 3, id="encode, leave one out"),

@@ -11,7 +11,7 @@ from dask.base import collections_to_expr
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
 from gpu_encode.distributed import sequence, tasks
 from gpu_encode.distributed.partitions import Place
-from gpu_encode.parts import draft
+from gpu_encode.parts import plan
 from tests.distributed.cases import KEYS, assert_same, assert_same_encoder, pieces, rows
 from tests.distributed.loading import lazy, part, visits
 
@@ -106,17 +106,17 @@ def test_sums_grow_with_categories_alone():
         encoder = TargetEncoder(columns=["city"])
         X, y = frame[["city", "price"]], frame["sold"]
         given = (X, y, None, None, Place(0, 0))
-        found = tasks.surveyed(*given, encoder)
-        blueprint = draft(encoder, found.survey)
-        travelling = (found, blueprint, tasks.measured(*given, blueprint))
+        found = tasks.profiled(*given, encoder)
+        encoding_plan = plan(encoder, found.profile)
+        travelling = (found, encoding_plan, tasks.measured(*given, encoding_plan))
         sizes.append([len(pickle.dumps(each)) for each in travelling])
     assert all(large < 1.1 * small + 64 for small, large in zip(*sizes, strict=True))
 
 
 def test_the_first_pass_reads_the_columns_of_the_scheme_alone(monkeypatch):
     seen = []
-    surveyed = tasks.surveyed
-    monkeypatch.setattr(tasks, "surveyed", lambda X, *rest: seen.append(list(X.columns)) or surveyed(X, *rest))
+    profiled = tasks.profiled
+    monkeypatch.setattr(tasks, "profiled", lambda X, *rest: seen.append(list(X.columns)) or profiled(X, *rest))
     cut = lazy(N_ROWS)
     with dask.config.set(scheduler="synchronous"):
         for fit in ("fit_transform", "fit"):

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import cpu_fallback.compiled
-from gpu_encode import Greedy, Holdout, KFold, LeaveOneOut, Ordered, TargetEncoder, TimeFolds, ordered, statistics
-from gpu_encode.cells import Layout, Window
+from cpu_fallback.types import Layout, Window
+from gpu_encode import Greedy, Holdout, KFold, LeaveOneOut, Ordered, TargetEncoder, TimeFolds
+from gpu_encode.sums import category_sums
+from gpu_encode.training import ordered
 
 N = 120
 # Rows of a tile in the simulator.
@@ -57,20 +59,20 @@ def test_codes_are_those_of_one_go(scheme, target, weight, monkeypatch):
 
 def little_room(monkeypatch):
     """Carry every 32 rows, and check that no digit has been added to more often, but for a tile's rows."""
-    carry, tile = statistics.carry, 24
+    carry, tile = category_sums.carry, 24
     room = 32 + max(tile, TILES)
     carried = []
 
-    def checked(cells, layout):
-        carried.append(len(cells))
+    def checked(accumulators, layout):
+        carried.append(len(accumulators))
         for window, _, columns in layout.measures():
-            if cells.size and not window.whole:
-                assert int(np.abs(cells[..., columns]).max()) <= room << 32
-        carry(cells, layout)
+            if accumulators.size and not window.whole:
+                assert int(np.abs(accumulators[..., columns]).max()) <= room << 32
+        carry(accumulators, layout)
 
     for backend in (cpu_fallback, cpu_fallback.compiled):
         monkeypatch.setattr(backend, "TILE", tile)
-    for module in (statistics, ordered):
+    for module in (category_sums, ordered):
         monkeypatch.setattr(module, "CARRY_AFTER", 32)
         monkeypatch.setattr(module, "carry", checked)
     return carried
@@ -90,30 +92,30 @@ def test_no_digit_is_added_to_without_a_carry(scheme, monkeypatch):
 
 def test_all_digits_but_the_highest_fit_32_bits_after_a_carry():
     layout = Layout(Window(), Window(-2, 3, False))
-    cells = np.array([[7, (5 << 32) + 9, -(3 << 40), 11], [1, -1, 0, 0]])
-    value = cells[:, 1:].astype(object) @ [1, 1 << 32, 1 << 64]
-    statistics.carry(cells, layout)
-    assert cells[:, 0].tolist() == [7, 1]
-    assert (cells[:, 1:].astype(object) @ [1, 1 << 32, 1 << 64]).tolist() == value.tolist()
-    assert ((cells[:, 1:3] >= 0) & (cells[:, 1:3] < 1 << 32)).all()
+    accumulators = np.array([[7, (5 << 32) + 9, -(3 << 40), 11], [1, -1, 0, 0]])
+    value = accumulators[:, 1:].astype(object) @ [1, 1 << 32, 1 << 64]
+    category_sums.carry(accumulators, layout)
+    assert accumulators[:, 0].tolist() == [7, 1]
+    assert (accumulators[:, 1:].astype(object) @ [1, 1 << 32, 1 << 64]).tolist() == value.tolist()
+    assert ((accumulators[:, 1:3] >= 0) & (accumulators[:, 1:3] < 1 << 32)).all()
 
 
 @pytest.mark.parametrize("n_rows", [31, 32, 33, 64, 100])
 def test_sums_of_blocks_are_carried(n_rows, monkeypatch):
     """What an int64 has room for is counted in additions: digits of many rows count as one after a carry."""
-    monkeypatch.setattr(statistics, "CARRY_AFTER", 32)
+    monkeypatch.setattr(category_sums, "CARRY_AFTER", 32)
     seen = []
-    measure = statistics.Statistics.measure.__func__
+    measure = category_sums.CategorySums.measure.__func__
 
     def noted(cls, *given):
         seen.append(measure(cls, *given))
         return seen[-1]
 
-    monkeypatch.setattr(statistics.Statistics, "measure", classmethod(noted))
+    monkeypatch.setattr(category_sums.CategorySums, "measure", classmethod(noted))
     # Sums of whole numbers are found without `measure`.
     TargetEncoder(columns=[0], target_type="continuous").fit(X[:n_rows].astype(float), np.full(n_rows, 0.1))
     (found,) = seen
     assert found.added == (n_rows if n_rows <= 32 else 1)
     _, total = found.measured.layout.count, found.measured.layout.total
-    digits = found.cells[..., 1 : total.width]
+    digits = found.accumulators[..., 1 : total.width]
     assert bool((digits < 1 << 32).all()) == (n_rows > 32)

@@ -34,7 +34,10 @@ def found(monkeypatch):
 
 def learned(encoder):
     model = encoder._model
-    sums = [(each.cells.tobytes(), each.cells.shape, each.measured, each.added) for (each,) in model.statistics]
+    sums = [
+        (each.accumulators.tobytes(), each.accumulators.shape, each.measured, each.added)
+        for (each,) in model.statistics
+    ]
     return sums, [
         (key.has_missing, key.vocabularies[0].to_arrow(), key.vocabularies[0].metadata()) for key in model.keys
     ]

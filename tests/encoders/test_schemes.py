@@ -8,10 +8,10 @@ import pytest
 from sklearn import model_selection
 
 from gpu_encode import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TargetEncoder, TimeFolds
-from gpu_encode.assignment import RowsAtHand, assigned
 from gpu_encode.ops import resolve
-from gpu_encode.plans import Request
-from gpu_encode.targets import Target
+from gpu_encode.schemes.assignment import RowsAtHand, assigned
+from gpu_encode.schemes.plans import Request
+from gpu_encode.sums.targets import Target
 from tests.encoders.visibility import FRAME, ROW, SIZE, encoder, folds_of, other_folds, seen_by_new_rows, visible
 
 

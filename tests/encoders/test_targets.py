@@ -7,7 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from gpu_encode import KFold, LeaveOneOut, MEstimate, Ordered, TargetEncoder, ops, targets
+from gpu_encode import KFold, LeaveOneOut, MEstimate, Ordered, TargetEncoder, ops
+from gpu_encode.sums import targets
 
 FOLDS = KFold(3, order="interleaved")
 

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode import CatBoostEncoder, KFold, LeaveOneOut, Ordered, encode_dataset, load, ops
-from gpu_encode.parts import Part, survey
+from gpu_encode.parts import Part, profile
 from tests.backends import ON_CUDA
 from tests.family.members import ROWS, N, same
 from tests.family.test_catboost import ALL_WEIGHTS, BORDERS, FRACTIONS, X, Y
@@ -112,7 +112,7 @@ def test_numbers_of_borders_need_all_rows():
     encoder = CatBoostEncoder("borders", borders=2, columns=["city"])
     message = "borders=2 of CatBoostEncoder are quantiles of all rows"
     with pytest.raises(ValueError, match=message):
-        survey(encoder, Part(ROWS, Y))
+        profile(encoder, Part(ROWS, Y))
     encoder.partial_fit(ROWS, Y)
     expected = encoder.transform(ROWS)
     with pytest.raises(ValueError, match=message):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from gpu_encode import CountEncoder, Greedy, Holdout, KFold, LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.infrequent import infrequent
+from gpu_encode.formulas.infrequent import infrequent
 from tests.family.members import AMOUNT, KIND, ROWS, SOLD, WEIGHTS, N, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:Greedy")

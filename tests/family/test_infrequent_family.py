@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cpu_fallback.elementary import log
 from gpu_encode import (
     GLMM,
     CatBoostEncoder,
@@ -18,7 +19,6 @@ from gpu_encode import (
     TargetEncoder,
     WeightOfEvidenceEncoder,
 )
-from gpu_encode.elementary import log
 from tests.family.members import AMOUNT, GRADIENTS, KIND, SOLD, WEIGHTS, N, same
 from tests.family.test_infrequent import CITIES, rare_among
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.preprocessing import OneHotEncoder as Theirs
 
 from gpu_encode import OneHotEncoder, ops
-from gpu_encode.one_hot import matrices
+from gpu_encode.encoders.one_hot import matrices
 from tests.backends import ON_CUDA
 from tests.family.one_hot_definition import columns_of, encoded
 

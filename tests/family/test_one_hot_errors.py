@@ -196,14 +196,14 @@ def test_partial_fit_refuses_as_fit_does():
 
 def test_rows_that_are_not_at_hand():
     """What was counted elsewhere is refused by its counts."""
-    from gpu_encode.one_hot import OneHotColumns
+    from gpu_encode.encoders.one_hot import OneHotColumns
 
     given = OneHotEncoder(categories=[["Oslo", None], [1, 2]], handle_unknown="ignore").fit(X)
-    given._model.formulas[0].readout.handle_unknown = "error"
+    given._model.rules[0].statistic.handle_unknown = "error"
     with pytest.raises(ValueError, match=r"Found unknown categories in column 'town' during fit. Add them"):
         OneHotColumns.of(given._model)
     zero = OneHotEncoder(handle_missing="zero").fit(X)
-    zero._model.formulas[0].readout.handle_missing = "error"
+    zero._model.rules[0].statistic.handle_missing = "error"
     with pytest.raises(ValueError, match=r"Column 'town' holds missing values. Fill them, or choose handle_missing"):
         OneHotColumns.of(zero._model)
 
@@ -211,7 +211,7 @@ def test_rows_that_are_not_at_hand():
 def test_types_of_sparse_matrices_on_a_device():
     """CuPy's hold few types."""
     from gpu_encode import ops
-    from gpu_encode.one_hot.matrices import sparse_matrix
+    from gpu_encode.encoders.one_hot.matrices import sparse_matrix
 
     with pytest.raises(ValueError, match="Sparse matrices on a GPU hold bool, float32 or float64, not int32"):
         sparse_matrix(np.zeros((1, 1), np.int32), 1, "int32", True, ops.host(0))

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cpu_fallback.row_numbers import Permutation, key_of, places_of
 from gpu_encode import Greedy, KFold, OrdinalEncoder, load, ops
-from gpu_encode.infrequent import infrequent
-from gpu_encode.rows import Permutation, key_of, places_of
+from gpu_encode.formulas.infrequent import infrequent
 from tests.backends import ON_CUDA
 from tests.naive import quotient
 

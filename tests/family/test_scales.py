@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_encode import CatBoostEncoder, KFold, LeaveOneOut, Ordered, Prefixes, StatisticEncoder, TargetEncoder
-from gpu_encode.scales import on_scale
+from gpu_encode.formulas.scales import on_scale
 from tests.family.members import AMOUNT, KIND, ROWS, SOLD, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:Greedy")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, StatisticEncoder, load, ops
-from gpu_encode.distributions import Distribution
+from gpu_encode.sums.distributions import Distribution
 from tests import strategies
 from tests.family.test_statistic import quietly, training_codes
 from tests.family.test_statistic_columns import encoder_of, frame_of

@@ -33,10 +33,10 @@ from gpu_encode import (
     tune,
 )
 from gpu_encode import ops as seam
-from gpu_encode.jobs import Job
 from gpu_encode.ops import use_backend
-from gpu_encode.tuning.alike import Alike
+from gpu_encode.training.tasks import EncodingTask
 from gpu_encode.tuning.candidates import default_smoothings
+from gpu_encode.tuning.distinct_counts import DistinctCounts
 from gpu_encode.tuning.sums import sums_by_fold
 from tests.backends import ON_CUDA
 
@@ -294,14 +294,14 @@ def test_weights_of_any_size(kind, power):
 def test_categories_that_are_alike_are_scored_as_one(kind, weights, monkeypatch):
     X = np.random.default_rng(3).integers(0, 400, (N, 1))
     found, grouped = [], []
-    of = Alike.of
+    of = DistinctCounts.of
 
     def told(views):
         grouped.append(of(views))
         return grouped[-1]
 
     for rule in (told, lambda views: None):
-        monkeypatch.setattr(Alike, "of", staticmethod(rule))
+        monkeypatch.setattr(DistinctCounts, "of", staticmethod(rule))
         found.append(tune(TargetEncoder(), X, TARGETS[kind], smoothings=FEW, sample_weight=weights))
     assert len(grouped[0].first) < len(np.unique(X)) / 2 + 2
     np.testing.assert_allclose(
@@ -311,8 +311,8 @@ def test_categories_that_are_alike_are_scored_as_one(kind, weights, monkeypatch)
 
 @pytest.mark.host
 def test_rows_are_summed_once(monkeypatch):
-    calls, measure = [], Job.measure
-    monkeypatch.setattr(Job, "measure", lambda *given: calls.append(1) or measure(*given))
+    calls, measure = [], EncodingTask.measure
+    monkeypatch.setattr(EncodingTask, "measure", lambda *given: calls.append(1) or measure(*given))
     tune(
         encoder(target_type=["binary", "continuous"]),
         ROWS,

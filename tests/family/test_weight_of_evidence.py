@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from cpu_fallback.elementary import log
 from gpu_encode import Greedy, KFold, LeaveOneOut, Ordered, WeightOfEvidenceEncoder, load, ops
-from gpu_encode.elementary import log
 from tests import strategies
 from tests.laws import encoding
 from tests.parts.in_parts import encoded_in_parts, parts_of

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.frames import read
-from gpu_encode.vocabulary import Vocabulary
 
 BERLIN = "Europe/Berlin"
 NAN = float("nan")

@@ -11,11 +11,11 @@ import pytest
 
 import cpu_fallback
 import cpu_fallback.compiled
-from gpu_encode import texts
+from gpu_encode.categories import strings
+from gpu_encode.categories.values import from_arrow
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.frames import dictionaries, read, read_pieces
 from gpu_encode.ops import use_backend
-from gpu_encode.values import from_arrow
-from gpu_encode.vocabulary import Vocabulary
 from tests.backends import backend
 
 WORDS = [
@@ -129,7 +129,7 @@ def check_keys(found, reference):
 @pytest.mark.parametrize("chunk_rows", [0, 1 << 15])
 @pytest.mark.parametrize("name", BUILDERS)
 def test_text_is_numbered_and_found_as_by_arrow(name, chunk_rows, compiled, monkeypatch):
-    monkeypatch.setattr(texts, "CHUNK_ROWS", chunk_rows)
+    monkeypatch.setattr(strings, "CHUNK_ROWS", chunk_rows)
     monkeypatch.setattr(dictionaries, "REPEATED", 1000)
     for n_rows in (0, 1, 400):
         frame, others = (frame_of(BUILDERS[name](drawn(seed, n_rows))) for seed in (1, 2))
@@ -232,7 +232,7 @@ def test_categories_in_order_are_not_copied_and_cannot_be_written(compiled):
 
 def test_few_rows_are_left_to_arrow(ops, monkeypatch):
     monkeypatch.undo()
-    assert texts.backend(10**9, cpu_fallback) is None
-    assert texts.backend(300, cpu_fallback.compiled) is not None
-    monkeypatch.setattr(texts, "STRINGS", "cpu_fallback.compiled.not_loaded")
-    assert texts.backend(texts.FIRST_ROWS - 1, cpu_fallback.compiled) is None
+    assert strings.backend(10**9, cpu_fallback) is None
+    assert strings.backend(300, cpu_fallback.compiled) is not None
+    monkeypatch.setattr(strings, "STRINGS", "cpu_fallback.compiled.not_loaded")
+    assert strings.backend(strings.FIRST_ROWS - 1, cpu_fallback.compiled) is None

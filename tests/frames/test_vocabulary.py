@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_encode import values
-from gpu_encode.vocabulary import Vocabulary
+from gpu_encode.categories import values
+from gpu_encode.categories.vocabulary import Vocabulary
 
 NUMBERS = st.one_of(
     st.integers(-(2**70), 2**70),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_encode
-from gpu_encode.rows import FoldPattern, Permutation, fold_numbers, places_of, rows_at
+from cpu_fallback.row_numbers import FoldPattern, Permutation, fold_numbers, places_of, rows_at
 from tests.laws import encoding
 
 SPLITS = [2, 3, 4, 5, 7, 10, 16]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 
-from gpu_encode.mixed_models import binomial, likelihood
+from gpu_encode.formulas.mixed_models import binomial, likelihood
 from tests.mixed_models.models import REFERENCES, fit_binomial, laplace, log_likelihood
 
 COUNTS = [name for name, table in REFERENCES.items() if "within" not in table]

@@ -5,7 +5,7 @@ import pickle
 import random
 from functools import reduce
 
-from gpu_encode.parts import Part, Sums, Survey, draft, encode, fit, measure, survey
+from gpu_encode.parts import Part, PartialSums, Profile, encode, fit, measure, plan, profile
 
 
 def parts_of(X, y, sample_weight=None, groups=None, cuts=()):
@@ -35,11 +35,11 @@ def in_any_order(values, neutral, seed):
 
 
 def fitted_in_parts(encoder, parts, seed=0):
-    """Survey, draft, measure and fit; every result travels by pickle."""
-    found = in_any_order([survey(encoder, part) for part in parts], Survey(), seed)
-    blueprint = through_pickle(draft(encoder, found))
-    sums = in_any_order([measure(blueprint, part) for part in parts], Sums(), seed + 1)
-    return through_pickle(fit(encoder, blueprint, sums))
+    """Profile, plan, measure and fit; every result travels by pickle."""
+    found = in_any_order([profile(encoder, part) for part in parts], Profile(), seed)
+    encoding_plan = through_pickle(plan(encoder, found))
+    sums = in_any_order([measure(encoding_plan, part) for part in parts], PartialSums(), seed + 1)
+    return through_pickle(fit(encoder, encoding_plan, sums))
 
 
 def encoded_in_parts(encoder, parts, seed=0):

@@ -22,7 +22,7 @@ from gpu_encode import (
     TargetEncoder,
     TimeFolds,
 )
-from gpu_encode.parts import Sums, Survey, draft, fit, measure, survey
+from gpu_encode.parts import PartialSums, Profile, fit, measure, plan, profile
 from tests.encoders.test_pieces import (
     LIBRARIES,
     TARGETS,
@@ -222,14 +222,14 @@ def test_types_that_only_some_parts_have():
 @pytest.mark.parametrize("target", TARGETS)
 def test_sums_that_are_given_up_hold_the_same(target):
     parts = parts_of(WHOLE, TARGETS[target], cuts=CUTS[7])
-    one, blueprint = encoder(), draft(encoder(), sum((survey(encoder(), part) for part in parts), Survey()))
-    total, kept = Sums(), Sums()
+    one, encoding_plan = encoder(), plan(encoder(), sum((profile(encoder(), part) for part in parts), Profile()))
+    total, kept = PartialSums(), PartialSums()
     for part in [parts[-1], *parts[:-1]]:
-        total = total.plus(measure(blueprint, part), in_place=True)
-        before = [each.cells.copy() for own in kept.model.statistics for each in own] if kept.model else []
-        earlier, kept = kept, kept + measure(blueprint, part)
-        after = [each.cells for own in earlier.model.statistics for each in own] if earlier.model else []
+        total = total.plus(measure(encoding_plan, part), in_place=True)
+        before = [each.accumulators.copy() for own in kept.model.statistics for each in own] if kept.model else []
+        earlier, kept = kept, kept + measure(encoding_plan, part)
+        after = [each.accumulators for own in earlier.model.statistics for each in own] if earlier.model else []
         assert all(np.array_equal(*each) for each in zip(before, after, strict=True))
-    fit(one, blueprint, total)
+    fit(one, encoding_plan, total)
     expected = encoder().fit(WHOLE, TARGETS[target])
     assert all(np.array_equal(*each) for each in zip(one.encodings_, expected.encodings_, strict=True))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpu_encode import Ordered, WeightOfEvidenceEncoder
-from gpu_encode.ordered import average
+from gpu_encode.training.ordered import average
 from tests.parts.in_parts import parts_of
 from tests.parts.test_orders import WAYS, encoded
 

@@ -9,13 +9,13 @@ import pytest
 import cpu_fallback
 from gpu_encode import EmpiricalBayes, JamesStein, Ordered, PartialPooling, Prefixes
 from gpu_encode.parts import (
-    Bucket,
-    BucketSums,
-    Gained,
-    Gaining,
-    Running,
+    CategoryMeanDeltas,
+    CategoryMeanScan,
+    OrderedRows,
+    OrderedScan,
+    PrecedingSums,
     encode,
-    scatter,
+    shuffle,
     with_categories,
 )
 from tests.encoders.test_pieces import TARGETS, WEIGHTS, WHOLE, encoder
@@ -38,7 +38,7 @@ SCHEMES = {
 
 def one_after_another(tables, order, buckets):
     """Codes of each bucket by one walk through all of them."""
-    running = Running(tables, order)
+    running = OrderedScan(tables, order)
     return [running.codes(bucket) for bucket in buckets]
 
 
@@ -46,14 +46,14 @@ def side_by_side(tables, order, buckets):
     """Codes of each bucket by itself, from the sums of those before it."""
     found, before = [], None
     for bucket in buckets:
-        found.append(Running(tables, order, through_pickle(before)).codes(bucket))
-        own = BucketSums.of(tables, bucket)
+        found.append(OrderedScan(tables, order, through_pickle(before)).codes(bucket))
+        own = PrecedingSums.of(tables, bucket)
         before = own if before is None else before + own
     return found
 
 
 def gained_one_after_another(tables, order, buckets):
-    gaining = Gaining(tables, order)
+    gaining = CategoryMeanScan(tables, order)
     for bucket in buckets:
         gaining.add(bucket)
     return gaining.gained()
@@ -62,12 +62,12 @@ def gained_one_after_another(tables, order, buckets):
 def gained_side_by_side(tables, order, buckets):
     found, before = [], None
     for bucket in buckets:
-        gaining = Gaining(tables, order, before)
+        gaining = CategoryMeanScan(tables, order, before)
         gaining.add(bucket)
         found.append(through_pickle(gaining.gained()))
-        own = BucketSums.of(tables, bucket)
+        own = PrecedingSums.of(tables, bucket)
         before = own if before is None else before + own
-    return sum(reversed(found), Gained({}))
+    return sum(reversed(found), CategoryMeanDeltas({}))
 
 
 WAYS = {
@@ -79,14 +79,16 @@ WAYS = {
 def encoded(one, parts, n_buckets, way):
     """Training codes of every part, by buckets that hold rows of all parts."""
     tables = fitted_in_parts(one, parts)
-    in_rows = tables.blueprint.order == "rows"
-    scattered = [scatter(tables, part, 1 if in_rows else n_buckets) for part in parts]
+    in_rows = tables.encoding_plan.order == "rows"
+    scattered = [shuffle(tables, part, 1 if in_rows else n_buckets) for part in parts]
     walk, gain = WAYS[way]
     orders = []
     for order in range(len(tables.before)):
         buckets = [own[order] for own in scattered if own[order]]
         chosen = (
-            [own[0] for own in buckets] if in_rows else [Bucket.joined(each) for each in zip(*buckets, strict=True)]
+            [own[0] for own in buckets]
+            if in_rows
+            else [OrderedRows.joined(each) for each in zip(*buckets, strict=True)]
         )
         orders.append([through_pickle(each) for each in chosen if len(each)])
     if tables.needs_categories:

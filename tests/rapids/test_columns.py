@@ -11,7 +11,7 @@ import pytest
 
 from gpu_encode import devices
 from gpu_encode import frames as ours
-from gpu_encode.frames.encoding import Keys
+from gpu_encode.categories.vocabulary import FactorizedColumn
 from tests.rapids import frames
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -61,7 +61,7 @@ def ops():
 
 
 def on_host(keys, ops):
-    return Keys(ops.to_host(keys.codes), keys.vocabulary)
+    return FactorizedColumn(ops.to_host(keys.codes), keys.vocabulary)
 
 
 def of_arrow(array):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_encode.rows import FoldPattern, fold_numbers, key_of
+from cpu_fallback.row_numbers import FoldPattern, fold_numbers, key_of
 
 WORD = (1 << 64) - 1
 SEEDS = st.integers(0, WORD)

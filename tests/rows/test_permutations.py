@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_encode.rows import Permutation, places_of, rows_at
+from cpu_fallback.row_numbers import Permutation, places_of, rows_at
 
 WORD = (1 << 64) - 1
 

@@ -108,8 +108,8 @@ ARRAYS = {
 def test_arrays_that_are_not_what_they_should_be(name: str, saved: Any, path: Path) -> None:
     content, message = ARRAYS[name]
     members = members_of(saved[0])
-    cells = json.loads(members["model.json"])["model"]["statistics"][0][0]["cells"]["array"]
-    assert_refused(path, archive_of(members | {cells: content}), f"is damaged: .*{message}")
+    accumulators = json.loads(members["model.json"])["model"]["statistics"][0][0]["cells"]["array"]
+    assert_refused(path, archive_of(members | {accumulators: content}), f"is damaged: .*{message}")
 
 
 def test_a_flipped_bit_is_found_or_changes_nothing(saved: Any, path: Path) -> None:

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
 from gpu_encode import GroupKFold, Holdout, KFold, MEstimate, Ordered, Prefixes, TargetEncoder, TimeFolds, load
-from gpu_encode.encoders.merging import equal
+from gpu_encode.fitting.merging import equal
 
 X = np.array([["a"], ["b"], ["a"]] * 4, dtype=object)
 Y = np.arange(12) % 2

@@ -10,11 +10,11 @@ import pyarrow as pa
 from benchmarks.cpu.contenders.base import Contender, Prepared, expected_of, floored
 from benchmarks.cpu.grid import N_FOLDS, SMOOTH
 from benchmarks.cpu.rows import Array, Rows
+from cpu_fallback.row_numbers import FoldPattern, Permutation, fold_numbers, rows_at
 from gpu_encode import CountEncoder, Greedy, LeaveOneOut, Ordered, TargetEncoder
+from gpu_encode.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.frames import read
-from gpu_encode.keys import Entry, Key
 from gpu_encode.ops import resolve
-from gpu_encode.rows import FoldPattern, Permutation, fold_numbers, rows_at
 from gpu_encode.schemes.base import seed_of
 
 KINDS = {"binary": "binary", "real": "continuous", "classes": "multiclass"}
@@ -59,7 +59,7 @@ def encoding(rows: Rows, dtype: str, X: Any, form: str) -> Callable[[], Array]:
 def codes_of(X: Any) -> Array:
     """Category numbers of a table of one column."""
     frame = read(X)
-    return Key.fit(Entry("key", (0,)), frame, resolve(frame.n_rows), True)[1]
+    return CategoryIndex.fit(KeySpec("key", (0,)), frame, resolve(frame.n_rows), True)[1]
 
 
 def prepared(rows: Rows, dtype: str = "float64", form: str = "") -> Prepared:

@@ -13,6 +13,7 @@ from benchmarks.cpu.rows import Rows
 from benchmarks.family.contenders.base import STATISTICS, Bounded, expected_of, values_of
 from benchmarks.family.grid import N_COMPONENTS, WORKS
 from benchmarks.family.judge import Indicators
+from cpu_fallback.row_numbers import FoldPattern, fold_numbers
 from gpu_encode import (
     GLMM,
     CountEncoder,
@@ -24,7 +25,6 @@ from gpu_encode import (
     TargetEncoder,
     WeightOfEvidenceEncoder,
 )
-from gpu_encode.rows import FoldPattern, fold_numbers
 from gpu_encode.schemes.base import seed_of
 
 # Works whose rows have a column of reals beside the keys, and those whose new rows are encoded.

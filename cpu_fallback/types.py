@@ -1,0 +1,117 @@
+"""What crosses the seam: rows, the columns of a cell, and the state between chunks.
+
+Rows cross as int32 codes (-1 missing, -2 unknown); sums cross as int64 digits, so every backend gives the same bits in
+any order of addition.  Tables per category have two rows more than categories, unknown and missing last, so that a
+negative code counts from the end.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.row_numbers import FoldPattern
+
+Array = NDArray[Any]
+Codes = NDArray[np.int32]
+
+MISSING = -1
+UNKNOWN = -2
+Folds = FoldPattern | Array | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """Digit positions [low, low + width) of base 2**32 that a sum is kept at.
+
+    `whole` says that one int64 holds the entire sum (position 0), without digits.
+    """
+
+    low: int = 0
+    width: int = 1
+    whole: bool = True
+
+
+def digit_window(extent: tuple[int, int]) -> Window:
+    """Digit positions of sums of numbers that touch binary places [low, high), with one to spare for carries."""
+    low, high = extent
+    return Window(low // 32, max((high - 1) // 32 - low // 32 + 1, 1) + 1, False)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns of a cell: the digits of the summed weight, then of weight * target, then of weight * target**2."""
+
+    count: Window = field(default_factory=Window)
+    total: Window | None = None
+    square: Window | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of int64 columns of a cell."""
+        return sum(window.width for window, _, _ in self.measures())
+
+    def measures(self) -> list[tuple[Window, int, slice]]:
+        """Window, power of the target and columns of each sum kept."""
+        found, start = [], 0
+        for power, window in enumerate((self.count, self.total, self.square)):
+            if window is not None:
+                found.append((window, power, slice(start, start + window.width)))
+                start += window.width
+        return found
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is known of each row: category code, class number or target, weight.
+
+    Parameters
+    ----------
+    codes : int32 array
+    classes : int32 array, optional
+        Class number of a classification target.
+    target : float64 or int64 array, optional
+        Target of a regression; (rows, terms) of one of several terms.
+    weight : float64 or int64 array, optional
+    """
+
+    codes: Array
+    classes: Array | None = None
+    target: Array | None = None
+    weight: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def block(self, start: int, stop: int) -> "Rows":
+        """Rows [start, stop), without a copy."""
+        return self.pick(slice(start, stop))
+
+    def pick(self, chosen: "slice | Array") -> "Rows":
+        """Rows at the given places, in their order."""
+        parts = (self.codes, self.classes, self.target, self.weight)
+        return Rows(*(None if part is None else part[chosen] for part in parts))  # type: ignore[arg-type]
+
+    def with_codes(self, codes: Array) -> "Rows":
+        """Give the same rows under another key."""
+        return Rows(codes, self.classes, self.target, self.weight)
+
+
+@dataclass
+class Carry:
+    """State between chunks of an ordered pass: sums so far, and for ties the sums at the tie each category saw last."""
+
+    sums: Array
+    at_tie: Array
+    last_tie: Array
+
+    @classmethod
+    def empty(cls, n_categories: int, n_classes: int, width: int, ties: bool, xp: Any = np) -> "Carry":
+        """State before the first row, as arrays of the library `xp`."""
+        shape = (n_categories + 2, n_classes, width)
+        return cls(
+            xp.zeros(shape, np.int64),
+            xp.zeros(shape if ties else (0, 0, 0), np.int64),
+            xp.full(n_categories + 2, -1, np.int64),
+        )

@@ -1,0 +1,280 @@
+"""From columns to one code a row: single columns, joint keys of several, and hierarchies above them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
+from gpu_encode.categories.hierarchy import Derived
+from gpu_encode.categories.levels import Level, levels_by_rule, link, positions_of_labels
+from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.ops import Ops, through
+
+
+class Columns(Protocol):
+    """What a key needs of a frame: codes of a column by its own dictionary, or by a known one."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    def keys(self, column: Any, ops: Ops) -> FactorizedColumn:
+        """Codes and the sorted distinct values of a column."""
+
+    def lookup(self, column: Any, vocabulary: Vocabulary, ops: Ops) -> Codes:
+        """Codes of a column in a known vocabulary."""
+
+    def numbers(self, column: Any, vocabulary: Vocabulary) -> Array | None:
+        """Whole numbers of a column that a known vocabulary of numbers can be compared with; None of any other."""
+
+
+@dataclass(frozen=True)
+class KeySpec:
+    """One thing to encode, as the user asked for it.
+
+    Parameters
+    ----------
+    name : str
+        Name of its output.
+    members : tuple
+        Columns whose values together are the key.
+    above : tuple
+        Columns of the levels above, the top level first.
+    rule : Derived, optional
+        Rule that gives the levels above from the value.
+    """
+
+    name: str
+    members: tuple[Any, ...]
+    above: tuple[Any, ...] = ()
+    rule: Derived | None = None
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """All columns read, the top level first."""
+        return (*self.above, *self.members)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryIndex:
+    """What is known of one entry after fit: its categories and their order.
+
+    Parameters
+    ----------
+    entry : KeySpec
+    vocabularies : list of Vocabulary
+        Distinct values of each column read.
+    members : int32 array (n_categories, columns), optional
+        Value numbers that make up each category of a joint key, -1 for missing; sorted.  None for a single column.
+    has_missing : bool
+        Whether the missing category was seen.
+    given : bool
+        Whether the user gave the categories.
+    """
+
+    entry: KeySpec
+    vocabularies: list[Vocabulary]
+    members: Codes | None = None
+    has_missing: bool = False
+    given: bool = False
+
+    @classmethod
+    def fit(cls, entry: KeySpec, frame: Columns, ops: Ops, missing_is_category: bool) -> "tuple[CategoryIndex, Codes]":
+        """Learn the categories of an entry; gives them and each row's code."""
+        found = [frame.keys(column, ops) for column in entry.columns]
+        vocabularies = [each.vocabulary for each in found]
+        if len(found) == 1:
+            codes, has_missing = found[0].codes, missing_is_category and not found[0].complete
+            return cls(entry, vocabularies, None, has_missing and has_negative(codes)), codes
+        columns = [each.codes for each in found]
+        whole = None if missing_is_category else all_present(columns[len(entry.above) :])
+        if whole is not None and not bool(whole.all()):
+            dense, members = joined([codes[whole] for codes in columns], vocabularies, ops)
+            codes = ops.empty((frame.n_rows,), np.int32)
+            codes[...] = MISSING
+            # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+            codes.put(np.flatnonzero(whole), dense)
+        else:
+            codes, members = joined(columns, vocabularies, ops)
+        return cls(entry, vocabularies, members), codes
+
+    @classmethod
+    def fit_given(cls, entry: KeySpec, given: Any, frame: Columns, ops: Ops) -> "tuple[CategoryIndex, Codes]":
+        """Take the categories from the user; rows outside of them are unknown."""
+        vocabulary, has_missing = Vocabulary.from_values(given, entry.name)
+        codes = frame.lookup(entry.members[0], vocabulary, ops)
+        return cls(entry, [vocabulary], None, has_missing, True), codes
+
+    @cached_property
+    def n_categories(self) -> int:
+        """Number of categories, the missing one not counted."""
+        return len(self.vocabularies[0]) if self.members is None else len(self.members)
+
+    @cached_property
+    def stages(self) -> list[NDArray[np.int64]]:
+        """Sorted joint keys of the first 2, 3, ... columns; a joint code is a place in the last."""
+        stages: list[NDArray[np.int64]] = []
+        if self.members is not None:
+            codes = present(self.members[:, 0], len(self.vocabularies[0]))
+            for number in range(1, self.members.shape[1]):
+                size = len(self.vocabularies[number])
+                keys = codes.astype(np.int64) * (size + 1) + present(self.members[:, number], size)
+                stage, codes = np.unique(keys, return_inverse=True)
+                stages.append(stage)
+        return stages
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """Levels above the categories, the top one first."""
+        if self.entry.rule is not None:
+            return levels_by_rule(self.entry.rule, self.vocabularies[0], self.entry.name)
+        if not self.entry.above:
+            return []
+        sizes = [len(self.vocabularies[0]) + 1, *(len(stage) for stage in self.stages)]
+        # ancestors[i]: code of each category among the first i + 1 columns.
+        ancestors = [np.arange(self.n_categories, dtype=np.int64)]
+        for number in range(len(self.stages), 0, -1):
+            below = self.stages[number - 1][ancestors[0]]
+            ancestors.insert(0, below // (len(self.vocabularies[number]) + 1))
+        found: list[Level] = []
+        for depth in range(len(self.entry.above)):
+            of_leaf = ancestors[depth].astype(np.int32)
+            found.append(Level(of_leaf, link(of_leaf, sizes[depth], found), sizes[depth]))
+        return found
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """First row of each level in the table of codes: categories, then levels from the top; the last is the end."""
+        sizes = [self.n_categories, *(level.n for level in self.levels)]
+        return [int(start) for start in np.cumsum([0, *sizes])]
+
+    def lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
+        """Row of the table of codes for each row of another frame: its category, else its nearest known ancestor."""
+        if len(self.entry.columns) > 1:
+            return self._joint_lookup(frame, ops, missing_is_category)
+        column = self.entry.members[0]
+        if self.entry.rule is None:
+            return frame.lookup(column, self.vocabularies[0], ops)
+        codes, vocabulary, _ = frame.keys(column, ops)
+        places = self.vocabularies[0].positions(vocabulary, self.entry.name)
+        unknown = np.flatnonzero(places == UNKNOWN)
+        if len(unknown):
+            values = vocabulary.to_numpy()[unknown]
+            for start, level, paths in zip(self.starts[1:], self.levels, self.entry.rule.paths(values), strict=False):
+                known = positions_of_labels(level, paths, self.entry.name)
+                places[unknown] = np.where(known >= 0, start + known, places[unknown])
+        return through(places, codes, ops)
+
+    def numbers(self, frame: Columns) -> Array | None:
+        """Whole numbers that are this key of a frame, one for each row; None where the key is anything else."""
+        if len(self.entry.columns) > 1 or self.entry.rule is not None:
+            return None
+        return frame.numbers(self.entry.members[0], self.vocabularies[0])
+
+    def _joint_lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
+        sizes = [len(vocabulary) for vocabulary in self.vocabularies]
+        columns = [
+            frame.lookup(column, words, ops)
+            for column, words in zip(self.entry.columns, self.vocabularies, strict=True)
+        ]
+        resolved = ops.empty((frame.n_rows,), np.int32)
+        resolved[...] = UNKNOWN
+        codes = present(columns[0], sizes[0])
+        n_above = len(self.entry.above)
+        for number in range(len(columns)):
+            if number:
+                right = present(columns[number], sizes[number])
+                keys = ops.combine(np.maximum(codes, 0), np.maximum(right, 0), sizes[number] + 1)
+                keys = np.where((codes < 0) | (right < 0), -1, keys)
+                codes = ops.lookup(keys, ops.to_device(self.stages[number - 1]))
+            if number < n_above:
+                resolved = np.where(codes >= 0, self.starts[number + 1] + codes, resolved).astype(np.int32)
+        resolved = np.where(codes >= 0, codes, resolved).astype(np.int32)
+        if not missing_is_category:
+            resolved = np.where(all_present(columns[n_above:]), resolved, np.int32(MISSING))
+        return resolved
+
+    def union(self, other: "CategoryIndex") -> "tuple[CategoryIndex, Codes, Codes]":
+        """Join two keys of the same entry; also gives the new code of each category of either."""
+        joined_words = [
+            mine.union(theirs, self.entry.name)
+            for mine, theirs in zip(self.vocabularies, other.vocabularies, strict=True)
+        ]
+        words = [vocabulary for vocabulary, _, _ in joined_words]
+        missing = self.has_missing or other.has_missing
+        if self.members is None or other.members is None:
+            return replace(self, vocabularies=words, has_missing=missing), joined_words[0][1], joined_words[0][2]
+        mine = renumbered(self.members, [places for _, places, _ in joined_words])
+        theirs = renumbered(other.members, [places for _, _, places in joined_words])
+        both = np.concatenate([mine, theirs])
+        filled = np.column_stack([present(both[:, i], len(word)) for i, word in enumerate(words)])
+        _, first, inverse = np.unique(filled, axis=0, return_index=True, return_inverse=True)
+        places: Codes = inverse.reshape(-1).astype(np.int32)
+        return replace(self, vocabularies=words, members=both[first]), places[: len(mine)], places[len(mine) :]
+
+
+def has_negative(codes: Codes) -> bool:
+    """Whether any row is missing."""
+    return bool(len(codes)) and int(codes.min()) < 0
+
+
+def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
+    """Rows in which no column is missing."""
+    whole: NDArray[np.bool_] = columns[0] != MISSING
+    for codes in columns[1:]:
+        whole = whole & (codes != MISSING)
+    return whole
+
+
+def present(codes: Codes, size: int) -> Codes:
+    """Codes in which missing is one more value, after the others."""
+    return np.where(codes == MISSING, np.int32(size), codes)
+
+
+def renumbered(members: Codes, places: Sequence[Codes]) -> Codes:
+    """Members under new value numbers; missing stays."""
+    return np.column_stack(
+        [np.append(place, np.int32(MISSING))[members[:, i]] for i, place in enumerate(places)]
+    ).astype(np.int32)
+
+
+def joined(columns: list[Codes], vocabularies: list[Vocabulary], ops: Ops) -> tuple[Codes, Codes]:
+    """Dense codes of the combinations that occur, in lexicographic order; and their value numbers, on the host."""
+    codes: Array = present(columns[0], len(vocabularies[0]))
+    parts: list[Array] = []
+    for column, vocabulary in zip(columns[1:], vocabularies[1:], strict=True):
+        size = len(vocabulary)
+        codes, found = ops.factorize(ops.combine(codes, present(column, size), size + 1))
+        stage = ops.to_host(found)
+        parts = [
+            *(part[stage // (size + 1)] for part in parts or [np.arange(len(vocabularies[0]) + 1)]),
+            stage % (size + 1),
+        ]
+    members = [np.where(part == len(words), MISSING, part) for part, words in zip(parts, vocabularies, strict=True)]
+    return codes, np.column_stack(members).astype(np.int32)
+
+
+def people_readable(key: CategoryIndex) -> Array:
+    """Values of a key's categories."""
+    if key.members is None:
+        values = key.vocabularies[0].to_numpy()
+        return with_missing(values) if key.has_missing else values
+    words = [np.append(vocabulary.to_numpy().astype(object), [None]) for vocabulary in key.vocabularies]
+    out = np.empty(len(key.members), dtype=object)
+    out[:] = list(zip(*(word[key.members[:, i]] for i, word in enumerate(words)), strict=True))
+    return out
+
+
+def with_missing(values: Array) -> Array:
+    """Values with a missing one at the end, in a type that has one."""
+    if values.dtype.kind in "mM":
+        return np.append(values, np.array(["NaT"], dtype=values.dtype))
+    if values.dtype.kind == "f" or (
+        values.dtype.kind in "iu" and (not len(values) or int(np.abs(values).max()) < 1 << 53)
+    ):
+        return np.append(values.astype(np.float64), np.nan)
+    return np.append(values.astype(object), [None])

@@ -1,0 +1,79 @@
+"""Levels above the categories of a key: which ancestor each category has, and by which labels it is found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import Codes
+from gpu_encode.categories.hierarchy import Derived
+from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.errors.values import values_outside_rule, values_without_levels
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level above the categories.
+
+    Parameters
+    ----------
+    of_leaf : int32 array (n_categories,)
+        Ancestor of each category at this level, -1 where it has none.
+    parent : int32 array (n,)
+        Ancestor of each of this level's categories one level higher up; empty at the top.
+    n : int
+        Categories of this level.
+    labels : Vocabulary, optional
+        Their values, where a rule made them.
+    """
+
+    of_leaf: Codes
+    parent: Codes
+    n: int
+    labels: Vocabulary | None = None
+
+
+def link(of_leaf: Codes, n: int, above: list[Level]) -> Codes:
+    """Ancestor one level higher of each category of a level, read off any leaf below both."""
+    if not above:
+        return np.zeros(0, np.int32)
+    parent = np.full(n, -1, np.int32)
+    below = of_leaf >= 0
+    parent[of_leaf[below]] = above[-1].of_leaf[below]
+    return parent
+
+
+def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[Level]:
+    """Levels that a rule derives from the values."""
+    if len(vocabulary) and vocabulary.kind != rule.kind:
+        raise values_without_levels(column, type(rule).__name__, rule.kind, vocabulary.kind)
+    values = vocabulary.to_numpy()
+    if not (admitted := rule.admits(values)).all():
+        raise values_outside_rule(column, rule, int((~admitted).sum()), values[~admitted].tolist()[0])
+    found: list[Level] = []
+    for paths in rule.paths(values):
+        labels, _ = Vocabulary.from_values(
+            np.array(
+                sorted({path for path in paths if path is not None}), dtype=object if rule.kind == "text" else np.int64
+            ),
+            column,
+        )
+        blank = Level(np.zeros(0, np.int32), np.zeros(0, np.int32), len(labels), labels)
+        of_leaf = positions_of_labels(blank, paths, column)
+        found.append(Level(of_leaf, link(of_leaf, len(labels), found), len(labels), labels))
+    return found
+
+
+def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Codes:
+    """Place of each path among a level's categories, -1 where it has none there."""
+    places = np.full(len(paths), -1, np.int32)
+    rows = np.array([i for i, path in enumerate(paths) if path is not None], dtype=np.int64)
+    if len(rows) and level.labels is not None and level.n:
+        distinct = sorted({paths[i] for i in rows})
+        words, _ = Vocabulary.from_values(
+            np.array(distinct, dtype=object if isinstance(distinct[0], str) else np.int64), column
+        )
+        found = dict(zip(distinct, level.labels.positions(words, column), strict=True))
+        places[rows] = [found[paths[i]] for i in rows]
+    return np.where(places < 0, -1, places).astype(np.int32)

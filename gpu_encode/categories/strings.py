@@ -1,0 +1,93 @@
+"""Text and bytes of Arrow arrays to numbers: by the compiled backend where there are rows enough, else by Arrow."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cpu_fallback.types import Array
+from gpu_encode.ops import COMPILED, COMPILED_ROWS, Ops
+
+STRINGS = f"{COMPILED}.strings"
+# From this many rows on the backend's kernels may take their 0.1 s to be loaded from their cache on disk.  After that
+# no column is too short: of 300 rows they take two thirds of Arrow's time, and a fourth for a second look-up.
+FIRST_ROWS = COMPILED_ROWS
+# Chunks of fewer rows are copied into one: a dictionary for each would cost more.
+CHUNK_ROWS = 1 << 15
+
+
+def backend(n_rows: int, ops: Ops) -> Any:
+    """Strings as the backend numbers them, with names as in `cuda.strings`; None where that is left to Arrow."""
+    own = ops.__name__ == COMPILED and (n_rows >= FIRST_ROWS or STRINGS in sys.modules)  # type: ignore[attr-defined]
+    return import_module(STRINGS) if own else None
+
+
+def factorize(array: Any, ops: Ops) -> tuple[Array, Any] | None:
+    """Codes (int32; -1 for null) of an Arrow array and its sorted distinct values; None where Arrow is to find them."""
+    strings = backend(len(array), ops)
+    if strings is None:
+        return None
+    codes, distinct = strings.factorize_strings(_parts(array, strings))
+    type_ = large(array.type)
+    buffers = [None, pa.py_buffer(distinct.offsets), pa.py_buffer(distinct.characters)]
+    return codes, pa.Array.from_buffers(type_, distinct.n_rows, buffers)
+
+
+def factorize_fixed(array: Array, nulls: Array | None, ops: Ops) -> tuple[Array, Array] | None:
+    """Codes (int32; -1 for null) of NumPy's text and its distinct values; None where Arrow is to find them.
+
+    Distinct values come in the order of their bytes in memory, which is that of the text of no byte order.
+    """
+    strings = backend(len(array), ops)
+    if strings is None or not array.itemsize:
+        return None
+    rows = np.ascontiguousarray(array)
+    offsets = np.arange(len(rows) + 1) * rows.itemsize
+    validity = None if nulls is None else np.packbits(~nulls, bitorder="little")
+    codes, distinct = strings.factorize_strings([strings.Strings(offsets, rows.view(np.uint8), validity)])
+    return codes, distinct.characters.view(rows.dtype)
+
+
+def known(array: Any, strings: Any) -> Any:
+    """Distinct values of an Arrow array in one piece, ready for others to be looked up by `lookup`."""
+    (part,) = _parts(array, strings) or [strings.Strings(np.zeros(1, np.int64), np.zeros(0, np.uint8))]
+    return strings.known(part)
+
+
+def lookup(array: Any, categories: Any, strings: Any) -> Array:
+    """Place of each value of an Arrow array among known ones (int32): -1 for null, -2 where it is absent."""
+    found: Array = strings.lookup_strings(_parts(array, strings), categories)
+    return found
+
+
+def large(type_: Any) -> Any:
+    """Arrow's type of the same values with offsets of 64 bits."""
+    text = pa.types.is_string(type_) or pa.types.is_large_string(type_) or type_ == pa.string_view()
+    return pa.large_string() if text else pa.large_binary()
+
+
+def _parts(array: Any, strings: Any) -> list[Any]:
+    """Chunks of an array, which are not copied if they have offsets and are long."""
+    types = pa.types
+    plain = types.is_string(array.type) or types.is_binary(array.type)
+    if not (plain or array.type == large(array.type)):
+        array = array.cast(large(array.type))
+    if isinstance(array, pa.ChunkedArray):
+        chunks = [chunk for chunk in array.chunks if len(chunk)]
+        if len(chunks) > 1 and len(array) < CHUNK_ROWS * len(chunks):
+            # Offsets of 64 bits hold all of them together.
+            chunks = [pa.concat_arrays([chunk.cast(large(array.type)) for chunk in chunks])]
+    else:
+        chunks = [array] if len(array) else []
+    return [_strings(chunk, strings) for chunk in chunks]
+
+
+def _strings(array: Any, strings: Any) -> Any:
+    validity, offsets, characters = array.buffers()
+    dtype = np.dtype(np.int64 if array.type == large(array.type) else np.int32)
+    places = np.frombuffer(offsets, dtype, len(array) + 1, array.offset * dtype.itemsize)
+    nulls = np.frombuffer(validity, np.uint8) if array.null_count else None
+    held = np.frombuffer(characters, np.uint8) if characters is not None and characters.size else np.zeros(0, np.uint8)
+    return strings.Strings(places, held, nulls, array.offset)

@@ -1,0 +1,252 @@
+"""Which column each category has, by the weights of all categories: infrequent ones share one, some have none."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
+from gpu_encode.categories.keys import CategoryIndex, people_readable
+from gpu_encode.categories.objects import is_null
+from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.encoders.one_hot.statistic import OneHot
+from gpu_encode.errors.one_hot import (
+    categories_without_column,
+    drops_not_found,
+    drops_of_other_length,
+    infrequent_drop,
+    missing_refused,
+)
+from gpu_encode.fitting.model import Model
+from gpu_encode.formulas.infrequent import infrequent
+from gpu_encode.ops import host
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.moments import Moments
+
+# Place of a row that has no column on purpose; UNKNOWN is that of a row whose value is no category.
+ZERO = -1
+INFREQUENT = "infrequent_sklearn"
+
+
+@dataclass(frozen=True, eq=False)
+class EntryColumns:
+    """Columns of one entry.
+
+    Parameters
+    ----------
+    label : str or int
+        Column of X, as named in messages; a tuple of a joint key.
+    rows : int array (n_categories,)
+        Row of each category in the table of the key's codes, that of a missing value last.
+    values : array (n_categories,)
+        The categories, in the same order.
+    rare : bool array (n_categories,)
+        Which of them share the last column.
+    grouped : int array (n_categories,)
+        Column of each, among those of the entry, before any is dropped.
+    dropped : int, optional
+        Which of these columns is dropped.
+    """
+
+    label: Any
+    rows: NDArray[np.int64]
+    values: Array
+    rare: NDArray[np.bool_]
+    grouped: NDArray[np.int64]
+    dropped: int | None = None
+
+    @property
+    def n_grouped(self) -> int:
+        """Number of columns before any is dropped."""
+        return int(self.grouped.max()) + 1 if len(self.grouped) else 0
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.n_grouped - (self.dropped is not None)
+
+    @property
+    def has_rare(self) -> bool:
+        """Whether there are infrequent categories."""
+        return bool(self.rare.any())
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """Column of each category among those of the entry; `ZERO` where it is dropped."""
+        if self.dropped is None:
+            return self.grouped
+        return np.where(self.grouped == self.dropped, ZERO, self.grouped - (self.grouped > self.dropped))
+
+    @property
+    def drop_index(self) -> int | None:
+        """Position of the dropped category, the first one of infrequent ones."""
+        return None if self.dropped is None else int(np.flatnonzero(self.grouped == self.dropped)[0])
+
+    def labels(self) -> Array:
+        """What each column stands for, before any is dropped."""
+        if not self.has_rare:
+            return self.values
+        shared = np.array([INFREQUENT], dtype=object)
+        return np.concatenate([self.values[~self.rare].astype(object), shared])
+
+    def kept_labels(self) -> Array:
+        """What each column stands for."""
+        return self.labels() if self.dropped is None else np.delete(self.labels(), self.dropped)
+
+
+@dataclass(frozen=True, eq=False)
+class OneHotColumns:
+    """Columns of all entries, side by side.
+
+    Parameters
+    ----------
+    entries : list of EntryColumns
+    statistic : OneHot
+        What the user asked for at fit.
+    """
+
+    entries: list[EntryColumns]
+    statistic: OneHot
+
+    @classmethod
+    def of(cls, model: Model) -> "OneHotColumns":
+        """Give the columns by what a model has counted; ValueError if the policies or `drop` do not fit it."""
+        statistic = model.rules[0].statistic
+        assert isinstance(statistic, OneHot)
+        drops = statistic.drop
+        if isinstance(drops, list) and len(drops) != len(model.keys):
+            raise drops_of_other_length(len(model.keys), len(drops))
+        entries = [
+            entry_columns(key, per_target[0], label, statistic)
+            for key, per_target, label in zip(model.keys, model.statistics, labels_of(model), strict=True)
+        ]
+        if drops is not None:
+            dropped = dropped_columns(entries, model.keys, drops)
+            entries = [
+                EntryColumns(each.label, each.rows, each.values, each.rare, each.grouped, column)
+                for each, column in zip(entries, dropped, strict=True)
+            ]
+        return cls(entries, statistic)
+
+    @property
+    def starts(self) -> list[int]:
+        """First column of each entry; the last is the number of all columns."""
+        return [int(start) for start in np.cumsum([0, *(entry.width for entry in self.entries)])]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of all columns."""
+        return self.starts[-1]
+
+    def table(self, number: int, n_categories: int, dtype: Any) -> Codes:
+        """Column among all columns by a category's code: `ZERO` where it has none, UNKNOWN where it is none."""
+        entry, start = self.entries[number], self.starts[number]
+        table = np.full(n_categories + 2, UNKNOWN, dtype)
+        table[entry.rows] = np.where(entry.columns < 0, ZERO, entry.columns + start)
+        if self.statistic.handle_missing == "zero":
+            table[MISSING] = ZERO
+        return table
+
+    def place_of_unknown(self, number: int) -> int:
+        """Give the column of a value that is no category; `ZERO` where it has none."""
+        entry = self.entries[number]
+        if not (self.statistic.unknown_is_infrequent and entry.has_rare):
+            return ZERO
+        column = int(entry.columns[np.flatnonzero(entry.rare)[0]])
+        return ZERO if column < 0 else column + self.starts[number]
+
+    def names(self, inputs: list[str], combine: Callable[[str, Any], str]) -> list[str]:
+        """Names of all columns; `inputs` are the entries' names."""
+        return [
+            combine(name, value)
+            for name, entry in zip(inputs, self.entries, strict=True)
+            for value in entry.kept_labels()
+        ]
+
+
+def labels_of(model: Model) -> list[Any]:
+    """Columns of X that make up each entry, as named in messages."""
+    names: list[Any] = [*(model.feature_names or range(model.n_features))]
+    members = [tuple(names[position] for position in entry.members) for entry in model.selection.entries]
+    return [each[0] if len(each) == 1 else each for each in members]
+
+
+def weights_of(statistics: CategorySums) -> tuple[Floats, float]:
+    """Summed weight of each row of a table, unknown and missing last; and of all rows."""
+    backend, accumulators = host(len(statistics.accumulators)), statistics.accumulators[:, 0]
+    everything = statistics.totals(backend).accumulators[0, 0]
+    own, total = (
+        Moments.of(backend, each, statistics.measured, variances=False).n for each in (accumulators, everything)
+    )
+    return own[:, 0], float(total[0])
+
+
+def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, statistic: OneHot) -> EntryColumns:
+    """Give out the columns of one entry."""
+    weights, total = weights_of(statistics)
+    if statistic.handle_missing == "error" and weights[MISSING] > 0:
+        raise missing_refused(label)
+    outside = weights[UNKNOWN] + (weights[MISSING] if not_a_category(key, statistic) else 0.0)
+    if key.given and statistic.handle_unknown == "error" and outside > 0:
+        raise categories_without_column(label)
+    values, rows = people_readable(key), np.arange(key.n_categories)
+    rows = np.append(rows, len(weights) + MISSING) if key.has_missing else rows
+    # Rows of weight zero count for nothing: a category that only they have is none, unless the user gave it.
+    counted = np.full(len(rows), True) if key.given else weights[rows] > 0
+    if statistic.handle_missing != "category" and key.has_missing:
+        counted[-1] = False
+    rows, values = rows[counted], values[counted]
+    rare = infrequent(weights[rows], total, statistic.min_frequency, statistic.max_categories)
+    grouped = np.where(rare, len(rare) - int(rare.sum()), np.cumsum(~rare) - 1)
+    return EntryColumns(label, rows, values, rare, grouped)
+
+
+def not_a_category(key: CategoryIndex, statistic: OneHot) -> bool:
+    """Whether a missing value is as unknown as any other that is not among the categories."""
+    return statistic.handle_missing == "category" and key.members is None and not key.has_missing
+
+
+def dropped_columns(entries: list[EntryColumns], keys: list[CategoryIndex], drops: Any) -> list[int | None]:
+    """Which of its columns each entry drops."""
+    if drops == "first":
+        return [0 if entry.n_grouped else None for entry in entries]
+    if drops == "if_binary":
+        return [0 if entry.n_grouped == 2 else None for entry in entries]
+    found: list[int | None] = []
+    absent = []
+    for entry, key, value in zip(entries, keys, drops, strict=True):
+        place = np.flatnonzero(entry.rows == row_of(key, value))
+        if not len(place):
+            absent.append((entry.label, value))
+        elif entry.rare[place[0]]:
+            raise infrequent_drop(value, entry.label)
+        else:
+            found.append(int(entry.grouped[place[0]]))
+    if absent:
+        raise drops_not_found(absent)
+    return found
+
+
+def row_of(key: CategoryIndex, value: Any) -> int:
+    """Row of a category in the table of a key's codes; UNKNOWN where it is none."""
+    if key.members is None:
+        place = position_of(key.vocabularies[0], value)
+        return key.n_categories + 1 if place == MISSING else place
+    if not isinstance(value, tuple) or len(value) != len(key.vocabularies):
+        return UNKNOWN
+    places = [position_of(*pair) for pair in zip(key.vocabularies, value, strict=True)]
+    found = np.flatnonzero((key.members == np.array(places)).all(axis=1))
+    return int(found[0]) if len(found) else UNKNOWN
+
+
+def position_of(vocabulary: Vocabulary, value: Any) -> int:
+    """Position of a value in a vocabulary: MISSING of a null, UNKNOWN of one that is not there."""
+    if is_null(value):
+        return MISSING
+    wanted, _ = Vocabulary.from_values([value], None)
+    if wanted.values.title != vocabulary.values.title:
+        return UNKNOWN
+    return int(vocabulary.positions(wanted, None)[0])

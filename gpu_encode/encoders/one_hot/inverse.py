@@ -1,0 +1,100 @@
+"""From columns of zeros and ones back to categories, on the host, where categories live."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+
+from cpu_fallback.types import Array
+from gpu_encode import devices
+from gpu_encode.encoders.one_hot.columns import EntryColumns, OneHotColumns
+from gpu_encode.errors.learned import other_number_of_codes
+from gpu_encode.errors.one_hot import rows_of_zeros
+
+
+def original(columns: OneHotColumns, X: Any) -> Array:
+    """Category of each row and entry: (rows, entries).
+
+    Parameters
+    ----------
+    columns : OneHotColumns
+    X : array, frame or sparse matrix (rows, columns)
+
+    Raises
+    ------
+    ValueError
+        If X has another width, or a row has no category where each category has a column.
+    """
+    X = check_array(on_host(X), accept_sparse="csr", ensure_min_samples=0, ensure_min_features=0)
+    if X.shape[1] != columns.n_columns:
+        raise other_number_of_codes(columns.n_columns, X.shape[1])
+    labels = [entry.labels() for entry in columns.entries]
+    found = np.empty((X.shape[0], len(labels)), common_type(labels))
+    unknown: dict[int, NDArray[np.bool_]] = {}
+    for number, (entry, start) in enumerate(zip(columns.entries, columns.starts, strict=False)):
+        if entry.width:
+            largest, zeros = largest_column(X, start, start + entry.width)
+            found[:, number] = entry.kept_labels()[largest]
+        else:
+            zeros = np.full(X.shape[0], True)
+        if entry.dropped is not None:
+            found[zeros, number] = labels[number][[entry.dropped]]
+        elif zeros.any():
+            if not may_be_zeros(columns, entry):
+                raise rows_of_zeros(np.flatnonzero(zeros))
+            unknown[number] = zeros
+    if unknown:
+        found = found.astype(object)
+        for number, rows in unknown.items():
+            found[rows, number] = None
+    return found
+
+
+def may_be_zeros(columns: OneHotColumns, entry: EntryColumns) -> bool:
+    """Whether a row may be all zero where no category is dropped."""
+    statistic = columns.statistic
+    if statistic.handle_missing == "zero" or statistic.handle_unknown == "ignore":
+        return True
+    return statistic.unknown_is_infrequent and not entry.has_rare
+
+
+def on_host(X: Any) -> Any:
+    """Give a matrix of a GPU, sparse or not, on the host."""
+    if type(X).__module__.startswith("cupyx.") or devices.on_gpu(X):
+        return X.to_numpy() if hasattr(X, "to_numpy") else X.get()
+    return X
+
+
+def common_type(labels: list[Array]) -> np.dtype[Any]:
+    """Type that holds the values of all columns."""
+    try:
+        return np.result_type(*(each.dtype for each in labels))
+    except TypeError:
+        return np.dtype(object)
+
+
+def largest_column(X: Any, start: int, stop: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """First of the largest columns of each row, in [start, stop); and which rows sum up to zero there."""
+    if not sparse.issparse(X):
+        block = X[:, start:stop]
+        return block.argmax(axis=1), block.sum(axis=1) == 0
+    block = X[:, start:stop].tocoo()
+    rows, columns, values = block.row, block.col, block.data
+    zeros = np.bincount(rows, values, minlength=X.shape[0]) == 0
+    largest = np.zeros(X.shape[0], np.intp)
+    above = values > 0
+    rows, columns, values = rows[above], columns[above], values[above]
+    # SciPy's own argmax loops over rows.  An encoder's own matrix has one number a row, and rows rise.
+    if (np.diff(rows) <= 0).any():
+        # Last written wins: the largest value, of equal ones the first column.
+        order = np.lexsort((-columns, values, rows))
+        rows, columns = rows[order], columns[order]
+    largest[rows] = columns
+    # Where nothing is above zero, yet something is there, what is stored may be below what is not.
+    below = ~zeros
+    below[rows] = False
+    if len(negative := np.flatnonzero(below)):
+        largest[negative] = X[negative, start:stop].toarray().argmax(axis=1)
+    return largest, zeros

@@ -1,0 +1,105 @@
+"""Which columns each row has a one in; rows that the policies refuse, or warn of."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import MISSING, UNKNOWN, Array
+from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.encoders.one_hot.columns import OneHotColumns, not_a_category
+from gpu_encode.encoders.one_hot.matrices import number_type
+from gpu_encode.encoders.one_hot.statistic import OneHot
+from gpu_encode.errors.one_hot import category_without_column, missing_without_column
+from gpu_encode.fitting.columns import ColumnMap
+from gpu_encode.frames import part_with, with_piece
+from gpu_encode.notices import warn
+from gpu_encode.ops import Ops
+
+AT_FIT = '. Add them to categories, or choose handle_unknown="ignore" or "infrequent_if_exist".'
+LATER = '. Choose handle_unknown="ignore", "infrequent_if_exist" or "warn" to accept them.'
+
+
+def places_of(
+    columns: OneHotColumns, keys: Sequence[CategoryIndex], codes: Sequence[Array], at: ColumnMap, ops: Ops
+) -> Array:
+    """Column of each row in each entry, side by side: (rows, entries); negative where it has none.
+
+    Parameters
+    ----------
+    columns : OneHotColumns
+    keys : list of CategoryIndex
+    codes : list of int32 arrays (rows,)
+        Category of each row, per entry, where `ops` computes.
+    at : ColumnMap
+        Where the rows come from.
+    ops : Ops
+
+    Raises
+    ------
+    ValueError
+        For values that the policies refuse.
+
+    Warns
+    -----
+    UserWarning
+        Of unknown values, where the policy says so.
+    """
+    statistic, odd = columns.statistic, []
+    places = ops.empty((at.n_rows, len(keys)), number_type(columns.n_columns))
+    for number, (key, own) in enumerate(zip(keys, codes, strict=True)):
+        refuse_missing(statistic, key, own, at)
+        # A table has two rows more than there are categories, so that a negative code counts from the end.
+        found = ops.to_device(columns.table(number, key.n_categories, places.dtype))[own]
+        if len(own) and int(found.min()) == UNKNOWN:
+            unknown = found == UNKNOWN
+            if statistic.handle_unknown == "error":
+                raise unknown_values(key, at, np.flatnonzero(ops.to_host(unknown)), "transform", LATER)
+            odd.append(label_of(key, at))
+            place = columns.place_of_unknown(number)
+            found = np.where(unknown, places.dtype.type(place), found)
+        places[:, number] = found
+    if odd and (statistic.handle_unknown == "warn" or statistic.drop is not None):
+        warn_of_unknown(odd, statistic)
+    return places
+
+
+def refuse_at_fit(statistic: OneHot, keyed: Sequence[tuple[CategoryIndex, Array]], at: ColumnMap, ops: Ops) -> None:
+    """Raise ValueError for training rows that the policies refuse."""
+    for key, codes in keyed:
+        refuse_missing(statistic, key, codes, at)
+        if key.given and statistic.handle_unknown == "error":
+            outside = codes < 0 if not_a_category(key, statistic) else codes == UNKNOWN
+            if bool(outside.any()):
+                raise unknown_values(key, at, np.flatnonzero(ops.to_host(outside)), "fit", AT_FIT)
+
+
+def refuse_missing(statistic: OneHot, key: CategoryIndex, codes: Array, at: ColumnMap) -> None:
+    """Raise ValueError for missing values where the policy is "error"."""
+    if statistic.handle_missing == "error" and bool((codes == MISSING).any()):
+        raise with_piece(at.frame, missing_without_column(label_of(key, at), np.flatnonzero(codes == MISSING)))
+
+
+def unknown_values(key: CategoryIndex, at: ColumnMap, rows: Array, when: str, advice: str) -> ValueError:
+    """Error for rows whose values have no column; names those of the table that has the first of them."""
+    part, first = part_with(at.frame, int(rows[0]))
+    own = rows - rows[0] + first
+    columns = [part.values(at.places[position])[own[own < part.n_rows]].tolist() for position in key.entry.members]
+    values: list[Any] = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+    distinct = list(dict.fromkeys(values))
+    return with_piece(at.frame, category_without_column(distinct, label_of(key, at), when, rows, advice))
+
+
+def warn_of_unknown(labels: Sequence[object], statistic: OneHot) -> None:
+    """Warn, in scikit-learn's words, of unknown values that look like a dropped or an infrequent category."""
+    become = "the infrequent category." if statistic.unknown_is_infrequent else "all zeros"
+    warn(
+        f"Found unknown categories in columns {list(labels)} during transform. These unknown categories will be "
+        f"encoded as {become}"
+    )
+
+
+def label_of(key: CategoryIndex, at: ColumnMap) -> object:
+    """Column of an entry in messages; a tuple of a joint key."""
+    labels = [at.frame.label(at.places[position]) for position in key.entry.members]
+    return labels[0] if len(labels) == 1 else tuple(labels)

@@ -1,0 +1,71 @@
+"""Which categories get a column, as the user asked for it."""
+
+from typing import Any
+
+from cpu_fallback.exact import Floats
+from gpu_encode.errors.parameters import check_option
+from gpu_encode.formulas.infrequent import check_rule
+from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.sums.moments import Moments
+
+OWNER = "OneHotEncoder"
+UNKNOWN_POLICIES = ("error", "ignore", "infrequent_if_exist", "warn")
+MISSING_POLICIES = ("category", "zero", "error")
+
+
+class OneHot(Statistic):
+    """Summed weight n of a category, by which columns are given out, and the rules by which they are.
+
+    Parameters
+    ----------
+    drop : {"first", "if_binary"} or list, optional
+    min_frequency : int or float, optional
+    max_categories : int, optional
+    handle_unknown : {"error", "ignore", "infrequent_if_exist", "warn"}, default="error"
+    handle_missing : {"category", "zero", "error"}, default="category"
+    """
+
+    def __init__(
+        self,
+        drop: Any = None,
+        min_frequency: Any = None,
+        max_categories: int | None = None,
+        handle_unknown: str = "error",
+        handle_missing: str = "category",
+    ) -> None:
+        self.drop = drop
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
+
+    def check(self) -> None:
+        """Raise ValueError for unknown options and numbers out of range."""
+        check_option(OWNER, "handle_unknown", self.handle_unknown, UNKNOWN_POLICIES)
+        check_option(OWNER, "handle_missing", self.handle_missing, MISSING_POLICIES)
+        if isinstance(self.drop, str) or not (self.drop is None or isinstance(self.drop, list)):
+            check_option(OWNER, "drop", self.drop, (None, "first", "if_binary"), "a list of categories")
+        check_rule(OWNER, self.min_frequency, self.max_categories)
+
+    @property
+    def groups_infrequent(self) -> bool:
+        """Whether infrequent categories are told apart at all."""
+        return self.min_frequency is not None or self.max_categories is not None
+
+    @property
+    def unknown_is_infrequent(self) -> bool:
+        """Whether an unknown category goes with the infrequent ones, where there are any."""
+        return self.handle_unknown in ("infrequent_if_exist", "warn")
+
+    def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
+        """One, whatever the target."""
+        return 1
+
+    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
+        """Give n."""
+        return seen.n
+
+
+def listed(drop: Any) -> Any:
+    """Categories to drop as a list, of whatever they come in; the name of a rule, and None, as they are."""
+    return list(drop) if hasattr(drop, "__len__") and not isinstance(drop, str) else drop

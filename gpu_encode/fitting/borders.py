@@ -1,0 +1,136 @@
+"""A target cut at borders: its numbers become the buckets that they fall into."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import Array
+from gpu_encode.errors.borders import (
+    borders_of_several_targets,
+    borders_of_some_rows,
+    no_borders,
+    one_value_at_borders,
+    text_at_borders,
+)
+from gpu_encode.frames import NumberedLabels
+from gpu_encode.ops import Ops
+from gpu_encode.sums import targets
+
+MOST_BORDERS = 255
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """How a target is cut: bucket i holds the numbers above border i - 1, up to border i itself.
+
+    Parameters
+    ----------
+    owner : str
+        The encoder's name, for messages.
+    borders : int or list of float
+        So many quantiles of all rows, or the borders themselves.
+    as_shares : bool
+        Whether buckets become their numbers over the number of borders, rather than labels.
+    """
+
+    owner: str
+    borders: Any
+    as_shares: bool = False
+
+    @property
+    def needs_all_rows(self) -> bool:
+        """Whether borders follow from the rows."""
+        return isinstance(self.borders, Integral) and not isinstance(self.borders, bool)
+
+    def check(self) -> None:
+        """Raise ValueError for borders that are none."""
+        if self.needs_all_rows:
+            if not 1 <= int(self.borders) <= MOST_BORDERS:
+                raise no_borders(self.owner, self.borders)
+            return
+        given = self.borders.tolist() if isinstance(self.borders, np.ndarray) else self.borders
+        numbers = isinstance(given, (list, tuple)) and all(
+            isinstance(each, Real) and not isinstance(each, bool) and np.isfinite(float(each)) for each in given
+        )
+        if not numbers or not given or any(one >= other for one, other in pairwise(given)):
+            raise no_borders(self.owner, self.borders)
+
+    def check_fixed(self) -> None:
+        """Raise ValueError for borders that other rows would move."""
+        if self.needs_all_rows:
+            raise borders_of_some_rows(self.owner, int(self.borders))
+
+    def buckets(
+        self, ops: Ops, named: Sequence[tuple[str | None, Any]], weight: Array | None = None
+    ) -> list[tuple[str | None, Any]]:
+        """Give the buckets of the one target: numbered labels, the largest number of each, or shares of the borders.
+
+        Parameters
+        ----------
+        ops : Ops
+        named : list of (name, array)
+            One target.
+        weight : array (rows,), optional
+            Of all rows, where borders are quantiles.
+        """
+        if len(named) != 1:
+            raise borders_of_several_targets(self.owner, len(named))
+        [(name, values)] = named
+        numbers = self._numbers(ops, values)
+        edges = self._edges(ops, numbers, weight)
+        there = edges if isinstance(numbers, np.ndarray) else ops.to_device(edges)
+        codes = np.searchsorted(there, numbers, side="left")
+        if self.as_shares:
+            return [(name, codes / float(len(edges)))]
+        return [(name, NumberedLabels(codes.astype(np.int32), np.append(edges, np.inf)))]
+
+    def _numbers(self, ops: Ops, values: Any) -> Array:
+        """Give the target as float64, where it is."""
+        if isinstance(values, NumberedLabels):
+            raise text_at_borders(self.owner, values.labels[0])
+        if values.dtype.kind not in "biuf":
+            raise text_at_borders(self.owner, values[0])
+        targets.check_numbers(values)
+        if isinstance(values, np.ndarray):
+            return values.astype(np.float64, copy=False)
+        return ops.cast(values, np.float64)
+
+    def _edges(self, ops: Ops, numbers: Array, weight: Array | None) -> Array:
+        """Give the borders, on the host."""
+        if not self.needs_all_rows:
+            return np.array(self.borders, np.float64) + 0.0
+        values = ops.to_host(numbers)
+        weight = np.ones(len(values), np.int64) if weight is None else ops.to_host(weight)
+        values, weight = values[weight > 0], weight[weight > 0]
+        distinct = np.unique(values + 0.0)
+        if len(distinct) < 2:
+            raise one_value_at_borders(self.owner, float(values[0]))
+        # Nothing lies above the largest value.
+        return np.unique(np.minimum(quantiles(values + 0.0, weight, int(self.borders)), distinct[-2]))
+
+
+def plain_borders(borders: Any) -> Any:
+    """Give borders as a list of floats, whatever they came in, so that equal ones are told to be equal."""
+    given = borders.tolist() if isinstance(borders, np.ndarray) else borders
+    numbers = isinstance(given, (list, tuple)) and all(isinstance(each, Real) for each in given)
+    return [float(each) for each in given] if numbers else given
+
+
+def quantiles(values: Array, weight: Array, number: int) -> Array:
+    """Smallest values that shares 1 / (number + 1), 2 / (number + 1) ... of the weight do not exceed; on the host.
+
+    Whole weights repeat rows; others are added up from the smallest value on, of equal values from the lightest row.
+    """
+    order = np.lexsort((weight, values))
+    running = np.cumsum(weight[order])
+    parts = number + 1
+    if weight.dtype.kind == "i":
+        reached = np.array([-(-each * int(running[-1]) // parts) for each in range(1, parts)])
+    else:
+        reached = running[-1] * (np.arange(1, parts) / parts)
+    found: Array = values[order[np.searchsorted(running, reached, side="left")]]
+    return found

@@ -1,0 +1,250 @@
+"""Which columns of X are encoded, alone or jointly, which pass through, and where they are in another frame."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import Array, Codes
+from gpu_encode.categories.hierarchy import Derived
+from gpu_encode.categories.keys import KeySpec
+from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.errors.columns import (
+    column_of_scheme,
+    not_a_column,
+    not_a_hierarchy,
+    not_a_list_of_columns,
+    not_encoded,
+    nothing_to_encode,
+    position_out_of_range,
+    repeated_column,
+    repeated_in_hierarchy,
+    repeated_in_joint_key,
+    rule_for_joint_key,
+    text_for_names,
+    unknown_column,
+)
+from gpu_encode.errors.parameters import check_count
+from gpu_encode.errors.tables import other_width
+from gpu_encode.frames import Frame, Pieces
+from gpu_encode.ops import Ops
+
+
+def interactions(names: Iterable[Any], order: int = 3) -> list[Any]:
+    """List all names and all their conjunctions of up to `order` columns, for the `columns` parameter.
+
+    Parameters
+    ----------
+    names : iterable of str
+    order : int, default=3
+        Largest number of columns in a joint key.
+
+    Returns
+    -------
+    list of str and tuple of str
+
+    Examples
+    --------
+    >>> from gpu_encode import interactions
+    >>> interactions(["a", "b", "c"], order=2)
+    ['a', 'b', 'c', ('a', 'b'), ('a', 'c'), ('b', 'c')]
+    """
+    if isinstance(names, str):
+        raise text_for_names(names)
+    listed = list(names)
+    check_count("interactions", "order", order, low=1)
+    return [*listed, *(group for size in range(2, order + 1) for group in combinations(listed, size))]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Columns by their position at fit.
+
+    Parameters
+    ----------
+    entries : list of KeySpec
+        What is encoded, in the order of the output.
+    passed : list of int
+        Columns that pass through.
+    training_only : list of int
+        Columns that a scheme reads, or that are summed, which later frames may lack.
+    everything : bool
+        True where `columns` was None: all columns are encoded, by position.
+    """
+
+    entries: list[KeySpec]
+    passed: list[int]
+    training_only: list[int] = field(default_factory=list)
+    everything: bool = True
+
+    def named(self, names: Sequence[str]) -> "Selection":
+        """Give the same selection, with the entries' output names made of the columns' names."""
+        return replace(
+            self,
+            entries=[replace(entry, name="_x_".join(str(names[i]) for i in entry.members)) for entry in self.entries],
+        )
+
+    @property
+    def needed(self) -> list[int]:
+        """Positions of all columns that are read."""
+        return sorted({position for entry in self.entries for position in entry.columns})
+
+
+def locate(frame: Frame | Pieces, column: Any, role: str) -> int:
+    """Position of a column given by name or by position."""
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+        if not -frame.n_columns <= column < frame.n_columns:
+            raise position_out_of_range(role, column, frame.n_columns)
+        return int(column) % frame.n_columns
+    if not isinstance(column, Hashable) or hasattr(column, "__array__"):
+        raise not_a_column(role, type(column).__name__)
+    labels = frame.labels if frame.labels is not None else []
+    if column not in labels:
+        raise unknown_column(role, column, labels or list(range(frame.n_columns)))
+    return labels.index(column)
+
+
+def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: Sequence[Any]) -> Selection:
+    """Read the `columns` and `hierarchy` parameters against a frame."""
+    used = [locate(frame, column, "The scheme's column") for column in scheme_columns]
+    tree = read_hierarchy(frame, hierarchy)
+    everything = columns is None
+    if everything:
+        consumed = {position for above in tree.values() if not isinstance(above, Derived) for position in above}
+        groups: list[tuple[int, ...]] = [
+            (position,) for position in range(frame.n_columns) if position not in used and position not in consumed
+        ]
+    else:
+        groups = read_columns(frame, columns)
+    if not groups:
+        why = "every column is used by the scheme, as values or by a hierarchy" if everything else "columns is empty"
+        raise nothing_to_encode(why)
+    for group in groups:
+        for position in group:
+            if position in used:
+                raise column_of_scheme(frame.label(position))
+    missing = [key for key in tree if key not in groups]
+    if missing:
+        raise not_encoded("hierarchy", frame.label(missing[0][0]))
+    entries = [entry_of(group, tree.get(group)) for group in groups]
+    touched = {position for entry in entries for position in entry.columns}
+    passed = [] if everything else [position for position in range(frame.n_columns) if position not in touched]
+    return Selection(entries, passed, sorted({*used} - touched), everything)
+
+
+def entry_of(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None") -> KeySpec:
+    """Describe a group of columns and what lies above it."""
+    if isinstance(above, Derived):
+        return KeySpec("", group, (), above)
+    # The user lists the nearest level first; a path starts at the top.
+    return KeySpec("", group, tuple(reversed(above or ())))
+
+
+def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
+    """Read the list of columns and joint keys."""
+    if isinstance(columns, (str, bytes, Mapping)) or not hasattr(columns, "__len__"):
+        raise not_a_list_of_columns(columns)
+    groups: list[tuple[int, ...]] = []
+    for column in columns:
+        members = column if isinstance(column, tuple) else (column,)
+        group = tuple(locate(frame, member, "columns:") for member in members)
+        if not group or len(set(group)) < len(group):
+            raise repeated_in_joint_key(column)
+        if group in groups:
+            raise repeated_column(column)
+        groups.append(group)
+    return groups
+
+
+def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ...], tuple[int, ...] | Derived]":
+    """Read the hierarchies: columns from the nearest level to the top, or a rule."""
+    if hierarchy is None:
+        return {}
+    if not isinstance(hierarchy, Mapping):
+        raise not_a_hierarchy(hierarchy)
+    tree: dict[tuple[int, ...], tuple[int, ...] | Derived] = {}
+    for column, above in hierarchy.items():
+        members = column if isinstance(column, tuple) else (column,)
+        group = tuple(locate(frame, member, "hierarchy:") for member in members)
+        if isinstance(above, Derived):
+            above.check()
+            if len(group) > 1:
+                raise rule_for_joint_key(type(above).__name__, column)
+            tree[group] = above
+            continue
+        named = [above] if isinstance(above, str) or not isinstance(above, Iterable) else list(above)
+        levels = tuple(locate(frame, level, f"hierarchy of {column!r}:") for level in named)
+        if not levels or len({*levels, *group}) < len(levels) + len(group):
+            raise repeated_in_hierarchy(column, named)
+        tree[group] = levels
+    return tree
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """A frame whose columns are called by their positions at fit.
+
+    Parameters
+    ----------
+    frame : Frame or Pieces
+    places : dict of int to int
+        Position at fit -> position in this frame.
+    """
+
+    frame: Frame | Pieces
+    places: Mapping[int, int]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.frame.n_rows
+
+    def keys(self, column: int, ops: Ops) -> FactorizedColumn:
+        """Codes and the sorted distinct values of a column."""
+        return self.frame.keys(self.places[column], ops)
+
+    def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
+        """Codes of a column in a known vocabulary."""
+        return self.frame.lookup(self.places[column], vocabulary, ops)
+
+    def numbers(self, column: int, vocabulary: Vocabulary) -> Array | None:
+        """Whole numbers of a column, on the host, that a known vocabulary can be compared with; None of any other."""
+        return self.frame.numbers(self.places[column], vocabulary)
+
+    def whole_numbers(self, column: int) -> tuple[Array, str] | None:
+        """Whole numbers of every row of a column, on the host, and the name of their type; None of any other."""
+        return self.frame.whole_numbers(self.places[column])
+
+
+def same_frame(frame: Frame | Pieces) -> ColumnMap:
+    """Give the frame of the fit itself."""
+    return ColumnMap(frame, {position: position for position in range(frame.n_columns)})
+
+
+def located(
+    frame: Frame | Pieces, selection: Selection, fitted_names: Sequence[str] | None, n_features: int
+) -> ColumnMap:
+    """Find the fitted columns in another frame: by name where both have names and `columns` was a list.
+
+    Else they are found by position.
+
+    Raises
+    ------
+    ValueError
+        If a column that is needed is missing.
+    """
+    if selection.everything or fitted_names is None or frame.names is None:
+        kept = [position for position in range(n_features) if position not in selection.training_only]
+        if selection.everything and frame.n_columns == len(kept) < n_features:
+            return ColumnMap(frame, {position: place for place, position in enumerate(kept)})
+        if frame.n_columns != n_features:
+            raise other_width(frame.n_columns, n_features)
+        return same_frame(frame)
+    present = {name: position for position, name in enumerate(frame.names)}
+    required = {*selection.needed, *selection.passed} - set(selection.training_only)
+    missing = [fitted_names[position] for position in sorted(required) if fitted_names[position] not in present]
+    if missing:
+        raise unknown_column("The fitted column", missing[0], frame.names)
+    return ColumnMap(frame, {position: present[name] for position, name in enumerate(fitted_names) if name in present})

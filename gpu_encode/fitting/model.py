@@ -1,0 +1,254 @@
+"""What a fitted encoder holds: categories and exact sums, never rows.  All that `transform` needs."""
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import MISSING, Array
+from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.errors.learned import merge_of_other_target_types
+from gpu_encode.errors.targets import more_than_two_labels_now
+from gpu_encode.errors.values import missing_categories, unknown_categories
+from gpu_encode.fitting.columns import ColumnMap, Selection, located
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table
+from gpu_encode.frames import Frame, Pieces, part_with, with_piece
+from gpu_encode.ops import Ops, device_of, host, memory_of
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.targets import counted_classes, joined_labels
+from gpu_encode.training.encodings import flat
+from gpu_encode.training.indicators import columns_of_entry, indicator, missing_rows
+from gpu_encode.training.outputs import in_type
+
+
+@dataclass(frozen=True, eq=False)
+class TargetInfo:
+    """What is known of a target after fit: its name, kind and sorted class labels."""
+
+    name: str | None
+    kind: str
+    classes: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Categories and sums of every entry.
+
+    Parameters
+    ----------
+    selection : Selection
+    n_features : int
+    feature_names : list of str, optional
+    targets : list of TargetInfo
+    keys : list of CategoryIndex
+        One an entry.
+    statistics : list of list of CategorySums
+        Sums that new rows see: statistics[entry][target].
+    rules : list of EncodingRule
+        One an entry.
+    unknown_is_error : bool
+        Whether a value that fit did not see is refused.
+    indicators : tuple of str
+        Which 0/1 columns each entry has: that no visible row has its category ("unseen"), or that a row has no value
+        ("missing").
+    dtype : str
+    permutations : int
+        Columns per output that hold one and the same code: orders that are not averaged differ in training only.
+    """
+
+    selection: Selection
+    n_features: int
+    feature_names: list[str] | None
+    targets: list[TargetInfo]
+    keys: list[CategoryIndex]
+    statistics: list[list[CategorySums]]
+    rules: list[EncodingRule]
+    unknown_is_error: bool = False
+    indicators: tuple[str, ...] = ()
+    dtype: str = "float64"
+    permutations: int = 1
+
+    @property
+    def tables(self) -> list[list[EncodingTable]]:
+        """Codes of every category, on the host: tables[entry][target]."""
+        return self.tables_on(host(max((each.accumulators.size for row in self.statistics for each in row), default=0)))
+
+    def tables_on(self, ops: Ops) -> list[list[EncodingTable]]:
+        """Codes of every category, where a backend computes; computed once for each device."""
+        memory = memory_of(ops)
+        if memory not in self._tables:
+            self._tables[memory] = [
+                [
+                    table(
+                        replace(each, accumulators=ops.to_device(each.accumulators)),
+                        None,
+                        key,
+                        rule.of_target(number),
+                        ops,
+                    )
+                    for number, each in enumerate(per_target)
+                ]
+                for key, per_target, rule in zip(self.keys, self.statistics, self.rules, strict=True)
+            ]
+        return self._tables[memory]
+
+    def lookups(self, ops: Ops) -> list[Floats]:
+        """Per entry, the codes of all targets side by side, where a backend computes: (rows, 1, outputs)."""
+        memory = memory_of(ops)
+        if memory not in self._lookups:
+            self._lookups[memory] = [
+                in_type(self._side_by_side(per_target), self.dtype, ops) for per_target in self.tables_on(ops)
+            ]
+        return self._lookups[memory]
+
+    def _side_by_side(self, per_target: list[EncodingTable]) -> Floats:
+        """Codes of all targets in one table, those of each for all permutations."""
+        values = [flat(codes).values for codes in per_target]
+        if len(values) == self.permutations == 1:
+            return values[0]
+        return np.concatenate([np.repeat(each, self.permutations, axis=2) for each in values], axis=2)
+
+    @cached_property
+    def _tables(self) -> dict[str, list[list[EncodingTable]]]:
+        return {}
+
+    @cached_property
+    def _lookups(self) -> dict[str, list[Floats]]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was computed from the sums may lie on a device that another process does not have.
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        # Bytes that leave the process are those of the sums, whatever way they were added up.
+        return state | {"statistics": self.carried().statistics}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def means(self) -> list[Floats]:
+        """Exact mean of each target over the rows that new rows see: (outputs,)."""
+        return [
+            Moments.of(
+                host(0), each.totals(host(len(each.accumulators))).accumulators[0, 0], each.measured, variances=False
+            ).mean
+            for each in self.statistics[0]
+        ]
+
+    def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], ColumnMap]:
+        """Codes of every row of a new frame, a column an array, then the indicators."""
+        place = located(frame, self.selection, self.feature_names, self.n_features)
+        lookups = self.lookups(ops)
+        matrix = ops.empty((frame.n_rows, sum(lookup.shape[2] for lookup in lookups)), self.dtype, "F")
+        flags: list[Array] = []
+        start = 0
+        for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
+            missing = self.rules[number].missing
+            out = matrix[:, start : start + lookup.shape[2]]
+            start += lookup.shape[2]
+            if self._by_number(key, place, ops, lookup, out):
+                continue
+            codes = key.lookup(place, ops, missing == "category")
+            self._refuse(codes, key, frame, place, missing)
+            ops.gather(lookup, codes, None, out)
+            flags += self._flags(number, codes, place, ops)
+        return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place
+
+    def _by_number(self, key: CategoryIndex, place: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
+        """Write the codes of a column of numbers where nothing else asks for the categories of its rows."""
+        if self.indicators or self.unknown_is_error or device_of(ops) != "cpu":
+            return False
+        numbers = key.numbers(place)
+        if numbers is None:
+            return False
+        ops.gather_numbers(lookup, numbers, key.vocabularies[0].values.array, out)
+        return True
+
+    def _flags(self, number: int, codes: Array, place: ColumnMap, ops: Ops) -> list[Array]:
+        """Indicators of one entry."""
+        key, unseen = self.keys[number], None
+        if "unseen" in self.indicators:
+            first = self.rules[number].statistic.first_target
+            nobody = np.all(self.tables_on(ops)[number][first].unseen, axis=1, keepdims=True)
+            unseen = indicator(ops, nobody, codes, None)
+        as_category = self.rules[number].missing == "category"
+        return columns_of_entry(
+            self.indicators, unseen, lambda: missing_rows(key, codes, place, ops, as_category), self.dtype
+        )
+
+    def _refuse(self, codes: Array, key: CategoryIndex, frame: Frame | Pieces, place: ColumnMap, missing: str) -> None:
+        """Raise ValueError for values that the policies refuse."""
+        columns = [frame.label(place.places[position]) for position in key.entry.members]
+        named = repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))
+        refuse_missing(codes, missing, named, frame)
+        if self.unknown_is_error and len(codes):
+            known = (codes >= 0) & (codes < key.n_categories)
+            if missing != "category" or key.has_missing:
+                known |= codes == MISSING
+            if not bool(known.all()):
+                rows = np.flatnonzero(~known)
+                part, row = part_with(frame, int(rows[0]))
+                values = [part.values(place.places[position])[row] for position in key.entry.members]
+                shown = values[0] if len(values) == 1 else tuple(values)
+                raise with_piece(frame, unknown_categories(named, rows, shown))
+
+    def merged(self, other: "Model") -> "Model":
+        """Model of the rows of both, its sums in canonical digits."""
+        return self.joined(other).carried()
+
+    def carried(self) -> "Model":
+        """Give the same with sums in canonical digits: the same for the same rows, whatever way they came together."""
+        return replace(self, statistics=[[each.carried() for each in per_target] for per_target in self.statistics])
+
+    def joined(self, other: "Model", in_place: bool = False) -> "Model":
+        """Model of the rows of both; in place, this one is given up to hold the result."""
+        targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
+        keys, statistics = [], []
+        for mine, theirs, own, others in zip(self.keys, other.keys, self.statistics, other.statistics, strict=True):
+            key, to_key, from_other = joined_key(mine, theirs)
+            keys.append(key)
+            statistics.append(
+                [
+                    relabeled(a, self.targets[i], info).plus(
+                        relabeled(b, other.targets[i], info), to_key, from_other, key.n_categories, in_place
+                    )
+                    for i, (a, b, info) in enumerate(zip(own, others, targets, strict=True))
+                ]
+            )
+        return replace(self, targets=targets, keys=keys, statistics=statistics)
+
+
+def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces) -> None:
+    """Raise ValueError for missing values where the policy is "error"."""
+    if missing == "error" and bool((codes == MISSING).any()):
+        raise with_piece(frame, missing_categories(named, np.flatnonzero(codes == MISSING)))
+
+
+def joined_key(mine: CategoryIndex, theirs: CategoryIndex) -> tuple[CategoryIndex, Array, Array]:
+    """Key of the categories of both, and the new code of each one's categories."""
+    if mine.given:
+        same = np.arange(mine.n_categories, dtype=np.int32)
+        return mine, same, same
+    return mine.union(theirs)
+
+
+def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
+    """Target with the class labels of both."""
+    if mine.kind != theirs.kind:
+        raise merge_of_other_target_types(mine.kind, theirs.kind)
+    if mine.classes is None or theirs.classes is None:
+        return mine
+    labels = joined_labels(mine.classes, theirs.classes)
+    if mine.kind == "binary" and len(labels) > 2:
+        raise more_than_two_labels_now(labels)
+    return replace(mine, classes=labels)
+
+
+def relabeled(statistics: CategorySums, before: TargetInfo, after: TargetInfo) -> CategorySums:
+    """Give the same sums under the class numbers of a wider target."""
+    if before.classes is None or after.classes is None or len(before.classes) == len(after.classes):
+        return statistics
+    position = np.searchsorted(after.classes, before.classes)
+    return statistics.widened_classes(position, counted_classes(after.kind, after.classes))

@@ -1,0 +1,119 @@
+"""What a fitted encoder of ranks knows of the codes of each entry, and the way back from codes to values."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import Array
+from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.errors.ordinal import no_place
+from gpu_encode.fitting.model import Model
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_of_views
+from gpu_encode.formulas.ranks import Ranks, not_held
+from gpu_encode.ops import host
+from gpu_encode.sums.category_sums import CategorySums
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinalInverse:
+    """Codes of one entry, as new rows get them.
+
+    Parameters
+    ----------
+    key : CategoryIndex
+    statistic : Ranks
+    codes : float64 array (n_categories,)
+        Of the first output.
+    taking_part : bool array (n_categories,)
+        Categories that have a place.
+    rare : bool array (n_categories,)
+        Infrequent ones.
+    n_codes : int
+        Places that are taken: 0 to n_codes - 1.
+    n_columns : int
+        Columns of the output.
+    sees_missing : bool
+        Whether there were missing values.
+    beyond : float64 array
+        Codes that the output's type does not hold.
+    """
+
+    key: CategoryIndex
+    statistic: Ranks
+    codes: Floats
+    taking_part: NDArray[np.bool_]
+    rare: NDArray[np.bool_]
+    n_codes: int
+    n_columns: int
+    sees_missing: bool
+    beyond: Floats
+
+    @classmethod
+    def of(
+        cls, key: CategoryIndex, statistics: CategorySums, rule: EncodingRule, tables: list[EncodingTable]
+    ) -> "OrdinalInverse":
+        """Read an entry's codes off its sums; of blow-up columns those of the first fold's encoder."""
+        statistic, backend, number = rule.statistic, host(statistics.accumulators.size), key.n_categories
+        assert isinstance(statistic, Ranks)
+        weights = rule.moments_of_views(backend, statistics, None).n[:, 0, 0]
+        total = float(total_of_views(statistics, None, rule, backend).n[0, 0])
+        part = statistic.take_part(weights[:number] > 0)
+        rare = np.zeros(number, np.bool_)
+        group, rare[part] = statistic.grouped(weights[:number][part], total)
+        columns = sum(table.values.shape[1] * table.values.shape[2] for table in tables)
+        n_codes = int(group.max(initial=-1)) + 1
+        if statistic.places_weightless:
+            left = ~part
+            n_codes += int((left.any() and not rare.any()) if statistic.pools else left.sum())
+            rare |= left & statistic.pools
+            part = part | left
+        codes, sees_missing = tables[0].values[:number, 0, 0], bool(weights[-1] > 0)
+        # Behind the categories come what is unknown, and what is missing.
+        used = [table.values[: number + 1 + key.has_missing].ravel() for table in tables]
+        beyond = not_held(np.concatenate(used), np.dtype(statistic.dtype))
+        return cls(key, statistic, codes, part, rare, n_codes, columns, sees_missing, beyond)
+
+    @property
+    def name(self) -> str:
+        """Name of the output."""
+        return self.key.entry.name
+
+    def values_of(self, labels: Floats, words: Array, dtype: Any) -> Array:
+        """Give the values that codes stand for, in an array of `dtype`; `words` are the categories, missing last."""
+        found, left = np.empty(len(labels), dtype), np.ones(len(labels), np.bool_)
+        if found.dtype == object and words.dtype.kind in "mM":
+            # As objects, nanoseconds would be plain integers.
+            moments = np.empty(len(words), object)
+            moments[:] = list(words)
+            words = moments
+        special: list[tuple[float, Any]] = []
+        if self.key.has_missing:
+            special.append((self.statistic.missing, words[-1]))
+        if self.statistic.unknown is not None:
+            special.append((self.statistic.unknown, None))
+        if self.rare.any():
+            special.append((self.codes[self.rare][0], "infrequent_sklearn"))
+        for code, value in special:
+            here = left & (np.isnan(labels) if np.isnan(code) else labels == code)
+            found[here] = value
+            left &= ~here
+        kept = np.flatnonzero(self.taking_part)
+        place = np.full(self.n_codes, -1, np.int64)
+        place[self.codes[kept].astype(np.int64)] = kept
+        # Of infinity and NaN this holds as well.
+        wrong = left & ~((labels >= 0) & (labels < self.n_codes) & (labels == np.floor(labels)))
+        if wrong.any():
+            raise no_place(labels[wrong][0], self.name, self.n_codes)
+        found[left] = words[place[labels[left].astype(np.int64)]]
+        return found
+
+
+def ranked_entries(model: Model) -> list[OrdinalInverse]:
+    """Give the codes of every entry, as its first target has them."""
+    return [
+        OrdinalInverse.of(key, statistics[0], rule, tables)
+        for key, statistics, rule, tables in zip(model.keys, model.statistics, model.rules, model.tables, strict=True)
+    ]

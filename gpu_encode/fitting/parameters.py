@@ -1,0 +1,297 @@
+"""The parameters of an encoder, read and checked once per call, at fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from cpu_fallback.types import Array
+from gpu_encode import devices
+from gpu_encode.errors.columns import categories_of_many, not_a_list_of_categories, not_encoded, uneven_categories
+from gpu_encode.errors.parameters import bad_option, check_number, check_option, infinite_code
+from gpu_encode.errors.readouts import (
+    hierarchy_of_tables,
+    infrequent_by_row,
+    pooled_beside_hierarchy,
+    pooled_distributions,
+    prior_of_tables,
+    scheme_without_tables,
+    values_in_a_row_order,
+)
+from gpu_encode.errors.values import outside_given_categories
+from gpu_encode.fitting.borders import Cut
+from gpu_encode.fitting.columns import Selection, locate
+from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.infrequent import Rare, check_rule
+from gpu_encode.formulas.scales import check_ranges, check_scale
+from gpu_encode.formulas.statistic import Statistic
+from gpu_encode.frames import Frame, Pieces, with_piece
+from gpu_encode.notices import warn
+from gpu_encode.schemes import Greedy, Holdout, KFold, LeaveOneOut, Ordered, Scheme
+from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
+from gpu_encode.sums.targets import Target
+from gpu_encode.training.indicators import check_indicators, listed
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Parameters of any encoder; those that an encoder does not have are what they are here.
+
+    Parameters
+    ----------
+    owner : str
+        The encoder's name, for messages.
+    statistic : Statistic
+    target_type : str, list or None
+        None of an encoder that reads no target.
+    values : list, optional
+        Columns of X that are summed in place of a target.
+    cut : Cut, optional
+        Borders that the target is cut at.
+    as_unseen : str
+        The word by which `handle_unknown` and `handle_missing` ask for the code of what no visible row has.
+    prior : str, float, dict or None
+        None for the readout's own.
+    indicators : bool or list of str
+        Kept as a tuple of names.
+    handle_infrequent : str
+        "category": infrequent categories have one code together; or `as_unseen`.
+    """
+
+    owner: str
+    statistic: Statistic
+    target_type: Any = None
+    values: Any = None
+    cut: Cut | None = None
+    categories: Any = "auto"
+    scheme: Scheme = field(default_factory=Greedy)
+    integer_folds: int | None = None
+    columns: Any = None
+    as_unseen: str = "prior"
+    prior: Any = None
+    handle_unknown: Any = "prior"
+    handle_missing: str = "category"
+    min_count: float = 0.0
+    min_frequency: Any = None
+    max_categories: Any = None
+    handle_infrequent: str | None = None
+    hierarchy: Any = None
+    scale: Any = "identity"
+    indicators: Any = False
+    drop: str | None = None
+    dtype: Any = "float64"
+    device: str = "auto"
+
+    @classmethod
+    def of(cls, encoder: BaseEstimator, statistic: Statistic, **given: Any) -> Self:
+        """Check the parameters of an encoder that have names of these here; `given` stand in place of some."""
+        # An estimator keeps each parameter under its own name; to ask for them all takes longer than a small fit.
+        own = vars(encoder)
+        taken = {each.name: own[each.name] for each in fields(cls) if each.name in own}
+        options = cls(**taken | {"owner": type(encoder).__name__, "statistic": statistic} | given)
+        options.check()
+        return options
+
+    def __post_init__(self) -> None:
+        if isinstance(self.dtype, (type, np.dtype)):
+            object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+        object.__setattr__(self, "indicators", listed(self.indicators))
+
+    @property
+    def training_columns(self) -> list[Any]:
+        """Columns of X that are read in training only, and not encoded: the scheme's, and those that are summed."""
+        return [*self.scheme.used_columns(), *(self.values or [])]
+
+    @property
+    def reads_target(self) -> bool:
+        """Whether codes follow from a target, and not from the rows' number alone."""
+        return self.target_type is not None
+
+    @property
+    def trains_apart(self) -> bool:
+        """Whether rows may get other codes in training than new rows like them get."""
+        return self.reads_target or not isinstance(self.scheme, Greedy)
+
+    @property
+    def needs_tables(self) -> bool:
+        """Whether codes follow from all categories at once, so that no row can see sums of its own."""
+        return self.statistic.needs_table or self.rare.asked
+
+    @property
+    def new_rows_see_folds(self) -> bool:
+        """Whether new rows see some of the folds, or each apart, rather than all rows."""
+        return isinstance(self.scheme, Holdout) or (isinstance(self.scheme, KFold) and self.scheme.blow_up)
+
+    def check(self) -> None:
+        """Raise ValueError for unknown options and numbers out of range."""
+        owner, words = self.owner, (self.as_unseen, "nan", "error")
+        if not isinstance(self.handle_unknown, Real) or isinstance(self.handle_unknown, bool):
+            check_option(owner, "handle_unknown", self.handle_unknown, words, "a number")
+        elif np.isinf(float(self.handle_unknown)):
+            raise infinite_code(owner, self.handle_unknown)
+        check_option(owner, "handle_missing", self.handle_missing, ("category", *words))
+        check_number(owner, "min_count", self.min_count, low=0.0)
+        check_indicators(owner, self.indicators)
+        check_option(owner, "drop", self.drop, (None, "first"))
+        check_option(owner, "dtype", self.dtype, ("float64", "float32"))
+        check_option(owner, "device", self.device, devices.DEVICES)
+        check_scale(owner, self.scale)
+        self.statistic.check()
+        if self.cut is not None:
+            self.cut.check()
+        self._check_prior()
+        if not (isinstance(self.categories, list) or (isinstance(self.categories, str) and self.categories == "auto")):
+            raise bad_option(
+                owner, "categories", self.categories, ("'auto'", "a list of one list of categories per column")
+            )
+        self._check_rare()
+        if self.statistic.needs_table:
+            if self.statistic.needs_distribution and isinstance(self.scheme, Ordered):
+                raise values_in_a_row_order(owner, self.statistic, self.scheme)
+            if not self.statistic.needs_distribution and isinstance(self.scheme, (LeaveOneOut, Ordered)):
+                raise scheme_without_tables(owner, self.statistic, self.scheme)
+            if self.hierarchy is not None:
+                raise hierarchy_of_tables(owner, self.statistic)
+            if self.prior is not None and not (isinstance(self.prior, str) and self.prior == "mean"):
+                raise prior_of_tables(owner, self.statistic, self.prior)
+
+    def _check_rare(self) -> None:
+        """Raise ValueError for infrequent categories that are none, or cannot be told."""
+        owner = self.owner
+        check_rule(owner, self.min_frequency, self.max_categories)
+        if self.handle_infrequent is not None:
+            check_option(owner, "handle_infrequent", self.handle_infrequent, (self.as_unseen, "category"))
+        if self.rare.asked and isinstance(self.scheme, (LeaveOneOut, Ordered)):
+            raise infrequent_by_row(owner, self.scheme)
+        if self.rare.pooled and self.hierarchy is not None:
+            raise pooled_beside_hierarchy(owner)
+        if self.rare.pooled and self.statistic.needs_distribution:
+            raise pooled_distributions(owner, self.statistic)
+
+    @property
+    def rare(self) -> Rare:
+        """Which categories are infrequent."""
+        # A search over parameters hands over NumPy's numbers, which a file of a model does not hold.
+        least, most = (
+            each.item() if isinstance(each, np.generic) else each for each in (self.min_frequency, self.max_categories)
+        )
+        return Rare(least, most, self.handle_infrequent == "category")
+
+    def _check_prior(self) -> None:
+        """Raise ValueError for a prior that is none."""
+        owner = self.owner
+        if self.prior is None and not self.statistic.takes_prior:
+            return
+        # Codes lie between means and priors, and have to have a place on the scale.
+        low = -np.inf if self.scale == "identity" else 0.0
+        high = 1.0 if self.scale == "logit" else np.inf
+        if isinstance(self.prior, str):
+            check_option(owner, "prior", self.prior, ("mean", "category_mean"))
+        elif not isinstance(self.prior, (Real, dict)) or isinstance(self.prior, bool):
+            raise bad_option(
+                owner, "prior", self.prior, ("'mean'", "'category_mean'", "a number", "a dict of one number per column")
+            )
+        elif isinstance(self.prior, dict):
+            for column, value in self.prior.items():
+                check_number(owner, f"prior[{column!r}]", value, low=low, high=high)
+        else:
+            check_number(owner, "prior", self.prior, low=low, high=high)
+
+    def check_targets(self, targets: Sequence[Target]) -> None:
+        """Raise ValueError for targets that these codes cannot be made of."""
+        self.statistic.check_targets(self.owner, [target.kind for target in targets])
+        if self.scale == "identity":
+            return
+        for number, target in enumerate(targets):
+            # Of labels it is 0/1 columns that are summed.
+            bounds = (0.0, 1.0)
+            if target.kind == "continuous":
+                bounds = float(target.values.min()), float(target.values.max())
+            check_ranges(self.owner, self.scale, self.statistic.of_target(number).ranges(*bounds), target.name)
+
+    def rules(self, selection: Selection, frame: Frame | Pieces) -> list[EncodingRule]:
+        """Formula of every entry."""
+        priors = self._priors(selection, frame)
+        unknown = (
+            {"nan": float("nan")}.get(self.handle_unknown)
+            if isinstance(self.handle_unknown, str)
+            else float(self.handle_unknown)
+        )
+        least = float(self.min_count)
+        return [
+            EncodingRule(self.statistic.of_entry(place), prior, unknown, self.missing, least, self.rare, self.scale)
+            for place, prior in enumerate(priors)
+        ]
+
+    @property
+    def missing(self) -> str:
+        """What becomes of missing values, in the words of `EncodingRule`."""
+        return "prior" if self.handle_missing == self.as_unseen else self.handle_missing
+
+    def _priors(self, selection: Selection, frame: Frame | Pieces) -> list[Any]:
+        """Prior of every entry: one for all, or one a column, the others by the mean."""
+        if not isinstance(self.prior, dict):
+            return [self.prior] * len(selection.entries)
+        given = {}
+        for column, value in self.prior.items():
+            members = column if isinstance(column, tuple) else (column,)
+            given[tuple(locate(frame, member, "prior:") for member in members)] = value
+        entries = [entry.members for entry in selection.entries]
+        if stray := [members for members in given if members not in entries]:
+            raise not_encoded("prior", frame.label(stray[0][0]))
+        return [given.get(members, "mean") for members in entries]
+
+    def given_categories(self, selection: Selection) -> list[Any]:
+        """Categories that the user gave for each entry, or None."""
+        if isinstance(self.categories, str):
+            return [None] * len(selection.entries)
+        if len(self.categories) != len(selection.entries):
+            raise uneven_categories(len(self.categories), len(selection.entries))
+        found: list[Any] = []
+        for given, entry in zip(self.categories, selection.entries, strict=True):
+            if given is None or (isinstance(given, str) and given == "auto"):
+                found.append(None)
+                continue
+            if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
+                raise not_a_list_of_categories(entry.name, given)
+            if len(entry.columns) > 1 or entry.rule is not None:
+                raise categories_of_many(entry.name)
+            found.append(given)
+        return found
+
+    def refuse_unknown(self, codes: Array, name: str, frame: Frame | Pieces) -> None:
+        """Raise ValueError for training rows outside of given categories where the policy is "error"."""
+        if self.handle_unknown == "error" and bool((codes == -2).any()):
+            raise with_piece(frame, outside_given_categories(repr(name), np.flatnonzero(codes == -2)))
+
+    def warn_of_nothing_seen(self, columns: list[Array], plan: Plan) -> None:
+        """Warn once of rows that see no rows at all; `columns` are codes whose prior is a mean of what is seen."""
+        if isinstance(plan, OrderedPlan) and plan.burn_in:
+            return
+        if "nan" not in (self.handle_unknown, self.handle_missing):
+            # The smallest number is NaN where any is.
+            blind = [column for column in columns if len(column) and bool(np.isnan(column.min()))]
+            if blind:
+                empty = np.isnan(blind[0])
+                for column in blind[1:]:
+                    empty |= np.isnan(column)
+                self.warn_of_blind_rows(int(empty.sum()), plan)
+
+    def warn_of_first_rows(self, plan: Plan, n_rows: int) -> None:
+        """Warn of rows that see no rows, of codes that may be NaN for reasons of their own."""
+        in_folds = isinstance(plan, FoldPlan) and not plan.blow_up
+        if number := "Some" if in_folds else first_rows(plan, n_rows):
+            self.warn_of_blind_rows(number, plan)
+
+    def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
+        """Warn of so many rows that see no rows at all, unless codes are NaN for other reasons, too."""
+        if "nan" not in (self.handle_unknown, self.handle_missing):
+            why = (
+                "their earlier folds or times hold no rows"
+                if isinstance(plan, (FoldPlan, OrderedPlan))
+                else "there are no other rows"
+            )
+            warn(f"{number} rows see no rows at all and get NaN: {why}.")

@@ -1,0 +1,1 @@
+"""Sums become encodings: statistics, smoothing, priors and policies."""

@@ -1,0 +1,181 @@
+"""CatBoost's statistics of a category: shares and means of the target, and counts, each beside rows of a prior."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import Array
+from gpu_encode.errors.borders import quantity_without_borders
+from gpu_encode.errors.parameters import bad_option, check_number, check_option
+from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.formulas.summaries import together
+from gpu_encode.ops import Ops
+from gpu_encode.sums.moments import Moments
+
+OWNER = "CatBoostEncoder"
+OF_TARGETS = ("mean", "borders", "buckets")
+OF_COUNTS = ("counter", "frequency")
+OF_LABELS = ("borders", "buckets")
+
+
+class WithPriors(Statistic):
+    """Statistics with several priors, a column each.
+
+    Parameters
+    ----------
+    priors : sequence of float
+    weight : float, default=1.0
+        Weight a of each prior, in rows.
+    """
+
+    def __init__(self, priors: Any = (0.0, 0.5, 1.0), weight: float = 1.0) -> None:
+        self.priors = priors
+        self.weight = weight
+
+    def check(self) -> None:
+        """Raise ValueError for priors that are no numbers, or equal, and for a negative weight."""
+        if not isinstance(self.priors, (list, tuple)) or not self.priors:
+            raise bad_option(OWNER, "priors", self.priors, ("a list of numbers such as [0.0, 0.5, 1.0]",))
+        for each in self.priors:
+            check_number(OWNER, "priors", each, low=-np.inf)
+        if len({f"{each:g}" for each in self.priors}) < len(self.priors):
+            raise bad_option(OWNER, "priors", self.priors, ("a list of different numbers",))
+        check_number(OWNER, "weight", self.weight, low=0.0)
+
+    def suffixes(self) -> list[str]:
+        """Names of the priors, where there are several."""
+        return [f"_prior_{each:g}" for each in self.priors] if len(self.priors) > 1 else [""]
+
+
+class TargetRatios(WithPriors):
+    """(S + a * p) / (n + a): S what the rows of a category add up to, n their weight.
+
+    Parameters
+    ----------
+    statistic : {"mean", "borders", "buckets"}, default="mean"
+        S is the sum of y, or of each label's 0/1 column; the weight of the rows with a label above each but the last;
+        or that of the rows with each label.
+    priors : sequence of float
+    weight : float, default=1.0
+    borders : int, list of float or None
+        What the target is cut at; labels are then the largest numbers that buckets hold.
+    """
+
+    needs_totals = True
+
+    def __init__(
+        self, statistic: str = "mean", priors: Any = (0.0, 0.5, 1.0), weight: float = 1.0, borders: Any = None
+    ) -> None:
+        super().__init__(priors, weight)
+        self.statistic = statistic
+        self.borders = borders
+
+    @property
+    def totals_from_above(self) -> bool:  # type: ignore[override]
+        """Whether rows count for their own label and for all below it."""
+        return bool(self.statistic == "borders")
+
+    def check(self) -> None:
+        """Raise ValueError for parameters out of range."""
+        check_option(OWNER, "statistic", self.statistic, OF_TARGETS)
+        super().check()
+
+    def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
+        """Raise ValueError for a quantity where labels are counted."""
+        if self.statistic in OF_LABELS and "continuous" in kinds:
+            raise quantity_without_borders(owner, self.statistic)
+
+    def label_parts(self, labels: Array, first: int) -> list[str]:
+        """Name labels by what lies above them, or up to them, where that is what is counted."""
+        if self.statistic == "borders":
+            return [f"_above_{label}" for label in labels[:-1]]
+        return [f"_to_{label}" for label in labels] if self.borders is not None else super().label_parts(labels, first)
+
+    def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
+        """Lie between the values, or 0 and 1 of labels, and the priors."""
+        found = f"statistic={self.statistic!r} with priors={list(self.priors)!r}"
+        return [(found, min(least, *self.priors), max(largest, *self.priors))]
+
+    def root(self, total: Moments) -> Floats:
+        """Give the priors."""
+        return together([np.full_like(total.mean, float(each)) for each in self.priors])
+
+    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
+        """Give (S + a * mu) / (n + a), by the mean where S is beyond float64."""
+        a, number, found = float(self.weight), len(self.priors), []
+        for place in range(number):
+            prior = mu[..., place::number]
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                ratio = (seen.total + a * prior) / (seen.n + a)
+                by_mean = prior + (seen.n / (seen.n + a)) * (seen.mean - prior)
+            found.append(np.where(np.isinf(seen.total), by_mean, ratio))
+        return together(found)
+
+
+class CountRatios(WithPriors):
+    """(n + a * p) / (N + a): n the weight of a category, N the largest of any visible category, or that of all rows.
+
+    Parameters
+    ----------
+    statistic : {"counter", "frequency"}, default="counter"
+    priors : sequence of float
+    weight : float, default=1.0
+    """
+
+    def __init__(self, statistic: str = "counter", priors: Any = (0.0,), weight: float = 1.0) -> None:
+        super().__init__(priors, weight)
+        self.statistic = statistic
+
+    @property
+    def needs_table(self) -> bool:  # type: ignore[override]
+        """Whether the largest category is asked for."""
+        return bool(self.statistic == "counter")
+
+    @property
+    def asked(self) -> str:
+        """What the user asked for."""
+        return f"statistic={self.statistic!r}"
+
+    def check(self) -> None:
+        """Raise ValueError for parameters out of range."""
+        check_option(OWNER, "statistic", self.statistic, OF_COUNTS)
+        super().check()
+
+    def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
+        """One column a prior, whatever the target."""
+        return len(self.priors)
+
+    def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:  # noqa: ARG002
+        """Lie between 0, 1 and the priors."""
+        found = f"statistic={self.statistic!r} with priors={list(self.priors)!r}"
+        return [(found, min(0.0, *self.priors), max(1.0, *self.priors))]
+
+    def root(self, total: Moments) -> Floats:
+        """Give the frequency of a category without rows."""
+        return self._ratios(np.zeros_like(total.n), total.n)
+
+    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
+        """Give the frequency of what is seen."""
+        return self._ratios(seen.n, context.total.n)
+
+    def table(
+        self,
+        ops: Ops,  # noqa: ARG002
+        seen: Moments,
+        counted: NDArray[np.bool_],
+        total: Moments,
+        of_classes: bool,  # noqa: ARG002
+    ) -> tuple[Floats, Floats]:
+        """Compare every category with the largest one of its view."""
+        largest = np.where(counted, seen.n, 0.0).max(axis=0)
+        return self._ratios(seen.n, largest), self._ratios(np.zeros_like(total.n), largest)
+
+    def _ratios(self, n: Floats, whole: Floats) -> Floats:
+        """Give (n + a * p) / (whole + a) for every p; 0 where nothing is visible, not even a prior."""
+        a = float(self.weight)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = [(n + a * float(each)) / (whole + a) for each in self.priors]
+        return together([np.where(whole + a > 0, each, 0.0) for each in found])

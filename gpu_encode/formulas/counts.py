@@ -1,0 +1,40 @@
+"""How often a category occurs."""
+
+import numpy as np
+
+from cpu_fallback.elementary import log
+from cpu_fallback.exact import Floats
+from gpu_encode.errors.parameters import check_option
+from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.sums.moments import Moments
+
+KINDS = ("count", "frequency", "log")
+
+
+class Counts(Statistic):
+    """Summed weight n of a category: as it is, over the weight N of all that is visible, or log(1 + n).
+
+    Parameters
+    ----------
+    kind : {"count", "frequency", "log"}, default="count"
+    """
+
+    def __init__(self, kind: str = "count") -> None:
+        self.kind = kind
+
+    def check(self) -> None:
+        """Raise ValueError for an unknown kind."""
+        check_option("CountEncoder", "kind", self.kind, KINDS)
+
+    def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
+        """One column, whatever the target."""
+        return 1
+
+    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
+        """Give n, n / N or log(1 + n)."""
+        if self.kind == "log":
+            return log(1.0 + seen.n)
+        if self.kind == "frequency":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(context.total.n > 0, seen.n / context.total.n, 0.0)
+        return seen.n

@@ -1,0 +1,105 @@
+"""What gradient boosting makes of a category: its gradients beside its hessians, and the order that follows."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import Array
+from gpu_encode.errors.gradients import negative_hessian, not_gradients_and_hessians
+from gpu_encode.errors.parameters import check_number, check_option
+from gpu_encode.formulas.ranks import places_by_value
+from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.sums.moments import Moments
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Ops
+
+OWNER = "GradientEncoder"
+OUTPUTS = ("ratio", "order")
+
+
+class GradientRatios(Statistic):
+    """G / (H + lambda), with G and H the summed gradients and hessians of a category; or its place by that.
+
+    Parameters
+    ----------
+    output : {"ratio", "order"}, default="ratio"
+    regularization : float, default=10.0
+        Lambda.
+    """
+
+    needs_totals = True
+    needs_rows = True
+    joins_targets = True
+    n_terms = 2
+    target_kinds = ("continuous",)
+
+    def __init__(self, output: str = "ratio", regularization: float = 10.0) -> None:
+        self.output = output
+        self.regularization = regularization
+
+    @property
+    def needs_table(self) -> bool:  # type: ignore[override]
+        """Whether categories are compared."""
+        return bool(self.output == "order")
+
+    @property
+    def asked(self) -> str:
+        """What the user asked for."""
+        return f"output={self.output!r}"
+
+    def check(self) -> None:
+        """Raise ValueError for an unknown output, and for a lambda out of range."""
+        check_option(OWNER, "output", self.output, OUTPUTS)
+        check_number(OWNER, "regularization", self.regularization, low=0.0)
+
+    def terms(self, ops: "Ops", values: list[Array], present: Array | None) -> list[Array]:  # noqa: ARG002
+        """Give gradients and hessians."""
+        if len(values) != 2:
+            raise not_gradients_and_hessians(len(values))
+        if bool((values[1] < 0).any()):
+            row = int(np.flatnonzero(values[1] < 0)[0])
+            raise negative_hessian(row, values[1][row].item())
+        return values
+
+    def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
+        """Raise ValueError for anything else than two quantities."""
+        if len(kinds) != 2:
+            raise not_gradients_and_hessians(len(kinds))
+        super().check_targets(owner, kinds)
+
+    def root(self, total: Moments) -> Floats:
+        """Give the ratio of all that is visible."""
+        return self._ratio(total)
+
+    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
+        """Give the ratio of what is seen."""
+        return self._ratio(seen)
+
+    def table(
+        self,
+        ops: "Ops",
+        seen: Moments,
+        counted: NDArray[np.bool_],
+        total: Moments,
+        of_classes: bool,  # noqa: ARG002
+    ) -> tuple[Floats, Floats]:
+        """Number the categories by rising ratio, equal ones as they stand; others stand where all rows together do."""
+        ratio, there, of_all = (ops.to_host(each) for each in (self._ratio(seen), counted, self._ratio(total)))
+        codes, others = np.full(ratio.shape, np.nan), np.full(of_all.shape, np.nan)
+        for view in range(ratio.shape[1]):
+            rows = np.flatnonzero(there[:, view, 0])
+            own = ratio[rows, view, 0]
+            codes[rows, view, 0] = places_by_value(own)
+            if len(rows):
+                others[view, 0] = np.count_nonzero(own < of_all[view, 0])
+        return ops.to_device(codes), ops.to_device(others)
+
+    def _ratio(self, seen: Moments) -> Floats:
+        """G / (H + lambda); 0 where there is neither a hessian nor a lambda, of which nothing follows."""
+        below = seen.further[..., :1] + float(self.regularization)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(seen.n > 0, np.where(below > 0, seen.total / below, 0.0), np.nan)

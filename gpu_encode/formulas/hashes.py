@@ -1,0 +1,50 @@
+"""What is kept of an encoder that hashes values: its parameters, and nothing of any row."""
+
+import numpy as np
+
+from cpu_fallback.exact import Floats
+from gpu_encode.errors.parameters import check_count, check_option
+from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.sums.moments import Moments
+
+LARGEST_SEED = (1 << 32) - 1
+
+
+class Hashes(Statistic):
+    """Hashed values, which no sums say anything of: a table of their codes holds zeros.
+
+    Parameters
+    ----------
+    n_components : int, default=8
+    alternate_sign : bool, default=False
+    per_column : bool, default=False
+    seed : int, default=0
+    """
+
+    def __init__(
+        self, n_components: int = 8, alternate_sign: bool = False, per_column: bool = False, seed: int = 0
+    ) -> None:
+        self.n_components = n_components
+        self.alternate_sign = alternate_sign
+        self.per_column = per_column
+        self.seed = seed
+
+    def check(self) -> None:
+        """Raise ValueError for parameters out of range."""
+        owner = "HashingEncoder"
+        check_count(owner, "n_components", self.n_components, low=1)
+        check_option(owner, "alternate_sign", self.alternate_sign, (True, False))
+        check_option(owner, "per_column", self.per_column, (True, False))
+        check_count(owner, "seed", self.seed, low=0, high=LARGEST_SEED)
+
+    def suffixes(self) -> list[str]:
+        """Number the components."""
+        return [f"_{component}" for component in range(self.n_components)]
+
+    def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
+        """One column, in a table of no codes."""
+        return 1
+
+    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
+        """Nothing."""
+        return np.zeros_like(seen.n)

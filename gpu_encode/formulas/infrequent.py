@@ -1,0 +1,110 @@
+"""Rare categories: which they are, among all that is visible."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.exact import Floats
+from gpu_encode.errors.parameters import bad_option, check_count
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Ops
+
+
+@dataclass(frozen=True)
+class Rare:
+    """Which categories are infrequent, and what becomes of them; decided for each view by what it sees.
+
+    Parameters
+    ----------
+    min_frequency, max_categories
+        As in `infrequent`.
+    pooled : bool
+        Whether they have one code together, that of all their rows; otherwise they are as if unseen.
+    """
+
+    min_frequency: float | int | None = None
+    max_categories: int | None = None
+    pooled: bool = False
+
+    @property
+    def asked(self) -> bool:
+        """Whether any category may be infrequent."""
+        return self.min_frequency is not None or self.max_categories is not None
+
+    def among(self, ops: "Ops", n: Floats, counted: NDArray[np.bool_], total: Floats) -> NDArray[np.bool_]:
+        """Say which of the categories that count are infrequent.
+
+        Parameters
+        ----------
+        ops : Ops
+        n : float64 array (rows, views, 1)
+        counted : bool array (rows, views, 1)
+        total : float64 array (views, 1)
+
+        Returns
+        -------
+        bool array (rows, views, 1)
+        """
+        weights, present, everything = ops.to_host(n), ops.to_host(counted), ops.to_host(total)
+        rare = np.zeros(present.shape, np.bool_)
+        for view in range(present.shape[1]):
+            here = present[:, view, 0]
+            own = weights[here, view, 0]
+            rare[here, view, 0] = infrequent(own, float(everything[view, 0]), self.min_frequency, self.max_categories)
+        return ops.to_device(rare)
+
+
+def check_rule(owner: str, min_frequency: Any, max_categories: Any) -> None:
+    """Raise ValueError for a rule by which no category can be told; `owner` is the encoder's name."""
+    if isinstance(min_frequency, Integral):
+        fits = not isinstance(min_frequency, bool) and int(min_frequency) >= 1
+    else:
+        fits = min_frequency is None or (isinstance(min_frequency, Real) and 0.0 < float(min_frequency) < 1.0)
+    if not fits:
+        allowed = ("None", "an integer of at least 1", "a share of the rows between 0 and 1")
+        raise bad_option(owner, "min_frequency", min_frequency, allowed)
+    if max_categories is not None:
+        check_count(owner, "max_categories", max_categories, low=1)
+
+
+def infrequent(
+    weights: Floats, total: float, min_frequency: Any = None, max_categories: int | None = None
+) -> NDArray[np.bool_]:
+    """Say which categories are infrequent, by scikit-learn's rule.
+
+    Parameters
+    ----------
+    weights : float64 array (n_categories,)
+        Summed weight of each category (rows, where there are no weights), on the host.
+    total : float
+        Weight of all rows.
+    min_frequency : int or float, optional
+        Categories with less weight are infrequent; a float is a share of all rows.
+    max_categories : int, optional
+        Most columns of output, that of the infrequent ones among them: the heaviest are kept, of equally heavy ones
+        the last.
+
+    Returns
+    -------
+    bool array (n_categories,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode.formulas.infrequent import infrequent
+    >>> infrequent(np.array([5.0, 1.0, 2.0, 2.0]), 10.0, max_categories=3).tolist()
+    [False, True, True, False]
+    """
+    rare = np.zeros(len(weights), np.bool_)
+    if min_frequency is not None:
+        whole = isinstance(min_frequency, Integral)
+        rare = weights < (float(min_frequency) if whole else float(min_frequency) * total)
+    # One of the columns is for the infrequent categories, whether there are any yet or not.
+    if max_categories is not None and max_categories < len(weights) - int(rare.sum()) + 1:
+        order = np.argsort(weights, kind="stable")
+        rare[order[: len(weights) - (max_categories - 1)]] = True
+    return rare

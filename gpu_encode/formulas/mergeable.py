@@ -1,0 +1,126 @@
+"""Statistics of a user's own, given as parts that add up."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import Array
+from gpu_encode.errors.statistics import (
+    bad_mergeable,
+    finish_of_other_sums,
+    misshapen_statistic,
+    misshapen_term,
+    nameless_statistic,
+    term_not_finite,
+)
+from gpu_encode.ops import Ops, holding
+from gpu_encode.sums.moments import Moments
+
+
+class MergeableStatistic(BaseEstimator):
+    """A symmetric function of the values of a category, as sums of terms and what becomes of the sums.
+
+    code = finish(N, sum of w * terms[0](x), sum of w * terms[1](x), ...) with N the summed weight w of the rows that a
+    row may see.  Each sum is exact and then rounded once, so neither chunks nor workers change a bit; and since rows
+    come in by their sums alone, every scheme of `StatisticEncoder` keeps a row's own value out of its code.
+
+    Parameters
+    ----------
+    name : str
+        What the column is called by; a Python identifier.
+    terms : sequence of callable
+        Each turns a float64 array of values (rows,) into an array of as many finite numbers, value by
+        value.  They are called on the host, with NumPy's arrays.
+    finish : callable
+        ``finish(count, *sums)`` turns arrays of counts and sums, one number a category, into an array of that shape,
+        cell by cell; on the host, too, so that every device has the same bits.  Counts may be zero; nobody reads what
+        comes of these.
+
+    Raises
+    ------
+    ValueError
+        At fit: if a term is not finite, or an array has another shape, naming statistic, term and row; or if `finish`
+        takes another number of sums.
+
+    See Also
+    --------
+    StatisticEncoder : Takes it among its `statistics`.
+
+    Notes
+    -----
+    The sums keep the digits that the terms touch: terms of very different magnitudes make cells wide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import MergeableStatistic, StatisticEncoder
+    >>> geometric = MergeableStatistic("geometric_mean", [np.log], lambda count, logs: np.exp(logs / count))
+    >>> encoder = StatisticEncoder(["mean", geometric]).fit([["a"], ["a"], ["b"]], [2.0, 8.0, 3.0])
+    >>> encoder.transform([["a"], ["b"]]).round(6).tolist()
+    [[5.0, 4.0], [3.0, 3.0]]
+    """
+
+    def __init__(self, name: str, terms: Sequence[Callable[[Any], Any]], finish: Callable[..., Any]) -> None:
+        self.name = name
+        self.terms = terms
+        self.finish = finish
+
+    def check(self) -> None:
+        """Raise ValueError for parts that are none."""
+        if not isinstance(self.name, str) or not self.name.isidentifier():
+            raise nameless_statistic(self.name)
+        listed = isinstance(self.terms, (list, tuple)) and len(self.terms) > 0
+        if not listed or not all(map(callable, self.terms)) or not callable(self.finish):
+            raise bad_mergeable(self.name, self.terms, self.finish)
+        if not takes(self.finish, 1 + len(self.terms)):
+            raise finish_of_other_sums(self.name, len(self.terms))
+
+    def of_values(self, ops: Ops, values: Array, present: "Array | None") -> list[Array]:
+        """Terms of each row, where `ops` computes; 0 where `present` says that the row has no value."""
+        found = []
+        # As floats, whatever type these rows have: integers would wrap around, and rows elsewhere may be floats.
+        numbers = ops.to_host(ops.cast(values, np.float64))
+        for place, function in enumerate(self.terms):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                term = np.asarray(function(numbers.copy()))
+            if term.shape != values.shape or term.dtype.kind not in "biuf":
+                raise misshapen_term(self.name, place, values.shape, term.shape, term.dtype)
+            term = term.astype(np.float64)
+            if present is not None:
+                term = np.where(ops.to_host(present), term, 0)
+            if not np.isfinite(term).all():
+                row = int(np.flatnonzero(~np.isfinite(term))[0])
+                raise term_not_finite(self.name, place, row, term[row], numbers[row])
+            found.append(ops.to_device(term))
+        return found
+
+    def of_sums(self, seen: Moments, first: int) -> Floats:
+        """Finish the sums, the first of which is so far among the further ones: (..., 1)."""
+        ops = holding(seen.n)
+        sums = [seen.further[..., first + place, None] for place in range(len(self.terms))]
+        # Of copies, which it may write to: other statistics are read off the same arrays.
+        given = [ops.to_host(each).copy() for each in (seen.n, *sums)]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = self.finish(*given)
+        if getattr(found, "shape", None) != seen.n.shape:
+            raise misshapen_statistic(self.name, seen.n.shape, getattr(found, "shape", type(found).__name__))
+        if found.dtype.kind not in "biuf":
+            raise misshapen_statistic(self.name, seen.n.shape, f"{found.dtype} values")
+        return ops.to_device(found.astype(np.float64))
+
+
+def takes(function: Callable[..., Any], number: int) -> bool:
+    """Whether a function can be called with so many arrays, as far as its signature is to be had."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*range(number))
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,139 @@
+"""The random-intercept model of a target of 0 and 1, by maximum likelihood, from counts per category.
+
+    logit P(y = 1) = b + u[category],    u ~ N(0, v)
+
+The likelihood of a category is an integral over u, for which there is no closed form; `likelihood.py` has it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.elementary import log
+from cpu_fallback.exact import Floats
+from gpu_encode.formulas.mixed_models.likelihood import Counts, logistic
+from gpu_encode.formulas.mixed_models.profile import Profile
+from gpu_encode.formulas.mixed_models.search import FAINT, lowest, total
+
+# Largest variance looked at.  With a standard deviation of 64 on the scale of logits, nothing is pulled any more.
+LARGEST_VARIANCE = 2.0**12
+
+
+@dataclass(frozen=True)
+class BinomialFit:
+    """A fitted model of each view and output.
+
+    Parameters
+    ----------
+    intercept : float64 array (views, outputs)
+        b, on the scale of logits; -inf and inf where only one class occurs, NaN where no category counts.
+    root : float64 array (views, outputs)
+        1 / (1 + exp(-b)): the code of a category that does not count.
+    values : float64 array (rows, views, outputs)
+        1 / (1 + exp(-(b + u))), u the likeliest effect of the category; `root` for categories that do not count.
+    effects : float64 array (rows, views, outputs)
+        u; 0 for categories that do not count.
+    between : float64 array (views, outputs)
+        Variance v of the effects.
+    """
+
+    intercept: Floats
+    root: Floats
+    values: Floats
+    effects: Floats
+    between: Floats
+
+
+def binomial(n: Floats, mean: Floats, counted: NDArray[np.bool_], points: int = 1) -> BinomialFit:
+    """Fit logit P(y = 1) = b + u[category] by maximum likelihood, for each view and output by itself.
+
+    Parameters
+    ----------
+    n : float64 array (rows, views, 1)
+        Summed weight of each category.  A weight of 2 is two rows, so weights should sum to the number of rows.
+    mean : float64 array (rows, views, outputs)
+        Share of ones in each category; may hold anything where it does not count.
+    counted : bool array (rows, views, 1) or (rows, views, outputs)
+        Which categories take part.
+    points : int, default=1
+        Points of the adaptive Gauss-Hermite rule for the integral over u; 1 is Laplace's approximation, lme4's
+        default.  More points cost as much more, and change codes only where categories have few rows.
+
+    Returns
+    -------
+    BinomialFit
+
+    Notes
+    -----
+    Where the variance cannot be told from the noise, it is zero and all codes are the share of ones in what counts: a
+    single category, or no more rows than categories.  It is zero, too, where categories differ no more than chance
+    would have it (a singular fit).  Codes are exactly 0 or 1 where only one class occurs, and only there: a category of
+    ones alone is drawn towards the others.  The variance is at most 4096, which it comes near where all categories are
+    of one class each and large.
+
+    Several classes are one output each, every class against the rest; their codes need not sum to one.
+
+    The same categories in another order give the same bits.
+
+    References
+    ----------
+    Bates, Maechler, Bolker and Walker (2015), Fitting linear mixed-effects models using lme4, J. Stat. Software 67.
+    Pinheiro and Chao (2006), Efficient Laplacian and adaptive Gaussian quadrature algorithms for multilevel generalized
+    linear mixed models, JCGS 15.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode.formulas.mixed_models import binomial
+    >>> n, ones = np.full((4, 1, 1), 20.0), np.array([2.0, 9.0, 12.0, 20.0]).reshape(4, 1, 1)
+    >>> fit = binomial(n, ones / n, np.full((4, 1, 1), True))
+    >>> fit.values.ravel().round(4).tolist(), fit.root.round(4).item()
+    ([0.123, 0.4566, 0.6012, 0.9724], 0.6333)
+    """
+    taking_part = np.broadcast_to(counted & (n > 0), mean.shape)
+    shape = mean.shape[1:]
+    intercept, root, between = np.full((3, *shape), np.nan)
+    effects, values = np.zeros(mean.shape), np.full(mean.shape, np.nan)
+    for view, output in np.ndindex(shape):
+        here, one = taking_part[:, view, output], (view, output)
+        if not here.any():
+            continue
+        counts, group = Counts.of(n[here, view, 0], mean[here, view, output])
+        found = fitted(counts, points)
+        intercept[one], root[one], between[one] = found.intercept, found.root, found.variance
+        values[:, view, output] = found.root
+        values[here, view, output] = found.codes[group]
+        effects[here, view, output] = found.effects[group]
+    return BinomialFit(intercept, root, values, effects, between)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Model of one view and output; codes and effects by different counts."""
+
+    intercept: float
+    root: float
+    variance: float
+    codes: Floats
+    effects: Floats
+
+
+def fitted(counts: Counts, points: int) -> Found:
+    """Fit one view and output."""
+    ones, zeros = counts.ones_and_zeros()
+    rows, none = ones + zeros, np.zeros_like(counts.n)
+    share = ones / rows
+    if ones == 0 or zeros == 0:
+        return Found(np.inf if zeros == 0 else -np.inf, share, 0.0, none + share, none)
+    start = float(log(np.array([ones]))[0] - log(np.array([zeros]))[0])
+    variance = 0.0
+    categories = total(counts.number)
+    profile = Profile(counts, points, start)
+    if categories > 1 and rows > categories:
+        variance = lowest(profile.slope, profile.height, FAINT / float(counts.n[-1]), LARGEST_VARIANCE)
+    if variance == 0:
+        return Found(start, share, 0.0, none + share, none)
+    b, logits = profile.solved(variance)
+    upper, _ = logistic(np.append(logits, b))
+    return Found(b, float(upper[-1]), variance, upper[:-1], logits - b)

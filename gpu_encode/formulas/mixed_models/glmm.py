@@ -1,0 +1,83 @@
+"""The random-intercept model as a smoothing: nothing to tune, and single rows are shrunk too."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.exact import Floats, Scaled
+from gpu_encode.errors.parameters import check_count
+from gpu_encode.formulas.mixed_models.binomial import binomial
+from gpu_encode.formulas.mixed_models.gaussian import gaussian
+from gpu_encode.formulas.smoothing import Smoothing
+from gpu_encode.sums.moments import Moments
+
+if TYPE_CHECKING:
+    from gpu_encode.ops import Ops
+
+
+class GLMM(Smoothing):
+    """Generalized linear mixed model: categories differ from a common value by effects drawn from a normal law.
+
+    For a continuous target y = b + u + e, u ~ N(0, tau2) and e ~ N(0, sigma2), by restricted maximum likelihood: the
+    code is b + lam * (mean - b) with lam = n * tau2 / (n * tau2 + sigma2).  For a binary target, and for each class of
+    several against the rest, logit P(y = 1) = b + u by maximum likelihood: the code is the probability
+    1 / (1 + exp(-(b + u))) at the likeliest u.  The prior is the model's own: b, or 1 / (1 + exp(-b)).
+
+    Parameters
+    ----------
+    points : int, default=1
+        Points of the adaptive Gauss-Hermite rule for classes, at most 100; 1 is Laplace's approximation, as lme4 takes
+        it, which makes the variance too small where categories have few rows.
+
+    Notes
+    -----
+    The model is fitted to the sums of what is visible: once a fold, whatever the number of rows.  It looks at all
+    categories at once, so leave-one-out and ordered schemes, hierarchies and other priors are refused.
+
+    References
+    ----------
+    Bates, Maechler, Bolker and Walker (2015), J. Stat. Software 67; Pargent, Pfisterer, Thomas and Bischl (2022),
+    Computational Statistics 37, where it is the best of eleven encodings together with 5 folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import GLMM, TargetEncoder
+    >>> X, y = np.array([list("aabbcc")]).T, np.array([1.0, 2.0, 2.0, 3.0, 6.0, 7.0])
+    >>> TargetEncoder(smooth=GLMM(), target_type="continuous").fit(X, y).encodings_[0].round(4).tolist()
+    [1.5714, 2.5357, 6.3929]
+    """
+
+    needs_squares = True
+    needs_table = True
+
+    def __init__(self, points: int = 1) -> None:
+        self.points = points
+
+    def check(self) -> None:
+        """Raise ValueError unless there are 1 to 100 points."""
+        check_count("GLMM", "points", self.points, low=1, high=100)
+
+    def table(
+        self,
+        ops: "Ops",
+        seen: Moments,
+        counted: NDArray[np.bool_],
+        total: Moments,
+        of_classes: bool,
+    ) -> tuple[Floats, Floats]:
+        """Fit a model to each view and output."""
+        n, mean, present = ops.to_host(seen.n), ops.to_host(seen.mean), ops.to_host(counted)
+        if of_classes:
+            classes = binomial(n, mean, present, self.points)
+            return ops.to_device(classes.values), root_of(ops, classes.root, total)
+        deviation = Scaled(ops.to_host(seen.deviation.fraction), ops.to_host(seen.deviation.exponent))
+        fit = gaussian(n, mean, deviation, present)
+        return ops.to_device(fit.values), root_of(ops, fit.intercept, total)
+
+
+def root_of(ops: "Ops", common: Floats, total: Moments) -> Floats:
+    """Give the model's own prior; where no category counts there is no model, but there may be rows."""
+    found: Floats = ops.to_device(np.where(np.isnan(common), ops.to_host(total.mean), common))
+    return found

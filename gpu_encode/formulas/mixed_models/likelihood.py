@@ -1,0 +1,214 @@
+"""The likelihood of counts of ones, given the intercept b and the variance v of the categories' effects.
+
+For a category of n rows with the share p of ones, h(u) = n * (p * (b + u) - log(1 + exp(b + u))) - u**2 / (2 * v).  Its
+highest place u and its curvature there, (1 + v * n * P * (1 - P)) / v, give Laplace's approximation of log of the
+integral of exp(h), and the place and width of the adaptive Gauss-Hermite rule, of which Laplace's is that with one
+point.  Derivatives are those of the approximation itself, u's and the width's own changes included.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from cpu_fallback.elementary import exp, log
+from cpu_fallback.exact import Floats
+from gpu_encode.formulas.mixed_models.quadrature import gauss_hermite
+from gpu_encode.formulas.mixed_models.search import MOST_STEPS, total
+
+# The next of Newton's steps would be the square of it.
+LAST_STEP = 2.0**-26
+# Different counts that are worked on at a time.  Sums over them are sums of blocks' sums: another size is another code.
+BLOCK = 1 << 14
+
+
+def logistic(logits: Floats) -> tuple[Floats, Floats]:
+    """Give P = 1 / (1 + exp(-logit)) and 1 - P, each with all its digits."""
+    small = exp(-np.abs(logits))
+    near, far = 1.0 / (1.0 + small), small / (1.0 + small)
+    above = logits >= 0
+    return np.where(above, near, far), np.where(above, far, near)
+
+
+def log_of_one_plus_exp(logits: Floats) -> Floats:
+    """Log(1 + exp(logit))."""
+    return np.maximum(logits, 0.0) + log(1.0 + exp(-np.abs(logits)))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Categories put together by their counts, since those alone tell them apart.
+
+    Parameters
+    ----------
+    n, share, number : float64 array (different counts,)
+        Rows and share of ones, rising, and how many categories have them.
+    """
+
+    n: Floats
+    share: Floats
+    number: Floats
+
+    @classmethod
+    def of(cls, n: Floats, share: Floats) -> "tuple[Counts, np.ndarray[tuple[int], np.dtype[np.intp]]]":
+        """Put categories together; say which of the different counts each has."""
+        order = np.lexsort((share, n))
+        n, share = n[order], share[order]
+        new = np.concatenate([[True], (n[1:] != n[:-1]) | (share[1:] != share[:-1])])
+        place = np.cumsum(new) - 1
+        group = np.empty(len(order), np.intp)
+        group[order] = place
+        return cls(n[new], share[new], np.bincount(place).astype(np.float64)), group
+
+    def blocks(self) -> "list[Counts]":
+        """Cut into blocks that stay in a processor's cache."""
+        starts = range(0, len(self.n), BLOCK)
+        parts = (slice(start, start + BLOCK) for start in starts)
+        return [Counts(self.n[part], self.share[part], self.number[part]) for part in parts]
+
+    def ones_and_zeros(self) -> tuple[float, float]:
+        """All rows with a one, and all others."""
+        rows = self.number * self.n
+        return total(rows * self.share), total(rows * (1.0 - self.share))
+
+
+@dataclass(frozen=True)
+class Bend:
+    """A category's log-likelihood at some logits: its slope n * (p - P), and curvature W = n * P * (1 - P)."""
+
+    slope: Floats
+    curvature: Floats
+    # Derivative of W.
+    change: Floats
+
+    @classmethod
+    def at(cls, counts: Counts, logits: Floats) -> "Bend":
+        """Take the derivatives by the logit."""
+        upper, lower = logistic(logits)
+        slope = counts.n * (counts.share * lower - (1.0 - counts.share) * upper)
+        curvature = counts.n * (upper * lower)
+        return cls(slope, curvature, curvature * (lower - upper))
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The approximate log-likelihood at one intercept and variance.
+
+    Parameters
+    ----------
+    counts : Counts
+    intercept, variance : float
+    logits : float64 array (different counts,)
+        b + u, u the likeliest effect.
+    points : int
+    """
+
+    counts: Counts
+    intercept: float
+    variance: float
+    logits: Floats
+    points: int
+
+    @classmethod
+    def at(cls, counts: Counts, intercept: float, variance: float, points: int, near: Floats) -> "Likelihood":
+        """Find the likeliest effects, beginning at logits that are near them."""
+        return cls(counts, intercept, variance, likeliest(counts, intercept, variance, near), points)
+
+    def moved_to(self, intercept: float) -> "Likelihood":
+        """Likelihood at another intercept."""
+        height = 1.0 + self.variance * Bend.at(self.counts, self.logits).curvature
+        near = self.logits + (intercept - self.intercept) / height
+        return Likelihood.at(self.counts, intercept, self.variance, self.points, near)
+
+    def gradient(self) -> tuple[float, float, float]:
+        """Derivatives by intercept and by variance, and the information on the intercept, roughly."""
+        bend, number = Bend.at(self.counts, self.logits), self.counts.number
+        height = 1.0 + self.variance * bend.curvature
+        moved = bend.slope / height
+        by_intercept = self.variance * bend.change / height
+        by_variance = bend.curvature + self.variance * bend.change * moved
+        if self.points == 1 or self.variance == 0:
+            inner = bend.slope, 0.5 * (bend.slope * bend.slope)
+        else:
+            inner = self.averaged(bend, height, by_intercept / height, by_variance / height)
+        return (
+            total(number * (inner[0] - 0.5 * (by_intercept / height))),
+            total(number * (inner[1] - 0.5 * (by_variance / height))),
+            total(number * (bend.curvature / height)),
+        )
+
+    def averaged(self, bend: Bend, height: Floats, by_intercept: Floats, by_variance: Floats) -> tuple[Floats, Floats]:
+        """Derivatives of the logarithm of the rule's sum, in which points move with the likeliest effect and width.
+
+        `by_intercept` and `by_variance` are the derivatives of log(height).
+        """
+        root = sqrt(self.variance)
+        width = np.sqrt(2.0 / height)
+        shares = self.shares(bend, width)
+        whole = shares[0]
+        for share in shares[1:]:
+            whole = whole + share
+        found = np.zeros_like(width), np.zeros_like(width)
+        shift = -root * bend.curvature / height, bend.slope * (0.5 / root - root * bend.curvature / height)
+        for (x, _), share in zip(gauss_hermite(self.points), shares, strict=True):
+            z = root * bend.slope + x * width
+            slope = Bend.at(self.counts, self.intercept + root * z).slope
+            pull, weight = root * slope - z, share / whole
+            narrower = -0.5 * x * width
+            found = (
+                found[0] + weight * (slope + pull * (shift[0] + narrower * by_intercept)),
+                found[1] + weight * (slope * z * (0.5 / root) + pull * (shift[1] + narrower * by_variance)),
+            )
+        return found
+
+    def shares(self, bend: Bend, width: Floats) -> list[Floats]:
+        """Addends of the rule: weight * exp(x**2 + h at the point - h at the likeliest effect)."""
+        root = sqrt(self.variance)
+        top = self.exponent(self.logits, root * bend.slope)
+        found = []
+        for x, weight in gauss_hermite(self.points):
+            z = root * bend.slope + x * width
+            found.append(weight * exp(x * x + (self.exponent(self.intercept + root * z, z) - top)))
+        return found
+
+    def exponent(self, logits: Floats, z: Floats) -> Floats:
+        """H at logits, where the effect is sqrt(v) * z."""
+        counts = self.counts
+        return counts.n * (counts.share * logits - log_of_one_plus_exp(logits)) - 0.5 * (z * z)
+
+    def value(self) -> float:
+        """Logarithm of the likelihood."""
+        bend = Bend.at(self.counts, self.logits)
+        height = 1.0 + self.variance * bend.curvature
+        found = self.exponent(self.logits, sqrt(self.variance) * bend.slope) - 0.5 * log(height)
+        if self.points > 1 and self.variance > 0:
+            shares = self.shares(bend, np.sqrt(2.0 / height))
+            whole = shares[0]
+            for share in shares[1:]:
+                whole = whole + share
+            found = found + log(whole)
+        return total(self.counts.number * found)
+
+
+def likeliest(counts: Counts, intercept: float, variance: float, near: Floats) -> Floats:
+    """Logits at which u = v * n * (p - P) by Newton's steps, which cannot fail here.
+
+    The logit 0 parts the curve n * (p - P) into a bent-down and a bent-up side.  On the side of the zero, Newton's step
+    leads to one end of it, from wherever it starts, and then on to it without ever passing it.
+
+    Parameters
+    ----------
+    near : float64 array (different counts,)
+        Where to begin.
+    """
+    above = intercept + variance * (counts.n * (counts.share - 0.5)) > 0
+    logits = np.where(above, np.maximum(near, 0.0), np.minimum(near, 0.0))
+    for _ in range(MOST_STEPS):
+        bend = Bend.at(counts, logits)
+        to = logits + (variance * bend.slope - (logits - intercept)) / (1.0 + variance * bend.curvature)
+        to = np.where(above, np.maximum(to, 0.0), np.minimum(to, 0.0))
+        done = (np.abs(to - logits) <= LAST_STEP * (1.0 + np.abs(to))).all()
+        logits = to
+        if done:
+            break
+    return logits

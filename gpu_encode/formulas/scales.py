@@ -1,0 +1,78 @@
+"""Scales on which codes are given: each code is computed as ever, and then put on the scale."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.elementary import exp, log
+from cpu_fallback.exact import Floats
+from gpu_encode.errors.parameters import check_number, check_option
+from gpu_encode.errors.readouts import beyond_scale
+
+SCALES = ("identity", "log1p", "sqrt", "logit")
+# How near to 0 and 1 a share may come before its logit is that of this distance: about 13.9 either way.
+NEAREST = 2.0**-20
+
+
+def check_scale(owner: str, scale: Any) -> None:
+    """Raise ValueError unless `scale` is the name of one, or a power above zero."""
+    if isinstance(scale, (int, float, np.number)) and not isinstance(scale, bool):
+        check_number(owner, "scale", scale, low=0.0, open_low=True)
+    else:
+        check_option(owner, "scale", scale, SCALES, "a power above 0")
+
+
+def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, float]], values: str | None) -> None:
+    """Raise ValueError for codes that may lie where the scale, which is not "identity", does not hold them.
+
+    Parameters
+    ----------
+    owner : str
+    scale : str or float
+    ranges : list of (str, float, float)
+        What is computed, and between which numbers it lies, as `Readout.ranges` gives it.
+    values : str, optional
+        Name of what it is computed of; None is y.
+    """
+    for computed, least, largest in ranges:
+        if least < 0 or (scale == "logit" and largest > 1):
+            raise beyond_scale(owner, scale, computed, "y" if values is None else repr(values), least, largest)
+
+
+def on_scale(values: Floats, scale: Any) -> Floats:
+    """Put codes on a scale; NaN stays.
+
+    Parameters
+    ----------
+    values : float64 array
+        At least 0; for "logit" at most 1.
+    scale : str or float
+        "identity", "log1p" (log(1 + x)), "sqrt", "logit" (log(x / (1 - x)), of x between 2**-20 and 1 - 2**-20), or a
+        power p (x**p).
+
+    Returns
+    -------
+    float64 array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode.formulas.scales import on_scale
+    >>> on_scale(np.array([0.0, 0.5, 1.0]), "logit").round(3).tolist()
+    [-13.863, 0.0, 13.863]
+    """
+    if scale == "identity":
+        return values
+    known = np.where(np.isnan(values), 1.0, values)
+    if scale == "log1p":
+        found = log(1.0 + known)
+    elif scale == "sqrt":
+        found = np.sqrt(known)
+    elif scale == "logit":
+        share = np.clip(known, NEAREST, 1.0 - NEAREST)
+        found = log(share / (1.0 - share))
+    else:
+        positive = known > 0
+        found = np.where(positive, exp(float(scale) * log(np.where(positive, known, 1.0))), 0.0)
+    return np.where(np.isnan(values), values, found)

@@ -1,0 +1,284 @@
+"""How count, sum and prior become a code: every formula of the library, each written once.
+
+A code is ``mu + lam * (mean - mu)``, where mu is the prior (or the parent's code in a hierarchy), `mean` the category's
+mean, and lam, the weight of the category's own mean, is what the classes here compute.  lam lies in [0, 1].
+"""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.elementary import exp
+from cpu_fallback.exact import Floats, Scaled
+from gpu_encode.errors.parameters import bad_option, check_number, check_option
+from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.sums.moments import Moments
+
+
+class Smoothing(Statistic):
+    """A formula for lam."""
+
+    takes_prior = True
+
+    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:
+        """Mu + lam * (mean - mu)."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            return mu + self.shrinkage(seen, context) * (seen.mean - mu)
+
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:
+        """Weight lam of the category's own mean; cells that see nothing may hold anything."""
+        raise NotImplementedError
+
+
+class NoSmoothing(Smoothing):
+    """The plain category mean: lam = 1."""
+
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
+        """Give one."""
+        return np.ones_like(seen.n)
+
+
+class MEstimate(Smoothing):
+    """m-estimate: lam = n / (n + m), so that the code is (s + m * mu) / (n + m).
+
+    Parameters
+    ----------
+    m : float, default=10.0
+        Weight of the prior, in rows; at least 0.
+
+    References
+    ----------
+    Micci-Barreca (2001), eq. 7; Cestnik (1990); Prokhorenkova et al. (2018), a * P in CatBoost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import MEstimate, TargetEncoder
+    >>> X, y = np.array([["a"], ["a"], ["b"]]), np.array([1.0, 2.0, 6.5])
+    >>> TargetEncoder(smooth=MEstimate(m=1.0), target_type="continuous").fit(X, y).transform(X).ravel().tolist()
+    [2.0555555555555554, 2.0555555555555554, 4.833333333333333]
+    """
+
+    def __init__(self, m: float = 10.0) -> None:
+        self.m = m
+
+    def check(self) -> None:
+        """Raise ValueError for a negative m."""
+        check_number("MEstimate", "m", self.m, low=0.0)
+
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
+        """N / (n + m)."""
+        with np.errstate(invalid="ignore"):
+            return seen.n / (seen.n + float(self.m))
+
+
+class Sigmoid(Smoothing):
+    """Sigmoid: lam = 1 / (1 + exp(-(n - k) / f)).
+
+    Parameters
+    ----------
+    k : float, default=20.0
+        Count at which category and prior weigh the same.
+    f : float, default=10.0
+        Width of the transition, in rows; above 0.
+
+    References
+    ----------
+    Micci-Barreca (2001), eq. 4; category_encoders' TargetEncoder(min_samples_leaf=k, smoothing=f).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import Sigmoid, TargetEncoder
+    >>> X, y = np.array([["a"], ["a"], ["b"]]), np.array([1.0, 2.0, 6.0])
+    >>> TargetEncoder(smooth=Sigmoid(k=2.0, f=1.0), target_type="continuous").fit(X, y).transform(X)[0].tolist()
+    [2.25]
+    """
+
+    def __init__(self, k: float = 20.0, f: float = 10.0) -> None:
+        self.k = k
+        self.f = f
+
+    def check(self) -> None:
+        """Raise ValueError for a negative k or an f that is not above zero."""
+        check_number("Sigmoid", "k", self.k, low=0.0)
+        check_number("Sigmoid", "f", self.f, low=0.0, open_low=True)
+
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
+        """1 / (1 + exp(-(n - k) / f))."""
+        return 1.0 / (1.0 + exp(-((seen.n - float(self.k)) / float(self.f))))
+
+
+class EmpiricalBayes(Smoothing):
+    """Empirical Bayes: lam = n * tau2 / (sigma2 + n * tau2), sigma2 the category's own variance.
+
+    Parameters
+    ----------
+    tau : {"total", "between"}, default="total"
+        tau2 is the variance of all visible targets (as scikit-learn's ``smooth="auto"``) or of the category means.
+        Both are population variances.
+
+    Notes
+    -----
+    A category without variance of its own, a single row among them, is not shrunk (lam = 1), as in scikit-learn;
+    `PartialPooling` shrinks those too.
+
+    References
+    ----------
+    Micci-Barreca (2001), eq. 5 and 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import EmpiricalBayes, TargetEncoder
+    >>> X, y = np.array([["a"], ["a"], ["b"]]), np.array([1.0, 2.0, 6.0])
+    >>> TargetEncoder(smooth=EmpiricalBayes(), target_type="continuous").fit(X, y).transform(X)[0].round(4).tolist()
+    [1.5391]
+    """
+
+    needs_squares = True
+
+    def __init__(self, tau: str = "total") -> None:
+        self.tau = tau
+
+    @property
+    def needs_categories(self) -> bool:  # type: ignore[override]
+        """Whether the category means are asked for."""
+        return self.tau == "between"
+
+    def check(self) -> None:
+        """Raise ValueError for an unknown tau."""
+        check_option("EmpiricalBayes", "tau", self.tau, ("total", "between"))
+
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:
+        """1 / (1 + sigma2 / (n * tau2)), and 1 where sigma2 is zero."""
+        tau2 = context.total.variance
+        if self.tau == "between" and context.categories is not None:
+            tau2 = context.categories.between(0.0)
+        return shrunk(seen.variance, tau2.times(seen.n))
+
+
+class JamesStein(Smoothing):
+    """James-Stein: one weight for all categories, from how far their means scatter.
+
+    ``model="pooled"``: lam = 1 - (K - 3) * (V / nbar) / D, clipped to [0, 1], with K categories, V the sample variance
+    of all visible targets, nbar the mean rows of a category, D the sum of (mean - mu)**2.  ``model="independent"``:
+    lam = 1 - v / (V + v) * (K - 3) / (K - 1), clipped, v the category's sample variance; as in category_encoders it
+    does not tend to 1 for many rows.  With three categories or fewer there is no shrinkage.
+
+    Parameters
+    ----------
+    model : {"pooled", "independent"}, default="pooled"
+
+    References
+    ----------
+    Efron and Morris (1975); Zhou (2015); category_encoders' JamesSteinEncoder(model=...).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import JamesStein, TargetEncoder
+    >>> X, y = np.array([list("aabbccddee")]).T, np.array([1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 5.0, 9.0, 9.0])
+    >>> encoder = TargetEncoder(smooth=JamesStein(), target_type="continuous").fit(X, y)
+    >>> encoder.transform(X)[[0, -1], 0].round(3).tolist()
+    [2.118, 7.902]
+    """
+
+    needs_squares = True
+    needs_categories = True
+
+    def __init__(self, model: str = "pooled") -> None:
+        self.model = model
+
+    def check(self) -> None:
+        """Raise ValueError for an unknown model."""
+        check_option("JamesStein", "model", self.model, ("pooled", "independent"))
+
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:
+        """Weight of the category means."""
+        if context.categories is None:
+            message = "James-Stein needs the category means"
+            raise RuntimeError(message)
+        k, total = context.categories.k, context.total
+        if self.model == "pooled":
+            scatter = context.categories.about(total.mean)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                pulled = total.sample_variance.over(total.n / k).times(k - 3.0).ratio(scatter)
+            alike = (total.sample_variance.fraction > 0).astype(np.float64)
+            pulled = np.where(scatter.fraction == 0, alike, pulled)
+        else:
+            own = seen.sample_variance
+            share = own.ratio(total.sample_variance.plus(own))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                pulled = np.where(own.fraction == 0, 0.0, share) * ((k - 3.0) / (k - 1.0))
+        pulled = np.where(k <= 3.0, 0.0, pulled)
+        return np.broadcast_to(1.0 - np.clip(pulled, 0.0, 1.0), seen.mean.shape)
+
+
+class PartialPooling(Smoothing):
+    """Partial pooling: lam = 1 / (1 + within / (n * between)); no tuning parameter, single rows are shrunk too.
+
+    within = (n * v + V) / (n + 1) with v the category's and V the total sample variance; between is the sample variance
+    of the category means; lam = 0 where the means do not differ.
+
+    References
+    ----------
+    Mount and Zumel, vtreat (pyvtreat's pooled impact code).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import PartialPooling, TargetEncoder
+    >>> X, y = np.array([["a"], ["a"], ["b"]]), np.array([1.0, 2.0, 6.0])
+    >>> TargetEncoder(smooth=PartialPooling(), target_type="continuous").fit(X, y).transform(X)[0].round(4).tolist()
+    [1.6745]
+    """
+
+    needs_squares = True
+    needs_categories = True
+
+    def shrinkage(self, seen: Moments, context: Context) -> Floats:
+        """1 / (1 + within / (n * between)), 0 where between is zero."""
+        if context.categories is None:
+            message = "partial pooling needs the category means"
+            raise RuntimeError(message)
+        within = seen.sample_variance.times(seen.n).plus(context.total.sample_variance).over(seen.n + 1.0)
+        between = context.categories.between(1.0)
+        return np.where(between.fraction > 0, shrunk(within, between.times(seen.n)), 0.0)
+
+
+def shrunk(noise: Scaled, signal: Scaled) -> Floats:
+    """1 / (1 + noise / signal); 1 without noise, 0 with noise and no signal."""
+    ratio = np.where(noise.fraction == 0, 0.0, noise.ratio(signal))
+    return 1.0 / (1.0 + ratio)
+
+
+def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:
+    """Turn what the user gave as `smooth` into a checked formula."""
+    if smooth is None:
+        return NoSmoothing()
+    if isinstance(smooth, str) and smooth == "auto":
+        return EmpiricalBayes()
+    if isinstance(smooth, Smoothing):
+        smooth.check()
+        return smooth
+    if isinstance(smooth, Real) and not isinstance(smooth, bool):
+        check_number(owner, "smooth", smooth, low=0.0)
+        return MEstimate(float(smooth))
+    raise bad_option(
+        owner,
+        "smooth",
+        smooth,
+        (
+            '"auto"',
+            "a number of at least 0",
+            "None",
+            "MEstimate(m)",
+            "Sigmoid(k, f)",
+            "EmpiricalBayes(tau)",
+            "JamesStein()",
+            "PartialPooling()",
+            "GLMM(points)",
+        ),
+    )

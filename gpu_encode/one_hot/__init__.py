@@ -1,7 +1,0 @@
-"""A column of zeros and ones for each category."""
-
-from gpu_encode.one_hot.columns import OneHotColumns
-from gpu_encode.one_hot.inverse import original
-from gpu_encode.one_hot.readout import OneHot
-
-__all__ = ["OneHot", "OneHotColumns", "original"]

@@ -1,0 +1,198 @@
+"""What all rows decide before they are summed: kinds of targets, classes, and who may look at whom."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.types import UNKNOWN, Array
+from gpu_encode.errors.folds import no_groups
+from gpu_encode.errors.parts import no_rows_in_parts, order_of_values, rows_have_changed, splitter_for_parts
+from gpu_encode.errors.targets import more_than_two_labels, weights_all_zero
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.model import TargetInfo
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.scheme_columns import column_keys
+from gpu_encode.frames import Frame, Pieces
+from gpu_encode.ops import Ops
+from gpu_encode.parts.profiles import Profile, ValueCounts, deals_within_classes
+from gpu_encode.schemes import Ordered, Splits
+from gpu_encode.schemes.assignment import RowsAtHand, assigned
+from gpu_encode.schemes.plans import OrderedPlan, Plan, Request, RowOrder
+from gpu_encode.sums import targets
+from gpu_encode.training import encodings
+
+
+@dataclass(frozen=True, eq=False)
+class EncodingPlan:
+    """What is decided of all rows before they are summed, and is the same for every part.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        Its parameters.
+    options : Parameters
+        The same, checked.
+    n_rows : int
+        Rows of all parts.
+    targets : list of TargetInfo
+    plan : Plan
+        Who may look at whom.
+    values : dict of str to ValueCounts
+        Values of the columns that the scheme reads.
+    earlier : dict of int to int64 array (classes,)
+        By first row of a part, the rows of each class before it, where folds are dealt out within classes.
+    floats : list of bool
+        Which targets are quantities of which some are floats.
+    float_weight : bool
+        Whether some weights are floats.
+    """
+
+    encoder: Encoder
+    options: Parameters
+    n_rows: int
+    targets: list[TargetInfo]
+    plan: Plan
+    values: dict[str, ValueCounts]
+    earlier: dict[int, NDArray[np.int64]]
+    floats: list[bool]
+    float_weight: bool
+
+    @property
+    def order(self) -> str | None:
+        """How rows come before one another: None, "rows" (as they stand), or "shuffled" (in time or at random)."""
+        if not isinstance(self.plan, OrderedPlan):
+            return None
+        return "rows" if self.plan.orders and isinstance(self.plan.orders[0], RowOrder) else "shuffled"
+
+    def codes_of(self, rows: "ReadRows", column: Any, role: str) -> Array:
+        """Place of each row's value among the sorted values, of all rows, of a column that the scheme reads."""
+        column = rows.groups if column is None else column
+        if column is None:
+            raise no_groups()
+        keys = column_keys(rows.frame, column, role, rows.ops)
+        places = self.values[role].vocabulary.positions(keys.vocabulary, role)
+        if len(places) and int(places.min()) == UNKNOWN:
+            raise rows_have_changed(f"The column of {role} has values")
+        found: Array = rows.ops.to_device(places)[keys.codes]
+        return found
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether the folds of rows follow from their classes."""
+        return deals_within_classes(self.options)
+
+    def plan_of(self, rows: "ReadRows", labels: Array, first_row: int) -> Plan:
+        """Give the plan with the fold numbers of the rows at hand; `labels` are their classes, if `needs_labels`."""
+        earlier = self.earlier.get(first_row)
+        if self.needs_labels and earlier is None:
+            raise rows_have_changed(f"A part begins at row {first_row}, with rows")
+        codes_of = partial(self.codes_of, rows)
+        at_hand = RowsAtHand(rows.ops, rows.frame.n_rows, codes_of, labels, first_row, earlier)
+        plan = assigned(self.plan, at_hand)
+        return encodings.numbered(encodings.placed(plan, rows.ops), rows.frame.n_rows, rows.ops)
+
+
+class ReadRows(Protocol):
+    """Rows that were read: all of them that a scheme asks for."""
+
+    frame: Frame | Pieces
+    groups: Frame | Pieces | None
+    ops: Ops
+
+
+def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
+    """Decide what all rows decide together.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        Only its parameters matter.
+    profile : Profile
+        The sum of the profiles of all parts.
+
+    Returns
+    -------
+    EncodingPlan
+
+    Raises
+    ------
+    ValueError
+        For parameters that do not fit the rows, and schemes that need all rows at once.
+
+    Warns
+    -----
+    UserWarning
+        If a class has fewer rows than folds, or if whole numbers may have been taken for labels.
+
+    Examples
+    --------
+    >>> from gpu_encode import KFold, TargetEncoder
+    >>> from gpu_encode.parts import Part, plan, profile
+    >>> encoder = TargetEncoder(cv=KFold(2))
+    >>> plan(encoder, profile(encoder, Part([["a"], ["b"], ["a"]], [1, 0, 1]))).targets[0].kind
+    'binary'
+    """
+    options = encoder._options()
+    if isinstance(options.scheme, Splits):
+        raise splitter_for_parts(options.scheme.cv)
+    if isinstance(options.scheme, Ordered) and options.values is not None:
+        raise order_of_values(type(encoder).__name__)
+    if not profile.n_rows:
+        raise no_rows_in_parts(type(encoder).__name__)
+    if not profile.some_weight:
+        raise weights_all_zero()
+    infos = target_infos(profile, options)
+    known = list(zip(profile.targets, infos, strict=True)) if options.reads_target else []
+    counts = [class_counts(*each) for each in known] or [None]
+    groups = profile.values.get("groups")
+    request = Request(profile.n_rows, lambda _, role: profile.values[role].counts, lambda: counts, groups=groups)
+    plan = options.scheme.plan(request)
+    if options.integer_folds is not None:
+        for found, info in known:
+            if info.classes is not None:
+                targets.warn_of_rare_classes(found.counts, options.integer_folds)
+    before = classes_before(profile)
+    floats = [each.are_floats and info.classes is None for each, info in known]
+    return EncodingPlan(
+        encoder, options, profile.n_rows, infos, plan, profile.values, before, floats, profile.float_weight
+    )
+
+
+def target_infos(profile: Profile, options: Parameters) -> list[TargetInfo]:
+    """Kinds of all targets, asked for or inferred, and their classes."""
+    if not options.reads_target:
+        return [TargetInfo(None, targets.NO_TARGET, None)]
+    kinds = targets.kinds_of([each.kind for each in profile.targets], options.target_type)
+    infos = []
+    for each, kind in zip(profile.targets, kinds, strict=True):
+        classes = None if kind == "continuous" else each.labels
+        if kind == "binary" and classes is not None and len(classes) > 2:
+            raise more_than_two_labels(classes)
+        infos.append(TargetInfo(each.name, kind, classes))
+    return infos
+
+
+def class_counts(found: Any, info: TargetInfo) -> NDArray[np.int64] | None:
+    """Rows of each class of a target, None of a continuous one."""
+    if info.classes is None:
+        return None
+    counts = np.zeros(targets.counted_classes(info.kind, info.classes), np.int64)
+    counts[: len(found.counts)] = found.counts
+    return counts
+
+
+def classes_before(profile: Profile) -> dict[int, NDArray[np.int64]]:
+    """Rows of each class before the first row of each part."""
+    labels = profile.targets[0].labels if profile.targets else None
+    found: dict[int, NDArray[np.int64]] = {}
+    if labels is None:
+        return found
+    running = np.zeros(max(len(labels), 2), np.int64)
+    for row in sorted(profile.classes_from):
+        own, counts = profile.classes_from[row]
+        found[row] = running.copy()
+        running[np.searchsorted(labels, own)] += counts
+    return found

@@ -1,0 +1,245 @@
+"""The first look at rows in parts: how many they are, what y holds, how often the values that a scheme reads occur."""
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+
+from cpu_fallback.types import Array
+from gpu_encode import ops
+from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.errors.folds import no_groups, nothing_to_stratify
+from gpu_encode.errors.learned import merge_of_other_targets
+from gpu_encode.errors.parts import array_for_parts
+from gpu_encode.errors.targets import no_target, text_as_quantity, unknown_target_type
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.scheme_columns import column_keys
+from gpu_encode.frames import Frame, NumberedLabels, Pieces
+from gpu_encode.ops import Ops
+from gpu_encode.parts.part import Part
+from gpu_encode.sums import targets
+
+
+@dataclass(frozen=True, eq=False)
+class TargetProfile:
+    """What some rows say of a target.
+
+    Parameters
+    ----------
+    name : str or None
+    labels : array or None
+        Sorted labels; None of a quantity.
+    counts : int64 array
+        Rows of each label.
+    are_floats : bool
+        Whether some of the numbers are floats; labels are whole ones, unless the user says that they are labels.
+    """
+
+    name: str | None
+    labels: Array | None
+    counts: NDArray[np.int64]
+    are_floats: bool = False
+
+    def __add__(self, other: "TargetProfile") -> "TargetProfile":
+        if self.labels is None or other.labels is None:
+            quantity = self if self.labels is None else other
+            return replace(quantity, are_floats=self.are_floats or other.are_floats)
+        labels = targets.joined_labels(self.labels, other.labels)
+        counts = np.zeros(len(labels), np.int64)
+        for each in (self, other):
+            counts[np.searchsorted(labels, each.labels)] += each.counts  # type: ignore[arg-type]
+        return replace(self, labels=labels, counts=counts, are_floats=self.are_floats or other.are_floats)
+
+    def kind(self) -> str:
+        """Kind of target that all rows make likely, as of one array of them."""
+        if self.labels is None:
+            return "continuous"
+        if self.labels.dtype.kind == "O":
+            # Each label several times: scikit-learn warns where most rows have labels of their own.
+            kind = str(type_of_target(np.repeat(self.labels, 3), input_name="y"))
+            if kind not in targets.KINDS:
+                raise unknown_target_type(kind, targets.KINDS)
+        if self.labels.dtype.kind in "iuf":
+            targets.warn_of_many_classes(len(self.labels))
+        return "binary" if len(self.labels) <= 2 else "multiclass"
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """Sorted distinct values of a column that a scheme reads, and the rows of each."""
+
+    column: str
+    vocabulary: Vocabulary
+    counts: NDArray[np.int64]
+
+    def __add__(self, other: "ValueCounts") -> "ValueCounts":
+        vocabulary, mine, theirs = self.vocabulary.union(other.vocabulary, self.column)
+        counts = np.zeros(len(vocabulary), np.int64)
+        counts[mine] += self.counts
+        counts[theirs] += other.counts
+        return ValueCounts(self.column, vocabulary, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What is known of rows before they are summed; profiles of parts are added up, in any order.
+
+    Parameters
+    ----------
+    n_rows : int
+    targets : list of TargetProfile
+    some_weight : bool
+        Whether a weight is above zero, or there are none.
+    float_weight : bool
+        Whether some of the weights are floats.
+    values : dict of str to ValueCounts
+        By what the scheme reads the column as.
+    classes_from : dict of int to (labels, counts)
+        Classes of the rows from each part's first row, for folds that are dealt out within classes.
+
+    Examples
+    --------
+    >>> from gpu_encode import TargetEncoder
+    >>> from gpu_encode.parts import Part, profile
+    >>> encoder = TargetEncoder()
+    >>> both = profile(encoder, Part([["a"]], [0])) + profile(encoder, Part([["b"], ["c"]], [1, 1], first_row=1))
+    >>> both.n_rows
+    3
+    """
+
+    n_rows: int = 0
+    targets: list[TargetProfile] = field(default_factory=list)
+    some_weight: bool = False
+    float_weight: bool = False
+    values: dict[str, ValueCounts] = field(default_factory=dict)
+    classes_from: dict[int, tuple[Array, NDArray[np.int64]]] = field(default_factory=dict)
+
+    def __add__(self, other: "Profile") -> "Profile":
+        if not self.n_rows or not other.n_rows:
+            return self if self.n_rows else other
+        if [each.name for each in self.targets] != [each.name for each in other.targets]:
+            raise merge_of_other_targets()
+        return Profile(
+            self.n_rows + other.n_rows,
+            [mine + theirs for mine, theirs in zip(self.targets, other.targets, strict=True)],
+            self.some_weight or other.some_weight,
+            self.float_weight or other.float_weight,
+            {role: mine + other.values[role] for role, mine in self.values.items()},
+            self.classes_from | other.classes_from,
+        )
+
+    def moved(self, first_row: int) -> "Profile":
+        """Give the profile of a part whose place among all rows was not known when it was looked at."""
+        return replace(self, classes_from={first_row + row: found for row, found in self.classes_from.items()})
+
+
+def scheme_columns(encoder: Encoder) -> list[Any]:
+    """Columns of X that `profile` reads: those of the encoder's scheme.
+
+    Examples
+    --------
+    >>> from gpu_encode import GroupKFold, TargetEncoder
+    >>> from gpu_encode.parts import scheme_columns
+    >>> scheme_columns(TargetEncoder(cv=GroupKFold(groups="shop")))
+    ['shop']
+    """
+    return encoder._options().scheme.used_columns()
+
+
+def profile(encoder: Encoder, part: Part) -> Profile:
+    """Look at the targets, the weights and the values that the scheme reads.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        Only its parameters matter.
+    part : Part
+        Of X only the columns `scheme_columns` need be there.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad parameters, targets or weights.
+
+    Examples
+    --------
+    >>> from gpu_encode import TargetEncoder
+    >>> from gpu_encode.parts import Part, profile
+    >>> profile(TargetEncoder(), Part([["a"], ["b"], ["a"]], ["x", "y", "x"])).targets[0].labels.tolist()
+    ['x', 'y']
+    """
+    options = encoder._options()
+    with part.named():
+        given = part.given()
+        if options.reads_target and not given.has_target:
+            raise no_target(type(encoder).__name__)
+        if not given.frame.n_rows:
+            return Profile()
+        backend = ops.resolve(given.frame.n_rows, given.device(options.device))
+        named = given.targets() if options.reads_target else []
+        if options.cut is not None:
+            options.cut.check_fixed()
+            named = options.cut.buckets(backend, named)
+        asked = asked_kinds(options.target_type, len(named))
+        found = [profile_target(backend, *each, kind) for each, kind in zip(named, asked, strict=True)]
+        weight = given.weight()
+        some = weight is None or bool(targets.checked_weight(backend, weight, all_rows=False).any())
+        values = {role: value_counts(given, column, role, backend) for column, role in options.scheme.reads()}
+    if deals_within_classes(options) and not found:
+        raise nothing_to_stratify()
+    within = {part.first_row: (found[0].labels, found[0].counts)} if deals_within_classes(options) else {}
+    floats = weight is not None and weight.dtype.kind == "f"
+    return Profile(given.frame.n_rows, found, some, floats, values, within)  # type: ignore[arg-type]
+
+
+def deals_within_classes(options: Parameters) -> bool:
+    """Whether a row's fold depends on how many rows of its class come before it."""
+    return bool(getattr(options.scheme, "stratify", False))
+
+
+def asked_kinds(target_type: Any, number: int) -> list[Any]:
+    """Kind that the user asks for, one a target; whether that is possible all rows will tell."""
+    if isinstance(target_type, (list, tuple)) and len(target_type) == number:
+        return list(target_type)
+    return [target_type] * number
+
+
+def profile_target(backend: Ops, name: str | None, values: Any, asked: Any) -> TargetProfile:
+    """Look at one target; labels are numbered unless it is a quantity, or asked to be taken for one."""
+    quantity = TargetProfile(name, None, np.zeros(0, np.int64), values.dtype.kind == "f")
+    if isinstance(values, NumberedLabels):
+        if asked == "continuous":
+            raise text_as_quantity(values.labels[0])
+    else:
+        targets.check_numbers(values)
+        if asked == "continuous" or (asked == "auto" and targets.is_quantity(backend, values)):
+            return quantity
+    labels, codes = targets.distinct(backend, values)
+    counts = backend.to_host(np.bincount(backend.to_device(codes), minlength=len(labels)))
+    return TargetProfile(name, labels, counts, values.dtype.kind == "f")
+
+
+def value_counts(given: Inputs, column: Any, role: str, backend: Ops) -> ValueCounts:
+    """Count the rows of each value of a column that the scheme reads."""
+    if isinstance(column, (Frame, Pieces)):
+        raise array_for_parts(role)
+    if column is None:
+        column = given.groups()
+        if column is None:
+            raise no_groups()
+    codes, vocabulary, _ = column_keys(given.frame, column, role, backend)
+    return ValueCounts(role, vocabulary, backend.to_host(np.bincount(codes, minlength=len(vocabulary))))
+
+
+def together(profiles: "list[Profile]") -> Profile:
+    """Add up profiles."""
+    return reduce(lambda one, other: one + other, profiles, Profile())

@@ -1,0 +1,71 @@
+"""Sums of the rows of an order between the places at which priors are taken."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.types import Array
+from gpu_encode.fitting.work import Work
+from gpu_encode.ops import host
+from gpu_encode.parts.plans import EncodingPlan
+from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan, RowOrder
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.training.checkpoints import checkpoint_places, segments_of
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentSums:
+    """Sums of rows between checkpoints, per target; those of parts are added up."""
+
+    sums: list[CategorySums]
+
+    def __add__(self, other: "SegmentSums") -> "SegmentSums":
+        return SegmentSums([(mine + theirs).carried() for mine, theirs in zip(self.sums, other.sums, strict=True)])
+
+
+def orders_of(plan: OrderedPlan) -> list[Order | ByTime]:
+    """Orders of a plan that no rows are assigned to."""
+    return [plan.time] if plan.time is not None else list(plan.orders)
+
+
+def starts_in(order: Order | ByTime) -> Array | None:
+    """Places at which ties begin, in an order in time."""
+    return order.starts if isinstance(order, ByTime) else None
+
+
+def begins_of(order: Order | ByTime, encoding_plan: EncodingPlan, work: Work, first_row: int) -> Array:
+    """Place in the order of each row of a part; of rows of equal time the first place of them all."""
+    n_rows = work.frame.n_rows
+    if isinstance(order, Permutation):
+        return work.ops.places_of(order, first_row, first_row + n_rows)
+    if isinstance(order, RowOrder):
+        places: Array = work.ops.xp.arange(first_row, first_row + n_rows)
+        return places
+    assert isinstance(order, ByTime)
+    times = encoding_plan.codes_of(work, order.column, order.role)
+    starts: Array = work.ops.to_device(order.starts)[times]
+    return starts
+
+
+def segment_sums(encoding_plan: EncodingPlan, plan: OrderedPlan, work: Work, first_row: int) -> list[SegmentSums]:
+    """Sums of the rows of a part, per order."""
+    found = []
+    for order in orders_of(plan):
+        on_host = checkpoint_places(starts_in(order), encoding_plan.n_rows, host(encoding_plan.n_rows))
+        checkpoints = work.ops.to_device(on_host)
+        segments = segments_of(checkpoints, begins_of(order, encoding_plan, work, first_row))
+        sums = [
+            CategorySums.measure(
+                task.ops,
+                task.rows.with_codes(segments.astype(np.int32)),
+                len(checkpoints),
+                None,
+                1,
+                task.n_classes,
+                task.measured,
+            ).on_host(work.ops)
+            for task in work.tasks[0]
+        ]
+        found.append(SegmentSums(sums))
+    return found

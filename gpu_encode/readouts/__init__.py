@@ -1,1 +1,0 @@
-"""What encoders read off the sums of a category, other than a shrunk mean of the target."""

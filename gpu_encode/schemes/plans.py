@@ -1,0 +1,257 @@
+"""What a scheme decides for the rows at hand: who may look at whom, in one of four shapes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.row_numbers import FoldPattern, Permutation
+from cpu_fallback.types import Array, Folds
+from gpu_encode.errors.folds import (
+    not_row_numbers,
+    row_out_of_range,
+    shaped_row_numbers,
+    too_many_folds,
+    uncovered_rows,
+    uneven_mask,
+)
+
+# The visibility matrix is square, and sums are kept per category and fold.
+MOST_FOLDS = 10_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a scheme may ask of the rows.
+
+    Parameters
+    ----------
+    n_rows : int
+    counts_of : callable
+        ``counts_of(column, role)``: rows of each distinct value of a column of X, in sorted order of the values.
+    class_counts : callable
+        Rows of each class of each target, None of a continuous one.
+    X, y, groups
+        As the user gave them, for scikit-learn's splitters.
+    """
+
+    n_rows: int
+    counts_of: Callable[[Any, str], Array]
+    class_counts: Callable[[], list[Array | None]]
+    X: Any = None
+    y: Any = None
+    groups: Any = None
+
+
+@dataclass(frozen=True)
+class ByValue:
+    """Folds by the value of a column: `fold_of` has one for each distinct value, in sorted order."""
+
+    column: Any
+    role: str
+    fold_of: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class ByPattern:
+    """Folds made of those of a pattern: `fold_of` has one for each of its folds."""
+
+    pattern: FoldPattern
+    fold_of: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class WithinClasses:
+    """Folds by a row's number among the rows of its class: one pattern a class."""
+
+    patterns: list[FoldPattern]
+
+
+# How a row finds its fold.
+Dealt = ByValue | ByPattern | WithinClasses
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """Fold numbers and a 0/1 visibility matrix.
+
+    Parameters
+    ----------
+    folds : FoldPattern or int32 array or None
+    n_folds : int
+    visibility : int64 array (n_folds, n_folds)
+        visibility[f, g] = 1 where rows of fold f see rows of fold g.
+    new_rows : int64 array (views, n_folds)
+        What new rows see: one view, or one a fold's encoder for blow-up columns.
+    blow_up : bool
+        Every row gets one column per view of `new_rows`, in training too.
+    dealt : Dealt, optional
+        How rows find their folds where that takes more than their numbers; `assigned` then makes `folds` of it.
+    """
+
+    folds: Folds
+    n_folds: int
+    visibility: NDArray[np.int64]
+    new_rows: NDArray[np.int64]
+    blow_up: bool = False
+    dealt: Dealt | None = None
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """Splits whose training sets are not made of test folds; each is summed on its own.
+
+    Parameters
+    ----------
+    folds : int32 array (rows,)
+        Split in whose test set each row lies.
+    training : list of int64 array
+        Rows of each split's training set.
+    """
+
+    folds: Array
+    training: list[Array]
+
+
+@dataclass(frozen=True)
+class LeaveOneOutPlan:
+    """Every row sees all rows but itself."""
+
+
+@dataclass(frozen=True)
+class ByTime:
+    """Rows in order of a column; `starts` is the place at which each of its sorted distinct values begins."""
+
+    column: Any
+    role: str
+    starts: Array
+
+
+@dataclass(frozen=True)
+class TimeOrder:
+    """Rows in order of time; `ties` numbers the distinct times, `starts` is the place at which each begins."""
+
+    rows: Array
+    ties: Array
+    starts: Array
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """Rows in the order in which they stand, none of them tied."""
+
+
+Order = Permutation | TimeOrder | RowOrder
+
+
+@dataclass(frozen=True)
+class OrderedPlan:
+    """Every row sees the rows before it in each of several orders.
+
+    Parameters
+    ----------
+    orders : list of Permutation, TimeOrder or RowOrder
+    average : bool
+        One column with the average over the orders, else one column an order.
+    burn_in : int
+        Rows at the first `burn_in` places get NaN.
+    time : ByTime, optional
+        The one order, where it is one in time; `assigned` makes `orders` of it.
+    """
+
+    orders: list[Order]
+    average: bool
+    burn_in: int
+    time: ByTime | None = None
+
+
+Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
+
+
+def all_but_own(folds: FoldPattern | Dealt, n_folds: int, blow_up: bool = False) -> FoldPlan:
+    """k-fold: every fold but the row's own."""
+    if n_folds > MOST_FOLDS:
+        raise too_many_folds(n_folds, MOST_FOLDS)
+    visibility = 1 - np.eye(n_folds, dtype=np.int64)
+    new_rows = visibility if blow_up else np.ones((1, n_folds), np.int64)
+    pattern, dealt = (folds, None) if isinstance(folds, FoldPattern) else (None, folds)
+    return FoldPlan(pattern, n_folds, visibility, new_rows, blow_up, dealt)
+
+
+def all_rows() -> FoldPlan:
+    """Every row sees every row, itself included."""
+    one = np.ones((1, 1), np.int64)
+    return FoldPlan(None, 1, one, one)
+
+
+def by_time(codes: Array, starts: Array) -> TimeOrder:
+    """Order rows by the sorted codes of their times; `starts` is the place at which each time begins."""
+    rows = np.argsort(codes, kind="stable")
+    return TimeOrder(rows, codes[rows].astype(np.int64), starts)
+
+
+def starts_of(counts: Array) -> Array:
+    """Place in time at which the rows of each of the sorted times begin, by their numbers."""
+    starts: Array = np.cumsum(counts) - counts
+    return starts
+
+
+def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | SplitPlan:
+    """Plan of explicit splits: fold numbers and a matrix where the training sets are unions of test folds.
+
+    Raises
+    ------
+    ValueError
+        If a row is in no test set or in several.
+    """
+    tests = [row_numbers(test, n_rows, "validation") for _, test in splits]
+    seen = np.bincount(np.concatenate(tests), minlength=n_rows)
+    if len(seen) != n_rows or not (seen == 1).all():
+        raise uncovered_rows()
+    view = np.zeros(n_rows, np.int32)
+    for number, test in enumerate(tests):
+        view[test] = number
+    training = [row_numbers(train, n_rows, "training") for train, _ in splits]
+    visibility = np.zeros((len(splits), len(splits)), np.int64)
+    sizes = np.bincount(view, minlength=len(splits))
+    for number, train in enumerate(training):
+        times = np.bincount(train, minlength=n_rows)
+        held = np.bincount(view, times, len(splits))
+        if times.max(initial=0) > 1 or ((held != 0) & (held != sizes)).any():
+            return SplitPlan(view, training)
+        visibility[number] = (held == sizes) & (sizes > 0)
+    return FoldPlan(view, len(splits), visibility, np.ones((1, len(splits)), np.int64))
+
+
+def row_numbers(chosen: Any, n_rows: int, role: str) -> NDArray[np.int64]:
+    """Row numbers of one part of a split, given as numbers or as a mask."""
+    array = np.asarray(chosen)
+    if array.ndim != 1:
+        raise shaped_row_numbers(role, array.shape)
+    if array.dtype == bool:
+        if len(array) != n_rows:
+            raise uneven_mask(role, len(array), n_rows)
+        return np.flatnonzero(array)
+    if len(array) and array.dtype.kind not in "iu":
+        raise not_row_numbers(role, str(array.dtype))
+    outside = (array < 0) | (array >= n_rows)
+    if outside.any():
+        raise row_out_of_range(role, int(array[outside][0]), n_rows)
+    return array.astype(np.int64)
+
+
+def first_rows(plan: Plan, n_rows: int) -> int:
+    """How many rows see no other, and are not told to get no code; a random order's first sees all others.
+
+    Of folds only a single row is known to: what others see depends on the weights.
+    """
+    if not isinstance(plan, OrderedPlan):
+        return int(n_rows == 1)
+    if plan.burn_in:
+        return 0
+    starts = plan.time.starts if plan.time is not None else getattr(plan.orders[0], "starts", None)
+    if starts is not None:
+        return int(starts[1]) if len(starts) > 1 else n_rows
+    return int(n_rows == 1 or isinstance(plan.orders[0], RowOrder))

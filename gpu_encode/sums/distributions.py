@@ -1,0 +1,137 @@
+"""How often each value occurs in each category: what order statistics follow from, exact and mergeable."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.types import Array, Folds, Layout, Rows
+from gpu_encode.errors.statistics import fractional_weights
+from gpu_encode.ops import Ops
+from gpu_encode.sums.category_sums import CARRY_AFTER, folds_of
+
+Integers = NDArray[np.int64]
+# Categories are counted from the first of these: unknown is -2, missing -1.
+BEFORE = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Rows of each pair of a category and a value that occur together, on the host.
+
+    Parameters
+    ----------
+    values : float64 or int64 array (n_values,)
+        Sorted distinct values.
+    category : int32 array (pairs,)
+        Pairs are sorted by category, then by value; unknown is -2, missing -1.
+    value : int64 array (pairs,)
+        Place of each pair's value among the values.
+    counts : int64 array (pairs, views)
+        Rows (summed weights) of each pair and view, or fold.
+    """
+
+    values: Array
+    category: NDArray[np.int32]
+    value: Integers
+    counts: Integers
+
+    @classmethod
+    def measure(cls, ops: Ops, rows: Rows, folds: Folds, n_folds: int) -> Self:
+        """Count the rows per (category, value, fold).
+
+        Raises
+        ------
+        ValueError
+            For weights with fractions, of which no row can be the middle one.
+        """
+        if rows.weight is not None and rows.weight.dtype.kind == "f":
+            raise fractional_weights()
+        numbers, values = ops.factorize(numbers_of(rows))
+        pairs, keys = ops.factorize(ops.combine(rows.codes + np.int32(BEFORE), numbers, len(values)))
+        whole, counts = Rows(pairs, weight=rows.weight), np.zeros((len(keys), n_folds), np.int64)
+        for start in range(0, len(rows), CARRY_AFTER):
+            stop = min(start + CARRY_AFTER, len(rows))
+            own = folds_of(folds, start, stop)
+            accumulators = ops.accumulate(whole.block(start, stop), len(keys), own, n_folds, 1, Layout())
+            counts += ops.to_host(accumulators)[:-2, :, 0, 0]
+        return cls.of_pairs(ops.to_host(values), ops.to_host(keys), counts)
+
+    @classmethod
+    def of_pairs(cls, values: Array, keys: Integers, counts: Integers) -> Self:
+        """Make it of sorted keys (category + 2) * n_values + value, without pairs that weigh nothing."""
+        kept = counts.any(axis=1)
+        if not kept.all():
+            keys, counts = keys[kept], counts[kept]
+        n_values = max(len(values), 1)
+        # Sorted keys of a category lie together: a search for each, in place of a division for each pair.
+        first = np.arange(int(keys[-1]) // n_values + 2 if len(keys) else 1) * n_values
+        category = np.repeat(np.arange(len(first) - 1), np.diff(np.searchsorted(keys, first)))
+        value = keys - category * n_values
+        used = np.zeros(len(values), np.bool_)
+        used[value] = True
+        if not used.all():
+            values, value = values[used], (np.cumsum(used) - 1)[value]
+        return cls(values, (category - BEFORE).astype(np.int32), value, counts)
+
+    @property
+    def keys(self) -> Integers:
+        """Pairs as single numbers."""
+        return (self.category.astype(np.int64) + BEFORE) * len(self.values) + self.value
+
+    def visible(self, visibility: NDArray[np.int64] | None) -> "Distribution":
+        """Counts that each view sees: over the folds f with visibility[view, f] = 1."""
+        return self if visibility is None else replace(self, counts=self.counts @ visibility.T)
+
+    @classmethod
+    def side_by_side(cls, views: "list[Distribution]") -> "Distribution":
+        """Put the views of several together; each counts the same categories, of other rows."""
+        total = sum(each.counts.shape[1] for each in views)
+        parts, start = [], 0
+        for each in views:
+            counts = np.zeros((len(each.counts), total), np.int64)
+            counts[:, start : start + each.counts.shape[1]] = each.counts
+            start += each.counts.shape[1]
+            parts.append(replace(each, counts=counts))
+        whole = parts[0]
+        for each in parts[1:]:
+            whole = whole.plus(each)
+        return whole
+
+    def plus(
+        self,
+        other: "Distribution",
+        mine: NDArray[np.int32] | None = None,
+        theirs: NDArray[np.int32] | None = None,
+    ) -> "Distribution":
+        """Counts of all rows of both; category i becomes mine[i], of the other theirs[i]."""
+        values = np.unique(np.concatenate([self.values, other.values]))
+        keys = np.concatenate([each.renumbered(values, codes).keys for each, codes in ((self, mine), (other, theirs))])
+        both, place = np.unique(keys, return_inverse=True)
+        counts = added(place.reshape(-1), np.concatenate([self.counts, other.counts]), len(both))
+        return Distribution.of_pairs(values, both, counts)
+
+    def renumbered(self, values: Array, codes: NDArray[np.int32] | None) -> "Distribution":
+        """Give the same counts under other numbers of values and categories, pairs in the same order."""
+        category = self.category
+        if codes is not None:
+            # Unknown and missing stay what they are, at the end of the table.
+            category = np.append(codes, np.array([-2, -1], np.int32)).astype(np.int32)[category]
+        return Distribution(values, category, np.searchsorted(values, self.values)[self.value], self.counts)
+
+
+def numbers_of(rows: Rows) -> Array:
+    """Values of rows, as they are counted: of several terms the first, and one of the two zeros that a float has."""
+    target: Array = rows.target  # type: ignore[assignment]
+    first = target if target.ndim == 1 else target[:, 0]
+    return first + 0.0 if first.dtype.kind == "f" else first
+
+
+def added(places: Integers, counts: Integers, n: int) -> Integers:
+    """Add up counts (rows, views) that have one place: (n, views)."""
+    found = np.zeros((counts.shape[1], n), np.int64)
+    for view, own in enumerate(found):
+        # NumPy is quick at this along one axis alone.
+        np.add.at(own, places, np.ascontiguousarray(counts[:, view]))
+    return found.T

@@ -1,0 +1,93 @@
+"""Which columns hold the exact sums of a target: the digits that they touch, or one whole number."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from cpu_fallback.types import Array, Layout, Rows, Window, digit_window
+from gpu_encode.errors.targets import single_class_dropped
+from gpu_encode.ops import Ops
+from gpu_encode.sums.category_sums import MOST_WHOLE, SumSpec, window_of_both
+from gpu_encode.sums.targets import NO_TARGET, WHOLE_LIMIT, Target
+from gpu_encode.sums.terms import backend_for
+
+
+def measured(ops: Ops, target: Target, weight: Array | None, squares: bool, drop: str | None) -> SumSpec:
+    """Choose the columns that hold the exact sums of this target."""
+    n_rows = len(target.values)
+    if target.kind == NO_TARGET:
+        return SumSpec(Layout(*windows(ops, None, weight, 0, n_rows)), True, 1)
+    if target.is_classification:
+        layout = Layout(*windows(ops, None, weight, 0, n_rows))
+        first = 1 if target.kind == "binary" or drop == "first" else 0
+        if first >= target.n_classes:
+            raise single_class_dropped()
+        return SumSpec(layout, True, first)
+    ops = backend_for(ops, target.values)
+    return SumSpec(Layout(*windows(ops, target.values, weight, 2 if squares else 1, n_rows)), False)
+
+
+def windows(ops: Ops, target: Array | None, weight: Array | None, highest: int, n_rows: int) -> list[Window]:
+    """Digit positions that the sums of weight * target**power touch, for powers up to the highest.
+
+    With one to spare for carries; one int64 where that holds the sum.
+    """
+    powers = [power for power in range(highest + 1) if not is_whole(target, weight, power, n_rows)]
+    # In one go: on a device every answer is waited for.
+    found = dict(zip(powers, ops.extents(target, weight, tuple(powers)) if powers else [], strict=True))
+    return [digit_window(found[power]) if power in found else Window() for power in range(highest + 1)]
+
+
+def is_whole(target: Array | None, weight: Array | None, power: int, n_rows: int) -> bool:
+    """Whether one int64 holds the sum of weight * target**power for certain."""
+    bound = whole_bound(target, weight, power, n_rows)
+    return bound is not None and bound < WHOLE_LIMIT
+
+
+def whole_bound(target: Array | None, weight: Array | None, power: int, n_rows: int) -> int | None:
+    """Number that no sum of weight * target**power over some of the rows exceeds; None where there are fractions."""
+    factors = [] if weight is None else [weight]
+    factors += [] if target is None else [target] * power
+    if any(factor.dtype.kind != "i" for factor in factors):
+        return None
+    bound = max(n_rows, 1)
+    for factor in factors:
+        bound *= max(abs(int(factor.max())), abs(int(factor.min())))
+    return bound
+
+
+@dataclass(frozen=True)
+class DigitSpan:
+    """Columns that hold the sums of any of the rows of a target, which a sum of all of them may not need.
+
+    Parameters
+    ----------
+    layout : Layout
+    bounds : tuple of int
+        For each sum, a number that it cannot exceed where it is one whole number.
+    """
+
+    layout: Layout
+    bounds: tuple[int, ...]
+
+    @classmethod
+    def of(cls, rows: Rows, layout: Layout) -> Self:
+        """Reach of some rows, whose sums are kept in `layout`."""
+        measures = layout.measures()
+        bounds = tuple(
+            whole_bound(rows.target, rows.weight, power, len(rows)) or 0 if window.whole else 0
+            for window, power, _ in measures
+        )
+        windows = [in_common(window, window, bound) for (window, _, _), bound in zip(measures, bounds, strict=True)]
+        return cls(Layout(*windows), bounds)
+
+    def __add__(self, other: "DigitSpan") -> "DigitSpan":
+        bounds = tuple(mine + theirs for mine, theirs in zip(self.bounds, other.bounds, strict=True))
+        pairs = zip(self.layout.measures(), other.layout.measures(), bounds, strict=True)
+        return DigitSpan(
+            Layout(*(in_common(mine, theirs, bound) for (mine, _, _), (theirs, _, _), bound in pairs)), bounds
+        )
+
+
+def in_common(one: Window, other: Window, bound: int) -> Window:
+    """Window for the sums of both; one whole number where the canonical sums of all such rows are."""
+    return one if one.whole and other.whole and bound < MOST_WHOLE else window_of_both(one, other)

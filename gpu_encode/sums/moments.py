@@ -1,0 +1,220 @@
+"""The numbers that formulas are written in: count, mean and variance of cells, and sums over categories."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.exact import Floats, Integers, Limbs, Scaled, deviation, quotient
+from cpu_fallback.types import Array
+from gpu_encode.ops import Ops
+from gpu_encode.sums.category_sums import SumSpec
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and variance of what is seen, per cell and output, from exact sums.
+
+    Parameters
+    ----------
+    n : float64 array (..., 1)
+        Summed weight N, correctly rounded.
+    mean : float64 array (..., outputs)
+        S / N; NaN where N is zero.
+    less_one : float64 array (..., 1)
+        N - 1, correctly rounded; empty where variances are not asked for, as are the deviations.
+    deviation : Scaled (..., outputs)
+        N * Q - S**2, exact and then rounded once.
+    total : float64 array (..., outputs)
+        S, correctly rounded; empty where totals are not asked for.
+    others : float64 array (..., outputs)
+        N - S of labels, exact and then rounded once; empty where it is not asked for.
+    further : float64 array (..., terms - 1)
+        S of the terms beside the target itself, correctly rounded; empty of targets of one term.
+    third : Scaled (..., outputs)
+        N**2 * C - 3 * N * S * Q + 2 * S**3 with C the sum of cubes, exact and then rounded once; empty where it is not
+        asked for.
+    """
+
+    n: Floats
+    mean: Floats
+    less_one: Floats
+    deviation: Scaled
+    total: Floats
+    others: Floats
+    further: Floats
+    third: Scaled
+
+    @classmethod
+    def of(
+        cls,
+        ops: Ops,
+        accumulators: Integers,
+        measured: SumSpec,
+        *,
+        variances: bool,
+        totals: bool = False,
+        from_above: bool = False,
+        others: bool = False,
+        cubes: bool = False,
+    ) -> Self:
+        """Read moments off cells (..., classes, width); S of a class from above is that of all classes from it on.
+
+        Of a target of terms, (..., terms, width), they are those of the first.
+        """
+        own = accumulators if measured.classification else accumulators[..., :1, :]
+        found = ops.moments(own, measured.layout, measured.first_output, variances)
+        none = found.n[..., :0]
+        total = rounded_totals(own, measured, from_above) if totals else none
+        rest = rounded_others(accumulators, measured) if others else none
+        several = not measured.classification and accumulators.shape[-2] > 1
+        further = rounded_totals(accumulators[..., 1:, :], measured) if several else none
+        third = third_deviation(accumulators, measured) if cubes else Scaled(none, none.astype(np.int64))
+        deviation = Scaled(found.fraction, found.exponent)
+        return cls(found.n, found.mean, found.less_one, deviation, total, rest, further, third)
+
+    @cached_property
+    def variance(self) -> Scaled:
+        """Population variance (N * Q - S**2) / N**2; zero where N is zero."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.deviation.over(self.n).over(self.n).where(self.n > 0)
+
+    @cached_property
+    def sample_variance(self) -> Scaled:
+        """Sample variance (N * Q - S**2) / (N * (N - 1)); zero where N is at most 1."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.deviation.over(self.n).over(self.less_one).where(self.less_one > 0)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Moments]") -> Self:
+        """Put parts one after the other, along the first axis."""
+        return cls(*(joined([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+
+    def at(self, places: "Array | int") -> "Moments":
+        """Pick places along the first axis."""
+        return Moments(*(picked(getattr(self, each.name), places) for each in fields(self)))
+
+
+def joined(parts: "Sequence[Any]") -> Any:
+    """Put arrays, or numbers with exponents of their own, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], Scaled):
+        return Scaled(joined([part.fraction for part in parts]), joined([part.exponent for part in parts]))
+    return np.concatenate(parts)
+
+
+def picked(numbers: Any, places: "Array | int") -> Any:
+    """Pick places along the first axis of an array, or of numbers with exponents of their own."""
+    if isinstance(numbers, Scaled):
+        return Scaled(numbers.fraction[places], numbers.exponent[places])
+    return numbers[places]
+
+
+def rounded_totals(accumulators: Integers, measured: SumSpec, from_above: bool = False) -> Floats:
+    """S of cells (..., classes, width), or of each class and all after it, correctly rounded: (..., outputs)."""
+    if measured.layout.total is None:
+        (window, _, columns), first = measured.layout.measures()[0], measured.first_output
+    else:
+        (window, _, columns), first = measured.layout.measures()[1], 0
+    digits = accumulators[..., first:, columns]
+    if from_above:
+        digits = np.cumsum(digits[..., ::-1, :], axis=-2)[..., ::-1, :]
+    return Limbs(digits, window.low).rounded()
+
+
+def rounded_others(accumulators: Integers, measured: SumSpec) -> Floats:
+    """Summed weight of all classes but each one with an output, exact and then rounded once: (..., outputs)."""
+    window, _, columns = measured.layout.measures()[0]
+    digits = accumulators[..., columns]
+    rest = digits.sum(axis=-2)[..., None, :] - digits[..., measured.first_output :, :]
+    return Limbs(rest, window.low).rounded()
+
+
+def third_deviation(accumulators: Integers, measured: SumSpec) -> Scaled:
+    """N**2 * C - 3 * N * S * Q + 2 * S**3 of cells (..., terms, width), exact and then rounded once: (..., 1).
+
+    C is the sum of the cubes; terms 1 to 4 are the parts of a row's cube that `cpu_fallback.exact.cube_parts` gives.
+    """
+    sums = [
+        (Limbs(accumulators[..., :1, columns], window.low), columns)
+        for window, _, columns in measured.layout.measures()
+    ]
+    (count, _), (total, columns), (square, _) = sums
+    cube = Limbs(accumulators[..., 1:5, columns].sum(axis=-2)[..., None, :], total.low)
+    cross = count * total * square
+    twice = total * total * total
+    return (count * count * cube - cross - cross - cross + twice + twice).scaled()
+
+
+@dataclass(frozen=True)
+class CategoryMoments:
+    """How many categories count, and the exact sums of their means and squared means.
+
+    Parameters
+    ----------
+    number : Limbs
+        Categories K that count (..., outputs).
+    first, second : Limbs
+        Sum of the means, sum of the squared means, over those categories.
+    """
+
+    number: Limbs
+    first: Limbs
+    second: Limbs
+
+    @classmethod
+    def of(cls, means: Floats, counted: NDArray[np.bool_]) -> Self:
+        """Sum over the first axis, of the categories where `counted` holds."""
+        counted = np.broadcast_to(counted, means.shape)
+        safe = np.where(counted, means, 0.0)
+        number = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64))
+        return cls(number, Limbs.sum_of(safe, where=counted), Limbs.sum_of(safe, safe, where=counted))
+
+    @classmethod
+    def none(cls, ops: Ops, shape: tuple[int, ...]) -> Self:
+        """Sums over no category at all."""
+        return cls(*(Limbs(ops.zeros((*shape, 1), np.int64)) for _ in range(3)))
+
+    def running(self) -> "CategoryMoments":
+        """Sum what lies before each place along the first axis."""
+        parts = (self.number, self.first, self.second)
+        return CategoryMoments(*(Limbs(np.cumsum(part.digits, axis=0) - part.digits, part.low) for part in parts))
+
+    def at(self, places: Integers) -> "CategoryMoments":
+        """Pick places along the first axis."""
+        parts = (self.number, self.first, self.second)
+        return CategoryMoments(*(Limbs(part.digits[places], part.low) for part in parts))
+
+    def changed(self, added: "CategoryMoments", removed: "CategoryMoments") -> "CategoryMoments":
+        """Add some categories and remove others."""
+        return CategoryMoments(
+            self.number + added.number - removed.number,
+            self.first + added.first - removed.first,
+            self.second + added.second - removed.second,
+        )
+
+    @cached_property
+    def k(self) -> Floats:
+        """Number of categories K."""
+        return self.number.rounded()
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Mean of the category means."""
+        return quotient(self.first, self.number)
+
+    def between(self, less: float) -> Scaled:
+        """Variance of the category means with K - less in the denominator; zero where that is not positive."""
+        spread = deviation(self.number, self.first, self.second)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return spread.over(self.k).over(self.k - less).where(self.k - less > 0)
+
+    def about(self, center: Floats) -> Scaled:
+        """Sum over categories of (mean - center)**2, exact and then rounded once."""
+        exact = Limbs.of_floats(np.where(np.isfinite(center), center, 0.0))
+        cross = exact * self.first
+        return (self.second - cross - cross + exact * exact * self.number).scaled()

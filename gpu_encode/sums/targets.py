@@ -1,0 +1,310 @@
+"""What is predicted: the kind of each target, its classes, and the numbers that are summed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+from cpu_fallback.types import Array
+from gpu_encode.errors.parameters import check_option
+from gpu_encode.errors.tables import check_real
+from gpu_encode.errors.targets import (
+    bad_weights,
+    incomparable_labels,
+    infinite_target,
+    labels_of_another_type,
+    missing_targets,
+    more_than_two_labels,
+    one_type_for_several,
+    text_as_quantity,
+    uneven_target_types,
+    unknown_target_type,
+    weights_all_zero,
+    weights_without_numbers,
+)
+from gpu_encode.frames import NumberedLabels, concatenated, on_host, sum_is_finite
+from gpu_encode.notices import warn
+from gpu_encode.ops import Ops, host
+
+KINDS = ("binary", "continuous", "multiclass")
+# The kind of the one target of encoders that read none: rows are counted.
+NO_TARGET = "none"
+MANY_CLASSES = 100
+MANY_ROWS = 100_000
+FEW_ROWS = 1_000
+WHOLE_LIMIT = 1 << 62
+
+
+@dataclass(frozen=True)
+class Target:
+    """One target of the rows at hand.
+
+    Parameters
+    ----------
+    name : str or None
+        Its name, where y has named columns.
+    kind : {"binary", "continuous", "multiclass", "none"}
+    values : array
+        float64 or int64 numbers of a continuous target, (rows, terms) of one of several terms; int32 class numbers
+        otherwise; where the backend computes.
+        Of no target, zeros that take no memory.
+    classes : array or None
+        Sorted class labels.
+    """
+
+    name: str | None
+    kind: str
+    values: Array
+    classes: Array | None
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether rows are counted per class."""
+        return self.classes is not None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes a cell counts, at least 2 for a binary target; of terms for a continuous one."""
+        return self.values.shape[1] if self.values.ndim > 1 else counted_classes(self.kind, self.classes)
+
+
+def counted_classes(kind: str, classes: Array | None) -> int:
+    """Number of classes a cell counts: 1 for a continuous target, 2 for a binary one even if a label is missing."""
+    if classes is None:
+        return 1
+    return 2 if kind == "binary" else len(classes)
+
+
+def no_target(n_rows: int) -> Target:
+    """Give the target of rows that are only counted."""
+    return Target(None, NO_TARGET, np.broadcast_to(np.int32(0), n_rows), None)
+
+
+def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) -> list[Target]:
+    """Make targets of the columns of y.
+
+    Parameters
+    ----------
+    ops : Ops
+    named : list of (name, 1-D array)
+    target_type : str or list of str
+        "auto" or a kind, for all targets or one each.
+    """
+    columns = [(name, Labels(ops, values)) for name, values in named]
+    infer = [partial(inferred, labels) for _, labels in columns]
+
+    def joint() -> str:
+        return str(type_of_target(on_host([(name, labels.checked) for name, labels in columns]), input_name="y"))
+
+    kinds = kinds_of(infer, target_type, joint)
+    return [make(name, labels, kind, None) for (name, labels), kind in zip(columns, kinds, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """One column of y, numbered at most once."""
+
+    ops: Ops
+    values: Any
+
+    @cached_property
+    def checked(self) -> Any:
+        """The values, none of which is NaN or infinite, text as it is."""
+        if not isinstance(self.values, NumberedLabels) and self.values.dtype.kind not in "mM":
+            check_numbers(self.values)
+        return self.values
+
+    @cached_property
+    def distinct(self) -> tuple[Array, Array]:
+        """Sorted labels, on the host, and the label number of each row, where the values are."""
+        return distinct(self.ops, self.values)
+
+
+def kinds_of(
+    infer: Sequence[Callable[[], str]], target_type: Any, joint: Callable[[], str] = lambda: "of several targets"
+) -> list[str]:
+    """Kind asked for or inferred, one per target; `joint` says what several targets look like together."""
+    if isinstance(target_type, (list, tuple)):
+        if len(target_type) != len(infer):
+            raise uneven_target_types(len(target_type), len(infer))
+        for kind in target_type:
+            check_option("TargetEncoder", "target_type", kind, ("auto", *KINDS))
+        return [own() if kind == "auto" else kind for kind, own in zip(target_type, infer, strict=True)]
+    check_option("TargetEncoder", "target_type", target_type, ("auto", *KINDS))
+    if len(infer) > 1 and target_type != "continuous":
+        found = (
+            f"target_type={target_type!r} is for one"
+            if target_type != "auto"
+            else f"Target type was inferred to be {joint()!r}"
+        )
+        raise one_type_for_several(len(infer), found, KINDS)
+    return [own() if target_type == "auto" else target_type for own in infer]
+
+
+def inferred(labels: Labels) -> str:
+    """Kind that scikit-learn infers; warns of a regression target that looks like classes."""
+    values = labels.checked
+    if isinstance(values, NumberedLabels):
+        return "binary" if len(values.labels) <= 2 else "multiclass"
+    if is_quantity(labels.ops, values):
+        return "continuous"
+    if not isinstance(values, np.ndarray):
+        return inferred_of_numbers(labels)
+    if values.dtype.kind in "biu" and len(values) >= MANY_ROWS:
+        # The same answer from the threads that number the labels; scikit-learn's warnings are for small data.
+        return inferred_of_numbers(labels)
+    if values.dtype.kind == "O":
+        _ = labels.distinct  # refuses labels that cannot be compared, in words
+    kind = str(type_of_target(values, input_name="y"))
+    if kind not in KINDS:
+        raise unknown_target_type(kind, KINDS)
+    if kind == "multiclass" and values.dtype.kind in "iuf":
+        warn_of_many_classes(len(labels.distinct[0]))
+    return kind
+
+
+def is_quantity(ops: Ops, values: Array) -> bool:
+    """Whether numbers cannot be labels: spans of time, fractions, and floats that no integer holds."""
+    if values.dtype.kind in "mM":
+        return True
+    # scikit-learn comes to the same, after a cast to integers that warns of large numbers.
+    return values.dtype.kind == "f" and (has_fractions(ops, values) or float(np.abs(values).max()) >= 2.0**63)
+
+
+def has_fractions(ops: Ops, values: Array) -> bool:
+    """Whether some numbers are not whole; as doubles, since CuPy takes small floats for zero when it compares them."""
+    if not isinstance(values, np.ndarray):
+        wide = ops.cast(values, np.float64)
+        return bool((wide != np.floor(wide)).any())
+    # Where there are fractions, they are seldom far.
+    return any(bool((part != np.floor(part)).any()) for part in (values[:FEW_ROWS], values[FEW_ROWS:]))
+
+
+def inferred_of_numbers(labels: Labels) -> str:
+    """Kind that scikit-learn would infer of whole numbers, which may stay on a device."""
+    found = len(labels.distinct[0])
+    warn_of_many_classes(found)
+    return "binary" if found <= 2 else "multiclass"
+
+
+def warn_of_many_classes(found: int) -> None:
+    """Warn where a quantity may have been taken for labels."""
+    if found > MANY_CLASSES:
+        warn(
+            f"y holds whole numbers and was inferred to be multiclass with {found} classes. "
+            'Pass target_type="continuous" if it is a quantity.'
+        )
+
+
+def warn_of_rare_classes(counts: Array, n_splits: int) -> None:
+    """Warn, as scikit-learn does, where a class has fewer rows than there are folds."""
+    if int(counts.min()) < n_splits:
+        warn(
+            f"The least populated class in y has only {int(counts.min())} members, which is less than "
+            f"n_splits={n_splits}."
+        )
+
+
+def check_numbers(values: Array) -> None:
+    """Raise ValueError for NaN or infinity, saying how many and where the first is."""
+    check_real("y", values)
+    if values.dtype.kind != "f" or sum_is_finite(values) or bool(np.isfinite(values).all()):
+        return
+    if (bad := np.isnan(values)).any():
+        raise missing_targets("y", np.flatnonzero(bad))
+    raise infinite_target(np.flatnonzero(np.isinf(values)), len(values))
+
+
+def make(name: str | None, labels: Labels, kind: str, known: Array | None) -> Target:
+    """Check one target against its kind and number its classes."""
+    ops, values = labels.ops, labels.checked
+    if isinstance(values, NumberedLabels) and kind == "continuous":
+        raise text_as_quantity(values.labels[0])
+    if kind == "continuous":
+        return Target(name, kind, ops.to_device(as_numbers(ops, values)), None)
+    found, codes = labels.distinct
+    codes, classes = ops.to_device(codes), found
+    if known is not None:
+        classes = joined_labels(known, found)
+        codes = ops.to_device(np.searchsorted(classes, found).astype(np.int32))[codes]
+    if kind == "binary" and len(classes) > 2:
+        raise more_than_two_labels(classes)
+    return Target(name, kind, codes.astype(np.int32, copy=False), classes)
+
+
+def joined_labels(one: Array, other: Array) -> Array:
+    """Sorted labels of both."""
+    words = [labels.dtype.kind in "OUST" for labels in (one, other)]
+    if words[0] != words[1]:
+        # NumPy would turn the numbers into text without a word.
+        raise labels_of_another_type(one, other)
+    return np.unique(concatenated([one, other]))
+
+
+def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
+    """Sorted labels, on the host, and the label number of each row, where the values are."""
+    if isinstance(values, NumberedLabels):
+        return values.labels, values.codes
+    if not isinstance(values, np.ndarray):
+        codes, labels = ops.factorize(values)
+        return ops.to_host(labels), codes
+    if values.dtype.kind in "biuf":
+        wide = {"u": np.uint64, "f": np.float64}.get(values.dtype.kind, np.int64)
+        codes, labels = host(len(values)).factorize(values.astype(wide, copy=False))
+        return labels.astype(values.dtype), codes
+    if values.dtype.kind == "O":
+        kinds = sorted({type(value).__name__ for value in values})
+        try:
+            labels = np.array(sorted(set(values)), dtype=object)
+        except TypeError as error:
+            raise incomparable_labels(kinds) from error
+        number = {label: i for i, label in enumerate(labels)}
+        return labels, np.fromiter((number[value] for value in values), np.int64, len(values))
+    labels, codes = np.unique(values, return_inverse=True)
+    return labels, codes.reshape(-1)
+
+
+def as_numbers(ops: Ops, values: Array) -> Array:
+    """float64 or int64 numbers of a continuous target."""
+    if values.dtype.kind in "mM":
+        return values.astype(np.int64)
+    if values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype != np.uint64):
+        return values.astype(np.int64, copy=False)
+    if not isinstance(values, np.ndarray):
+        return ops.cast(values, np.float64)
+    try:
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        text = next((value for value in values if isinstance(value, str)), values[0])
+        raise text_as_quantity(text) from error
+    if numbers is not values:
+        # What fits another type may be infinite in this one; what has not changed is checked by who read it.
+        check_numbers(numbers)
+    return numbers
+
+
+def checked_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
+    """float64 weights, or int64 where all are whole (the same sums, in fewer digits); where the weights are.
+
+    Some weight of all rows must not be zero; of some rows all may be.
+    """
+    if not isinstance(weight, np.ndarray) and weight.dtype.kind == "f":
+        weight = ops.cast(weight, np.float64)
+    if weight.dtype.kind not in "fiub":
+        found = next((value for value in weight if not isinstance(value, Real)), weight.dtype)
+        raise weights_without_numbers(found)
+    bad = ~np.isfinite(weight) if weight.dtype.kind == "f" else np.zeros_like(weight, bool)
+    for wrong, word in ((bad, "NaN or infinite"), (weight < 0, "negative")):
+        if wrong.any():
+            places = np.flatnonzero(wrong)
+            raise bad_weights(word, places, weight[int(places[0])].item())
+    if all_rows and not weight.any():
+        raise weights_all_zero()
+    if weight.dtype.kind != "f":
+        return weight.astype(np.int64)
+    whole = weight.max() < WHOLE_LIMIT / max(len(weight), 1) and (np.floor(weight) == weight).all()
+    return weight.astype(np.int64) if whole else weight.astype(np.float64, copy=False)

@@ -1,0 +1,1 @@
+"""Training encodings: sums become encodings of rows, by the plan of a scheme."""

@@ -1,0 +1,141 @@
+"""One entry and one target of the rows at hand: what every scheme works on."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.blending import AS_CATEGORY, AS_NAN, AS_PRIOR, FusedRule
+from cpu_fallback.types import MISSING, UNKNOWN, Codes, Folds, Rows
+from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.categories.levels import Level
+from gpu_encode.formulas.encoding_rule import EncodingRule, Mask, Visibility, total_of_views
+from gpu_encode.ops import Ops
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.distributions import Distribution
+from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.terms import backend_for
+
+# Tiles are not cut smaller than this: each costs a few hundred calls of the array library.
+LEAST_ROWS = 1 << 10
+
+
+@dataclass(frozen=True)
+class EncodingTask:
+    """One entry and one target of the rows at hand.
+
+    Parameters
+    ----------
+    ops : Ops
+    rows : Rows
+    key : CategoryIndex
+    n_classes : int
+        Classes that a cell counts; terms of a continuous target.
+    measured : SumSpec
+    rule : EncodingRule
+    totals : list of (visibility, Moments)
+        What each view sees of all rows: the same under every key, so the jobs of a target share a list, which the first
+        of them fills.
+    sums : CategorySums, optional
+        Sums over all rows, where they are known already; the rows may then have no codes.
+    """
+
+    ops: Ops
+    rows: Rows
+    key: CategoryIndex
+    n_classes: int
+    measured: SumSpec
+    rule: EncodingRule
+    totals: list[tuple[Visibility, Moments]] = field(default_factory=list)
+    sums: CategorySums | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ops", backend_for(self.ops, self.rows.target))
+
+    def total_of_views(self, statistics: CategorySums, visibility: Visibility) -> Moments:
+        """Moments of all rows that each view sees; found out once for all jobs of the target."""
+        for known, total in self.totals:
+            if known is visibility:
+                return total
+        total = total_of_views(statistics, visibility, self.rule, self.ops)
+        self.totals.append((visibility, total))
+        return total
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of codes."""
+        statistic = self.rule.statistic
+        return statistic.n_outputs(1 if statistic.n_terms > 1 else self.n_classes - self.measured.first_output)
+
+    def measure(self, folds: Folds, n_folds: int) -> CategorySums:
+        """Sum the rows per (category, fold, class)."""
+        if self.sums is not None and folds is None:
+            return self.sums
+        sums = CategorySums.measure(
+            self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.measured
+        )
+        if not self.rule.statistic.needs_distribution:
+            return sums
+        return replace(sums, distribution=Distribution.measure(self.ops, self.rows, folds, n_folds))
+
+    def fused_rule(self) -> FusedRule | None:
+        """Describe the formula to backends that write the code of every row in one pass; None where they cannot.
+
+        They do where rows see nothing above their own category, by one of the formulas that they know.
+        """
+        rule, blend = self.rule, self.rule.for_backends()
+        if blend is None or self.key.levels:
+            return None
+        by_mean = rule.prior == "mean"
+        missing = AS_CATEGORY if rule.missing == "category" else AS_NAN if rule.missing == "nan" else AS_PRIOR
+        return FusedRule(blend, by_mean, 0.0 if by_mean else float(rule.prior), missing)
+
+    @property
+    def tile(self) -> int:
+        """Rows of a tile; fewer where each row has many outputs."""
+        return min(self.ops.TILE, max(self.ops.TILE // max(self.n_outputs, 1), LEAST_ROWS))
+
+    def keyings(self) -> "list[LevelCodes]":
+        """Give the levels above the categories from the top, and the categories themselves last."""
+        levels = [
+            LevelCodes(level.n, level, self.ops.to_device(with_policies(level.of_leaf))) for level in self.key.levels
+        ]
+        return [*levels, LevelCodes(self.key.n_categories)]
+
+
+@dataclass(frozen=True)
+class LevelCodes:
+    """One level that rows are keyed by.
+
+    Parameters
+    ----------
+    n : int
+        Categories of this level.
+    level : Level, optional
+        The level; None for the categories themselves.
+    of_row : int32 array, optional
+        Code at this level for each row of a table by category (categories, unknown, missing), where there is a level.
+    """
+
+    n: int
+    level: Level | None = None
+    of_row: Codes | None = None
+
+    def codes(self, rows: Rows) -> Codes:
+        """Code of each row at this level."""
+        return rows.codes if self.of_row is None else self.of_row[rows.codes]
+
+    def has(self, codes: Codes, rule: EncodingRule) -> Mask:
+        """Say which rows have a category at this level; the missing one is a category by policy."""
+        present: Mask = codes >= 0
+        return present | (codes == MISSING) if self.level is None and rule.missing == "category" else present
+
+
+def with_policies(of_leaf: NDArray[np.int32]) -> Codes:
+    """Append the codes of unknown and missing, which stay what they are."""
+    return np.append(of_leaf, [UNKNOWN, MISSING]).astype(np.int32)
+
+
+def without_key(rows: Rows) -> Rows:
+    """Give the same rows under one single category."""
+    return rows.with_codes(np.zeros_like(rows.codes))
