@@ -17,8 +17,8 @@ from gpu_encode.datasets.saved_sums import read_sums, write_sums
 from gpu_encode.datasets.source import Chunk, Size, Source, opened
 from gpu_encode.datasets.staging import Staging, failures_explained
 from gpu_encode.datasets.summary import Summary
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import datasets as errors
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan, profile
 
 # Seconds after which the sums measured so far are saved, so that little is lost with an interrupted run.

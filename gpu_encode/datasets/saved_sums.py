@@ -67,7 +67,7 @@ def read_sums(path: Path) -> PartialSums:
                 for found in listed(document, "stretches", list)
             ]
             n_rows = count(document, "rows", 0, 1 << 62)
-            return PartialSums(n_rows, None if model is None else models.rebuilt(model, reader), reach, segments)
+            return PartialSums(n_rows, None if model is None else models.rebuild(model, reader), reach, segments)
     except OSError:
         raise
     except Exception as reason:  # what a damaged file makes its many readers raise has no common type

@@ -14,9 +14,9 @@ from gpu_encode.distributed import tasks
 from gpu_encode.distributed.orders import ordered_codes
 from gpu_encode.distributed.partitions import FramePartitions, Partitions, read
 from gpu_encode.distributed.trees import added
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.distributed import RowInPartitionError, kind_in_dask, partial_fit_of_dask
 from gpu_encode.errors.targets import no_target
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.parts import EncodingPlan
 from gpu_encode.schemes import LeaveOneOut
 from gpu_encode.schemes.plans import FoldPlan

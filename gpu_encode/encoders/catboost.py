@@ -5,10 +5,10 @@ from typing import Any, Self
 from sklearn.utils import Tags
 
 from gpu_encode import schemes
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.borders import borders_of_counts, borders_of_labels
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.borders import Cut, plain_borders
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
 from gpu_encode.schemes.given import integer_folds

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.utils import Tags
 
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
 

@@ -9,11 +9,11 @@ from sklearn.utils import Tags, check_array
 from cpu_fallback.types import Array
 from gpu_encode import schemes
 from gpu_encode.categories.keys import people_readable
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import ordinal as own_errors
 from gpu_encode.errors.learned import other_number_of_codes
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.fitting.columns import ColumnMap
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.ordinal_inverse import ranked_entries
 from gpu_encode.fitting.parameters import Parameters

@@ -1,14 +1,16 @@
 """StatisticEncoder: categories become statistics of the target, or of other columns."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from sklearn.utils import Tags
 
 from gpu_encode import schemes
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.errors.statistics import bad_pair, columns_beside_pairs, no_pairs, no_value_columns
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.statistic_pairs import StatisticSpec
-from gpu_encode.fitting.value_columns import check_value_columns
+from gpu_encode.formulas.order_statistics import WITH_NUMBER
+from gpu_encode.formulas.statistic_names import union_of
 from gpu_encode.formulas.summaries import Summaries
 from gpu_encode.schemes.given import integer_folds
 
@@ -205,3 +207,50 @@ class StatisticEncoder(Encoder):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.values is None and not isinstance(self.statistics, dict)
         return tags
+
+
+@dataclass(frozen=True)
+class StatisticSpec:
+    """Keys, columns of values and statistics; `pairs` has the statistics of each key and column, where they differ."""
+
+    columns: Any
+    values: Any
+    statistics: Any
+    pairs: list[list[list[Any]]] | None = None
+
+    @classmethod
+    def of_pairs(cls, pairs: dict[Any, Any], columns: Any, values: Any) -> Self:
+        """Read a dict of statistics by key and column of values; both are in the order in which they come first.
+
+        Raises
+        ------
+        ValueError
+            If there is no pair, if a pair is none or has no list of statistics, or if columns are given as well.
+        """
+        for name, given in (("columns", columns), ("values", values)):
+            if given is not None:
+                raise columns_beside_pairs(name, given)
+        if not pairs:
+            raise no_pairs()
+        for pair, statistics in pairs.items():
+            if not isinstance(pair, tuple) or len(pair) != 2 or isinstance(pair[1], (tuple, list)):
+                raise bad_pair(pair, statistics)
+            # One statistic with its number, such as ("quantile", 0.5), is no list of two.
+            alone = isinstance(statistics, tuple) and statistics[:1] in {(name,) for name in WITH_NUMBER}
+            if not isinstance(statistics, (list, tuple)) or not statistics or alone:
+                raise bad_pair(pair, statistics)
+        keys, summed = (list(dict.fromkeys(pair[member] for pair in pairs)) for member in range(2))
+        lists = [[plain_list(pairs.get((key, value), ())) for value in summed] for key in keys]
+        every = union_of([statistics for per_value in lists for statistics in per_value])
+        return cls(keys, summed, every, lists)
+
+
+def plain_list(statistics: Any) -> list[Any]:
+    """Give statistics as a list, those with a number as tuples."""
+    return [tuple(each) if isinstance(each, list) else each for each in statistics]
+
+
+def check_value_columns(values: Any) -> None:
+    """Raise ValueError for `values` that is no list of columns."""
+    if not isinstance(values, (list, tuple)) or not values or len(set(map(repr, values))) < len(values):
+        raise no_value_columns(values)

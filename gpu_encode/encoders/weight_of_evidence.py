@@ -6,7 +6,7 @@ import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode import schemes
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import told_apart, total_of_views
 from gpu_encode.formulas.evidence import Evidence

@@ -223,7 +223,7 @@ def same_frame(frame: Frame | Pieces) -> ColumnMap:
     return ColumnMap(frame, {position: position for position in range(frame.n_columns)})
 
 
-def located(
+def locate_columns(
     frame: Frame | Pieces, selection: Selection, fitted_names: Sequence[str] | None, n_features: int
 ) -> ColumnMap:
     """Find the fitted columns in another frame: by name where both have names and `columns` was a list.
@@ -238,7 +238,7 @@ def located(
     if selection.everything or fitted_names is None or frame.names is None:
         kept = [position for position in range(n_features) if position not in selection.training_only]
         if selection.everything and frame.n_columns == len(kept) < n_features:
-            return ColumnMap(frame, {position: place for place, position in enumerate(kept)})
+            return ColumnMap(frame, {position: column for column, position in enumerate(kept)})
         if frame.n_columns != n_features:
             raise other_width(frame.n_columns, n_features)
         return same_frame(frame)

@@ -13,10 +13,11 @@ from gpu_encode.errors.learned import other_columns
 from gpu_encode.errors.parts import codes_of_orders_needed, other_rows_placed
 from gpu_encode.errors.tables import other_width
 from gpu_encode.errors.targets import no_target
+from gpu_encode.fitting.categories import known_codes
 from gpu_encode.fitting.columns import ColumnMap, same_frame
-from gpu_encode.fitting.fixed_targets import decided_targets, known_codes
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.targets import read_fixed_targets
 from gpu_encode.fitting.work import Work
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
@@ -105,7 +106,7 @@ def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
             raise no_target(type(encoding_plan.encoder).__name__)
         named, cut = given.targets(), encoding_plan.options.cut
         named = named if cut is None else cut.buckets(rows.ops, named)
-        labels = decided_targets(rows.ops, named, encoding_plan.targets)[0].values
+        labels = read_fixed_targets(rows.ops, named, encoding_plan.targets)[0].values
     plan = encoding_plan.plan_of(rows, labels, part.first_row)
     assert isinstance(plan, FoldPlan)
     place, dtype = same_frame(rows.frame), model.dtype

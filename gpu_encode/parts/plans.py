@@ -1,17 +1,16 @@
 """What all rows decide before they are summed: kinds of targets, classes, and who may look at whom."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.types import UNKNOWN, Array
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.folds import no_groups
 from gpu_encode.errors.parts import no_rows_in_parts, order_of_values, rows_have_changed, splitter_for_parts
 from gpu_encode.errors.targets import more_than_two_labels, weights_all_zero
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.fitting.model import TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.scheme_columns import column_keys
@@ -89,8 +88,8 @@ class EncodingPlan:
         earlier = self.earlier.get(first_row)
         if self.needs_labels and earlier is None:
             raise rows_have_changed(f"A part begins at row {first_row}, with rows")
-        codes_of = partial(self.codes_of, rows)
-        at_hand = RowsAtHand(rows.ops, rows.frame.n_rows, codes_of, labels, first_row, earlier)
+        codes = {role: self.codes_of(rows, column, role) for column, role in self.options.scheme.reads()}
+        at_hand = RowsAtHand(rows.ops, rows.frame.n_rows, codes, labels, first_row, earlier)
         plan = assigned(self.plan, at_hand)
         return encodings.numbered(encodings.placed(plan, rows.ops), rows.frame.n_rows, rows.ops)
 
@@ -148,7 +147,8 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     known = list(zip(profile.targets, infos, strict=True)) if options.reads_target else []
     counts = [class_counts(*each) for each in known] or [None]
     groups = profile.values.get("groups")
-    request = Request(profile.n_rows, lambda _, role: profile.values[role].counts, lambda: counts, groups=groups)
+    value_counts = {role: values.counts for role, values in profile.values.items()}
+    request = Request(profile.n_rows, value_counts, counts, groups=groups)
     plan = options.scheme.plan(request)
     if options.integer_folds is not None:
         for found, info in known:

@@ -11,11 +11,11 @@ from sklearn.utils.multiclass import type_of_target
 from cpu_fallback.types import Array
 from gpu_encode import ops
 from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.folds import no_groups, nothing_to_stratify
 from gpu_encode.errors.learned import merge_of_other_targets
 from gpu_encode.errors.parts import array_for_parts
 from gpu_encode.errors.targets import no_target, text_as_quantity, unknown_target_type
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.scheme_columns import column_keys

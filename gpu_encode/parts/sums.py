@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.fitting.merging import check_same_columns
+from gpu_encode.fitting.compatibility import check_mergeable_columns
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.work import Work
 from gpu_encode.parts.part import InFloats, Part
@@ -56,7 +56,7 @@ class PartialSums:
         """Sums of both; in place, these are given up to hold the result, which spares a copy of them for every part."""
         if self.model is None or other.model is None:
             return other if self.model is None else self
-        check_same_columns(self.model, other.model)
+        check_mergeable_columns(self.model, other.model)
         return PartialSums(
             self.n_rows + other.n_rows,
             self.model.joined(other.model, in_place),

@@ -8,8 +8,8 @@ import numpy as np
 
 from cpu_fallback.types import Array, Layout
 from gpu_encode import devices, ops
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.parts import other_rows_measured, sums_of_no_rows
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table, total_of_views
 from gpu_encode.formulas.other_rows import OtherRows

@@ -1,8 +1,7 @@
 """What a plan says of the rows at hand, which may be all rows or some that follow one another: fold numbers, orders."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,9 @@ class RowsAtHand:
     ----------
     ops : Ops
     n_rows : int
-    codes_of : callable
-        ``codes_of(column, role)``: place of each row's value of a column of X among the sorted values of all rows,
-        int32, where the backend computes.
+    codes : dict of str to int32 array (rows,)
+        By what the scheme reads a column as: place of each row's value among the sorted values of all rows, where the
+        backend computes.
     labels : array
         Class of each row by the first target, if that is a classification target.
     first_row : int
@@ -34,7 +33,7 @@ class RowsAtHand:
 
     ops: Ops
     n_rows: int
-    codes_of: Callable[[Any, str], Array]
+    codes: Mapping[str, Array]
     labels: Array
     first_row: int = 0
     earlier: NDArray[np.int64] | None = None
@@ -47,7 +46,7 @@ def assigned(plan: Plan, rows: RowsAtHand) -> Plan:
     if isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern) and rows.first_row:
         return replace(plan, folds=plan.folds.at(plan.folds.first_row + rows.first_row))
     if isinstance(plan, OrderedPlan) and plan.time is not None:
-        order = by_time(rows.codes_of(plan.time.column, plan.time.role), plan.time.starts)
+        order = by_time(rows.codes[plan.time.role], plan.time.starts)
         return replace(plan, orders=[order], time=None)
     return plan
 
@@ -58,7 +57,7 @@ def dealt(how: Dealt, rows: RowsAtHand) -> Array:
         return within_classes(how.patterns, rows)
     fold_of: Array = rows.ops.to_device(how.fold_of)
     if isinstance(how, ByValue):
-        found: Array = fold_of[rows.codes_of(how.column, how.role)]
+        found: Array = fold_of[rows.codes[how.role]]
         return found
     pattern = how.pattern.at(rows.first_row)
     folds: Array = rows.ops.empty((rows.n_rows,), fold_of.dtype)

@@ -26,7 +26,7 @@ class FoldNumbers(Scheme):
 
     def plan(self, request: Request) -> FoldPlan:
         """Give the numbers as they are, counted from zero."""
-        n_folds = len(request.counts_of(self.folds, "fold numbers"))
+        n_folds = len(request.counts["fold numbers"])
         if n_folds < 2:
             raise single_fold()
         return all_but_own(ByValue(self.folds, "fold numbers", np.arange(n_folds, dtype=np.int32)), n_folds)

@@ -1,6 +1,6 @@
 """What a scheme decides for the rows at hand: who may look at whom, in one of four shapes."""
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,22 +24,22 @@ MOST_FOLDS = 10_000
 
 @dataclass(frozen=True)
 class Request:
-    """What a scheme may ask of the rows.
+    """What a scheme knows of the rows.
 
     Parameters
     ----------
     n_rows : int
-    counts_of : callable
-        ``counts_of(column, role)``: rows of each distinct value of a column of X, in sorted order of the values.
-    class_counts : callable
-        Rows of each class of each target, None of a continuous one.
+    counts : dict of str to int64 array
+        By what the scheme reads a column as: rows of each of its distinct values, in sorted order of the values.
+    class_counts : list of int64 array
+        Rows of each class of each target, None of a continuous one; empty unless the scheme reads classes.
     X, y, groups
         As the user gave them, for scikit-learn's splitters.
     """
 
     n_rows: int
-    counts_of: Callable[[Any, str], Array]
-    class_counts: Callable[[], list[Array | None]]
+    counts: Mapping[str, Array]
+    class_counts: Sequence[Array | None]
     X: Any = None
     y: Any = None
     groups: Any = None

@@ -95,7 +95,7 @@ def describe_distribution(distribution: Distribution, writer: Writer) -> dict[st
     return {field.name: encode_array(getattr(distribution, field.name), writer) for field in fields(distribution)}
 
 
-def rebuilt(document: dict[str, Any], reader: Reader) -> Model:
+def rebuild(document: dict[str, Any], reader: Reader) -> Model:
     """Give the model that `describe` described; ValueError says what does not fit."""
     n_features = count(document, "n_features", 1, LARGEST)
     selection = read_selection(document, n_features, reader)

@@ -13,7 +13,6 @@ import pyarrow as pa
 from cpu_fallback.types import Array
 from gpu_encode import schemes
 from gpu_encode.categories import hierarchy, objects
-from gpu_encode.encoders.one_hot.statistic import OneHot
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.catboost import CountRatios, TargetRatios
 from gpu_encode.formulas.counts import Counts
@@ -22,6 +21,7 @@ from gpu_encode.formulas.gradients import GradientRatios
 from gpu_encode.formulas.hashes import Hashes
 from gpu_encode.formulas.impact import Impact
 from gpu_encode.formulas.mixed_models.glmm import GLMM
+from gpu_encode.formulas.one_hot import OneHot
 from gpu_encode.formulas.ranks import Ranks
 from gpu_encode.formulas.summaries import Summaries
 from gpu_encode.storage.archive import Reader, Writer

@@ -33,7 +33,7 @@ LAYERS = (
 )
 PLACE = {f"gpu_encode.{name}": place for place, name in enumerate(LAYERS)}
 OURS = sorted(modules())
-DISPATCH = "gpu_encode.fitting.dispatch"
+DISPATCH = "gpu_encode.fitting.engines"
 
 # Which modules may import a library, at whatever time.
 HOMES = {

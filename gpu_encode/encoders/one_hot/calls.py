@@ -6,21 +6,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.types import Array
 from gpu_encode import ops
+from gpu_encode.encoders.base import Encoder, check_unique, own_names
 from gpu_encode.encoders.one_hot import OneHot, OneHotColumns, containers, original
 from gpu_encode.encoders.one_hot.matrices import dense
 from gpu_encode.encoders.one_hot.rows import places_of, refuse_at_fit
-from gpu_encode.fitting.columns import ColumnMap, located
-from gpu_encode.fitting.dispatch import dispatched
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.columns import ColumnMap, locate_columns
+from gpu_encode.fitting.engines import dispatch
+from gpu_encode.fitting.fit import FitContext, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.names import check_unique, own_names
-from gpu_encode.fitting.work import Work
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
 from gpu_encode.schemes import plans
 from gpu_encode.sums.category_sums import CategorySums
-from gpu_encode.training import encodings
 
 
 class OneHotCalls(Encoder, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -35,7 +33,7 @@ class OneHotCalls(Encoder, auto_wrap_output_keys=None):  # type: ignore[call-arg
     feature_name_combiner: Any
 
     @containers.container_checked
-    @dispatched
+    @dispatch
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
         """Learn the categories, and give the columns of these rows, as `transform` does.
 
@@ -55,13 +53,13 @@ class OneHotCalls(Encoder, auto_wrap_output_keys=None):  # type: ignore[call-arg
         >>> OneHotEncoder(drop="if_binary", dtype=int).fit_transform([["a", 1], ["b", 2], ["a", 3]]).toarray().tolist()
         [[0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]
         """
-        work = Work(type(self).__name__, self._options(), Inputs(X, y, sample_weight, groups))
-        containers.check_passed(self.sparse_output, work.place, work.selection.passed)
-        self._keep(work, [[encodings.lasting(task, plans.all_rows()) for task in tasks] for tasks in work.tasks])
-        return self._matrix([codes for _, codes in work.keyed], work.place, work.ops)
+        context = prepare(self._options(), Inputs(X, y, sample_weight, groups))
+        containers.check_passed(self.sparse_output, context.columns, context.selection.passed)
+        self._keep(context, sum_rows(context, plans.all_rows()))
+        return self._matrix([own.codes for own in context.categories], context.columns, context.rows.ops)
 
     @containers.container_checked
-    @dispatched
+    @dispatch
     def transform(self, X: Any) -> Any:
         """Give the columns of new rows.
 
@@ -88,7 +86,7 @@ class OneHotCalls(Encoder, auto_wrap_output_keys=None):  # type: ignore[call-arg
         check_is_fitted(self, "_model")
         given, model = Inputs(X), self._model
         self._check_names(given, model.selection, reset=False)
-        place = located(given.frame, model.selection, model.feature_names, model.n_features)
+        place = locate_columns(given.frame, model.selection, model.feature_names, model.n_features)
         containers.check_passed(self.sparse_output, place, model.selection.passed)
         backend = ops.resolve(given.frame.n_rows, given.device(self.device))
         keyed = zip(model.keys, model.rules, strict=True)
@@ -122,11 +120,12 @@ class OneHotCalls(Encoder, auto_wrap_output_keys=None):  # type: ignore[call-arg
         self._fitted()
         return self._columns
 
-    def _keep(self, work: Work, statistics: list[list[CategorySums]], known: Model | None = None) -> None:
-        statistic = work.rules[0].statistic
+    def _keep(self, context: FitContext, sums: list[list[CategorySums]], known: Model | None = None) -> None:
+        statistic = context.rules[0].statistic
         assert isinstance(statistic, OneHot)
-        refuse_at_fit(statistic, work.keyed, work.place, work.ops)
-        super()._keep(work, statistics, known)
+        keyed = [(own.key, own.codes) for own in context.categories]
+        refuse_at_fit(statistic, keyed, context.columns, context.rows.ops)
+        super()._keep(context, sums, known)
 
     def _names_of(self, model: Model) -> list[str]:
         # Two columns of one name matter only in a frame; what does not fit the parameters is found before all is kept.

@@ -9,8 +9,8 @@ from cpu_fallback.types import Array
 from gpu_encode.encoders.one_hot import OneHot
 from gpu_encode.encoders.one_hot.calls import OneHotCalls
 from gpu_encode.encoders.one_hot.containers import check_form
-from gpu_encode.encoders.one_hot.statistic import listed
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.one_hot import listed
 
 
 class OneHotEncoder(OneHotCalls):

@@ -9,9 +9,9 @@ from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.one_hot.columns import OneHotColumns, not_a_category
 from gpu_encode.encoders.one_hot.matrices import number_type
-from gpu_encode.encoders.one_hot.statistic import OneHot
 from gpu_encode.errors.one_hot import category_without_column, missing_without_column
 from gpu_encode.fitting.columns import ColumnMap
+from gpu_encode.formulas.one_hot import OneHot
 from gpu_encode.frames import part_with, with_piece
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
