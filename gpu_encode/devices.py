@@ -9,15 +9,24 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from gpu_encode.errors.devices import device_too_small, no_gpu
 from gpu_encode.errors.parameters import check_option
 
+if TYPE_CHECKING:
+    from gpu_encode.ops import DeviceOps
+
 DEVICES = ("auto", "cpu", "cuda")
 LIBRARIES = ("cupy", "numba_cuda")
+BACKEND = "gpu_encode.cuda"
 # DLPack's number for CUDA memory.
 DLPACK_CUDA = 2
+
+
+def cuda() -> "DeviceOps":
+    """Give the backend of a GPU, which loads its libraries."""
+    return cast("DeviceOps", import_module(BACKEND))
 
 
 def choose(wanted: Any, *data: Any) -> str:
@@ -100,7 +109,7 @@ def has_gpu() -> bool:
     needed = LIBRARIES[1:] if simulated() else LIBRARIES
     if any(find_spec(name) is None for name in needed) or not (simulated() or driver_is_there()):
         return False
-    return bool(import_module("gpu_encode.cuda.runtime").available())
+    return cuda().available()
 
 
 @contextmanager
@@ -115,7 +124,7 @@ def memory_explained() -> Iterator[None]:
     except MemoryError as error:
         if not type(error).__module__.startswith("cupy") and "bad_alloc" not in str(error):
             raise
-        free, total = import_module("gpu_encode.cuda.memory").free_bytes()
+        free, total = cuda().free_bytes()
         raise device_too_small(bytes_wanted(str(error)), free, total) from error
 
 
@@ -139,7 +148,7 @@ def users_allocator() -> Iterator[None]:
     if rmm is None or simulated() or not has_gpu():
         yield
         return
-    cupy = import_module("gpu_encode.cuda.runtime").xp
+    cupy = cuda().xp
     is_default = getattr(cupy.cuda.get_allocator(), "__self__", None) is cupy.get_default_memory_pool()
     if not is_default or isinstance(rmm.mr.get_current_device_resource(), rmm.mr.CudaMemoryResource):
         yield

@@ -182,6 +182,75 @@ class Ops(Protocol):
         """
 
 
+class DeviceOps(Ops, Protocol):
+    """What the backend of a GPU does beside the operations: arrays and text that lie in its memory.
+
+    cuDF and other libraries work on the default stream, and callers may have chosen another one.
+    """
+
+    strings: "DeviceStrings"
+
+    def available(self) -> bool:
+        """Say whether a GPU can be used."""
+
+    def current_device(self) -> int:
+        """Give the number of the GPU that computes now."""
+
+    def free_bytes(self) -> tuple[int, int]:
+        """Give the free and the total bytes of its memory."""
+
+    def adopt(self, data: Any) -> Array:
+        """Give an array of what another library holds there, in the same memory."""
+
+    def wait_for_default_stream(self) -> None:
+        """Let what follows on the caller's stream wait for the default stream."""
+
+    def default_stream_waits(self) -> None:
+        """Let what follows on the default stream wait for the caller's stream."""
+
+
+class HostStrings(Protocol):
+    """Rows of text or bytes as numbers, on a CPU.
+
+    `Strings(offsets, characters, validity, first)` are the rows of one array, in Arrow's buffers.
+    """
+
+    Strings: Any
+
+    def factorize_strings(self, parts: list[Any]) -> tuple[Array, Any]:
+        """Give the code (int32; -1 for null) of each row of all arrays, and the sorted distinct rows."""
+
+    def known(self, strings: Any) -> Any:
+        """Prepare distinct rows, so that others are looked up among them."""
+
+    def lookup_strings(self, parts: list[Any], categories: Any) -> Array:
+        """Give the place of each row among known ones (int32): -1 for null, -2 where it is absent."""
+
+
+class DeviceStrings(Protocol):
+    """The same on a GPU, for the rows of one array; nulls are marked beside them.
+
+    `Strings(starts, ends, characters)` are the rows: row i is characters[starts[i]:ends[i]].
+    """
+
+    Strings: Any
+
+    def factorize_strings(self, strings: Any, nulls: Array | None = None) -> tuple[Array, Any]:
+        """Give the code (int32; -1 for null) of each row, and the sorted distinct rows."""
+
+    def known(self, strings: Any) -> Any:
+        """Prepare distinct rows, so that others are looked up among them."""
+
+    def lookup_strings(self, strings: Any, categories: Any, nulls: Array | None = None) -> Array:
+        """Give the place of each row among known ones (int32): -1 for null, -2 where it is absent."""
+
+    def strings_to_device(self, offsets: Array, characters: Array) -> Any:
+        """Copy rows in Arrow's buffers to the GPU."""
+
+    def strings_to_host(self, strings: Any) -> tuple[Array, Array]:
+        """Copy rows to the host: Arrow's offsets and characters."""
+
+
 BACKENDS = {
     "numpy": "cpu_fallback",
     "compiled": COMPILED,
@@ -224,7 +293,7 @@ def memory_of(ops: Ops) -> str:
     """Whose memory a backend computes in: the "cpu"'s, or that of the current GPU, by its number."""
     if device_of(ops) == "cpu":
         return "cpu"
-    return f"cuda:{import_module('gpu_encode.cuda.runtime').current_device()}"
+    return f"cuda:{devices.cuda().current_device()}"
 
 
 def through(places: Array, codes: Array, ops: Ops) -> Array:

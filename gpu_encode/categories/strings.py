@@ -2,13 +2,13 @@
 
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.types import Array
-from gpu_encode.ops import COMPILED, COMPILED_ROWS, Ops
+from gpu_encode.ops import COMPILED, COMPILED_ROWS, HostStrings, Ops
 
 STRINGS = f"{COMPILED}.strings"
 # From this many rows on the backend's kernels may take their 0.1 s to be loaded from their cache on disk.  After that
@@ -18,10 +18,10 @@ FIRST_ROWS = COMPILED_ROWS
 CHUNK_ROWS = 1 << 15
 
 
-def backend(n_rows: int, ops: Ops) -> Any:
-    """Strings as the backend numbers them, with names as in `cuda.strings`; None where that is left to Arrow."""
+def backend(n_rows: int, ops: Ops) -> HostStrings | None:
+    """Give what numbers text beside a backend; None where that is left to Arrow."""
     own = ops.__name__ == COMPILED and (n_rows >= FIRST_ROWS or STRINGS in sys.modules)  # type: ignore[attr-defined]
-    return import_module(STRINGS) if own else None
+    return cast(HostStrings, import_module(STRINGS)) if own else None
 
 
 def factorize(array: Any, ops: Ops) -> tuple[Array, Any] | None:
@@ -50,13 +50,13 @@ def factorize_fixed(array: Array, nulls: Array | None, ops: Ops) -> tuple[Array,
     return codes, distinct.characters.view(rows.dtype)
 
 
-def known(array: Any, strings: Any) -> Any:
+def known(array: Any, strings: HostStrings) -> Any:
     """Distinct values of an Arrow array in one piece, ready for others to be looked up by `lookup`."""
     (part,) = _parts(array, strings) or [strings.Strings(np.zeros(1, np.int64), np.zeros(0, np.uint8))]
     return strings.known(part)
 
 
-def lookup(array: Any, categories: Any, strings: Any) -> Array:
+def lookup(array: Any, categories: Any, strings: HostStrings) -> Array:
     """Place of each value of an Arrow array among known ones (int32): -1 for null, -2 where it is absent."""
     found: Array = strings.lookup_strings(_parts(array, strings), categories)
     return found
@@ -68,7 +68,7 @@ def large(type_: Any) -> Any:
     return pa.large_string() if text else pa.large_binary()
 
 
-def _parts(array: Any, strings: Any) -> list[Any]:
+def _parts(array: Any, strings: HostStrings) -> list[Any]:
     """Chunks of an array, which are not copied if they have offsets and are long."""
     types = pa.types
     plain = types.is_string(array.type) or types.is_binary(array.type)
@@ -84,7 +84,7 @@ def _parts(array: Any, strings: Any) -> list[Any]:
     return [_strings(chunk, strings) for chunk in chunks]
 
 
-def _strings(array: Any, strings: Any) -> Any:
+def _strings(array: Any, strings: HostStrings) -> Any:
     validity, offsets, characters = array.buffers()
     dtype = np.dtype(np.int64 if array.type == large(array.type) else np.int32)
     places = np.frombuffer(offsets, dtype, len(array) + 1, array.offset * dtype.itemsize)

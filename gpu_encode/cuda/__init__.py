@@ -4,28 +4,46 @@ from cpu_fallback.blending import blended
 from cpu_fallback.leave_one_out_codes import leave_one_out_codes
 from cpu_fallback.ordered_codes import ordered_codes
 from cpu_fallback.views import totals, visible
+from gpu_encode.cuda import strings
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.categories import combine, factorize, lookup
 from gpu_encode.cuda.extents import extents
 from gpu_encode.cuda.folds import fold_numbers, places_of, rows_at
 from gpu_encode.cuda.gather import gather, gather_numbers
 from gpu_encode.cuda.leave_one_out import leave_one_out
-from gpu_encode.cuda.memory import TILE, empty, to_device, to_host, xp, zeros
+from gpu_encode.cuda.memory import (
+    TILE,
+    adopt,
+    default_stream_waits,
+    empty,
+    free_bytes,
+    to_device,
+    to_host,
+    wait_for_default_stream,
+    xp,
+    zeros,
+)
 from gpu_encode.cuda.moments import moments
 from gpu_encode.cuda.ordered import ordered
+from gpu_encode.cuda.runtime import available, current_device
 from gpu_encode.cuda.sums import accumulate, accumulate_numbers
 
 __all__ = [
     "TILE",
     "accumulate",
     "accumulate_numbers",
+    "adopt",
+    "available",
     "blended",
     "cast",
     "combine",
+    "current_device",
+    "default_stream_waits",
     "empty",
     "extents",
     "factorize",
     "fold_numbers",
+    "free_bytes",
     "gather",
     "gather_numbers",
     "leave_one_out",
@@ -36,10 +54,12 @@ __all__ = [
     "ordered_codes",
     "places_of",
     "rows_at",
+    "strings",
     "to_device",
     "to_host",
     "totals",
     "visible",
+    "wait_for_default_stream",
     "xp",
     "zeros",
 ]

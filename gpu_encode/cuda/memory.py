@@ -12,7 +12,7 @@ import numpy as np
 from gpu_encode.cuda.runtime import SIMULATED, TILE, is_device_array, xp
 from gpu_encode.errors.devices import device_too_small
 
-__all__ = ["TILE", "adopted", "empty", "free_bytes", "to_device", "to_host", "xp", "zeros"]
+__all__ = ["TILE", "adopt", "empty", "free_bytes", "to_device", "to_host", "xp", "zeros"]
 
 # Bytes of a pinned buffer; a smaller array is copied as it is.
 STAGE = 1 << 25
@@ -40,7 +40,7 @@ def free_bytes() -> tuple[int, int]:
     return int(free), int(total)
 
 
-def adopted(data: Any) -> Any:
+def adopt(data: Any) -> Any:
     """Give a device array of anything on the device that other libraries hold, in the same memory."""
     return xp.asarray(data) if SIMULATED or hasattr(data, "__cuda_array_interface__") else xp.from_dlpack(data)
 

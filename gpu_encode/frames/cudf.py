@@ -63,7 +63,7 @@ def column(series: Any, name: object) -> DeviceColumn:
         If its values cannot be categories, such as lists and structs.
     """
     devices.choose("auto", series)  # says what is missing
-    import_module("gpu_encode.cuda.memory").wait_for_default_stream()
+    devices.cuda().wait_for_default_stream()
     held, dtype = _held(series), series.dtype
     if type(dtype).__name__ != "CategoricalDtype":
         return _read(held, dtype, name)
@@ -126,14 +126,14 @@ def _meaning(held: Any, dtype: Any) -> Any:
 
 def _library() -> Any:
     """CuPy, or what stands in for it."""
-    return import_module("gpu_encode.cuda").xp
+    return devices.cuda().xp
 
 
 def _bytes(span: Any) -> Array:
     """Bytes of a buffer, without a copy."""
     if span is None or not span.size:
         return _library().empty(0, np.uint8)  # type: ignore[no-any-return]
-    return import_module("gpu_encode.cuda.memory").adopted(_Seen(span))  # type: ignore[no-any-return]
+    return devices.cuda().adopt(_Seen(span))
 
 
 def _numbers(held: Any, dtype: str) -> Array:
@@ -163,7 +163,7 @@ def _strings(held: Any) -> Any:
 
 
 def _strings_of(offsets: Array, characters: Any) -> Any:
-    strings = import_module("gpu_encode.cuda.strings")
+    strings = devices.cuda().strings
     # A kernel wants an array with a place in memory, even one that it does not read.
     held = _bytes(characters) if characters is not None and characters.size else _library().zeros(1, np.uint8)
     return strings.Strings(offsets[:-1], offsets[1:], held)
@@ -177,7 +177,7 @@ def assembled(frame: "Frame", names: list[str], arrays: list[Array], passed: lis
         return rest
     pylibcudf = import_module("pylibcudf")
     table = pylibcudf.Table([_column_of(array, pylibcudf) for array in on_device.there(arrays)])
-    import_module("gpu_encode.cuda.memory").default_stream_waits()
+    devices.cuda().default_stream_waits()
     encoded = cudf.DataFrame.from_pylibcudf(table, {"columns": names, "index": frame.native.index})
     return cudf.concat([encoded, rest], axis=1) if passed else encoded
 

@@ -1,13 +1,13 @@
 """Columns in a GPU's memory, numbered there: only distinct values come to the host, where vocabularies live."""
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.types import MISSING, Array
+from gpu_encode import devices
 from gpu_encode.categories import values
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.values import infinite_value
@@ -71,7 +71,7 @@ def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops)
     if column.holds_numbers:
         return lookup_numbers(column, name, vocabulary, ops)
     if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
-        strings = import_module("gpu_encode.cuda.strings")
+        strings = devices.cuda().strings
         found: Array = strings.lookup_strings(column.rows, known(vocabulary, ops), column.nulls)
         return found
     codes, entries = numbered(column, ops)
@@ -97,7 +97,7 @@ def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
 def numbered(column: DeviceColumn, ops: Ops) -> tuple[Array, Column]:
     """Code of each row, -1 for null, and the distinct values, on the host."""
     if column.holds_strings:
-        codes, strings = import_module("gpu_encode.cuda.strings").factorize_strings(column.rows, column.nulls)
+        codes, strings = devices.cuda().strings.factorize_strings(column.rows, column.nulls)
         return codes, columns.from_arrow(strings_as_arrow(strings, column.type))
     codes, distinct = ops.factorize(column.present())
     return spread(codes, column.nulls, ops), meant(column, ops.to_host(distinct))
@@ -116,7 +116,7 @@ def known(vocabulary: Vocabulary, ops: Ops) -> Any:
     """Texts of a vocabulary on the device, ready to be looked up; kept there for the next call."""
     memory = memory_of(ops)
     if memory not in vocabulary.placed:
-        strings = import_module("gpu_encode.cuda.strings")
+        strings = devices.cuda().strings
         array = vocabulary.values.array
         _, offsets, characters = array.buffers()
         ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1] if len(array) else [0]
@@ -176,7 +176,7 @@ def as_arrow(held: Array, type_: Any, nulls: Array | None = None) -> Any:
 
 def strings_as_arrow(strings: Any, type_: Any, nulls: Array | None = None) -> Any:
     """Arrow array of strings on a device."""
-    offsets, characters = import_module("gpu_encode.cuda.strings").strings_to_host(strings)
+    offsets, characters = devices.cuda().strings.strings_to_host(strings)
     held = [characters] if pa.types.is_decimal(type_) else [offsets, characters]
     return pa.Array.from_buffers(type_, strings.n_rows, [validity(nulls), *map(pa.py_buffer, held)])
 

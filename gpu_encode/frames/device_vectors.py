@@ -1,13 +1,13 @@
 """Targets and weights in a GPU's memory: one value per row, as numbers, or as numbered labels, which stay there."""
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.types import Array
+from gpu_encode import devices
 from gpu_encode.errors.tables import not_one_column
 from gpu_encode.errors.targets import missing_targets, moments_as_target
 from gpu_encode.frames import cudf, device_columns, on_device
@@ -91,7 +91,7 @@ def plain(column: DeviceColumn, role: str) -> Any:
 
 def numbered(column: DeviceColumn, role: str) -> Any:
     """Labels and their numbers; where the labels are numbers (decimals, categories), these in every row."""
-    ops: Any = import_module("gpu_encode.cuda")
+    ops = devices.cuda()
     codes, vocabulary, _ = device_columns.keys(column, role, ops)
     if role == "y":
         refuse_missing(codes < 0, role)

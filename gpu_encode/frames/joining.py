@@ -1,12 +1,12 @@
 """What several tables say of one column, as one: their distinct values, and vectors of their rows."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from cpu_fallback.types import Array
+from gpu_encode import devices
 from gpu_encode.categories.vocabulary import Vocabulary, union_of
 from gpu_encode.errors.targets import incomparable_labels
 from gpu_encode.errors.values import mixed_types
@@ -48,7 +48,7 @@ def joined(parts: Sequence[Any]) -> Any:
     if len(kinds := sorted({type(label).__name__ for label in every})) > 1:
         raise incomparable_labels(kinds)
     labels, places = np.unique(every, return_inverse=True)
-    ops: Any = import_module("gpu_encode.cuda")
+    ops = devices.cuda()
     tables = np.split(places, np.cumsum([len(part.labels) for part in filled])[:-1])
     codes = [through(table, part.codes, ops) for table, part in zip(tables, filled, strict=True)]
     return NumberedLabels(np.concatenate(codes), labels)

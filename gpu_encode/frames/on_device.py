@@ -1,6 +1,5 @@
 """Arrays in a GPU's memory: taken over from any library, assembled to a matrix, moved to the host and back."""
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ NUMBERS = "biuf"
 def adopt(data: Any, role: str) -> Array:
     """CuPy array of anything in a GPU's memory (`__cuda_array_interface__` or DLPack), in the same memory."""
     devices.choose("auto", data)  # says what is missing
-    array: Array = import_module("gpu_encode.cuda.memory").adopted(data)
+    array: Array = devices.cuda().adopt(data)
     if array.dtype.kind not in NUMBERS:
         raise unsupported_type(role, str(array.dtype))
     return array
@@ -23,7 +22,7 @@ def adopt(data: Any, role: str) -> Array:
 
 def to_host(array: Array) -> Array:
     """NumPy copy of a CuPy array."""
-    found: Array = import_module("gpu_encode.cuda.memory").to_host(array)
+    found: Array = devices.cuda().to_host(array)
     return found
 
 
@@ -54,7 +53,7 @@ def assembled(arrays: list[Array], native: Array, passed: list[int]) -> Array:
         largest = max(abs(int(end)) for column in columns[len(encoded) :] for end in (column.max(), column.min()))
         if largest.bit_length() > np.finfo(dtype).nmant + 1:
             raise integers_beyond_floats(largest, str(dtype))
-    cast = import_module("gpu_encode.cuda.casting").cast
+    cast = devices.cuda().cast
     return np.stack([cast(column, dtype) for column in columns], axis=1)
 
 
@@ -67,7 +66,7 @@ def there(arrays: list[Array]) -> list[Array]:
     """Columns on the GPU; those of the host go there as one matrix."""
     if not arrays or is_there(arrays[0]):
         return arrays
-    matrix = import_module("gpu_encode.cuda.memory").to_device(np.stack(arrays)).T
+    matrix = devices.cuda().to_device(np.stack(arrays)).T
     return [matrix[:, position] for position in range(len(arrays))]
 
 

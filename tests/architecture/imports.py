@@ -40,6 +40,8 @@ def named(node: ast.AST) -> list[str]:
         source = node.module or ""
         inside = [f"{source}.{alias.name}" for alias in node.names]
         return [each if each in modules() else source for each in inside]
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        return [name.value for name in node.args[:1] if isinstance(name, ast.Constant)]
     return []
 
 

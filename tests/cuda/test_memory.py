@@ -137,7 +137,7 @@ def test_memory_that_runs_out_in_the_middle_is_explained(monkeypatch):
         raise full("Out of memory allocating 4,096 bytes (allocated so far: 512 bytes).")
 
     monkeypatch.setattr(encodings, "train", train)
-    monkeypatch.setattr(import_module("gpu_encode.cuda.memory"), "free_bytes", lambda: (7, 9))
+    monkeypatch.setattr(import_module("gpu_encode.cuda"), "free_bytes", lambda: (7, 9))
     with pytest.raises(MemoryError, match=r"4,096 bytes more are needed on the GPU, of whose 9 bytes 7 are free"):
         TargetEncoder(cv=2).fit_transform([["a"], ["b"]] * 4, [0, 1] * 4)
 
@@ -162,7 +162,7 @@ def test_other_memory_errors_stay_what_they_are():
     ],
 )
 def test_memory_that_rmm_lacks_is_explained(monkeypatch, message, wanted):
-    monkeypatch.setattr(import_module("gpu_encode.cuda.memory"), "free_bytes", lambda: (7, 9))
+    monkeypatch.setattr(import_module("gpu_encode.cuda"), "free_bytes", lambda: (7, 9))
     with pytest.raises(MemoryError, match=rf"^{wanted}.* needed on the GPU"), devices.memory_explained():
         raise MemoryError(f"std::bad_alloc: {message}")
 
@@ -196,8 +196,8 @@ def allocations(monkeypatch):
         used.pop()
 
     cuda.using_allocator = using_allocator
-    runtime = import_module("gpu_encode.cuda.runtime")
-    monkeypatch.setattr(runtime, "xp", SimpleNamespace(cuda=cuda, get_default_memory_pool=lambda: pool))
+    cuda_backend = import_module("gpu_encode.cuda")
+    monkeypatch.setattr(cuda_backend, "xp", SimpleNamespace(cuda=cuda, get_default_memory_pool=lambda: pool))
     resources = SimpleNamespace(get_current_device_resource=object, CudaMemoryResource=CudaMemoryResource)
     monkeypatch.setitem(sys.modules, "rmm", SimpleNamespace(mr=resources))
     monkeypatch.setitem(sys.modules, "rmm.allocators", SimpleNamespace())

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn import get_config
 
 from cpu_fallback.types import Array
+from gpu_encode import devices
 from gpu_encode.errors.one_hot import sparse_type_on_device
 from gpu_encode.ops import Ops
 
@@ -67,7 +68,7 @@ def sparse_matrix(places: Array, n_columns: int, dtype: Any, on_device: bool, op
     if on_device:
         if np.dtype(dtype).name not in ON_DEVICE:
             raise sparse_type_on_device(np.dtype(dtype).name)
-        there = import_module("gpu_encode.cuda.memory")
+        there = devices.cuda()
         ones = there.empty(indices.shape, dtype)
         ones[...] = 1
         parts = (ones, there.to_device(indices), there.to_device(indptr))
