@@ -13,7 +13,7 @@ from gpu_encode.datasets.destinations import Destination
 from gpu_encode.datasets.source import Source
 from gpu_encode.errors import datasets as errors
 from gpu_encode.storage import archive, encoders
-from gpu_encode.storage.parameters import UnwritableError, describe, encode, shown
+from gpu_encode.storage.parameters import UnwritableError, describe, encode, show
 
 
 def described_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def described_parameters(encoder: Any) -> dict[str, Any]:
         try:
             document = describe({name: value}, writer)[0][name]
         except TypeError:
-            document = shown(value)
+            document = show(value)
         arrays = writer._names
         if arrays:
             document = {"value": document, "arrays": sorted(mark.hex() for mark in arrays)}

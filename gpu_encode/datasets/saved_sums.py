@@ -10,7 +10,7 @@ from gpu_encode.errors import datasets as errors
 from gpu_encode.parts import PartialSums
 from gpu_encode.parts.segments import SegmentSums
 from gpu_encode.storage import archive, models
-from gpu_encode.storage.fields import count, field, listed
+from gpu_encode.storage.fields import read_count, read_field, read_list
 from gpu_encode.storage.models import read_window
 from gpu_encode.storage.parameters import decode_array
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
@@ -57,16 +57,16 @@ def read_sums(path: Path) -> PartialSums:
         with path.open("rb") as file:
             reader = archive.Reader(file)
             document = reader.document
-            model = field(document, "model", dict, None)
+            model = read_field(document, "model", dict, None)
             reach = [
-                DigitSpan(read_layout(each), tuple(int(bound) for bound in listed(each, "bounds", str)))
-                for each in listed(document, "reach", dict)
+                DigitSpan(read_layout(each), tuple(int(bound) for bound in read_list(each, "bounds", str)))
+                for each in read_list(document, "reach", dict)
             ]
             segments = [
                 SegmentSums([read_statistics(each, reader) for each in found])
-                for found in listed(document, "stretches", list)
+                for found in read_list(document, "stretches", list)
             ]
-            n_rows = count(document, "rows", 0, 1 << 62)
+            n_rows = read_count(document, "rows", 0, 1 << 62)
             return PartialSums(n_rows, None if model is None else models.rebuild(model, reader), reach, segments)
     except OSError:
         raise
@@ -82,7 +82,7 @@ def described_windows(layout: Layout) -> list[Any]:
 
 def read_layout(document: dict[str, Any]) -> Layout:
     """Read the columns of a cell."""
-    return Layout(*(read_window(each) for each in listed(document, "windows", list, None)))  # type: ignore[arg-type]
+    return Layout(*(read_window(each) for each in read_list(document, "windows", list, None)))  # type: ignore[arg-type]
 
 
 def described_statistics(statistics: CategorySums, writer: archive.Writer) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def described_statistics(statistics: CategorySums, writer: archive.Writer) -> di
 def read_statistics(document: dict[str, Any], reader: archive.Reader) -> CategorySums:
     """Read sums that belong to no entry."""
     layout = read_layout(document)
-    cells = np.array(decode_array(field(document, "cells", dict), reader))
-    measured = SumSpec(layout, field(document, "classification", bool), count(document, "first_output", 0, 1))
+    cells = np.array(decode_array(read_field(document, "cells", dict), reader))
+    measured = SumSpec(layout, read_field(document, "classification", bool), read_count(document, "first_output", 0, 1))
     if cells.dtype != np.int64 or cells.ndim != 4 or cells.shape[3] != layout.width:
         raise errors.unreadable_sums("", f"sums of shape {cells.shape}")
-    return CategorySums(cells, measured, count(document, "added", 0, 1 << 31))
+    return CategorySums(cells, measured, read_count(document, "added", 0, 1 << 31))

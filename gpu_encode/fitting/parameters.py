@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
-from gpu_encode.errors.columns import categories_of_many, not_a_list_of_categories, not_encoded, uneven_categories
+from gpu_encode.errors.columns import not_encoded
 from gpu_encode.errors.parameters import bad_option, check_number, check_option, infinite_code
 from gpu_encode.errors.readouts import (
     hierarchy_of_tables,
@@ -21,14 +21,13 @@ from gpu_encode.errors.readouts import (
     scheme_without_tables,
     values_in_a_row_order,
 )
-from gpu_encode.errors.values import outside_given_categories
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, locate
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Rare, check_rule
 from gpu_encode.formulas.scales import check_ranges, check_scale
 from gpu_encode.formulas.statistic import Statistic
-from gpu_encode.frames import Frame, Pieces, with_piece
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.notices import warn
 from gpu_encode.schemes import Greedy, Holdout, KFold, LeaveOneOut, Ordered, Scheme
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
@@ -243,29 +242,6 @@ class Parameters:
         if stray := [members for members in given if members not in entries]:
             raise not_encoded("prior", frame.label(stray[0][0]))
         return [given.get(members, "mean") for members in entries]
-
-    def given_categories(self, selection: Selection) -> list[Any]:
-        """Categories that the user gave for each entry, or None."""
-        if isinstance(self.categories, str):
-            return [None] * len(selection.entries)
-        if len(self.categories) != len(selection.entries):
-            raise uneven_categories(len(self.categories), len(selection.entries))
-        found: list[Any] = []
-        for given, entry in zip(self.categories, selection.entries, strict=True):
-            if given is None or (isinstance(given, str) and given == "auto"):
-                found.append(None)
-                continue
-            if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
-                raise not_a_list_of_categories(entry.name, given)
-            if len(entry.columns) > 1 or entry.rule is not None:
-                raise categories_of_many(entry.name)
-            found.append(given)
-        return found
-
-    def refuse_unknown(self, codes: Array, name: str, frame: Frame | Pieces) -> None:
-        """Raise ValueError for training rows outside of given categories where the policy is "error"."""
-        if self.handle_unknown == "error" and bool((codes == -2).any()):
-            raise with_piece(frame, outside_given_categories(repr(name), np.flatnonzero(codes == -2)))
 
     def warn_of_nothing_seen(self, columns: list[Array], plan: Plan) -> None:
         """Warn once of rows that see no rows at all; `columns` are codes whose prior is a mean of what is seen."""

@@ -121,7 +121,7 @@ class Reader:
             if first == _FIRST_BYTES:
                 raise ValueError("it is truncated, or its list of members is altered") from None
             raise foreign("it is no ZIP archive") from None
-        self._sizes = checked_sizes(self._zip.infolist(), size)
+        self._sizes = check_sizes(self._zip.infolist(), size)
         if DOCUMENT not in self._sizes:
             raise foreign(f"it has no {DOCUMENT}")
         self._used = {DOCUMENT}
@@ -167,7 +167,7 @@ def foreign(reason: str) -> UnreadableError:
     return UnreadableError(f"is not a gpu-encode model: {reason}. Give a file that encoder.save wrote.")
 
 
-def checked_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
+def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
     """Size of each member, if together they fit the file and none is compressed or there twice."""
     sizes = {member.filename: member.file_size for member in members}
     plain = all(

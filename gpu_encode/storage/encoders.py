@@ -9,9 +9,9 @@ import gpu_encode
 from gpu_encode.notices import warn
 from gpu_encode.storage import models
 from gpu_encode.storage.archive import Reader, Writer
-from gpu_encode.storage.fields import field, option
+from gpu_encode.storage.fields import read_field, read_option
 from gpu_encode.storage.parameters import describe as describe_parameters
-from gpu_encode.storage.parameters import parameters_of, shown
+from gpu_encode.storage.parameters import parameters_of, show
 
 # What files may name: the public encoders.  Each is loaded by its name when it is asked for.
 ENCODERS = tuple(name for name in gpu_encode.__all__ if name.endswith("Encoder"))
@@ -28,7 +28,7 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
     defaults = type(encoder)().get_params(deep=False) | {"cv__random_state": 0}
     for parameter, value in left_out.items():
         warn(
-            f"{parameter}={shown(value)} is not saved: it only matters for training. "
+            f"{parameter}={show(value)} is not saved: it only matters for training. "
             f"The loaded encoder has {parameter}={defaults[parameter]!r}."
         )
     names = getattr(encoder, "feature_names_in_", None)
@@ -46,19 +46,19 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
 def rebuild(reader: Reader) -> Any:
     """Give the encoder that `describe` described."""
     document = reader.document
-    name = field(document, "estimator", str)
+    name = read_field(document, "estimator", str)
     if name not in ENCODERS:
         raise ValueError(f"it names the encoder {name!r}, which is none of {', '.join(ENCODERS)}")
     kind = getattr(gpu_encode, name)
-    encoder = kind(**parameters_of(kind, field(document, "parameters", dict), reader))
-    encoder.set_output(transform=option(document, "output", CONTAINERS))
-    model = models.rebuild(field(document, "model", dict), reader)
+    encoder = kind(**parameters_of(kind, read_field(document, "parameters", dict), reader))
+    encoder.set_output(transform=read_option(document, "output", CONTAINERS))
+    model = models.rebuild(read_field(document, "model", dict), reader)
     encoder.n_features_in_ = model.n_features
     names = models.read_names(document, "feature_names_in", model.n_features)
     if names is not None:
         encoder.feature_names_in_ = np.array(names, dtype=object)
     encoder._publish(model)
-    encoder.device_ = option(document, "device", ("cpu", "cuda"))
+    encoder.device_ = read_option(document, "device", ("cpu", "cuda"))
     # All codes are computed here, so that whatever does not fit together is found now and not at the first transform.
     _ = model.tables
     return encoder
