@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from cpu_fallback.blending import Blend, FusedRule, PopulationMoments, Written
+from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Written
 from cpu_fallback.memory import Order
 from cpu_fallback.moments import MomentArrays
 from cpu_fallback.row_numbers import FoldPattern, Permutation
@@ -38,6 +38,7 @@ class Ops(Protocol):
 
     xp: Any
     TILE: int
+    fused: "FusedOps | None"
 
     def to_device(self, array: Array, /) -> Array:
         """Give an array where the backend computes; what is there already is not copied."""
@@ -105,24 +106,6 @@ class Ops(Protocol):
     def totals(self, accumulators: Array, /) -> Array:
         """Sum cells (categories + 2, ...) over all categories, unknown and missing included."""
 
-    def blended(
-        self,
-        accumulators: Array,
-        layout: Layout,
-        first_output: int,
-        visibility: Array | None,
-        blend: Blend,
-        background: PopulationMoments,
-        less_one: bool,
-        /,
-    ) -> tuple[Array, Array] | None:
-        """Codes (categories + 2, views, outputs) of cells, and where (categories + 2, views) they are unseen.
-
-        Policies for unknown and missing are the caller's.  With `less_one` there is one fold, and as many views as
-        classes: each sees one row of its class less; where there is none, its code is 0.  None from a backend
-        that leaves all of it to array expressions.
-        """
-
     def moments(self, accumulators: Array, layout: Layout, first_output: int, deviations: bool, /) -> MomentArrays:
         """Give N, S / N and, where asked for, N - 1 and N * Q - S**2 of cells, each exact and then rounded once.
 
@@ -140,7 +123,32 @@ class Ops(Protocol):
         (non-decreasing numbers) rows of one tie do not see each other, in whatever chunk they lie.
         """
 
-    def leave_one_out_codes(
+
+class FusedOps(Protocol):
+    """Passes that do everything between sums and encodings at once, for the rules that `formulas.shrinkages` names.
+
+    Their definition are the array expressions that stand in for them where a backend has none: `encoding_rule.table`,
+    `leave_one_out.Evaluation` and `ordered.OrderedTiles`.
+    """
+
+    def encode_categories(
+        self,
+        accumulators: Array,
+        layout: Layout,
+        first_output: int,
+        visibility: Array | None,
+        blend: Blend,
+        population: PopulationMoments,
+        less_one: bool,
+        /,
+    ) -> tuple[Array, Array]:
+        """Give the encodings (categories + 2, views, outputs), and where (categories + 2, views) a category is unseen.
+
+        The caller applies the policies for unknown and missing.  With `less_one` there is one fold, and as many views
+        as classes: each view sees one row of its class less.  Where a class has no row, the encoding is 0.
+        """
+
+    def leave_one_out_encodings(
         self,
         accumulators: Array,
         total: Array,
@@ -154,13 +162,12 @@ class Ops(Protocol):
     ) -> int | None:
         """Write the encoding of every row from all others.
 
-        `accumulators` (categories + 2, n_classes, width) hold all rows, `total` their sum over categories.
-
-        Gives how many codes `out` (rows, outputs) cannot hold.  `unseen` keeps its flag where the category is unseen.
-        None, with nothing written, from a backend that leaves it to array expressions.
+        `accumulators` (categories + 2, n_classes, width) hold all rows, `total` their sum over categories.  Gives how
+        many encodings `out` (rows, outputs) cannot hold.  `unseen` keeps its flag where the category is unseen.  Gives
+        None, with nothing written, for an `out` that it cannot write to.
         """
 
-    def ordered_codes(
+    def ordered_encodings(
         self,
         rows: Rows,
         n_categories: int,
@@ -175,10 +182,10 @@ class Ops(Protocol):
         unseen: Array | None,
         /,
     ) -> Written | None:
-        """Write the code of every row from those before it in an order; the first sees nothing, and its prior is NaN.
+        """Write the encoding of every row from the rows before it; the first row sees nothing, and its prior is NaN.
 
         The order is random, the row at each place, or None: as rows stand.  `ties` are the number of each place's time
-        and the place at which each time begins.  At most 2**30 rows.  Otherwise as `leave_one_out_codes`.
+        and the place at which each time begins.  At most 2**30 rows.  Otherwise as `leave_one_out_encodings`.
         """
 
 

@@ -1,16 +1,14 @@
 """The operations on a CPU compiled by numba and spread over threads: the same bits as `cpu_fallback`, for many rows."""
 
 from cpu_fallback.casting import cast
-from cpu_fallback.compiled.blending import blended
+from cpu_fallback.compiled import fused
 from cpu_fallback.compiled.categories import combine, factorize, lookup
 from cpu_fallback.compiled.extents import extents
 from cpu_fallback.compiled.folds import fold_numbers, places_of, rows_at
 from cpu_fallback.compiled.gather import gather, gather_numbers
 from cpu_fallback.compiled.leave_one_out import leave_one_out
-from cpu_fallback.compiled.leave_one_out_codes import leave_one_out_codes
 from cpu_fallback.compiled.moments import moments
 from cpu_fallback.compiled.ordered import ordered
-from cpu_fallback.compiled.ordered_codes import ordered_codes
 from cpu_fallback.compiled.sums import accumulate, accumulate_numbers
 from cpu_fallback.compiled.views import totals, visible
 from cpu_fallback.memory import TILE, empty, to_device, to_host, xp, zeros
@@ -19,21 +17,19 @@ __all__ = [
     "TILE",
     "accumulate",
     "accumulate_numbers",
-    "blended",
     "cast",
     "combine",
     "empty",
     "extents",
     "factorize",
     "fold_numbers",
+    "fused",
     "gather",
     "gather_numbers",
     "leave_one_out",
-    "leave_one_out_codes",
     "lookup",
     "moments",
     "ordered",
-    "ordered_codes",
     "places_of",
     "rows_at",
     "to_device",

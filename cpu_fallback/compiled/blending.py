@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cpu_fallback.blending import EMPIRICAL_BAYES, Blend, PopulationMoments
 from cpu_fallback.compiled import moments, threads
 from cpu_fallback.compiled.block_moments import BLOCK, BlockMoments, moment_rows, room_for_moments, room_for_weights
 from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
 from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, Blend, PopulationMoments
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
@@ -240,17 +240,17 @@ def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array
             values[line, :] = 0.0
 
 
-def blended(
+def encode_categories(
     accumulators: Array,
     layout: "Layout",
     first_output: int,
     visibility: "Array | None",
     blend: Blend,
-    background: PopulationMoments,
+    population: PopulationMoments,
     less_one: bool,
     /,
-) -> tuple[Array, Array] | None:
-    """Codes of every category and view, and where it is unseen; see `gpu_encode.ops.Ops`."""
+) -> tuple[Array, Array]:
+    """Codes of every category and view, and where it is unseen; see `gpu_encode.ops.FusedOps`."""
     views = views_of(visibility, accumulators.shape[1])
     shape = moments.shape_of(layout, accumulators.shape[2])
     # Each class is a view of its own that sees one row of it less.
@@ -258,7 +258,7 @@ def blended(
         views = Views(LESS_ONE, accumulators.shape[2], 1, views.matrix)
     values = empty((len(accumulators), views.n_views, accumulators.shape[2] - first_output), np.float64)
     unseen = empty(values.shape[:2], np.bool_)
-    around = PopulationMoments(*(frozen(part, part.dtype) for part in background))
+    around = PopulationMoments(*(frozen(part, part.dtype) for part in population))
     flat = frozen(accumulators, np.int64).reshape(-1)
     parts = threads.shares(len(accumulators), smallest=max(SMALLEST_SHARE // views.n_views, 1))
     by_category, by_line = values.reshape(len(values), -1), values.reshape(-1, values.shape[2])

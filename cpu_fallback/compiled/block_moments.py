@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.blending import EMPIRICAL_BAYES, PLAIN, SIGMOID, Blend, FusedRule
 from cpu_fallback.compiled.border import Array, kernel
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, spread
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, joined, power_of_two, rounded_words
 from cpu_fallback.compiled.row_codes import code_without, has_category
 from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, PLAIN, SIGMOID, Blend, FusedRule
 
 BLOCK = 256
 MIDDLE, BOTTOM = BLOCK, 2 * BLOCK

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.blending import CHECKPOINT_BITS
 from cpu_fallback.compiled.border import Array, frozen, kernel
+from cpu_fallback.fused_rules import CHECKPOINT_BITS
 
 # Where the segment at hand ends, where its last tie begins, and where the sums behind its prior end.
 END, PIVOT, BACK = 0, 1, 2

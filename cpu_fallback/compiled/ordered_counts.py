@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.blending import AS_CATEGORY, EMPIRICAL_BAYES, SIGMOID, Blend, FusedRule
 from cpu_fallback.compiled.block_moments import BlockMoments
 from cpu_fallback.compiled.border import BLOCK, Array, kernel
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
@@ -20,6 +19,7 @@ from cpu_fallback.compiled.row_codes import (
     write,
 )
 from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
+from cpu_fallback.fused_rules import AS_CATEGORY, EMPIRICAL_BAYES, SIGMOID, Blend, FusedRule
 from cpu_fallback.memory import zeros
 
 LEAST_BLOCK = 64

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.blending import EMPIRICAL_BAYES, FusedRule
 from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.addition import add_rows
 from cpu_fallback.compiled.block_moments import (
@@ -25,6 +24,7 @@ from cpu_fallback.compiled.moments import Shape, cell_width, scratch
 from cpu_fallback.compiled.ordered import pass_rows, pass_tied_rows
 from cpu_fallback.compiled.ordered_counts import Table
 from cpu_fallback.compiled.row_codes import Destination, flag, write
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, FusedRule
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.blending import AS_CATEGORY, AS_NAN, FusedRule
 from cpu_fallback.compiled.border import Array, kernel
 from cpu_fallback.compiled.shrinkage import unseen_code
+from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, FusedRule
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

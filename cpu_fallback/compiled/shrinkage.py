@@ -1,9 +1,9 @@
 """Lam of a cell, and the blend of its mean with the prior."""
 
-from cpu_fallback.blending import M_ESTIMATE, PLAIN, Blend, Shrinkage
 from cpu_fallback.compiled.border import inlined
 from cpu_fallback.compiled.elementary import exp
 from cpu_fallback.compiled.moments import plain
+from cpu_fallback.fused_rules import M_ESTIMATE, PLAIN, Blend, Shrinkage
 
 
 @inlined

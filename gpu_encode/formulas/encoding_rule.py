@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.blending import Blend, PopulationMoments
 from cpu_fallback.exact import Floats, Integers, Scaled
+from cpu_fallback.fused_rules import Blend, PopulationMoments
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.formulas.infrequent import Rare
 from gpu_encode.formulas.order_statistics import OfViews
@@ -290,17 +290,14 @@ def in_one_pass(
     Where there are no levels, for formulas that ask for no other category; `total` is what each view sees in all.
     """
     blend = rule.for_backends()
-    if blend is None:
+    if blend is None or ops.fused is None:
         return None
     root = rule.root(total, None)
     variance = total.variance if rule.statistic.needs_squares else Scaled(root[:0], np.zeros_like(root[:0], np.int64))
-    measured, background = statistics.measured, PopulationMoments(root, variance.fraction, variance.exponent)
-    found = ops.blended(
-        statistics.accumulators, measured.layout, measured.first_output, visibility, blend, background, less_one
+    measured, population = statistics.measured, PopulationMoments(root, variance.fraction, variance.exponent)
+    values, unseen = ops.fused.encode_categories(
+        statistics.accumulators, measured.layout, measured.first_output, visibility, blend, population, less_one
     )
-    if found is None:
-        return None
-    values, unseen = found
     values[-2], unseen[-2] = rule.or_unseen(root), True
     if rule.missing != "category":
         values[-1], unseen[-1] = rule.missing_code(root), True

@@ -1,6 +1,6 @@
 """The formulas for lam as backends know them, which compute codes in one pass."""
 
-from cpu_fallback.blending import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Shrinkage
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Shrinkage
 from gpu_encode.formulas.smoothing import EmpiricalBayes, MEstimate, NoSmoothing, Sigmoid
 from gpu_encode.formulas.statistic import Statistic
 

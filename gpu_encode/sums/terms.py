@@ -39,6 +39,9 @@ class Termwise:
     ops : Ops
     """
 
+    # Fused passes know rules of one sum alone.
+    fused = None
+
     def __init__(self, ops: Ops) -> None:
         self._ops = ops
 
@@ -98,12 +101,6 @@ class Termwise:
         # The same for every term: rows of one tie are tied in all of them.
         carry.last_tie[...] = state.last_tie
         return earlier
-
-    def leave_one_out_codes(self, *given: Any) -> None:
-        """Leave the codes to array expressions: passes over rows know formulas of one sum alone."""
-
-    def ordered_codes(self, *given: Any) -> None:
-        """Leave the codes to array expressions: passes over rows know formulas of one sum alone."""
 
 
 def term(rows: Rows, column: int) -> Rows:

@@ -6,8 +6,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.blending import CHECKPOINT_BITS
 from cpu_fallback.exact import Integers
+from cpu_fallback.fused_rules import CHECKPOINT_BITS
 from cpu_fallback.types import Array
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.ops import Ops

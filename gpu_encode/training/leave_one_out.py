@@ -58,14 +58,15 @@ def leave_one_out(
 
 def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, unseen: Mask | None) -> int | None:
     """Write the codes by one pass of the backend over the rows, with the same bits; None where it has no such pass."""
-    if (fused_rule := task.fused_rule()) is None:
+    fused, fused_rule = task.ops.fused, task.fused_rule()
+    if fused is None or fused_rule is None:
         return None
     accumulators, total, measured = (
         statistics.accumulators[:, 0],
         statistics.totals(task.ops).accumulators[0, 0],
         task.measured,
     )
-    return task.ops.leave_one_out_codes(
+    return fused.leave_one_out_encodings(
         accumulators, total, task.rows, measured.layout, measured.first_output, fused_rule, out, unseen
     )
 

@@ -70,15 +70,15 @@ def in_one_pass(
     task: EncodingTask, order: Order, burn_in: int, output: Output, columns: range, unseen: Mask | None
 ) -> CategorySums | None:
     """Write the codes of one order by one pass of the backend, with the same bits; None where it has no such pass."""
-    fused_rule = task.fused_rule()
+    fused, fused_rule = task.ops.fused, task.fused_rule()
     # The sums of more rows have to be carried on the way.
-    if fused_rule is None or len(task.rows) > CARRY_AFTER:
+    if fused is None or fused_rule is None or len(task.rows) > CARRY_AFTER:
         return None
     numbers = order.rows if isinstance(order, TimeOrder) else order if isinstance(order, Permutation) else None
     ties = (order.ties, order.starts) if isinstance(order, TimeOrder) else None
     fixed = task.key.n_categories, task.n_classes, task.measured.layout, task.measured.first_output
     out = output.matrix[:, columns.start :: columns.step]
-    written = task.ops.ordered_codes(task.rows, *fixed, numbers, ties, burn_in, fused_rule, out, unseen)
+    written = fused.ordered_encodings(task.rows, *fixed, numbers, ties, burn_in, fused_rule, out, unseen)
     if written is None:
         return None
     output.count(written.lost)

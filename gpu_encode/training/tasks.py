@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.blending import AS_CATEGORY, AS_NAN, AS_PRIOR, FusedRule
+from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, FusedRule
 from cpu_fallback.types import MISSING, UNKNOWN, Codes, Folds, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.categories.levels import Level

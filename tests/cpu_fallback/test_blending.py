@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cpu_fallback import compiled
-from cpu_fallback.blending import PopulationMoments
 from cpu_fallback.compiled import blending
 from cpu_fallback.compiled.threads import set_threads
+from cpu_fallback.fused_rules import PopulationMoments
 from cpu_fallback.types import Layout, Rows, Window
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.categories.values import Values
@@ -148,8 +148,8 @@ def test_counts_from_two_to_the_31_on_are_exact_too(smoothing, monkeypatch):
 
 def test_the_pass_is_taken_for_the_formulas_that_it_knows(monkeypatch):
     taken = []
-    pass_of = compiled.blended
-    monkeypatch.setattr(compiled, "blended", lambda *given: taken.append(given) or pass_of(*given))
+    pass_of = compiled.fused.encode_categories
+    monkeypatch.setattr(compiled.fused, "encode_categories", lambda *given: taken.append(given) or pass_of(*given))
     for smoothing in (*SMOOTHINGS, EmpiricalBayes("between"), JamesStein(), PartialPooling()):
         table(statistics_of("binary", cells_of("binary", 9, 1)), None, key_of(9), EncodingRule(smoothing), compiled)
     table(

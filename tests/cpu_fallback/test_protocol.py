@@ -8,13 +8,24 @@ import pytest
 
 import cpu_fallback
 import cpu_fallback.compiled
-from gpu_encode.ops import Ops
+from gpu_encode.ops import DeviceOps, FusedOps, Ops
 
 ROOT = Path(__file__).parents[2]
 ATTRIBUTES = ["TILE", "xp"]
-OPERATIONS = sorted(
-    name for name, member in vars(Ops).items() if inspect.isfunction(member) and not name.startswith("_")
-)
+
+
+def functions_of(protocol):
+    own = vars(protocol).items()
+    return sorted(name for name, member in own if inspect.isfunction(member) and not name.startswith("_"))
+
+
+OPERATIONS = functions_of(Ops)
+# What a backend has beside the operations: fused passes or None, and of a GPU arrays and text that lie there.
+BESIDE = {
+    "cpu_fallback": [],
+    "cpu_fallback/compiled": ["fused"],
+    "gpu_encode/cuda": [*functions_of(DeviceOps), "strings"],
+}
 # The third is read off its source: importing it would load libraries that not every machine has.
 PACKAGES = {name: ROOT / name for name in ("cpu_fallback", "cpu_fallback/compiled", "gpu_encode/cuda")}
 
@@ -35,18 +46,18 @@ def parameters(package, name):
     ]
 
 
-def promised(name):
-    return [("positional", each) for each in list(inspect.signature(getattr(Ops, name)).parameters)[1:]]
+def promised(name, protocol=Ops):
+    return [("positional", each) for each in list(inspect.signature(getattr(protocol, name)).parameters)[1:]]
 
 
 @pytest.mark.parametrize("backend", [cpu_fallback, cpu_fallback.compiled])
 def test_a_backend_has_exactly_the_operations_of_the_protocol(backend):
-    assert sorted(backend.__all__) == sorted([*OPERATIONS, *ATTRIBUTES])
+    assert sorted(backend.__all__) == sorted([*OPERATIONS, *ATTRIBUTES, "fused"])
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_backend_offers_the_operations_and_nothing_else(package):
-    assert sorted(homes(package)) == sorted([*OPERATIONS, *ATTRIBUTES])
+    assert sorted(homes(package)) == sorted([*OPERATIONS, *ATTRIBUTES, *BESIDE[package]])
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -59,3 +70,12 @@ def test_signatures_are_those_of_the_protocol(package, name):
 def test_an_operation_lives_in_files_of_one_name(name):
     own = {homes(package)[name].rsplit(".", 1)[-1] for package in ("cpu_fallback", "gpu_encode/cuda")}
     assert len(own) == 1
+
+
+@pytest.mark.parametrize("name", functions_of(FusedOps))
+def test_fused_passes_are_those_of_the_protocol(name):
+    found = inspect.signature(getattr(cpu_fallback.compiled.fused, name)).parameters.values()
+    assert [("positional" if each.kind is each.POSITIONAL_ONLY else "other", each.name) for each in found] == promised(
+        name, FusedOps
+    )
+    assert cpu_fallback.fused is None

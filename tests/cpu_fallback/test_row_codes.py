@@ -115,7 +115,7 @@ def assert_same(ops, plan, *description, dtype="float64"):
 @pytest.fixture
 def short_stretches(monkeypatch):
     """Let stretches, and the room for priors, end often."""
-    ordered = import_module("cpu_fallback.compiled.ordered_codes")
+    ordered = import_module("cpu_fallback.compiled.ordered_encodings")
     monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_digits"), "MOST_SEGMENTS", 37)
     monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_digits"), "SMALLEST_SHARE", 1)
     for name in ("STRETCH", "LEAST_STRETCH"):
@@ -192,7 +192,7 @@ def test_the_compiled_backend_has_the_pass_and_numpy_leaves_it(monkeypatch):
     compiled = import_module("cpu_fallback.compiled")
     for ops, has in ((cpu_fallback, False), (compiled, True)):
         calls = []
-        for name in ("ordered", "moments", "ordered_codes", "leave_one_out_codes"):
+        for name in ("ordered", "moments"):
             own = getattr(ops, name)
             monkeypatch.setattr(
                 ops, name, lambda *given, own=own, name=name, calls=calls: calls.append(name) or own(*given)
@@ -206,10 +206,10 @@ def test_the_compiled_backend_has_the_pass_and_numpy_leaves_it(monkeypatch):
 
 def test_a_formula_that_asks_for_other_categories_has_no_rule():
     task = job_of(cpu_fallback, "real", "none", "bayes", "plain", 9)
-    assert task.rule() is not None
+    assert task.fused_rule() is not None
     for formula in (EncodingRule(JamesStein()), EncodingRule(NoSmoothing(), prior="category_mean")):
-        assert EncodingTask(task.ops, task.rows, task.key, 1, task.measured, formula).rule() is None
-    assert EncodingTask(task.ops, task.rows, OnlyKey(levels=["one"]), 1, task.measured, task.rule).rule() is None
+        assert EncodingTask(task.ops, task.rows, task.key, 1, task.measured, formula).fused_rule() is None
+    assert EncodingTask(task.ops, task.rows, OnlyKey(levels=["one"]), 1, task.measured, task.rule).fused_rule() is None
 
 
 def test_more_rows_than_digits_have_room_for_are_left_to_tiles(ops, monkeypatch):

@@ -275,7 +275,7 @@ class Library:
 
 
 # Operations whose argument at a place is a small matrix that the host keeps: who sees which fold.
-OF_THE_HOST = {"visible": 1, "blended": 3}
+OF_THE_HOST = {"visible": 1}
 
 
 class StrictOps:
@@ -284,6 +284,7 @@ class StrictOps:
     __name__ = "strict"
     TILE = 24
     xp = Library()
+    fused = None
 
     def to_device(self, array: Any) -> StrictArray:
         """Copy a host array; an array that is there already stays."""

@@ -1,4 +1,4 @@
-"""Codes of all rows from the rows before them, in one pass: see `gpu_encode.ops.Ops`."""
+"""Codes of all rows from the rows before them, in one pass: see `gpu_encode.ops.FusedOps`."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cpu_fallback.blending import FusedRule, Written
 from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.block_moments import room_for_moments
 from cpu_fallback.compiled.border import Array, codes_of, frozen
@@ -16,6 +15,7 @@ from cpu_fallback.compiled.moments import shape_of
 from cpu_fallback.compiled.ordered_counts import counted_rows, table_of
 from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, seen_rows, stretch_of
 from cpu_fallback.compiled.row_codes import destination
+from cpu_fallback.fused_rules import FusedRule, Written
 
 if TYPE_CHECKING:
     from cpu_fallback.row_numbers import Permutation
@@ -53,7 +53,7 @@ def stretches(order: "Permutation | Array | None", n_rows: int, size: int) -> It
             yield *edge, ahead.popleft().result()
 
 
-def ordered_codes(
+def ordered_encodings(
     rows: "Rows",
     n_categories: int,
     n_classes: int,
@@ -67,7 +67,7 @@ def ordered_codes(
     unseen: Array | None,
     /,
 ) -> Written | None:
-    """Write the code of every row from the rows before it; see `gpu_encode.ops.Ops`."""
+    """Write the code of every row from the rows before it; see `gpu_encode.ops.FusedOps`."""
     n_rows = len(rows.codes)
     to = destination(out, unseen, n_classes - first_output)
     if to is None:

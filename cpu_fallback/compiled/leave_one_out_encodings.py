@@ -1,10 +1,9 @@
-"""Codes of all rows, each left out of what it sees, in one pass over the rows: see `gpu_encode.ops.Ops`."""
+"""Codes of all rows, each left out of what it sees, in one pass over the rows: see `gpu_encode.ops.FusedOps`."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cpu_fallback.blending import EMPIRICAL_BAYES, FusedRule
 from cpu_fallback.compiled.addition import add_rows
 from cpu_fallback.compiled.block_moments import BLOCK, moment_rows, prior_rows, room_for_moments, room_for_weights
 from cpu_fallback.compiled.border import Array, Numbers, codes_of, frozen, kernel, measures_of, numbers_of
@@ -12,6 +11,7 @@ from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
 from cpu_fallback.compiled.row_codes import Destination, destination
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, FusedRule
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
@@ -71,7 +71,7 @@ def leave_out_range(
     return lost
 
 
-def leave_one_out_codes(
+def leave_one_out_encodings(
     accumulators: Array,
     total: Array,
     rows: "Rows",
@@ -82,7 +82,7 @@ def leave_one_out_codes(
     unseen: Array | None,
     /,
 ) -> int | None:
-    """Write the code of every row from all others; see `gpu_encode.ops.Ops`."""
+    """Write the code of every row from all others; see `gpu_encode.ops.FusedOps`."""
     n_classes, n_rows = accumulators.shape[1], len(rows.codes)
     to = destination(out, unseen, n_classes - first_output)
     if to is None:

@@ -1,12 +1,9 @@
 """What a fused backend must know of a formula: mu + lam * (mean - mu), lam from a cell's own sums and few numbers."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from cpu_fallback.types import Array, Layout
 
 PLAIN, M_ESTIMATE, SIGMOID, EMPIRICAL_BAYES = 0, 1, 2, 3
 # Priors are taken at a row's place with all but its top nine bits cleared.
@@ -99,17 +96,3 @@ class Written(NamedTuple):
 
     accumulators: NDArray[np.int64]
     lost: int
-
-
-def blended(
-    accumulators: "Array",  # noqa: ARG001
-    layout: "Layout",  # noqa: ARG001
-    first_output: int,  # noqa: ARG001
-    visibility: "Array | None",  # noqa: ARG001
-    blend: Blend,  # noqa: ARG001
-    background: PopulationMoments,  # noqa: ARG001
-    less_one: bool,  # noqa: ARG001
-    /,
-) -> "tuple[Any, Any] | None":
-    """Give None: the array expressions of `gpu_encode.formulas.encoding_rule` are the definition."""
-    return None
