@@ -43,7 +43,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     @dispatch
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Learn the codes of new rows.
+        """Learn the encodings of new rows.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     @dispatch
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
-        """Learn the codes of new rows, and give the training codes of these rows by the scheme.
+        """Learn the encodings of new rows, and give the training encodings of these rows by the scheme.
 
         Parameters
         ----------
@@ -107,12 +107,12 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         Warns
         -----
         UserWarning
-            If the codes leak (`Greedy`), if rows see no rows at all, or if a class has fewer rows than folds.
+            If the encodings leak (`Greedy`), if rows see no rows at all, or if a class has fewer rows than folds.
 
         Notes
         -----
         ``fit(X, y).transform(X)`` gives other numbers: there each row has seen its own target, and a model trained on
-        them trusts the codes of small categories more than new rows bear out.
+        them trusts the encodings of small categories more than new rows bear out.
 
         Examples
         --------
@@ -130,7 +130,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     @dispatch
     def transform(self, X: Any) -> Any:
-        """Give the codes of new rows.
+        """Give the encodings of new rows.
 
         Parameters
         ----------

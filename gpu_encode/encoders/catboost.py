@@ -50,19 +50,19 @@ class CatBoostEncoder(Encoder):
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
-        Code of categories that no visible row has.  "prior": that of n = 0, which is p itself but for the counts.
+        Encoding of categories that no visible row has.  "prior": that of n = 0, which is p itself but for the counts.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with codes of their own, the infrequent ones together counting as one: the others, by what is
-        visible, are infrequent.  Both need a scheme with folds, which "auto" gives to the counts alone.
+        Most categories with encodings of their own, the infrequent ones together counting as one: the others, by what
+        is visible, are infrequent.  Both need a scheme with folds, which "auto" gives to the counts alone.
     handle_infrequent : {"prior", "category"}, default="prior"
         Infrequent categories are as if unseen, or one category together.
     scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
-        Scale of the codes, as in `TargetEncoder`.  All priors, and the values of y, need a place on it.
+        Scale of the encodings, as in `TargetEncoder`.  All priors, and the values of y, need a place on it.
     indicators : bool or list of {"unseen", "missing"}, default=False
         0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].

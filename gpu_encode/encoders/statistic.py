@@ -32,13 +32,13 @@ class StatisticEncoder(Encoder):
         that gives an array, whose name the column gets.  It must go cell by cell, as ``mean / count`` does: then it
         sees no more than these three numbers, and neither the order of the rows nor chunks can matter.  (One that
         looks at other cells, as ``mean / mean.max()`` does, gives what they happen to be.)  It is called for all
-        categories (or many rows) at once, on the host, with copies, and also with counts of zero, whose codes nobody
-        reads; an encoder that has one can be pickled, not saved.  Other functions of the values are given
-        by their parts, which add up: a `MergeableStatistic`.
+        categories (or many rows) at once, on the host, with copies, and also with counts of zero, whose encodings
+        nobody reads; an encoder that has one can be pickled, not saved.  Other functions of the values are given by
+        their parts, which add up: a `MergeableStatistic`.
 
         A dict has a list of statistics for each pair of a key and a column of values, as
         ``{("shop", "price"): ["mean", "std"], (("shop", "city"), "pieces"): ["sum"]}``; `columns` and `values` then
-        follow from it, and columns of codes stand key by key.
+        follow from it, and columns of encodings stand key by key.
 
         Of y, "count", "sum" and "nunique" are of the rows that a row may see: by default those of four folds in
         five in training, and of all for new rows, whose numbers are larger.  "mean" has no such step; nor has
@@ -66,8 +66,8 @@ class StatisticEncoder(Encoder):
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column but those of values.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
-        Code of categories that no visible row has.  "prior": the statistic of all visible rows, but 0 for count, sum
-        and nunique.  "error" refuses values that fit did not see.
+        Encoding of categories that no visible row has.  "prior": the statistic of all visible rows, but 0 for count,
+        sum and nunique.  "error" refuses values that fit did not see.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
     min_count : float, default=0

@@ -51,13 +51,13 @@ class Parameters:
     cut : Cut, optional
         Borders that the target is cut at.
     as_unseen : str
-        The word by which `handle_unknown` and `handle_missing` ask for the code of what no visible row has.
+        The word by which `handle_unknown` and `handle_missing` ask for the encoding of what no visible row has.
     prior : str, float, dict or None
         None for the readout's own.
     indicators : bool or list of str
         Kept as a tuple of names.
     handle_infrequent : str
-        "category": infrequent categories have one code together; or `as_unseen`.
+        "category": infrequent categories have one encoding together; or `as_unseen`.
     """
 
     owner: str
@@ -106,17 +106,17 @@ class Parameters:
 
     @property
     def reads_target(self) -> bool:
-        """Whether codes follow from a target, and not from the rows' number alone."""
+        """Whether encodings follow from a target, and not from the rows' number alone."""
         return self.target_type is not None
 
     @property
     def trains_apart(self) -> bool:
-        """Whether rows may get other codes in training than new rows like them get."""
+        """Whether rows may get other encodings in training than new rows like them get."""
         return self.reads_target or not isinstance(self.scheme, Greedy)
 
     @property
     def needs_tables(self) -> bool:
-        """Whether codes follow from all categories at once, so that no row can see sums of its own."""
+        """Whether encodings follow from all categories at once, so that no row can see sums of its own."""
         return self.statistic.needs_table or self.rare.asked
 
     @property
@@ -200,7 +200,7 @@ class Parameters:
             check_number(owner, "prior", self.prior, low=low, high=high)
 
     def check_targets(self, targets: Sequence[Target]) -> None:
-        """Raise ValueError for targets that these codes cannot be made of."""
+        """Raise ValueError for targets that these encodings cannot be made of."""
         self.statistic.check_targets(self.owner, [target.kind for target in targets])
         if self.scale == "identity":
             return
@@ -244,7 +244,7 @@ class Parameters:
         return [given.get(members, "mean") for members in entries]
 
     def warn_of_nothing_seen(self, columns: list[Array], plan: Plan) -> None:
-        """Warn once of rows that see no rows at all; `columns` are codes whose prior is a mean of what is seen."""
+        """Warn once of rows that see no rows at all; `columns` are encodings whose prior is a mean of what is seen."""
         if isinstance(plan, OrderedPlan) and plan.burn_in:
             return
         if "nan" not in (self.handle_unknown, self.handle_missing):
@@ -257,13 +257,13 @@ class Parameters:
                 self.warn_of_blind_rows(int(empty.sum()), plan)
 
     def warn_of_first_rows(self, plan: Plan, n_rows: int) -> None:
-        """Warn of rows that see no rows, of codes that may be NaN for reasons of their own."""
+        """Warn of rows that see no rows, of encodings that may be NaN for reasons of their own."""
         in_folds = isinstance(plan, FoldPlan) and not plan.blow_up
         if number := "Some" if in_folds else first_rows(plan, n_rows):
             self.warn_of_blind_rows(number, plan)
 
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
-        """Warn of so many rows that see no rows at all, unless codes are NaN for other reasons, too."""
+        """Warn of so many rows that see no rows at all, unless encodings are NaN for other reasons, too."""
         if "nan" not in (self.handle_unknown, self.handle_missing):
             why = (
                 "their earlier folds or times hold no rows"

@@ -59,6 +59,6 @@ def rebuild(reader: Reader) -> Any:
         encoder.feature_names_in_ = np.array(names, dtype=object)
     encoder._publish(model)
     encoder.device_ = read_option(document, "device", ("cpu", "cuda"))
-    # All codes are computed here, so that whatever does not fit together is found now and not at the first transform.
+    # All encodings are computed here, so that what does not fit together is found now and not at the first transform.
     _ = model.tables
     return encoder
