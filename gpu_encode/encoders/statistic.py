@@ -247,7 +247,7 @@ class StatisticSpec:
 
 def plain_list(statistics: Any) -> list[Any]:
     """Give statistics as a list, those with a number as tuples."""
-    return [tuple(each) if isinstance(each, list) else each for each in statistics]
+    return [tuple(name) if isinstance(name, list) else name for name in statistics]
 
 
 def check_value_columns(values: Any) -> None:

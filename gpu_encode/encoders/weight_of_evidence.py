@@ -142,7 +142,7 @@ class WeightOfEvidenceEncoder(Encoder):
     def information_value_(self) -> Array:
         """Information value of each column of encodings."""
         model = self._fitted()
-        found = []
+        per_output = []
         for per_target, rule in zip(model.statistics, model.rules, strict=True):
             for statistics in per_target:
                 ops = host(statistics.accumulators.size)
@@ -150,8 +150,8 @@ class WeightOfEvidenceEncoder(Encoder):
                 seen = rule.moments_of_views(ops, statistics, None)
                 seen, counted, _ = told_apart(statistics, None, rule, ops, total, seen)
                 values = cast(Evidence, rule.statistic).information(seen, counted, total)
-                found.append(values.T.ravel())
-        return np.concatenate(found)
+                per_output.append(values.T.ravel())
+        return np.concatenate(per_output)
 
     def _options(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)

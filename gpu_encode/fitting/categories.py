@@ -131,10 +131,10 @@ def sum_whole_numbers(
     """
     if len(entry.columns) > 1 or device_of(ops) != "cpu" or columns.n_rows > category_sums.CARRY_AFTER:
         return None
-    found = columns.whole_numbers(entry.columns[0])
-    if found is None:
+    whole_numbers = columns.whole_numbers(entry.columns[0])
+    if whole_numbers is None:
         return None
-    numbers, dtype = found
+    numbers, dtype = whole_numbers
     rows = summed.rows(numbers)
     backend = backend_for(ops, rows.target)
     accumulators, distinct = backend.accumulate_numbers(rows, summed.target.n_classes, spec.layout)

@@ -53,7 +53,7 @@ class Parameters:
     as_unseen : str
         The word by which `handle_unknown` and `handle_missing` ask for the encoding of what no visible row has.
     prior : str, float, dict or None
-        None for the readout's own.
+        None for the statistic's own.
     indicators : bool or list of str
         Kept as a tuple of names.
     handle_infrequent : str
@@ -86,13 +86,13 @@ class Parameters:
 
     @classmethod
     def of(cls, encoder: BaseEstimator, statistic: Statistic, **given: Any) -> Self:
-        """Check the parameters of an encoder that have names of these here; `given` stand in place of some."""
-        # An estimator keeps each parameter under its own name; to ask for them all takes longer than a small fit.
-        own = vars(encoder)
-        taken = {each.name: own[each.name] for each in fields(cls) if each.name in own}
-        options = cls(**taken | {"owner": type(encoder).__name__, "statistic": statistic} | given)
-        options.check()
-        return options
+        """Read and check the parameters of an encoder that have these names; `given` stand in place of some."""
+        # An estimator keeps each parameter under its own name; `get_params` takes longer than a small fit.
+        attributes = vars(encoder)
+        taken = {field.name: attributes[field.name] for field in fields(cls) if field.name in attributes}
+        parameters = cls(**taken | {"owner": type(encoder).__name__, "statistic": statistic} | given)
+        parameters.check()
+        return parameters
 
     def __post_init__(self) -> None:
         if isinstance(self.dtype, (type, np.dtype)):
@@ -158,7 +158,7 @@ class Parameters:
                 raise prior_of_tables(owner, self.statistic, self.prior)
 
     def _check_rare(self) -> None:
-        """Raise ValueError for infrequent categories that are none, or cannot be told."""
+        """Raise ValueError for limits of infrequent categories that are none, or that other parameters forbid."""
         owner = self.owner
         check_rule(owner, self.min_frequency, self.max_categories)
         if self.handle_infrequent is not None:
@@ -175,16 +175,17 @@ class Parameters:
         """Which categories are infrequent."""
         # A search over parameters hands over NumPy's numbers, which a file of a model does not hold.
         least, most = (
-            each.item() if isinstance(each, np.generic) else each for each in (self.min_frequency, self.max_categories)
+            limit.item() if isinstance(limit, np.generic) else limit
+            for limit in (self.min_frequency, self.max_categories)
         )
         return Rare(least, most, self.handle_infrequent == "category")
 
     def _check_prior(self) -> None:
-        """Raise ValueError for a prior that is none."""
+        """Raise ValueError for a prior that is not one."""
         owner = self.owner
         if self.prior is None and not self.statistic.takes_prior:
             return
-        # Codes lie between means and priors, and have to have a place on the scale.
+        # Encodings lie between means and priors, and the scale has to be defined for all of them.
         low = -np.inf if self.scale == "identity" else 0.0
         high = 1.0 if self.scale == "logit" else np.inf
         if isinstance(self.prior, str):
@@ -212,7 +213,7 @@ class Parameters:
             check_ranges(self.owner, self.scale, self.statistic.of_target(number).ranges(*bounds), target.name)
 
     def rules(self, selection: Selection, frame: Frame | Pieces) -> list[EncodingRule]:
-        """Formula of every entry."""
+        """Give the rule by which the sums of every key become encodings."""
         priors = self._priors(selection, frame)
         unknown = (
             {"nan": float("nan")}.get(self.handle_unknown)
@@ -221,8 +222,8 @@ class Parameters:
         )
         least = float(self.min_count)
         return [
-            EncodingRule(self.statistic.of_entry(place), prior, unknown, self.missing, least, self.rare, self.scale)
-            for place, prior in enumerate(priors)
+            EncodingRule(self.statistic.of_entry(entry), prior, unknown, self.missing, least, self.rare, self.scale)
+            for entry, prior in enumerate(priors)
         ]
 
     @property
@@ -231,7 +232,7 @@ class Parameters:
         return "prior" if self.handle_missing == self.as_unseen else self.handle_missing
 
     def _priors(self, selection: Selection, frame: Frame | Pieces) -> list[Any]:
-        """Prior of every entry: one for all, or one a column, the others by the mean."""
+        """Give the prior of every key: one for all, or one for each that a dict names and the mean for others."""
         if not isinstance(self.prior, dict):
             return [self.prior] * len(selection.entries)
         given = {}

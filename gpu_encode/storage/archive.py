@@ -30,23 +30,23 @@ class UnreadableError(Exception):
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Give a file to write, which appears at `path` at the end, or not at all."""
-    place = Path(os.path.realpath(path))
-    if place.is_dir():
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file in it.")
-    if not place.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to.")
-    temporary = place.with_name(f".partial-{secrets.token_hex(4)}-{place.name[-80:]}")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(target.parent)!r} to write {target.name!r} to.")
+    temporary = target.with_name(f".partial-{secrets.token_hex(4)}-{target.name[-80:]}")
     try:
         with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if place.exists():
-            temporary.chmod(place.stat().st_mode & 0o777)
-        temporary.replace(place)
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o777)
+        temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(place.parent)
+    sync_folder(target.parent)
 
 
 def sync_file(path: Path) -> None:

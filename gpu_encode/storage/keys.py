@@ -30,7 +30,7 @@ def describe_entry(entry: KeySpec, writer: Writer) -> dict[str, Any]:
 def describe_key(key: CategoryIndex, writer: Writer) -> dict[str, Any]:
     """Give the categories of an entry as JSON."""
     return {
-        "vocabularies": [{"array": writer.add(each.to_arrow()), **each.metadata()} for each in key.vocabularies],
+        "vocabularies": [{"array": writer.add(values.to_arrow()), **values.metadata()} for values in key.vocabularies],
         "members": None if key.members is None else encode_array(key.members, writer),
         "has_missing": key.has_missing,
         "given": key.given,
@@ -54,7 +54,7 @@ def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> Key
 def read_key(document: dict[str, Any], entry: KeySpec, reader: Reader) -> CategoryIndex:
     """Read the categories of an entry."""
     per_column = pair(entry.columns, read_list(document, "vocabularies", dict))
-    vocabularies = [read_vocabulary(each, reader) for _, each in per_column]
+    vocabularies = [read_vocabulary(described, reader) for _, described in per_column]
     described = read_field(document, "members", dict, None)
     has_missing, given = (read_field(document, name, bool) for name in ("has_missing", "given"))
     if len(vocabularies) == 1:
@@ -63,7 +63,9 @@ def read_key(document: dict[str, Any], entry: KeySpec, reader: Reader) -> Catego
         return CategoryIndex(entry, vocabularies, None, has_missing, given)
     if has_missing or given:
         raise ValueError(f"{entry.name!r} is a joint key with categories of a single column")
-    return CategoryIndex(entry, vocabularies, read_members(described, [len(each) for each in vocabularies], reader))
+    return CategoryIndex(
+        entry, vocabularies, read_members(described, [len(vocabulary) for vocabulary in vocabularies], reader)
+    )
 
 
 def read_vocabulary(document: dict[str, Any], reader: Reader) -> Vocabulary:

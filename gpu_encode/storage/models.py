@@ -54,8 +54,8 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "everything": selection.everything,
         "targets": [describe_target(info, writer) for info in model.targets],
         "keys": [describe_key(key, writer) for key in model.keys],
-        "statistics": [[describe_sums(each, writer) for each in entry] for entry in model.statistics],
-        "formulas": [describe_rule(each, writer) for each in model.rules],
+        "statistics": [[describe_sums(sums, writer) for sums in per_target] for per_target in model.statistics],
+        "formulas": [describe_rule(rule, writer) for rule in model.rules],
         "unknown_is_error": model.unknown_is_error,
         "indicators": list(model.indicators),
         "dtype": model.dtype,
@@ -81,7 +81,7 @@ def describe_sums(statistics: CategorySums, writer: Writer) -> dict[str, Any]:
     windows = (measured.layout.count, measured.layout.total, measured.layout.square)
     return {
         "cells": encode_array(statistics.accumulators, writer),
-        "windows": [None if each is None else [each.low, each.width, each.whole] for each in windows],
+        "windows": [None if window is None else [window.low, window.width, window.whole] for window in windows],
         "first_output": measured.first_output,
         "added": statistics.added,
         "distribution": None
@@ -99,14 +99,14 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
     """Give the model that `describe` described; ValueError says what does not fit."""
     n_features = read_count(document, "n_features", 1, LARGEST)
     selection = read_selection(document, n_features, reader)
-    targets = [read_target(each, reader) for each in read_list(document, "targets", dict)]
+    targets = [read_target(described, reader) for described in read_list(document, "targets", dict)]
     keyed = pair(selection.entries, read_list(document, "keys", dict))
-    keys = [read_key(each, entry, reader) for entry, each in keyed]
-    rules = [read_rule(each, reader) for _, each in pair(keys, read_list(document, "formulas", dict))]
+    keys = [read_key(described, entry, reader) for entry, described in keyed]
+    rules = [read_rule(described, reader) for _, described in pair(keys, read_list(document, "formulas", dict))]
     statistics = [
         [
-            read_sums(each, key, info, rule.of_target(number), reader)
-            for number, (info, each) in enumerate(pair(targets, per_target))
+            read_sums(described, key, info, rule.of_target(number), reader)
+            for number, (info, described) in enumerate(pair(targets, per_target))
         ]
         for (key, per_target), rule in zip(pair(keys, read_list(document, "statistics", list)), rules, strict=True)
     ]
