@@ -1,0 +1,51 @@
+"""Models that an older version saved give the same bits, and so does fitting them anew."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pytest
+
+from gpu_encode import load
+from tests.storage.older_models.make import encodings_of, fitted, learn_more
+
+VERSIONS = [path for path in sorted((Path(__file__).parent / "older_models").iterdir()) if path.name[0].isdigit()]
+MODELS = [path for version in VERSIONS for path in sorted(version.glob("*.model"))]
+
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore:Found unknown categories")]
+
+
+@pytest.fixture(scope="module")
+def fitted_now():
+    return fitted()
+
+
+def rows_of(folder: Path) -> pa.Table:
+    return pyarrow.feather.read_table(folder / "rows.arrow")
+
+
+def assert_as_expected(encoder, name: str, folder: Path) -> None:
+    with np.load(folder / "expected.npz") as file:
+        expected = {key.split("/", 1)[1]: file[key] for key in file.files if key.startswith(f"{name}/")}
+    found = encodings_of(encoder, rows_of(folder))
+    assert list(found) == list(expected)
+    for column, values in expected.items():
+        assert found[column].dtype == values.dtype
+        assert found[column].tobytes() == values.tobytes(), column
+
+
+def test_there_are_models():
+    assert len(MODELS) >= len(fitted())
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_older_models_give_the_same_bits(path, fitted_now):
+    assert_as_expected(load(path), path.stem, path.parent)
+    assert_as_expected(fitted_now[path.stem], path.stem, path.parent)
+
+
+@pytest.mark.parametrize("folder", VERSIONS, ids=lambda path: path.name)
+def test_older_models_learn_more(folder):
+    encoder = learn_more(load(folder / "target.model"), rows_of(folder))
+    assert_as_expected(encoder, "target, more", folder)
