@@ -87,7 +87,7 @@ def read_layout(document: dict[str, Any]) -> Layout:
 
 def described_statistics(statistics: CategorySums, writer: archive.Writer) -> dict[str, Any]:
     """Give sums that belong to no entry as JSON."""
-    described = models.describe_statistics(statistics, writer)
+    described = models.describe_sums(statistics, writer)
     return {**described, "classification": statistics.measured.classification}
 
 

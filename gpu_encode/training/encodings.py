@@ -57,7 +57,6 @@ def placed_order(order: Order, ops: Ops) -> Order:
 
 def lasting(task: EncodingTask, plan: Plan) -> CategorySums:
     """Sums that new rows see: over all rows, but for holdout and blow-up columns."""
-    plan = placed(plan, task.ops)
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all()):
         return task.measure(plan.folds, plan.n_folds).visible(task.ops, plan.new_rows)
     return task.measure(None, 1)
@@ -86,7 +85,6 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool) -> Trai
     """Write the training codes of every row to `out` (rows, outputs * columns)."""
     if not task.n_outputs:
         return Trained(lasting(task, plan), None, all_see=True)
-    plan = placed(plan, task.ops)
     if isinstance(plan, FoldPlan):
         return by_folds(task, plan, out, want_unseen)
     if isinstance(plan, SplitPlan):

@@ -96,7 +96,7 @@ def trained(ops, plan, *description, dtype="float64"):
     task = job_of(ops, *description)
     wide = encodings.n_columns(plan)
     out = np.full((len(task.rows), task.n_outputs * wide), 9.0, dtype, order="F")
-    found = encodings.train(task, plan, out, want_unseen=True)
+    found = encodings.train(task, encodings.placed(plan, ops), out, want_unseen=True)
     return out, found
 
 
