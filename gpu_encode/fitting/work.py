@@ -179,11 +179,16 @@ class Work:
 
     def _key(self, entry: KeySpec, sums_alone: bool) -> tuple[CategoryIndex, Array, CategorySums | None]:
         """Categories of one entry, and the code of each row; or none, but the sums, where nobody asks for it."""
-        if sums_alone:
+        statistic, missing = self.options.statistic, self.options.missing
+        if sums_alone and not statistic.needs_sums and missing != "error":
+            if (key := CategoryIndex.by_type(entry, self.place, self.ops)) is not None:
+                return key, np.zeros(0, np.int32), CategorySums.of_nothing()
+        elif sums_alone and statistic.needs_sums:
             found = sums_by_number(entry, self.place, self.ops, self.summed[0], self.measured[0])
             if found is not None:
                 return found[0], np.zeros(0, np.int32), found[1]
-        return *CategoryIndex.fit(entry, self.place, self.ops, self.options.missing == "category"), None
+        sums = None if statistic.needs_sums else CategorySums.of_nothing()
+        return *CategoryIndex.fit(entry, self.place, self.ops, missing == "category"), sums
 
     def _known_keys(self, keys: Sequence[CategoryIndex]) -> list[tuple[CategoryIndex, Array]]:
         """Look up each row's category of every entry."""
@@ -288,7 +293,7 @@ class Work:
             self.frame.n_columns,
             self.frame.names,
             infos,
-            [key for key, _ in self.keyed],
+            [key if self.options.statistic.needs_sums else key.emptied() for key, _ in self.keyed],
             [[each.on_host(self.ops) for each in per_target] for per_target in statistics],
             self.rules,
             bool(self.options.handle_unknown == "error"),
