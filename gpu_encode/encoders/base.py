@@ -38,6 +38,13 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     device: str
     _model: Model
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        # The wrapper would be put around what a subclass defines anew, and takes no list of tables.
+        own = {name: vars(cls)[name] for name in ("transform", "fit_transform") if name in vars(cls)}
+        super().__init_subclass__(**keywords)
+        for name, method in own.items():
+            setattr(cls, name, method)
+
     def _options(self) -> Parameters:
         raise NotImplementedError
 

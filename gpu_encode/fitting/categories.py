@@ -47,7 +47,9 @@ def read_categories(
     entries: Sequence[KeySpec],
     columns: ColumnMap,
     ops: Ops,
-    alone: tuple[SummedColumn, SumSpec] | None = None,
+    sums_alone: bool,
+    summed: Sequence[SummedColumn],
+    specs: Sequence[SumSpec],
 ) -> list[RowCategories]:
     """Find the categories of every key, or take those that the user gave.
 
@@ -57,24 +59,36 @@ def read_categories(
     entries : list of KeySpec
     columns : ColumnMap
     ops : Ops
-    alone : (SummedColumn, SumSpec), optional
-        What is summed, where sums over all rows are all that is asked for, and no row's category.
+    sums_alone : bool
+        Whether sums over all rows are all that is asked for, and no row's category.
+    summed : list of SummedColumn
+    specs : list of SumSpec
 
     Raises
     ------
     ValueError, TypeError
         For values that cannot be categories, or that the policies refuse.
     """
+    statistic = parameters.statistic
+    # The values of a distribution are found by the codes of rows.
+    in_one_pass = (
+        sums_alone and statistic.needs_sums and len(summed) == 1 and not statistic.of_target(0).needs_distribution
+    )
+    by_type = sums_alone and not statistic.needs_sums and parameters.missing != "error"
+    no_sums = None if statistic.needs_sums else CategorySums.of_nothing()
     read = []
     for entry, given in zip(entries, given_categories(parameters.categories, entries), strict=True):
         categories = None
         if given is not None:
             categories = RowCategories(*CategoryIndex.fit_given(entry, given, columns, ops))
             refuse_unknown(parameters.handle_unknown, categories.codes, entry.name, columns.frame)
-        elif alone is not None:
-            categories = sum_whole_numbers(entry, columns, ops, *alone)
+        elif in_one_pass:
+            categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])
+        elif by_type and (key := CategoryIndex.by_type(entry, columns, ops)) is not None:
+            categories = RowCategories(key, np.zeros(0, np.int32), no_sums)
         if categories is None:
-            categories = RowCategories(*CategoryIndex.fit(entry, columns, ops, parameters.missing == "category"))
+            key, codes = CategoryIndex.fit(entry, columns, ops, parameters.missing == "category")
+            categories = RowCategories(key, codes, no_sums)
         # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
         _ = categories.key.levels
         refuse_missing(categories.codes, parameters.missing, repr(entry.name), columns.frame)

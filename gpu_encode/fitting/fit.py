@@ -112,10 +112,7 @@ def prepare(
     if fixed_keys is not None:
         categories = look_up_categories(parameters, fixed_keys, columns, rows.ops)
     else:
-        # The values of a distribution are found by the codes of rows.
-        one_sum = len(summed) == 1 and not parameters.statistic.of_target(0).needs_distribution
-        alone = (summed[0], specs[0]) if sums_alone and one_sum else None
-        categories = read_categories(parameters, selection.entries, columns, rows.ops, alone)
+        categories = read_categories(parameters, selection.entries, columns, rows.ops, sums_alone, summed, specs)
     rules = parameters.rules(selection, rows.frame)
     context = FitContext(
         parameters,
@@ -264,7 +261,7 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]]) -> M
         frame.n_columns,
         frame.names,
         [TargetInfo(target.name, target.kind, target.classes) for target in context.targets],
-        context.keys,
+        context.keys if parameters.statistic.needs_sums else [key.emptied() for key in context.keys],
         [[own.on_host(ops) for own in per_target] for per_target in sums],
         context.rules,
         bool(parameters.handle_unknown == "error"),

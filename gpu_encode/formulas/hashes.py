@@ -1,5 +1,7 @@
 """What is kept of an encoder that hashes values: its parameters, and nothing of any row."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from cpu_fallback.exact import Floats
@@ -11,7 +13,7 @@ LARGEST_SEED = (1 << 32) - 1
 
 
 class Hashes(Statistic):
-    """Hashed values, which no sums say anything of: a table of their codes holds zeros.
+    """Hashed values, which follow from no sums: a table of their encodings holds zeros.
 
     Parameters
     ----------
@@ -20,6 +22,8 @@ class Hashes(Statistic):
     per_column : bool, default=False
     seed : int, default=0
     """
+
+    needs_sums: ClassVar[bool] = False
 
     def __init__(
         self, n_components: int = 8, alternate_sign: bool = False, per_column: bool = False, seed: int = 0

@@ -42,6 +42,8 @@ class Statistic(BaseEstimator):
     orders, in memory and in parts.
     """
 
+    # Whether anything is read off sums at all; if not, neither sums nor categories are kept.
+    needs_sums: ClassVar[bool] = True
     needs_squares: ClassVar[bool] = False
     needs_totals: ClassVar[bool] = False
     # Whether sums of cubes are asked for, whose parts are then terms 1 to 4 of each row; squares are needed as well.

@@ -206,6 +206,33 @@ def test_nothing_of_any_row_is_kept(tmp_path):
         assert not hasattr(one, name)
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array([3, 1, 3], np.int32),
+        np.array([3, 1, 3], np.uint64),
+        pa.array(["elm", None, "oak"]),
+        pa.array(["elm", None, "oak"], pa.large_string()),
+        pa.array([b"elm", None, b"oak"]),
+        pa.array([7, None, 7], pa.int16()),
+        pa.array([True, None, False]),
+        pa.array(["elm", None, "oak"]).dictionary_encode(),
+        pd.array(["elm", None, "oak"], "string"),
+    ],
+    ids=lambda column: str(getattr(column, "dtype", None) or column.type),
+)
+def test_kinds_of_values_are_those_of_the_rows(column):
+    """`fit` reads them off the types of columns where it can, `partial_fit` off the rows."""
+    table = (
+        pa.table({"x": column, "y": column})
+        if isinstance(column, pa.Array)
+        else pd.DataFrame({"x": column, "y": column})
+    )
+    by_type = HashingEncoder(3, columns=["x", ("x", "y")]).fit(table)
+    by_rows = HashingEncoder(3, columns=["x", ("x", "y")]).partial_fit(table)
+    assert pickle.dumps(by_type) == pickle.dumps(by_rows)
+
+
 def test_rows_by_themselves_and_together(tmp_path):
     encoder = HashingEncoder(6, columns=BOTH, alternate_sign=True).fit(FRAME[:1])
     whole = encoder.transform(FRAME)
@@ -216,6 +243,12 @@ def test_rows_by_themselves_and_together(tmp_path):
     transform_dataset(tmp_path / "rows.csv", tmp_path / "codes.parquet", encoder, missing_text=[""])
     missing = FRAME.replace({"tree": {"": None}})
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "codes.parquet"), encoder.transform(missing))
+
+
+def test_several_tables_in_another_container():
+    encoder = HashingEncoder(6, columns=BOTH).set_output(transform="polars")
+    pieces = encoder.fit_transform([FRAME[:13], FRAME[13:]])
+    assert pl.concat(pieces).equals(encoder.transform(FRAME))
 
 
 @pytest.mark.skipif(bool(ON_CUDA), reason="tasks know nothing of the backend")
