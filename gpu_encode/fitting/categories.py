@@ -71,9 +71,8 @@ def read_categories(
     """
     statistic = parameters.statistic
     # The values of a distribution are found by the codes of rows.
-    in_one_pass = (
-        sums_alone and statistic.needs_sums and len(summed) == 1 and not statistic.of_target(0).needs_distribution
-    )
+    one_sum = len(summed) == 1 and not statistic.of_target(0).needs_distribution
+    in_one_pass = sums_alone and statistic.needs_sums and one_sum
     by_type = sums_alone and not statistic.needs_sums and parameters.missing != "error"
     no_sums = None if statistic.needs_sums else CategorySums.of_nothing()
     read = []
