@@ -71,10 +71,10 @@ def read_categories(
     """
     statistic = parameters.statistic
     # The values of a distribution are found by the codes of rows.
-    one_sum = len(summed) == 1 and not statistic.of_target(0).needs_distribution
-    in_one_pass = sums_alone and statistic.needs_sums and one_sum
-    by_type = sums_alone and not statistic.needs_sums and parameters.missing != "error"
-    no_sums = None if statistic.needs_sums else CategorySums.of_nothing()
+    one_sum = len(summed) == 1 and not statistic.of_target(0).needs.distribution
+    in_one_pass = sums_alone and statistic.needs.sums and one_sum
+    by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
+    no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     read = []
     for entry, given in zip(entries, given_categories(parameters.categories, entries), strict=True):
         categories = None

@@ -137,7 +137,7 @@ def select_columns(parameters: Parameters, rows: TrainingRows) -> Selection:
 
 def specify_sums(parameters: Parameters, rows: TrainingRows, number: int, summed: SummedColumn) -> SumSpec:
     """Find the digits that the exact sums of a target need."""
-    squares = parameters.statistic.of_target(number).needs_squares
+    squares = parameters.statistic.of_target(number).needs.squares
     return layouts.measured(rows.ops, summed.target, summed.weight, squares, parameters.drop)
 
 
@@ -261,7 +261,7 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]]) -> M
         frame.n_columns,
         frame.names,
         [TargetInfo(target.name, target.kind, target.classes) for target in context.targets],
-        context.keys if parameters.statistic.needs_sums else [key.emptied() for key in context.keys],
+        context.keys if parameters.statistic.needs.sums else [key.emptied() for key in context.keys],
         [[own.on_host(ops) for own in per_target] for per_target in sums],
         context.rules,
         bool(parameters.handle_unknown == "error"),

@@ -97,7 +97,7 @@ def read_targets(
         return read_fixed_targets(rows.ops, named, fixed)
     if earlier is not None:
         # Of several columns that a statistic joins to one target, that one's kind is the kind of each.
-        infos = list(earlier) * (len(named) if parameters.statistic.joins_targets else 1)
+        infos = list(earlier) * (len(named) if parameters.statistic.needs.joined_targets else 1)
         return read_later_targets(rows.ops, named, parameters.target_type, infos)
     return targets.read(rows.ops, named, parameters.target_type)
 
@@ -167,9 +167,9 @@ def read_value_columns(
 def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> list[SummedColumn]:
     """Put the terms that a statistic asks for in place of each target; of several that it joins, in place of all."""
     columns = []
-    for number, group in enumerate([summed] if statistic.joins_targets else [[column] for column in summed]):
+    for number, group in enumerate([summed] if statistic.needs.joined_targets else [[column] for column in summed]):
         own = statistic.of_target(number)
-        if own.n_terms == 1:
+        if own.needs.terms == 1:
             columns += group
             continue
         target = group[0].target
@@ -177,7 +177,7 @@ def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> lis
             terms = own.terms(ops, [column.target.values for column in group], group[0].weight)
             if terms[0].dtype.kind == "i" and any(term.dtype.kind == "f" for term in terms):
                 refuse_inexact(terms[0])
-        name = None if statistic.joins_targets else target.name
+        name = None if statistic.needs.joined_targets else target.name
         columns.append(SummedColumn(Target(name, target.kind, side_by_side(terms, ops), None), group[0].weight))
     return columns
 

@@ -1,12 +1,10 @@
 """What is kept of an encoder that hashes values: its parameters, and nothing of any row."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from cpu_fallback.exact import Floats
 from gpu_encode.errors.parameters import check_count, check_option
-from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.sums.moments import Moments
 
 LARGEST_SEED = (1 << 32) - 1
@@ -23,7 +21,10 @@ class Hashes(Statistic):
     seed : int, default=0
     """
 
-    needs_sums: ClassVar[bool] = False
+    @property
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target."""
+        return Needs(sums=False)
 
     def __init__(
         self, n_components: int = 8, alternate_sign: bool = False, per_column: bool = False, seed: int = 0

@@ -66,7 +66,7 @@ def job_of(ops, target, weight, smoothing, formula, size):
         measured = SumSpec(training_layout(windows), True, 1 if target == "binary" else 0)
         return EncodingTask(ops, rows, OnlyKey(), n_classes, measured, given)
     values = values_of(target, size, random)
-    windows = layouts.windows(ops, values, drawn, 2 if given.statistic.needs_squares else 1, size)
+    windows = layouts.windows(ops, values, drawn, 2 if given.statistic.needs.squares else 1, size)
     rows = Rows(codes.astype(np.int32), None, values, drawn)
     return EncodingTask(ops, rows, OnlyKey(), 1, SumSpec(training_layout(windows), False), given)
 
