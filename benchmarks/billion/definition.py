@@ -1,8 +1,9 @@
 """What a row's fold and encoding are, restated from the documentation: nothing of gpu_encode is imported here.
 
-The fold of a row is as `cpu_fallback.row_numbers.FoldPattern` describes it: rows form blocks of K * T rows (T = 1, 2, 4, ...
-1024, then always 1024); in a block, the rows t, t + T, t + 2T, ... share one map j -> (a * j + c) mod K, a coprime to
-K.  The encoding of a row is ``mu + lam * (mean - mu)``, each step rounded once, with the sums of all folds but its own:
+The fold of a row is as `cpu_fallback.row_numbers.FoldPattern` describes it: rows form blocks of K * T rows
+(T = 1, 2, 4, ... 1024, then always 1024); in a block, the rows t, t + T, t + 2T, ... share one map
+j -> (a * j + c) mod K, a coprime to K.  The encoding of a row is ``mu + lam * (mean - mu)``, each step rounded once,
+with the sums of all folds but its own:
 mu the mean of all their rows, `mean` that of their rows of its category, lam = n / (n + m).
 """
 
