@@ -8,52 +8,15 @@ import pyarrow.parquet
 import pytest
 from sklearn.base import clone
 
-from gpu_encode import (
-    Greedy,
-    GroupKFold,
-    Holdout,
-    JamesStein,
-    KFold,
-    LeaveOneOut,
-    MEstimate,
-    Ordered,
-    PartialPooling,
-    Prefixes,
-    Sigmoid,
-    TargetEncoder,
-    TimeFolds,
-)
+from gpu_encode import GroupKFold, Prefixes, TargetEncoder
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.source import Size
+from tests.bits import assert_same_encoder
+from tests.cases import SMOOTHINGS, STRATIFIED, schemes
 from tests.datasets.conftest import N_ROWS, read_folder
-from tests.datasets.encoded import assert_same_encoder, assert_same_table, encode, in_memory
+from tests.datasets.encoded import assert_same_table, encode, in_memory
 
-SCHEMES = {
-    "int": 5,
-    "greedy": Greedy(),
-    "k-fold": KFold(3, random_state=4),
-    "contiguous": KFold(4, order="contiguous"),
-    "interleaved": KFold(2, order="interleaved"),
-    "stratified": KFold(3, stratify=True),
-    "blow-up": KFold(2, blow_up=True),
-    "groups": GroupKFold(3, groups="shop"),
-    "time-folds": TimeFolds(4, time="hour", gap=1),
-    "holdout": Holdout(0.4, random_state=2),
-    "leave-one-out": LeaveOneOut(),
-    "fold-column": "fold",
-    "ordered-rows": Ordered(shuffle=False, burn_in=3),
-    "ordered": Ordered(random_state=6),
-    "ordered-twice": Ordered(2, average=False),
-    "ordered-time": Ordered(time="hour"),
-}
-SMOOTHINGS = {
-    "none": None,
-    "auto": "auto",
-    "m-estimate": MEstimate(3),
-    "sigmoid": Sigmoid(k=5, f=2),
-    "james-stein": JamesStein(),
-    "partial-pooling": PartialPooling(),
-}
+SCHEMES = schemes(groups="shop", time="hour") | {"stratified": STRATIFIED["stratified"]}
 COLUMNS = ["city", ("device", "shop"), "day"]
 
 
@@ -78,7 +41,7 @@ def test_every_scheme(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str,
     check(rows, tmp_path, orders, TargetEncoder(columns=columns, cv=SCHEMES[scheme]), target, chunk_rows)
 
 
-@pytest.mark.parametrize("scheme", ["int", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
+@pytest.mark.parametrize("scheme", ["number", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
 @pytest.mark.parametrize("n_chunks", [1, 64])
 def test_few_and_many_chunks(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, n_chunks: int) -> None:
     encoder = TargetEncoder(columns=["city", ("device", "zip")], cv=SCHEMES[scheme])
@@ -91,7 +54,7 @@ def test_orders_that_ask_for_the_means_of_categories(tmp_path: Path, rows: Path,
     check(rows, tmp_path, orders, encoder, "price", 100)
 
 
-@pytest.mark.parametrize("scheme", ["int", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
+@pytest.mark.parametrize("scheme", ["number", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
 def test_chunks_of_a_size_of_their_own_in_every_pass(
     tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of its OneHotEncoder, run with ours in its place, and its checks of any estimator."""
+"""scikit-learn's own tests of its OneHotEncoder and OrdinalEncoder, run with ours, and its checks of any estimator."""
 
 import inspect
 import re
@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.preprocessing import OneHotEncoder as Theirs
+from sklearn import preprocessing
 from sklearn.preprocessing.tests import test_encoders as theirs
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gpu_encode import OneHotEncoder
+from gpu_encode import OneHotEncoder, OrdinalEncoder
 
 # The policy "warn" warns in theirs as well, which there is no error.
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore:Found unknown categories")]
 
+ENCODERS = {"OneHotEncoder": OneHotEncoder, "OrdinalEncoder": OrdinalEncoder}
 ONE_NULL = "None and NaN are one missing value, the last category, shown as None beside text"
 IN_ORDER = "a missing value among given categories is the last"
 OWN_TYPES = "numbers in a column of objects are numbers, text is an object, whatever the array's type"
@@ -35,14 +36,15 @@ EXCEPTIONS = {
 }
 WEIGHTLESS = "a value that only rows of weight zero have is unknown, as it is where they are left out, and refused"
 
-theirs.OneHotEncoder = OneHotEncoder
+for name, encoder in ENCODERS.items():
+    setattr(theirs, name, encoder)
 TESTS = {name: function for name, function in vars(theirs).items() if name.startswith("test_")}
 # Tests of either encoder are given the class, and told below to take ours.
 OF_BOTH = sorted(name for name, function in TESTS.items() if "Encoder" in inspect.signature(function).parameters)
 OURS = {
     name: function
     for name, function in TESTS.items()
-    if {"OneHotEncoder", "check_categorical_onehot"} & set(function.__code__.co_names)
+    if {*ENCODERS, "check_categorical_onehot"} & set(function.__code__.co_names)
 }
 globals().update(OURS)
 
@@ -57,19 +59,26 @@ def _expected(request: pytest.FixtureRequest) -> None:
 
 def test_the_lists_are_not_empty() -> None:
     """Their tests are found."""
-    assert len(OURS) > 55
+    assert len(OURS) > 80
     assert len(OF_BOTH) == 4
 
 
+@pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS)
 @pytest.mark.parametrize("name", OF_BOTH)
-def test_of_both_encoders(name: str) -> None:
+def test_of_both_encoders(name: str, encoder: Any) -> None:
     """What scikit-learn asks of both its encoders holds for ours."""
-    TESTS[name](OneHotEncoder)
+    TESTS[name](encoder)
 
 
-def expected_to_fail(encoder: OneHotEncoder) -> dict[str, str]:
+def test_bytes_are_no_text() -> None:
+    """Where scikit-learn takes text for bytes, an error says what both are."""
+    with pytest.raises(ValueError, match="column 0 was fitted on text values and now holds bytes values"):
+        OrdinalEncoder(categories=[["b", "a"]]).fit(np.array([[b"a"]]))
+
+
+def expected_to_fail(encoder: Any) -> dict[str, str]:
     """Checks that cannot hold of an encoder that refuses unknown values."""
-    refuses = encoder.handle_unknown == "error"
+    refuses = isinstance(encoder, OneHotEncoder) and encoder.handle_unknown == "error"
     return {"check_sample_weight_equivalence_on_dense_data": WEIGHTLESS} if refuses else {}
 
 
@@ -78,30 +87,37 @@ def expected_to_fail(encoder: OneHotEncoder) -> dict[str, str]:
         OneHotEncoder(),
         OneHotEncoder(handle_unknown="ignore"),
         OneHotEncoder(sparse_output=False, handle_unknown="ignore"),
+        OrdinalEncoder(),
+        OrdinalEncoder(order="target"),
+        OrdinalEncoder(order="random", n_draws=2),
     ],
     expected_failed_checks=expected_to_fail,
 )
 def test_estimator_checks(estimator, check) -> None:
-    """Both containers pass scikit-learn's checks."""
+    """Encoders pass scikit-learn's checks."""
     check(estimator)
 
 
-def test_parameters_mean_the_same() -> None:
-    """Every parameter of scikit-learn's is there, by keyword, with the same default."""
-    ours = inspect.signature(OneHotEncoder.__init__).parameters
-    for name, each in inspect.signature(Theirs.__init__).parameters.items():
-        assert ours[name].kind is each.kind
-        if name == "dtype":
-            assert np.dtype(ours[name].default) == np.dtype(each.default)
+@pytest.mark.parametrize("name", ENCODERS)
+def test_parameters_mean_the_same(name: str) -> None:
+    """Every parameter of scikit-learn's is there, with the same default."""
+    ours = inspect.signature(ENCODERS[name].__init__).parameters
+    for each in inspect.signature(getattr(preprocessing, name).__init__).parameters.values():
+        if name == "OneHotEncoder":
+            assert ours[each.name].kind is each.kind
+        if each.name == "dtype":
+            assert np.dtype(ours[each.name].default) == np.dtype(each.default)
         else:
-            assert ours[name].default is each.default or ours[name].default == each.default
+            assert ours[each.name].default is each.default or ours[each.name].default == each.default
 
 
-def test_fitted_attributes_are_there() -> None:
+@pytest.mark.parametrize(("name", "parameters"), [("OneHotEncoder", {"drop": "first"}), ("OrdinalEncoder", {})])
+def test_fitted_attributes_are_there(name: str, parameters: dict[str, Any]) -> None:
     """Every public attribute of a fitted one of scikit-learn's is one of ours, with the same values."""
     X = [["a"], ["b"], ["b"], ["b"], ["c"]]
-    found: list[Any] = [encoder(max_categories=2, drop="first").fit(X) for encoder in (Theirs, OneHotEncoder)]
+    both = (getattr(preprocessing, name), ENCODERS[name])
+    found: list[Any] = [encoder(max_categories=2, **parameters).fit(X) for encoder in both]
     public = [name for name in dir(found[0]) if name.endswith("_") and not name.startswith("_")]
-    assert {"categories_", "drop_idx_", "infrequent_categories_", "n_features_in_"} <= set(public)
-    for name in public:
-        np.testing.assert_array_equal(getattr(found[1], name), getattr(found[0], name))
+    assert {"categories_", "infrequent_categories_", "n_features_in_"} <= set(public)
+    for attribute in public:
+        np.testing.assert_array_equal(getattr(found[1], attribute), getattr(found[0], attribute))
