@@ -7,6 +7,8 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.estimator_checks import parametrize_with_checks
