@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from sklearn.base import clone
 
 from gpu_encode.datasets.encoding import run_encoding
+from gpu_encode.datasets.progress import Summary
 from gpu_encode.datasets.source import opened
-from gpu_encode.datasets.summary import Summary
 
 
 def in_memory(

@@ -12,10 +12,9 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode import TargetEncoder, encode_dataset, load, transform_dataset
-from gpu_encode.datasets.destinations import Destination, Output, OutputFiles, chosen
+from gpu_encode.datasets.encoding import run_transforming
 from gpu_encode.datasets.source import Size, opened
-from gpu_encode.datasets.transforming import run_transforming
-from gpu_encode.datasets.writing import RowWriter
+from gpu_encode.datasets.writing import Destination, Output, OutputFiles, RowWriter, chosen
 from tests.datasets.conftest import read_folder
 from tests.datasets.encoded import assert_same_table, encode, in_memory, names_in
 

@@ -3,12 +3,21 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
 
-from gpu_encode import GroupKFold, Prefixes, TargetEncoder
+from gpu_encode import (
+    CatBoostEncoder,
+    GroupKFold,
+    Ordered,
+    Prefixes,
+    StatisticEncoder,
+    TargetEncoder,
+)
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.source import Size
 from tests.bits import assert_same_encoder
@@ -89,6 +98,26 @@ def test_every_formula(
 )
 def test_every_option(tmp_path: Path, rows: Path, orders: pa.Table, choices: dict[str, Any]) -> None:
     check(rows, tmp_path, orders, TargetEncoder(**choices), "sold", 61)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        TargetEncoder(cv=StratifiedKFold(3, shuffle=True, random_state=1)),
+        TargetEncoder(cv=np.arange(N_ROWS) % 4),
+        StatisticEncoder(["mean", "std"], values=["amount", "shop"], cv=Ordered()),
+        CatBoostEncoder("buckets", borders=3),
+    ],
+    ids=["splitter", "fold-numbers", "order-of-values", "quantiles"],
+)
+def test_what_takes_all_rows_at_once(tmp_path: Path, rows: Path, orders: pa.Table, encoder: Any) -> None:
+    encoder.set_params(columns=["city", ("device", "zip")])
+    check(rows, tmp_path, orders, encoder, "sold", 64, weight="weight")
+    many = pa.concat_tables([orders] * 1000)
+    pyarrow.parquet.write_table(many, tmp_path / "many.parquet")
+    limit = max(memory.resident_bytes(), memory.LOADED) + (100 << 20)
+    with pytest.raises(ValueError, match=r"take all rows at once, and memory_limit is .* Give at least"):
+        encode(tmp_path / "many.parquet", tmp_path / "codes", encoder, "sold", memory_limit=limit)
 
 
 def test_several_targets(tmp_path: Path, rows: Path, orders: pa.Table) -> None:
