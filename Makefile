@@ -30,7 +30,7 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo bench family-bench billion format lint types test sim rapids ptx gpu rapids-bench doctest coverage build ci clean
+.PHONY: help install demo bench family-bench billion format lint types test test-long sim rapids ptx gpu rapids-bench doctest coverage build ci clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,11 @@ types: $(INSTALLED)  ## mypy --strict on both packages
 
 test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" narrows it
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# A seed draws the same examples again: make test-long SEED=... PYTEST_ARGS=tests/laws/test_folds.py
+SEED ?= $(shell date +%s)
+test-long: $(INSTALLED)  ## the tests that draw examples, on new ones, ten times as many; SEED=... repeats a run
+	$(BIN)/python -m pytest --hypothesis-profile=long --hypothesis-seed=$(SEED) -m hypothesis $(PYTEST_ARGS)
 
 sim: $(INSTALLED)  ## what shows the CUDA backend, in numba's simulator; SIM_TESTS=tests/cuda narrows it, LONG=1 leaves out nothing
 	rm -rf build/launches

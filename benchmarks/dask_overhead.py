@@ -1,22 +1,14 @@
-"""What does Dask cost beside the direct call?  The same rows whole, and in partitions that lie where they are encoded.
+"""What does Dask cost beside the direct call? The same rows whole, and in partitions that lie where they are encoded.
 
-    python benchmarks/dask_overhead.py [--rows 10_000_000] [--partitions 16] [--write benchmarks/results/dask.json]
+    python -m benchmarks.dask_overhead [--rows 1e7] [--partitions 16] [--contenders direct,threads] [--quick]
 
-The first time is of what is learned and of all training codes, the median of several calls in warm processes; all codes
-are compared with those of the direct call, bit for bit.  "A partition" is the time that one of ten rows takes: what a
-partition costs, whatever is in it.
+A time is that of what is learned and of all training encodings, which have to be those of the direct call, bit for bit.
+With ten rows in a partition it is what partitions cost, whatever is in them.
 """
 
-import argparse
-import hashlib
-import json
-import os
-import platform
-import statistics
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib.metadata import version
+import sys
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,120 +18,91 @@ import numpy as np
 import pandas as pd
 from distributed import Client, LocalCluster, wait
 
+from benchmarks.harness.grid import Cell, Contender, Grid, Prepared, Topic
+from benchmarks.harness.judge import Answer, Verdict
+from benchmarks.harness.machine import cores
+from benchmarks.harness.program import main
 from gpu_encode import KFold, TargetEncoder
 
 KEYS = ["shop", "city"]
 N_SHOPS = 100_000
 
 
-def rows(number: int, n_rows: int) -> pd.DataFrame:
+def draw_partition(number: int, n_rows: int) -> pd.DataFrame:
     """Rows of one partition: a key of numbers, a key of text, and a real target."""
     rng = np.random.default_rng(number)
     cities = np.array([f"city {each:04d}" for each in range(1000)], dtype=object)
-    return pd.DataFrame(
-        {
-            "shop": rng.zipf(1.2, n_rows) % N_SHOPS,
-            "city": cities[rng.integers(0, len(cities), n_rows)],
-            "sold": rng.normal(size=n_rows),
-        }
-    ).astype({"city": "string[pyarrow]"})
+    columns = {"shop": rng.zipf(1.2, n_rows) % N_SHOPS, "city": cities[rng.integers(0, len(cities), n_rows)]}
+    return pd.DataFrame({**columns, "sold": rng.normal(size=n_rows)}).astype({"city": "string[pyarrow]"})
 
 
-def encoder() -> TargetEncoder:
-    return TargetEncoder(cv=KFold(5), smooth=10.0, device="cpu")
+def encode(frame: Any) -> Any:
+    """Training encodings of five folds; lazy ones of a lazy frame."""
+    return TargetEncoder(cv=KFold(5), smooth=10.0, device="cpu").fit_transform(frame[KEYS], frame["sold"])
 
 
-def digest(codes: pd.DataFrame) -> str:
-    """Fingerprint of the bits of a table of codes."""
-    return hashlib.sha256(np.ascontiguousarray(codes.to_numpy()).tobytes()).hexdigest()
+class Left:
+    """Encodings that stay in their partitions."""
+
+    def __init__(self, lazy: Any) -> None:
+        self.lazy = lazy
 
 
-def median(call: Callable[[], tuple[float, ...]], repeats: int) -> list[float]:
-    """Median of each of the times that a call gives."""
-    return [statistics.median(each) for each in zip(*(call() for _ in range(repeats)), strict=True)]
+class Collected(Answer):
+    """Encodings that are expected of partitions."""
+
+    def verdict(self, given: Any) -> Verdict:
+        """Say what is wrong with encodings, wherever they lie."""
+        return super().verdict(given.lazy.compute() if isinstance(given, Left) else given)
 
 
-def direct(frame: pd.DataFrame) -> tuple[float]:
-    start = time.perf_counter()
-    encoder().fit_transform(frame[KEYS], frame["sold"])
-    return (time.perf_counter() - start,)
+def open_frame(_: Path, cell: Cell, first: int | None = None) -> tuple[Cell, pd.DataFrame]:
+    """Open all partitions as one frame."""
+    each = (first or cell["rows"]) // cell["partitions"]
+    parts = [draw_partition(number, each) for number in range(cell["partitions"])]
+    return cell, pd.concat(parts, ignore_index=True)
 
 
-def in_partitions(frame: Any, finish: Callable[[Any], Any]) -> tuple[float, float]:
-    start = time.perf_counter()
-    codes = encoder().fit_transform(frame[KEYS], frame["sold"])
-    fitted = time.perf_counter()
-    finish(codes)
-    return fitted - start, time.perf_counter() - fitted
+def prepare(rows: tuple[Cell, pd.DataFrame], scheduler: str) -> Prepared:
+    """The direct call, or a scheduler."""
+    cell, whole = rows
+    expected = Collected.of(encode(whole), 0.0)
+    if scheduler == "direct":
+        return Prepared(lambda: encode(whole), expected)
+    with ExitStack() as stack:
+        if scheduler == "cluster":
+            workers = {"n_workers": cores(), "threads_per_worker": 1, "dashboard_address": None}
+            stack.enter_context(Client(stack.enter_context(LocalCluster(**workers))))
+        else:
+            stack.enter_context(dask.config.set(scheduler=scheduler, num_workers=cores()))
+        numbers, n_rows = range(cell["partitions"]), len(whole) // cell["partitions"]
+        frame = dd.from_map(draw_partition, numbers, n_rows=n_rows, meta=draw_partition(0, 1).iloc[:0]).persist()
+
+        def call() -> Left:
+            lazy = encode(frame).persist()
+            if scheduler == "cluster":
+                wait(lazy)
+            return Left(lazy)
+
+        return Prepared(call, expected, stack.pop_all().close)
 
 
-@contextmanager
-def scheduler(name: str, workers: int) -> Iterator[Callable[[Any], Any]]:
-    """Set a scheduler; give what computes a lazy frame and leaves it where it is."""
-    if name != "cluster":
-        with dask.config.set(scheduler=name, num_workers=workers):
-            yield lambda lazy: lazy.persist()
-        return
-    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-        yield lambda lazy: wait(lazy.persist())
-
-
-def measured(name: str, options: argparse.Namespace, n_rows: int) -> tuple[list[float], list[str]]:
-    """Times of a scheduler on partitions of so many rows, and the fingerprint of each partition's codes."""
-    with scheduler(name, options.workers) as finish:
-        meta = rows(0, 1).iloc[:0]
-        frame = dd.from_map(rows, range(options.partitions), n_rows=n_rows, meta=meta).persist()
-        wait(frame) if name == "cluster" else None
-        codes = encoder().fit_transform(frame[KEYS], frame["sold"])
-        prints = list(dask.compute(*(dask.delayed(digest)(part) for part in codes.to_delayed())))
-        return median(lambda: in_partitions(frame, finish), options.repeats), prints
-
-
-def compared(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the direct call and every scheduler."""
-    each = options.rows // options.partitions
-    whole = pd.concat([rows(number, each) for number in range(options.partitions)], ignore_index=True)
-    codes = encoder().fit_transform(whole[KEYS], whole["sold"])
-    wanted = [digest(codes[start : start + each]) for start in range(0, len(codes), each)]
-    found: dict[str, Any] = {"direct": {"seconds": median(lambda: direct(whole), options.repeats)[0]}}
-    for name in options.schedulers:
-        (fit, taken), prints = measured(name, options, each)
-        bare, _ = measured(name, options, 10)
-        found[name] = {
-            "fit seconds": fit,
-            "codes seconds": taken,
-            "seconds": fit + taken,
-            "seconds of a partition": sum(bare) / options.partitions,
-            "same bits": prints == wanted,
-        }
-    return found
-
-
-def main(given: list[str] | None = None) -> int:
-    """Measure, print a table, and write it where asked to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--partitions", type=int, default=16)
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--schedulers", nargs="+", default=["synchronous", "threads", "cluster"])
-    parser.add_argument("--write", type=Path, help="a file for the results, as JSON")
-    options = parser.parse_args(given)
-    found = compared(options)
-    versions = {name: version(name) for name in ("dask", "distributed", "pandas", "numpy")}
-    size = {name: getattr(options, name) for name in ("rows", "partitions", "workers", "repeats")}
-    print(
-        f"{options.rows:,} rows in {options.partitions} partitions, {options.workers} workers, on {platform.machine()}"
-    )
-    for name, times in found.items():
-        ratio = times["seconds"] / found["direct"]["seconds"]
-        bare = f", a partition {1e3 * times['seconds of a partition']:.1f} ms" if name != "direct" else ""
-        same = "" if times.get("same bits", True) else "  OTHER BITS"
-        print(f"{name:12} {times['seconds']:8.2f} s  {ratio:5.2f} times the direct call{bare}{same}")
-    if options.write:
-        options.write.write_text(json.dumps({"size": size, "versions": versions, "times": found}, indent=2) + "\n")
-    return 0 if all(times.get("same bits", True) for times in found.values()) else 1
-
+SCHEDULERS = ("synchronous", "threads", "cluster")
+CONTENDERS = (
+    Contender("direct", "ours", partial(prepare, scheduler="direct"), compiles=True),
+    *(Contender(name, name, partial(prepare, scheduler=name), compiles=True) for name in SCHEDULERS),
+)
+GRID = Grid(
+    "dask",
+    {"rows": (160, 10_000_000), "partitions": (16,)},
+    CONTENDERS,
+    {"rows": (900,), "partitions": (3,)},
+    draw=lambda root, _: root,
+    open=open_frame,
+    panel="partitions",
+)
+PACKAGES = ("gpu-encode", "dask", "distributed", "pandas", "numpy")
+TOPIC = Topic("benchmarks.dask_overhead", "What Dask costs", (GRID,), packages=PACKAGES)
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main(TOPIC, __doc__))

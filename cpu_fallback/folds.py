@@ -61,8 +61,7 @@ def scramble(words: NDArray[np.uint64], permutation: "Permutation", forward: boo
     half = np.uint64(permutation.half_bits)
     mask = (np.uint64(1) << half) - np.uint64(1)
     left, right = words >> half, words & mask
-    for turn in range(ROUNDS):
-        key = np.uint64(permutation.keys[turn if forward else ROUNDS - 1 - turn])
+    for key in permutation.keys if forward else permutation.keys[::-1]:
         if forward:
             left, right = right, left ^ (mixed(right + key) & mask)
         else:

@@ -4,6 +4,7 @@ Nothing is stored per row, no row count need be known for folds, and any chunkin
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import gcd
 
 import numpy as np
@@ -95,7 +96,7 @@ class Permutation:
         """Bits of each half of the network: four at least, since tiny networks shuffle badly."""
         return max(4, ((max(self.n_rows, 2) - 1).bit_length() + 1) // 2)
 
-    @property
+    @cached_property
     def keys(self) -> NDArray[np.uint64]:
         """One key a round."""
         rounds = np.arange(1, definition.ROUNDS + 1, dtype=np.uint64)

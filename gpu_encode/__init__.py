@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpu_encode.categories.hierarchy import Bits, Parts, Prefixes
-    from gpu_encode.datasets.encoding import encode_dataset
-    from gpu_encode.datasets.transforming import transform_dataset
+    from gpu_encode.datasets.encoding import encode_dataset, transform_dataset
     from gpu_encode.encoders.catboost import CatBoostEncoder
     from gpu_encode.encoders.count import CountEncoder
     from gpu_encode.encoders.gradient import GradientEncoder
@@ -43,7 +42,7 @@ _HOME = {
     "GLMM": "formulas.mixed_models.glmm",
     "MergeableStatistic": "formulas.mergeable",
     "encode_dataset": "datasets.encoding",
-    "transform_dataset": "datasets.transforming",
+    "transform_dataset": "datasets.encoding",
     "interactions": "fitting.columns",
     **dict.fromkeys(("EmpiricalBayes", "JamesStein", "MEstimate", "PartialPooling", "Sigmoid"), "formulas.smoothing"),
     "load": "storage",

@@ -72,13 +72,29 @@ def backend(name: str) -> Iterator[Ops]:
     elif kind == "numpy":
         yield cast(Ops, import_module("cpu_fallback"))
     else:
-        pool = import_module("cpu_fallback.compiled.threads")
-        with pytest.MonkeyPatch.context() as patch:
-            for module in (pool, import_module("cpu_fallback.compiled.moments")):
-                patch.setattr(module, "SMALLEST_SHARE", 1)
-            pool.set_threads(int(threads or 1))
+        with on_threads(int(threads or 1)):
             yield cast(Ops, import_module("cpu_fallback.compiled"))
-            pool.set_threads(None)
+
+
+@contextmanager
+def on_threads(number: int) -> Iterator[None]:
+    """Let the compiled backend use so many threads, however few rows there are."""
+    pool = import_module("cpu_fallback.compiled.threads")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("threads", "moments", "blending", "views", "ordered_digits"):
+            patch.setattr(import_module(f"cpu_fallback.compiled.{name}"), "SMALLEST_SHARE", 1)
+        pool.set_threads(number)
+        yield
+        pool.set_threads(None)
+
+
+@contextmanager
+def small_tiles(rows: int) -> Iterator[None]:
+    """Let both backends of the CPU work through tiles of so many rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("cpu_fallback", "cpu_fallback.compiled"):
+            patch.setattr(import_module(name), "TILE", rows)
+        yield
 
 
 class OnHost:

@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.backends import LAUNCHED, ON_CUDA, record_launches
 
 # The first call of a kernel compiles it, and machines of continuous integration are slow: no deadline means anything.
-settings.register_profile("default", deadline=None)
-# The same examples every time, so that a red run is red again.
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+SLOW: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+}
+# The same examples in every run, so that a red run is red again; `make test-long` draws new ones, ten times as many.
+settings.register_profile("default", derandomize=True, database=None, **SLOW)
+settings.register_profile("long", max_examples=1000, print_blob=True, **SLOW)
+settings.load_profile("default")
 
 # `make sim LONG=1` leaves nothing out of the simulator, whatever it takes.
 SIMULATE_ALL = bool(os.environ.get("LONG"))

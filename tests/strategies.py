@@ -1,15 +1,21 @@
-"""Rows drawn by Hypothesis: few, with few categories, and with the numbers that break sums."""
+"""Rows drawn by Hypothesis: few, with few categories, and with the numbers that break sums; and how many examples."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 KEYS = ("a", "b", "c", "d", "e")
 LARGEST = 1e150
 PITFALLS = (0.0, 1.0, -1.0, 0.1, 1 / 3, 1e-300, -1e-300, 5e-324, LARGEST, -LARGEST, 1e16, 2.0**53 + 2, 1e-17)
 KINDS = ("binary", "continuous", "multiclass")
+
+
+def examples(count: int) -> settings:
+    """Draw so many examples where the profile of the run draws a hundred."""
+    return settings(max_examples=count * settings.default.max_examples // 100)
 
 
 @dataclass

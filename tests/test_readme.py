@@ -60,11 +60,6 @@ def test_command_lines_run(tmp_path, monkeypatch, capsys) -> None:
     assert Path("new_encoded.csv").exists()
 
 
-def test_python_blocks_compile() -> None:
-    for code in PYTHON:
-        compile(code, "README.md", "exec")
-
-
 def test_make_targets_exist() -> None:
     makefile = (README.parent / "Makefile").read_text()
     targets = [command.split()[1] for command in commands() if command.startswith("make ")]

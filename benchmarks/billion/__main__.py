@@ -4,29 +4,31 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Callable
+import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import benchmarks.billion
-from benchmarks.billion import report
-from benchmarks.billion.drawn import KEYS, TARGET, Rows
-from benchmarks.billion.generation import COMPRESSION, described_files, generate
-from benchmarks.billion.process import ProcessFailedError, ask
+from benchmarks.billion.drawn import COMPRESSION, KEYS, TARGET, Rows, generate
+from benchmarks.billion.encoding import Document, ask
 from benchmarks.billion.verification import verify
-from benchmarks.cpu.machine import installed, memory, processor
-from benchmarks.gpu.arguments import names_of, whole_number
-from benchmarks.gpu.machine import ROOT, commit
+from benchmarks.harness import machine
+from benchmarks.harness.arguments import names_of, whole_number
+from benchmarks.harness.tables import table
 
-STEPS = ("generate", "encode", "verify", "bare", "states", "report")
+STEPS = ("generate", "encode", "verify", "bare")
 LIMIT = 2 << 30
-# Bytes of a row on disk, codes included, with room to spare.
+# Bytes of a row on disk, encodings included, with room to spare.
 ROW_ON_DISK = 48
-Document = dict[str, Any]
+NOTES = """
+Chunks are read ahead in one thread and written behind in another, so "reading" and "writing" run beside the other
+stages, which are those of the main thread; "waiting" is what that one waited for them. The share of bare reading is the
+time that pyarrow alone takes for the same passes (once the target and twice all columns) in the time of the run; then
+with writing the encodings as they are. Files that were read lately may lie in the system's memory, for both.
+""".strip()
 
 
-def parsed(arguments: list[str] | None) -> argparse.Namespace:
+def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.billion",
@@ -35,174 +37,121 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--rows", type=whole_number, default=1_000_000_000, help="such as 1e8; 1e9 unless given")
-    add("--folder", type=Path, default=ROOT / "build/billion", help="where the rows and codes lie meanwhile")
+    add("--folder", type=Path, default=machine.ROOT / "build/billion", help="where rows and encodings lie meanwhile")
     add("--memory-limit", default="1.5GiB", help="what `encode_dataset` is given")
     add("--threads", type=whole_number, default=2)
-    add("--dtype", choices=("float32", "float64"), default="float64", help="of the codes")
+    add("--dtype", choices=("float32", "float64"), default="float64", help="of the encodings")
     add("--seed", type=int, default=0)
     add("--group-rows", type=whole_number, help="rows of a row group; a million, or fewer of few rows")
-    add(
-        "--bare-rows", type=whole_number, default=100_000_000, help="rows that pyarrow alone reads and writes, at least"
-    )
+    add("--bare-rows", type=whole_number, default=100_000_000, help="rows that pyarrow reads and writes, at least")
     add("--only", type=names_of(STEPS, "step", True), default=list(STEPS), help=f"of {','.join(STEPS)}")
-    add("--keep", action="store_true", help="leave the rows and codes there; they stay with --only too")
+    add("--keep", action="store_true", help="leave rows and encodings there; they stay with --only too")
     add("--out", type=Path, help="folder of the results")
     return parser.parse_args(arguments)
 
 
-def rows_of(options: argparse.Namespace) -> Rows:
-    """What is drawn: at least two files, of at most ten row groups."""
-    group_rows = options.group_rows or max(1, min(1_000_000, options.rows // 8))
-    groups = -(-options.rows // group_rows)
-    return Rows(options.rows, group_rows, max(1, min(10, groups // 2)), options.seed)
+def run_step(step: str, options: argparse.Namespace, rows: Rows) -> Document:
+    """Take one step, and say what it found."""
+    folder: Path = options.folder.resolve()
+    source, encodings, model = folder / "rows", folder / "encodings", folder / "encoder.model"
+    begun = time.perf_counter()
+    if step == "generate":
+        written = generate(rows, source, options.threads)
+        size = sum(path.stat().st_size for path in source.iterdir())
+        return {"seconds": time.perf_counter() - begun, "files written": written, "bytes": size}
+    if step == "verify":
+        return verify(rows, source, encodings, model, options.dtype)
+    question: Document = {"work": step, "target": TARGET}
+    if step == "bare":
+        count = -(-options.bare_rows // (rows.group_rows * rows.groups_per_file))
+        for name, place in (("source", source), ("encodings", encodings)):
+            question[name] = [str(path) for path in sorted(place.iterdir())[:count]]
+        return ask(question | {"scratch": str(folder / "bare.parquet"), "compression": COMPRESSION}, options.threads)
+    shutil.rmtree(encodings, ignore_errors=True)
+    question |= {"source": str(source), "destination": f"{encodings}/", "model": str(model), "columns": list(KEYS)}
+    found = ask(question | {"memory limit": options.memory_limit, "dtype": options.dtype}, options.threads)
+    # Only Linux tells.
+    if (found.get("peak") or 0) >= LIMIT:
+        found["wrong"] = [f"resident memory of {found['peak']:,} bytes at its peak; less than {LIMIT:,} is wanted"]
+    return found
 
 
-class Trial:
-    """One run, step by step.
-
-    Parameters
-    ----------
-    options : argparse.Namespace
-    """
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options, self.rows = options, rows_of(options)
-        self.folder = options.folder.resolve()
-        self.source, self.codes = self.folder / "rows", self.folder / "codes"
-        self.model = self.folder / "encoder.model"
-        out = options.out or ROOT / f"benchmarks/results/billion-{datetime.now(UTC).date()}"
-        self.out = Path(out).resolve()
-        self.document = self.opened()
-
-    def opened(self) -> Document:
-        """Results of earlier steps on the same rows, or none yet."""
-        names = ("rows", "seed", "threads", "memory_limit", "dtype")
-        head = {"parameters": {name: getattr(self.options, name) for name in names}} | machine()
-        path = self.out / "billion.json"
-        if path.exists():
-            found: Document = json.loads(path.read_text())
-            if found["parameters"] == head["parameters"]:
-                return found | head
-        return head | {"steps": {}}
-
-    def note(self, step: str, found: Document) -> None:
-        """Write down what a step found; what was found of other rows or codes before counts no longer."""
-        if step == "encode" or found.get("files written"):
-            for later in STEPS[STEPS.index(step) :]:
-                self.document["steps"].pop(later, None)
-        self.document["steps"][step] = found
-        self.save()
-
-    def save(self) -> None:
-        """Write the results."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        (self.out / "billion.json").write_text(json.dumps(self.document, indent=1) + "\n")
-        (self.out / "billion.md").write_text(report.markdown(self.document))
-
-    def generate(self) -> Document:
-        """Write the rows."""
-        return generate(self.rows, self.source, self.options.threads, told("generate"))
-
-    def encode(self) -> Document:
-        """Encode them, watched."""
-        shutil.rmtree(self.codes, ignore_errors=True)
-        question = {
-            "source": str(self.source),
-            "destination": f"{self.codes}/",
-            "model": str(self.model),
-            "columns": list(KEYS),
-            "target": TARGET,
-            "memory limit": self.options.memory_limit,
-            "dtype": self.options.dtype,
-        }
-        found, memory_seen = ask("benchmarks.billion.encoding", question, self.options.threads)
-        peak = memory_seen.peak
-        wrong = (
-            [] if peak < LIMIT else [f"resident memory of {peak:,} bytes at its peak; less than {LIMIT:,} is wanted"]
-        )
-        samples = {"samples": memory_seen.samples, "later growth": memory_seen.later_growth()}
-        return found | {"codes": described_files(self.codes), "peak": peak, "memory": samples, "wrong": wrong}
-
-    def verify(self) -> Document:
-        """Compare the codes with the definition."""
-        options = self.options
-        return verify(self.rows, self.source, self.codes, self.model, options.dtype, options.threads, told("verify"))
-
-    def bare(self) -> Document:
-        """Read and write the first files by pyarrow alone."""
-        count = min(self.rows.n_files, -(-self.options.bare_rows // (self.rows.group_rows * self.rows.groups_per_file)))
-        question = {
-            "source": files_in(self.source)[:count],
-            "codes": files_in(self.codes)[:count],
-            "scratch": str(self.folder),
-            "target": TARGET,
-            "compression": COMPRESSION,
-        }
-        return ask("benchmarks.billion.bare", question, self.options.threads)[0]
-
-    def states(self) -> Document:
-        """Measure what travels in a cluster."""
-        question = {"source": files_in(self.source)[:2], "dtype": self.options.dtype}
-        return ask("benchmarks.billion.states", question, self.options.threads)[0]
-
-    def report(self) -> Document:
-        """Nothing further: results are written after every step."""
-        return {}
-
-
-def files_in(folder: Path) -> list[str]:
-    """Paths of the files in a folder."""
-    return [str(path) for path in sorted(folder.glob("*.parquet"))]
-
-
-def told(step: str) -> Callable[[str], None]:
-    """Give a function that says how far a step is."""
-    return lambda text: print(f"{step}: {text}", flush=True)
-
-
-def machine() -> Document:
-    """Say where this runs, and on what."""
+def open_results(path: Path, options: argparse.Namespace) -> Document:
+    """Go on with the results of the same rows, if there are any."""
+    names = ("rows", "seed", "threads", "memory_limit", "dtype")
     packages = ("gpu-encode", "numpy", "numba", "pyarrow", "scikit-learn")
-    versions = {"python": sys.version.split()[0]} | {name: installed(name) for name in packages}
-    return {"cpu": processor(), "memory": memory(), "commit": commit(), "versions": versions}
+    head = machine.describe(packages, True) | {"parameters": {name: getattr(options, name) for name in names}}
+    found = json.loads(path.read_text()) if path.exists() else {}
+    return head | {"steps": found["steps"] if found.get("parameters") == head["parameters"] else {}}
 
 
-def room(options: argparse.Namespace) -> str | None:
-    """What is wrong with the disk."""
-    options.folder.mkdir(parents=True, exist_ok=True)
-    free, needed = shutil.disk_usage(options.folder).free, options.rows * ROW_ON_DISK
-    if "generate" not in options.only or free >= needed:
-        return None
-    return f"{options.folder} has room for {free / 1e9:.0f} GB; {options.rows:,} rows take up to {needed / 1e9:.0f} GB"
+def note(document: Document, step: str, found: Document, path: Path) -> None:
+    """Write down what a step found; what was found of other rows or encodings before counts no longer."""
+    if step == "encode" or found.get("files written"):
+        for later in STEPS[STEPS.index(step) :]:
+            document["steps"].pop(later, None)
+    document["steps"][step] = found
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n")
+    path.with_suffix(".md").write_text("\n".join(report(document)) + "\n")
+
+
+def report(document: Document) -> list[str]:
+    """Give the report as Markdown."""
+    steps, parameters = document["steps"], document["parameters"]
+    rows, run, bare = parameters["rows"], steps.get("encode", {}), steps.get("bare", {})
+    lines = [f"# {rows:,} rows, three keys, five folds: {document['device']}", ""]
+    head = document | parameters | {"quick": {}}
+    lines += [f"- {name}: {value}" for name, value in head.items() if not isinstance(value, dict)]
+    lines += ["- versions: " + ", ".join(f"{name} {found}" for name, found in document["versions"].items()), ""]
+    lines += [f"**{name}: {each}**\n" for name, step in steps.items() for each in step.get("wrong", [])]
+    if "summary" in run:
+        seconds, stages = run["seconds"], dict(run["summary"]["seconds"])
+        found: Document = {"seconds": seconds, "processor seconds": run["processor seconds"]}
+        found |= {"rows a second": int(rows / seconds), "most resident memory, bytes": run["peak"]}
+        found |= {f"categories of {name}": count for name, count in run["categories"].items()}
+        found |= {name: run["summary"][name] for name in ("chunks", "bytes_read", "bytes_written")}
+        if "read all columns" in bare:
+            reading = rows * (bare["read the target"] + 2 * bare["read all columns"])
+            writing = rows * bare["write the encodings"]
+            found |= {"share of bare reading": reading / seconds}
+            found |= {"share of bare reading and writing": (reading + writing) / seconds}
+        lines += [*table([{"what": name, "": value} for name, value in found.items()]), "", NOTES, ""]
+        lines += table(
+            [{"stage": name, "seconds": each, "ns a row": 1e9 * each / rows} for name, each in stages.items()]
+        )
+    for name in ("generate", "verify", "bare"):
+        figures = {key: value for key, value in steps.get(name, {}).items() if key != "wrong"}
+        lines += ["", f"## {name}", "", *table([figures])] if figures else []
+    return lines
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run it; 1 if anything was wrong, 2 if it cannot run here."""
-    options = parsed(arguments)
-    if options.rows < 2:
-        print("--rows has to be 2 at least", file=sys.stderr)
+    options = parse(arguments)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    free, needed = shutil.disk_usage(options.folder).free, options.rows * ROW_ON_DISK
+    if options.rows < 2 or ("generate" in options.only and free < needed):
+        print(f"{options.rows:,} rows, of two at least, take {needed:,} bytes; {free:,} are free", file=sys.stderr)
         return 2
-    trouble = room(options)
-    if trouble:
-        print(trouble, file=sys.stderr)
-        return 2
-    trial = Trial(options)
-    wrong: list[str] = []
-    for step in STEPS:
-        if step in options.only:
-            print(step, flush=True)
-            try:
-                found = getattr(trial, step)()
-            except ProcessFailedError as error:
-                found = {"wrong": [str(error)]}
-            trial.note(step, found)
-            wrong += found.get("wrong", [])
-            if wrong:
-                break
+    # At least two files, of at most ten row groups.
+    group_rows = options.group_rows or max(1, min(1_000_000, options.rows // 8))
+    groups = -(-options.rows // group_rows)
+    rows = Rows(options.rows, group_rows, max(1, min(10, groups // 2)), options.seed)
+    out = options.out or machine.ROOT / f"benchmarks/results/billion-{datetime.now(UTC).date()}"
+    path = out.resolve() / "billion.json"
+    document, wrong = open_results(path, options), []
+    for step in [step for step in STEPS if step in options.only]:
+        print(step, flush=True)
+        found = run_step(step, options, rows)
+        note(document, step, found, path)
+        wrong = found.get("wrong", [])
+        if wrong:
+            break
     if not options.keep and tuple(options.only) == STEPS and not wrong:
-        shutil.rmtree(trial.folder)
-    print(*report.summary(trial.document), sep="\n")
-    print(f"{trial.out / 'billion.md'}: " + ("; ".join(wrong) if wrong else "nothing is wrong"))
+        shutil.rmtree(options.folder)
+    print(*report(document), sep="\n")
+    print(f"{path.with_suffix('.md')}: " + ("; ".join(wrong) if wrong else "nothing is wrong"))
     return int(bool(wrong))
 
 

@@ -1,9 +1,9 @@
-"""What a row's fold and code are, restated from the documentation: nothing of gpu_encode is imported here.
+"""What a row's fold and encoding are, restated from the documentation: nothing of gpu_encode is imported here.
 
 The fold of a row is as `cpu_fallback.row_numbers.FoldPattern` describes it: rows form blocks of K * T rows
-(T = 1, 2, 4, ... 1024, then always 1024); in a block, the rows t, t + T, t + 2T, ... share
-one map j -> (a * j + c) mod K, a coprime to K.
-The code of a row is ``mu + lam * (mean - mu)``, each step rounded once, with the sums of all folds but its own:
+(T = 1, 2, 4, ... 1024, then always 1024); in a block, the rows t, t + T, t + 2T, ... share one map
+j -> (a * j + c) mod K, a coprime to K.  The encoding of a row is ``mu + lam * (mean - mu)``, each step rounded once,
+with the sums of all folds but its own:
 mu the mean of all their rows, `mean` that of their rows of its category, lam = n / (n + m).
 """
 
@@ -20,16 +20,21 @@ LONGEST = 1024
 KFOLD = 1
 
 
-def mixed(word: int) -> int:
-    """Scramble a word of 64 bits: the finaliser of SplitMix64."""
-    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & WORD
-    word = (word ^ word >> 27) * 0x94D049BB133111EB & WORD
-    return word ^ word >> 31
+def mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scramble words of 64 bits: the finaliser of SplitMix64."""
+    words = (words ^ words >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ words >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return words ^ words >> np.uint64(31)
+
+
+def mix_one(word: int) -> int:
+    """Scramble one word."""
+    return int(mix(np.array([word & WORD], np.uint64))[0])
 
 
 def seed_of(random_state: int) -> int:
     """Give the key of a user's seed."""
-    return mixed(random_state & WORD ^ KFOLD * BLOCK_KEY & WORD)
+    return mix_one(random_state & WORD ^ KFOLD * BLOCK_KEY & WORD)
 
 
 def block_of(row: int, n_folds: int) -> tuple[int, int, int]:
@@ -41,49 +46,29 @@ def block_of(row: int, n_folds: int) -> tuple[int, int, int]:
     return number + whole, first + whole * n_folds * stride, stride
 
 
-def map_of(block: int, t: int, n_folds: int, seed: int) -> tuple[int, int]:
-    """The a and c of the rows t, t + T, ... of a block."""
-    key = mixed((mixed((seed + block * BLOCK_KEY) & WORD) + t * STRIDE_KEY) & WORD)
-    units = [a for a in range(1, n_folds + 1) if gcd(a, n_folds) == 1]
-    return units[(key >> 32) % len(units)], (key & 0xFFFFFFFF) % n_folds
-
-
-def fold_of(row: int, n_folds: int, seed: int) -> int:
-    """Fold of a row, in whole numbers of Python."""
-    block, first, stride = block_of(row, n_folds)
-    turn, t = divmod(row - first, stride)
-    a, c = map_of(block, t, n_folds, seed)
-    return (a * turn + c) % n_folds
-
-
-def folds_of(start: int, stop: int, n_folds: int, seed: int) -> NDArray[np.int8]:
-    """Folds of the rows [start, stop), block by block."""
-    found = [np.zeros(0, np.int8)]
-    row = start
-    while row < stop:
-        block, first, stride = block_of(row, n_folds)
-        folds = block_folds(block, stride, n_folds, seed)
-        found.append(folds[row - first : stop - first])
-        row = first + n_folds * stride
-    return np.concatenate(found)
-
-
 def block_folds(block: int, stride: int, n_folds: int, seed: int) -> NDArray[np.int8]:
-    """Folds of all rows of a block."""
-    own = np.uint64(mixed((seed + block * BLOCK_KEY) & WORD))
-    word = own + np.arange(stride, dtype=np.uint64) * np.uint64(STRIDE_KEY)
-    word = (word ^ word >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ word >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    word ^= word >> np.uint64(31)
+    """Folds of all rows of a block, from the map of each of its t."""
+    own = np.uint64(mix_one(seed + block * BLOCK_KEY))
+    words = mix(own + np.arange(stride, dtype=np.uint64) * np.uint64(STRIDE_KEY))
     units = np.array([a for a in range(1, n_folds + 1) if gcd(a, n_folds) == 1])
-    a = units[(word >> np.uint64(32)).astype(np.int64) % len(units)]
-    c = (word & np.uint64(0xFFFFFFFF)).astype(np.int64) % n_folds
+    a = units[(words >> np.uint64(32)).astype(np.int64) % len(units)]
+    c = (words & np.uint64(0xFFFFFFFF)).astype(np.int64) % n_folds
     turns = np.arange(n_folds)[:, None]
     return ((a * turns + c) % n_folds).astype(np.int8).ravel()
 
 
-def code_of(n: int, s: int, rows: int, total: int, m: int) -> float:
-    """Code of a category: n rows of it sum to s, all visible rows, `rows` of them, to `total`."""
+def folds_of(start: int, stop: int, n_folds: int, seed: int) -> NDArray[np.int8]:
+    """Folds of the rows [start, stop)."""
+    found, row = [np.zeros(0, np.int8)], start
+    while row < stop:
+        block, first, stride = block_of(row, n_folds)
+        found.append(block_folds(block, stride, n_folds, seed)[row - first : stop - first])
+        row = first + n_folds * stride
+    return np.concatenate(found)
+
+
+def encoding_of(n: int, s: int, rows: int, total: int, m: int) -> float:
+    """Encoding of a category: n rows of it sum to s, all visible rows, `rows` of them, to `total`."""
     prior = float(Fraction(total, rows))
     if n == 0:
         return prior

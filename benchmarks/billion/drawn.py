@@ -1,11 +1,15 @@
-"""The rows: each row group is a function of the seed and its number alone, in whole numbers only."""
+"""The rows: each row group is a function of the seed and its number alone, in whole numbers only; and their files."""
 
-from dataclasses import dataclass
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 from numpy.typing import NDArray
 
 Whole = NDArray[Any]
@@ -20,6 +24,7 @@ SCHEMA = pa.schema(
         (TARGET, pa.int8()),
     ]
 )
+COMPRESSION = "snappy"
 LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
 SPREAD = 0x9E3779B97F4A7C15
 # Customers that occur once are numbered from here; those of the law lie below 2^40.
@@ -42,7 +47,7 @@ def zipf(random: np.random.Generator, most: int, size: int) -> Whole:
     return np.concatenate(found)[:size].astype(np.int64)
 
 
-def scattered(ranks: Whole) -> Whole:
+def scatter(ranks: Whole) -> Whole:
     """Numbers below 2^40 for the ranks of customers, a different one for each, in no order."""
     words: Whole = (ranks.astype(np.uint64) * np.uint64(SPREAD) >> np.uint64(24)).astype(np.int64)
     return words
@@ -104,7 +109,7 @@ class Rows:
         ranks = {name: zipf(random, CATEGORIES[name], size) for name in KEYS}
         odds = sum(self.leanings[name][ranks[name]] for name in KEYS)
         target = (random.integers(0, 1 << 16, size, np.uint32) < odds).astype(np.int8)
-        customers = scattered(ranks["customer"])
+        customers = scatter(ranks["customer"])
         row = int(random.integers(size))
         customers[row] = SINGLE_CUSTOMERS + number
         ranks["product"][row] = 0
@@ -117,3 +122,30 @@ class Rows:
     def single_product(self, number: int) -> str:
         """Name of the product that occurs once, in a row group."""
         return f"once-{number:08d}"
+
+
+def generate(rows: Rows, folder: Path, threads: int) -> int:
+    """Write all files that are not there yet, and give how many these were."""
+    folder.mkdir(parents=True, exist_ok=True)
+    note, described = folder.parent / "rows.json", asdict(rows)
+    if not note.exists() or json.loads(note.read_text()) != described:
+        for path in folder.glob("*.parquet"):
+            path.unlink()
+        note.write_text(json.dumps(described))
+    paths = [folder / f"rows-{file:05d}.parquet" for file in range(rows.n_files)]
+    wanted = [file for file, path in enumerate(paths) if not path.exists()]
+    _ = rows.products, rows.leanings
+    with ThreadPoolExecutor(threads) as pool:
+        for path in pool.map(lambda file: write_file(rows, file, paths[file]), wanted):
+            print(f"generate: {path.name}", flush=True)
+    return len(wanted)
+
+
+def write_file(rows: Rows, file: int, path: Path) -> Path:
+    """Write a file, under its name only when it is whole."""
+    partial = path.with_suffix(".partial")
+    # Without Arrow's own schema, text that was written as a dictionary is read as text.
+    with pyarrow.parquet.ParquetWriter(partial, SCHEMA, compression=COMPRESSION, store_schema=False) as writer:
+        for number in rows.groups_of(file):
+            writer.write_table(rows.group(number), row_group_size=rows.group_rows)
+    return partial.rename(path)

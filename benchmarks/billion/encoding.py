@@ -1,31 +1,52 @@
-"""The process that is measured: `encode_dataset`, and nothing beside it."""
+"""The process that is measured: `encode_dataset`, or pyarrow alone, and nothing beside it."""
 
+import json
+import os
+import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from benchmarks.billion.process import answer, question
+import pyarrow as pa
+import pyarrow.parquet
+
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.memory import resident
 
 N_FOLDS, SMOOTHING = 5, 10
+BATCH = 1 << 18
+Document = dict[str, Any]
 
 
-def encoder(columns: list[str], dtype: str) -> Any:
+def ask(question: Document, threads: int) -> Document:
+    """Have a process of its own do `question["work"]`, with as many processors as threads."""
+    environment = {**os.environ, "NUMBA_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    text, command = json.dumps(question | {"threads": threads}), [sys.executable, "-m", "benchmarks.billion.encoding"]
+    done = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, env=environment, check=False)
+    if done.returncode != 0:
+        return {"wrong": [f"its process ended with status {done.returncode}"]}
+    found: Document = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def make_encoder(columns: Iterable[str], dtype: str) -> Any:
     """Make the encoder: five random folds, an m-estimate, no GPU."""
     from gpu_encode import KFold, MEstimate, TargetEncoder
 
-    return TargetEncoder(
-        columns=columns, target_type="binary", cv=KFold(N_FOLDS), smooth=MEstimate(SMOOTHING), dtype=dtype, device="cpu"
-    )
+    options = {"cv": KFold(N_FOLDS), "smooth": MEstimate(SMOOTHING), "dtype": dtype, "device": "cpu"}
+    return TargetEncoder(columns=list(columns), target_type="binary", **options)
 
 
-def main() -> None:
+def encode(asked: Document) -> Document:
     """Encode, save the model, and say what it took."""
-    asked = question()
     begun, processor = time.perf_counter(), time.process_time()
     from gpu_encode import encode_dataset
 
-    fitted = encoder(asked["columns"], asked["dtype"])
+    fitted = make_encoder(asked["columns"], asked["dtype"])
     summary = encode_dataset(
         asked["source"],
         asked["destination"],
@@ -36,9 +57,39 @@ def main() -> None:
     )
     seconds, processor = time.perf_counter() - begun, time.process_time() - processor
     fitted.save(asked["model"])
-    categories = {name: len(found) for name, found in zip(asked["columns"], fitted.categories_, strict=True)}
     found = asdict(summary) | {"seconds": dict(summary.seconds)}
-    answer({"seconds": seconds, "processor seconds": processor, "summary": found, "categories": categories})
+    categories = {name: len(known) for name, known in zip(asked["columns"], fitted.categories_, strict=True)}
+    found = {"seconds": seconds, "processor seconds": processor, "summary": found, "categories": categories}
+    return found | {"peak": resident("VmHWM")}
+
+
+def read_and_write(asked: Document) -> Document:
+    """Seconds of pyarrow alone for a row: to read the target, to read all columns, and to write the encodings."""
+    found: Document = {}
+    for name, columns in (("read the target", [asked["target"]]), ("read all columns", None)):
+        begun, rows = time.perf_counter(), 0
+        for path in asked["source"]:
+            file = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
+            rows += sum(len(batch) for batch in file.iter_batches(BATCH, columns=columns))
+        found[name] = (time.perf_counter() - begun) / rows
+    seconds, rows, scratch = 0.0, 0, Path(asked["scratch"])
+    for path in asked["encodings"]:
+        table = pyarrow.parquet.read_table(path)
+        begun = time.perf_counter()
+        pyarrow.parquet.write_table(table, scratch, compression=asked["compression"])
+        seconds, rows = seconds + time.perf_counter() - begun, rows + len(table)
+        scratch.unlink()
+    return found | {"write the encodings": seconds / rows}
+
+
+def main() -> None:
+    """Answer what is asked, on as many processors as is said."""
+    asked: Document = json.loads(sys.stdin.read())
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked["threads"]])
+    pa.set_cpu_count(asked["threads"])
+    pa.set_io_thread_count(asked["threads"])
+    print("\n" + json.dumps({"encode": encode, "bare": read_and_write}[asked["work"]](asked)))
 
 
 if __name__ == "__main__":

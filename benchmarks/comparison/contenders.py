@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.preprocessing import TargetEncoder as TheirEncoder
 
 from benchmarks.comparison.datasets import Dataset
+from benchmarks.cpu.contenders.libraries import splitter
 from gpu_encode import (
     GLMM,
     EmpiricalBayes,
@@ -64,8 +65,8 @@ def schemes_of(data: Dataset) -> list[str]:
     return [name for name, scheme in SCHEMES.items() if scheme(data) is not None]
 
 
-def ours(data: Dataset, scheme: str, smoothing: str, rows: Rows) -> Encoded:
-    """Codes by `TargetEncoder`; of three classes two, since shares add up to one."""
+def ours(data: Dataset, rows: Rows, scheme: str, smoothing: str) -> Encoded:
+    """Encodings by `TargetEncoder`; of three classes two, since shares add up to one."""
     X, y, X_new = rows
     policy = SCHEMES[scheme](data)
     extra = [name for name in (getattr(policy, "groups", None), getattr(policy, "time", None)) if name]
@@ -74,14 +75,13 @@ def ours(data: Dataset, scheme: str, smoothing: str, rows: Rows) -> Encoded:
         columns=data.keys, cv=policy, smooth=SMOOTHINGS[smoothing], target_type=data.kind, drop=drop
     )
     with warnings.catch_warnings():
-        # That greedy codes leak, and that the first rows of an order see none, is what is measured here.
+        # That greedy encodings leak, and that the first rows of an order see none, is what is measured here.
         warnings.filterwarnings("ignore", "Greedy training codes contain")
         warnings.filterwarnings("ignore", ".*see no rows")
-        codes = encoder.fit_transform(X[[*data.keys, *extra]], y)
+        train = encoder.fit_transform(X[[*data.keys, *extra]], y)
         # Rows of no group and no time are new rows, too: what the scheme reads is not asked for.
-        new_codes = encoder.transform(X_new[data.keys])
-    found = codes.drop(columns=extra, errors="ignore").to_numpy()
-    return together(data, X, found), together(data, X_new, new_codes.to_numpy())
+        test = encoder.transform(X_new[data.keys])
+    return together(data, X, train.drop(columns=extra, errors="ignore")), together(data, X_new, test)
 
 
 def numbers_of(data: Dataset, X: pd.DataFrame) -> np.ndarray:
@@ -90,9 +90,9 @@ def numbers_of(data: Dataset, X: pd.DataFrame) -> np.ndarray:
     return found
 
 
-def together(data: Dataset, X: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
-    """Codes, and the numbers beside them."""
-    return np.hstack([codes, numbers_of(data, X)])
+def together(data: Dataset, X: pd.DataFrame, encodings: Any) -> np.ndarray:
+    """Encodings, and the numbers beside them."""
+    return np.hstack([np.asarray(encodings), numbers_of(data, X)])
 
 
 def texts(data: Dataset, X: pd.DataFrame) -> pd.DataFrame:
@@ -108,17 +108,9 @@ def numbers_alone(data: Dataset, rows: Rows) -> Encoded:
 def scikit_learn(data: Dataset, rows: Rows) -> Encoded:
     """scikit-learn's encoder as it comes, its folds seeded."""
     X, y, X_new = rows
-    encoder = TheirEncoder(target_type=data.kind, cv=stratified_or_not(data))
-    codes = encoder.fit_transform(texts(data, X), y)
-    return together(data, X, codes), together(data, X_new, encoder.transform(texts(data, X_new)))
-
-
-def stratified_or_not(data: Dataset) -> Any:
-    """scikit-learn's own folds, without its deprecated parameters."""
-    from sklearn import model_selection
-
-    name = "KFold" if data.kind == "continuous" else "StratifiedKFold"
-    return getattr(model_selection, name)(5, shuffle=True, random_state=0)
+    encoder = TheirEncoder(target_type=data.kind, cv=splitter(data.kind))
+    train = encoder.fit_transform(texts(data, X), y)
+    return together(data, X, train), together(data, X_new, encoder.transform(texts(data, X_new)))
 
 
 def one_hot(data: Dataset, rows: Rows) -> Encoded:

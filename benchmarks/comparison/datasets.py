@@ -1,6 +1,6 @@
 """The data sets: which columns are encoded, which are numbers, which would tell the answer and are left out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -112,16 +112,10 @@ def nycflights13(table: pd.DataFrame) -> Dataset:
     )
 
 
-READERS = {
-    "adult": adult,
-    "diabetes130": diabetes130,
-    "employee_salaries": employee_salaries,
-    "hotel_bookings": hotel_bookings,
-    "nycflights13": nycflights13,
-}
+READERS = {read.__name__: read for read in (adult, diabetes130, employee_salaries, hotel_bookings, nycflights13)}
 
 
-def generated(kind: str, n_rows: int) -> Dataset:
+def generate(kind: str, n_rows: int) -> Dataset:
     """Rows made here, with a key of many values, one of few, a number, groups and a time."""
     random = np.random.default_rng(7)
     shop, city = random.integers(max(n_rows // 8, 2), size=n_rows), random.integers(6, size=n_rows)
@@ -136,24 +130,17 @@ def generated(kind: str, n_rows: int) -> Dataset:
 
 
 @cache
-def loaded(name: str, folder: Path | None, n_rows: int) -> Dataset:
-    """Read a data set, or make one, with at most `n_rows` rows, which keep their order.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder has no such file.
-    """
+def load(name: str, folder: Path | None, n_rows: int) -> Dataset:
+    """Read a data set, or make one, with at most `n_rows` rows, which keep their order."""
     if folder is None:
-        return generated(name.removeprefix("generated-"), n_rows)
+        return generate(name.removeprefix("generated-"), n_rows)
     whole = READERS[name](pd.read_parquet(folder / f"{name}.parquet"))
-    places = np.random.default_rng(0).permutation(len(whole.y))[:n_rows]
-    X, y = whole.rows(np.sort(places))
+    X, y = whole.rows(np.sort(np.random.default_rng(0).permutation(len(whole.y))[:n_rows]))
     used = [*whole.keys, *whole.numbers, *(name for name in (whole.groups, whole.time) if name)]
-    return Dataset(name, X[used], y, whole.kind, whole.keys, whole.numbers, whole.groups, whole.time, whole.said)
+    return replace(whole, X=X[used], y=y)
 
 
-def described(dataset: Dataset) -> dict[str, Any]:
+def describe(dataset: Dataset) -> dict[str, Any]:
     """What the report says of the rows."""
     distinct = {key: int(dataset.X[key].nunique(dropna=False)) for key in dataset.keys}
     found = {"dataset": dataset.name, "target": dataset.kind, "rows": len(dataset.y), "distinct values": distinct}

@@ -1,16 +1,12 @@
 """What is measured: kinds of work, of keys, and sizes."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.grid import Cell, Choice
+from benchmarks.harness.rows import Rows, open_rows
 
 SMOOTH = 10.0
-N_FOLDS = 5
-N_CLASSES = 10
-ROWS = (1_000_000, 10_000_000)
-CATEGORIES = (100, 100_000, 1_000_000)
-MIDDLE_CATEGORIES = 100_000
-WARM_UP_ROWS = 3_000
-
 # Work -> what it is, in a title.
 WORKS = {
     "mean": "smoothed mean, fit and transform, 0/1 target",
@@ -29,74 +25,32 @@ KEYS = {
     "text": "text of 11 bytes",
     "category": "dictionary",
 }
-# Keys that only some works have, at one number of categories.
-FEW_KEYS = ("sparse", "category")
-WORKS_OF_FEW_KEYS = ("mean", "folds", "codes")
+MEANS = ("mean", "mean-real")
 REAL_WORKS = ("mean-real", "folds-real")
 FOLD_WORKS = ("folds", "folds-real", "classes")
+AXES: dict[str, tuple[Any, ...]] = {
+    "rows": (1_000_000, 10_000_000),
+    # One work after the other on the same rows: few of them are in memory at a time.
+    "categories": (100, 100_000, 1_000_000),
+    "keys": tuple(KEYS),
+    "work": tuple(WORKS),
+}
+QUICK = {"rows": (3_000,), "categories": (40,)}
+# Keys that only some works have, at one number of categories, unless they are asked for.
+FEW_KEYS = ("sparse", "category")
+WORKS_OF_FEW_KEYS = ("mean", "folds", "codes")
+MIDDLE_CATEGORIES = (100_000, 40)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One line of the table at one size.
-
-    Parameters
-    ----------
-    work, keys : str
-    categories, rows : int
-    """
-
-    work: str
-    keys: str
-    categories: int
-    rows: int
-
-    @property
-    def described(self) -> dict[str, str | int]:
-        """What tells it from others, as it is written down."""
-        return asdict(self)
-
-    @property
-    def name(self) -> str:
-        """The cell in words."""
-        return f"{self.work}, {self.keys}, {self.categories:,} categories, {self.rows:,} rows"
-
-    @property
-    def target(self) -> str:
-        """Which target it has."""
-        if self.work in REAL_WORKS:
-            return "real"
-        return "classes" if self.work == "classes" else "binary"
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns that come out."""
-        return N_CLASSES if self.work == "classes" else 1
+def keep(cell: Cell, chosen: Choice) -> bool:
+    """Tell whether a cell is in the grid."""
+    if "keys" in chosen or cell["keys"] not in FEW_KEYS:
+        return True
+    return cell["work"] in WORKS_OF_FEW_KEYS and cell["categories"] in MIDDLE_CATEGORIES
 
 
-def cells(
-    rows: Sequence[int], categories: Sequence[int], works: Sequence[str], keys: Sequence[str], full: bool = False
-) -> Iterator[Cell]:
-    """Cells of a grid, few rows first, since what they take says what more rows would take.
-
-    Parameters
-    ----------
-    rows, categories : sequence of int
-    works, keys : sequence of str
-    full : bool
-        Every combination, and not only those of the default.
-    """
-    for n_rows in sorted(rows):
-        # One after the other on the same rows: few of them are in memory at a time.
-        for n_categories in categories:
-            for kind in keys:
-                for work in works:
-                    few = kind in FEW_KEYS and not full
-                    if few and (work not in WORKS_OF_FEW_KEYS or n_categories != middle(categories)):
-                        continue
-                    yield Cell(work, kind, n_categories, n_rows)
-
-
-def middle(categories: Sequence[int]) -> int:
-    """Give the number of categories at which keys of the second kind are asked for."""
-    return MIDDLE_CATEGORIES if MIDDLE_CATEGORIES in categories else categories[0]
+def open_cell(folder: Path, cell: Cell, first: int | None = None) -> Rows:
+    """Open the rows of a cell with the target of its work."""
+    real = "continuous" if cell["work"] in REAL_WORKS else "binary"
+    kind = "multiclass" if cell["work"] == "classes" else real
+    return open_rows(folder, {"target": kind, **cell}, first)

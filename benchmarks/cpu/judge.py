@@ -1,16 +1,19 @@
-"""What is right: independent definitions in float64, by NumPy's bincount."""
+"""Encodings by independent definitions in float64, by NumPy's bincount."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.grid import N_CLASSES, SMOOTH
-from benchmarks.cpu.rows import Array, Rows
+from benchmarks.cpu.grid import FOLD_WORKS, SMOOTH
+from benchmarks.harness.judge import Answer, Numbering
+from benchmarks.harness.rows import N_CLASSES, Array, Rows
 
-# One column of codes after the other, so that ten classes need no more memory than one.
-Columns = Iterator[Array]
 Blend = Callable[[Array, Array, Array | float], Array]
+SCHEMES = {"ordered": "ordered", "leave-one-out": "others"} | dict.fromkeys(FOLD_WORKS, "cross_fit")
+# An order's prior is taken at its places of nine binary digits and zeros.
+DIGITS_OF_PLACE = 9
 
 
 def m_estimate(counts: Array, sums: Array, prior: Array | float, smooth: float = SMOOTH) -> Array:
@@ -27,27 +30,28 @@ def sigmoid(counts: Array, sums: Array, prior: Array | float, least: float = 20.
     return prior * (1 - share) + sums / np.maximum(counts, 1) * share
 
 
+def floor_places(places: Array) -> Array:
+    """Places with all but their highest binary digits cleared."""
+    spare = np.maximum(np.frexp(places.astype(np.float64))[1] - DIGITS_OF_PLACE, 0)
+    found: Array = places >> spare << spare
+    return found
+
+
 @dataclass(frozen=True)
-class Expected:
-    """What a contender should give.
+class Rule:
+    """Who sees whom, and how sums become an encoding.
 
     Parameters
     ----------
-    scheme : {"all", "folds", "ordered", "leave-one-out", "count", "codes"}
+    scheme : {"all", "cross_fit", "ordered", "others"}
     blend : callable
-        Counts, sums and prior into codes.
+        Counts, sums and prior into encodings.
     folds : array, optional
         Fold of each row.
     visible_prior : bool
-        Whether the prior is the mean of what a row may see, or that of all rows.
+        Whether the prior is the mean of the rows that a row may see, or that of all rows.
     order : array, optional
         Row at each place of an order; that of the rows unless given.
-    floor : callable, optional
-        Place in an order up to which the prior of a place is taken.
-    classes : sequence of int, optional
-        Labels that have a column; one column of the target itself unless given.
-    tolerance : float
-        Relative, and absolute below one.
     """
 
     scheme: str
@@ -55,72 +59,56 @@ class Expected:
     folds: Array | None = None
     visible_prior: bool = False
     order: Array | None = None
-    floor: Callable[[Array], Array] | None = None
-    classes: Sequence[int] | None = None
-    tolerance: float = 1e-9
 
-    @property
-    def n_outputs(self) -> int:
-        """Columns that come out."""
-        return 1 if self.classes is None else len(self.classes)
-
-    def columns(self, rows: Rows) -> Columns:
-        """Give the codes, a column at a time."""
-        if self.scheme == "count":
-            yield np.bincount(rows.codes)[rows.codes].astype(np.float64)
-            return
-        found = {"all": self.plain, "folds": self.cross_fitted, "ordered": self.ordered, "leave-one-out": self.others}
-        for label in [None] if self.classes is None else self.classes:
-            target = rows.target.astype(np.float64) if label is None else (rows.target == label).astype(np.float64)
-            yield found[self.scheme](rows, target)
-
-    def plain(self, rows: Rows, target: Array) -> Array:
-        """Every row sees all."""
-        counts, sums = np.bincount(rows.codes), np.bincount(rows.codes, target)
-        found: Array = self.blend(counts, sums, target.mean())[rows.codes]
+    def encode(self, codes: Array, target: Array) -> Array:
+        """Give the encoding of each row."""
+        found: Array = getattr(self, self.scheme)(codes, target.astype(np.float64))
         return found
 
-    def cross_fitted(self, rows: Rows, target: Array) -> Array:
+    def all(self, codes: Array, target: Array) -> Array:
+        """Every row sees all."""
+        found: Array = self.blend(np.bincount(codes), np.bincount(codes, target), target.mean())[codes]
+        return found
+
+    def cross_fit(self, codes: Array, target: Array) -> Array:
         """Every row sees all folds but its own."""
         assert self.folds is not None
-        found, size = np.empty(rows.n_rows), int(rows.codes.max()) + 1
-        counts, sums = np.bincount(rows.codes), np.bincount(rows.codes, target)
+        found, size = np.empty(len(codes)), int(codes.max()) + 1
+        counts, sums = np.bincount(codes), np.bincount(codes, target)
         for fold in range(int(self.folds.max()) + 1):
             own = self.folds == fold
-            codes, part = rows.codes[own], target[own]
-            others = counts - np.bincount(codes, minlength=size), sums - np.bincount(codes, part, minlength=size)
+            part = target[own]
+            others = (
+                counts - np.bincount(codes[own], minlength=size),
+                sums - np.bincount(codes[own], part, minlength=size),
+            )
             prior = (target.sum() - part.sum()) / (len(target) - len(part)) if self.visible_prior else target.mean()
-            found[own] = self.blend(*others, prior)[codes]
+            found[own] = self.blend(*others, prior)[codes[own]]
         return found
 
-    def ordered(self, rows: Rows, target: Array) -> Array:
+    def ordered(self, codes: Array, target: Array) -> Array:
         """Every row sees those before it."""
-        codes = rows.codes if self.order is None else rows.codes[self.order]
-        target = target if self.order is None else target[self.order]
-        counts, sums = running(codes, target)
+        order = np.arange(len(codes)) if self.order is None else self.order
+        target = target[order]
         prior: Array | float = float(target.mean())
-        if self.floor is not None:
-            places = self.floor(np.arange(len(target)))
+        if self.visible_prior:
+            places = floor_places(np.arange(len(target)))
             prior = (np.cumsum(target) - target)[places] / np.maximum(places, 1)
             # As the rows stand, the first sees nothing; in a random order it gets the mean of the others.
             prior[0] = np.nan if self.order is None else target[1:].mean()
-        found = self.blend(counts, sums, prior)
-        if self.order is None:
-            return found
-        placed = np.empty_like(found)
-        placed[self.order] = found
-        return placed
+        found = np.empty(len(codes))
+        found[order] = self.blend(*sum_earlier(codes[order], target), prior)
+        return found
 
-    def others(self, rows: Rows, target: Array) -> Array:
+    def others(self, codes: Array, target: Array) -> Array:
         """Every row sees all others."""
-        counts, sums = np.bincount(rows.codes), np.bincount(rows.codes, target)
         prior: Array | float = float(target.mean())
         if self.visible_prior:
             prior = (target.sum() - target) / (len(target) - 1)
-        return self.blend(counts[rows.codes] - 1, sums[rows.codes] - target, prior)
+        return self.blend(np.bincount(codes)[codes] - 1, np.bincount(codes, target)[codes] - target, prior)
 
 
-def running(codes: Array, target: Array) -> tuple[Array, Array]:
+def sum_earlier(codes: Array, target: Array) -> tuple[Array, Array]:
     """Count and sum of earlier rows of the same category."""
     order = np.argsort(codes, kind="stable")
     grouped, part = codes[order], target[order]
@@ -133,46 +121,31 @@ def running(codes: Array, target: Array) -> tuple[Array, Array]:
     return counts, sums
 
 
-def wrong_codes(rows: Rows, given: Array) -> str:
-    """Say what is wrong with codes of values: equal ones must have equal codes, and others others."""
-    given = np.asarray(given).ravel()
-    if given.shape != rows.codes.shape or not (given.dtype.kind in "iu" or np.array_equal(given, np.rint(given))):
-        return f"codes of shape {given.shape} and type {given.dtype} for {rows.n_rows:,} rows"
-    given = given.astype(np.int64, copy=False)
-    if given.min() < 0 or given.max() >= 2 * rows.categories:
-        return f"codes from {given.min()} to {given.max()} for at most {rows.categories:,} values"
-    value = np.full(int(given.max()) + 1, -1, dtype=np.int64)
-    value[given] = rows.codes
-    if not np.array_equal(value[given], rows.codes):
-        return "two values have one code"
-    kept = value[value >= 0]
-    return "" if len(np.unique(kept)) == len(kept) else "one value has two codes"
-
-
-def verdict(rows: Rows, expected: Expected, given: Array) -> tuple[str, float]:
-    """Say what is wrong, nothing if it is right, and the largest difference.
+def expected_of(
+    rows: Rows, tolerance: float = 1e-9, classes: Sequence[int] = range(N_CLASSES), **rule: Any
+) -> Answer | Numbering:
+    """What the work of some rows should give; folds, order of rows and prior as those take them who can be told.
 
     Parameters
     ----------
     rows : Rows
-    expected : Expected
-    given : array of shape (n_rows,) or (n_rows, n_outputs)
+    tolerance : float
+    classes : sequence of int
+        Labels that have a column, where the target is one of classes.
+    **rule
+        Parameters of `Rule`.
     """
-    if expected.scheme == "codes":
-        return wrong_codes(rows, given), 0.0
-    given = np.asarray(given)
-    given = given.reshape(-1, 1) if given.ndim == 1 else given
-    if given.shape != (rows.n_rows, expected.n_outputs):
-        return f"codes of shape {given.shape}, not {(rows.n_rows, expected.n_outputs)}", float("inf")
-    largest = 0.0
-    for place, column in enumerate(expected.columns(rows)):
-        off = np.abs(given[:, place] - column) / np.maximum(np.abs(column), 1.0)
-        off[np.isnan(given[:, place]) & np.isnan(column)] = 0.0
-        row = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
-        if not off[row] <= expected.tolerance:
-            return f"row {row:,} has {given[row, place]!r} and not {column[row]!r}", float(off[row])
-        largest = max(largest, float(off[row]))
-    return "", largest
+    if rows.work == "codes":
+        return Numbering(rows.codes)
+    if rows.work == "count":
+        return Answer.of(np.bincount(rows.codes)[rows.codes].astype(np.float64), tolerance)
+    scheme = SCHEMES.get(rows.work, "all")
+    given = Rule(scheme, **({"folds": rows.folds} if scheme == "cross_fit" else {}) | rule)
+    if rows.work != "classes":
+        return Answer(lambda: iter([given.encode(rows.codes, rows.target)]), 1, tolerance)
 
+    def shares() -> Iterator[Array]:
+        for label in classes:
+            yield given.encode(rows.codes, rows.target == label)
 
-LABELS = range(N_CLASSES)
+    return Answer(shares, len(classes), tolerance)

@@ -1,70 +1,73 @@
-"""Measure what is asked for: see `benchmarks.family`."""
+"""The other encoders on the CPU: counts, ranks, one-hot columns, evidence, statistics, hashes, mixed models.
 
-import argparse
+    python -m benchmarks.family [--rows 1e6] [--categories 100,1e5] [--works count,one-hot] [--keys int,text]
+                                [--contenders ours,polars-join] [--out FOLDER] [--resume] [--quick]
+
+Ours beside category_encoders, scikit-learn, polars and pandas, judged, in processes of their own, in turns.
+family.json and family.md are on disk after every cell. The exit status is 1 if anything was wrong.
+"""
+
 import sys
-from pathlib import Path
-from typing import Any
 
-import benchmarks.family
-from benchmarks.cpu import machine
-from benchmarks.cpu.arguments import folder_of, parser_of
-from benchmarks.cpu.cells import measure
-from benchmarks.cpu.contenders import contender
-from benchmarks.cpu.grid import Cell
-from benchmarks.family import grid, report
-from benchmarks.family.registry import CONTENDERS, HOME
-from benchmarks.family.results import Results, short
-from benchmarks.gpu.tables import table
-from benchmarks.rapids.results import RefusedError
+from benchmarks.family.contenders import CONTENDERS, mixed_models
+from benchmarks.family.indicators import MOST_DENSE
+from benchmarks.harness.grid import Grid, Topic
+from benchmarks.harness.program import main
 
-QUICK_ROWS, QUICK_CATEGORIES = (3_000,), (40,)
-LIBRARIES = ("scipy", "statsmodels")
-
-
-def head(quick: bool) -> dict[str, Any]:
-    """Give what is known before anything is measured."""
-    found = machine.head(quick)
-    versions = found["versions"] | {name: machine.installed(name) for name in LIBRARIES}
-    return found | {"versions": versions}
-
-
-def cells_of(options: argparse.Namespace) -> list[Cell]:
-    """Cells that are asked for."""
-    rows = options.rows or (QUICK_ROWS if options.quick else grid.ROWS)
-    categories = options.categories or (QUICK_CATEGORIES if options.quick else grid.CATEGORIES)
-    return list(grid.cells(rows, categories, options.works or list(grid.WORKS), options.keys or list(grid.KEYS)))
-
-
-def finished(results: Results, folder: Path) -> int:
-    """Print the short table, and say where the rest is."""
-    print("", *table([report.line(cell) for cell in report.in_order(results.cells)]), "", sep="\n")
-    wrong = results.wrong()
-    print(f"{folder / 'family.md'}: " + (f"wrong: {'; '.join(wrong)}" if wrong else "nothing is wrong"))
-    return int(bool(wrong))
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run it; 1 if anything was wrong, 2 if it cannot run here."""
-    parser = parser_of("benchmarks.family", benchmarks.family.__doc__, grid.WORKS, grid.KEYS, CONTENDERS)
-    options = parser.parse_args(arguments)
-    folder = folder_of(options, "family")
-    names = [*(HOME + name for name in options.contenders or CONTENDERS), *options.also]
-    missing = {short(name): contender(name).missing for name in names if contender(name).missing}
-    try:
-        results = Results.open(folder, head(options.quick) | {"left out": missing}, options.resume)
-    except RefusedError as error:
-        print(error, file=sys.stderr)
-        return 2
-    for name, needs in missing.items():
-        print(f"{name} is left out: {', '.join(needs)} not installed")
-    try:
-        measure(results, cells_of(options), names, options)
-    except KeyboardInterrupt:
-        results.end("cut short")
-        return 130
-    results.end("done")
-    return finished(results, folder)
-
+WORKS = (
+    "count",
+    "ordinal",
+    "ordinal-frequency",
+    "one-hot",
+    "evidence",
+    "evidence-folds",
+    "statistics",
+    "median",
+    "impact-folds",
+    "hashing",
+)
+KEYS = ("int", "text")
+NOTES = f"""
+Every result is judged by one definition for all, but for what libraries define otherwise: category_encoders numbers
+values as they come, gives no evidence of categories of one row, hashes by MD5, and its mixed model's encodings lack the
+common value. Folds of peers are row number modulo 5, ours are drawn; all take the mean of the rows that a row may see.
+One-hot columns and hashed ones are judged as their library gives them, CSR or dense (polars' in any order, as it
+defines none); what is dense is not asked for more than {MOST_DENSE:,} categories. Text is Arrow's for ours and polars,
+Python objects for the others and for `ours-objects` (`-str`: pandas' own type). Encoders of peers that read no target
+number their rows once, by fit_transform, as ours do, but for counts.
+""".strip()
+QUICK = {"rows": (3_000,), "categories": (40,)}
+FAMILY = Grid(
+    "family",
+    {"rows": (1_000_000,), "categories": (100, 100_000), "keys": KEYS, "work": WORKS},
+    CONTENDERS,
+    QUICK,
+    views={"ours": None, "ours-objects": ("scikit-learn", "library")},
+    across="categories",
+    lines=("keys", "rows"),
+)
+MIXED_MODEL = Grid(
+    "mixed-model",
+    {
+        "rows": (10_000, 50_000),
+        "categories": (100,),
+        "keys": KEYS,
+        "target": ("continuous", "binary"),
+        "work": ("glmm", "glmm-folds"),
+    },
+    mixed_models.CONTENDERS,
+    QUICK,
+    views={"ours": None, "ours-objects": ("library",)},
+    lines=("keys", "target"),
+)
+PACKAGES = ("gpu-encode", "numpy", "numba", "pandas", "pyarrow", "polars", "scikit-learn", "category_encoders")
+TOPIC = Topic(
+    "benchmarks.family.__main__",
+    "The other encoders on the CPU",
+    (FAMILY, MIXED_MODEL),
+    NOTES,
+    (*PACKAGES, "feature-engine", "scipy", "statsmodels"),
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(TOPIC, __doc__))

@@ -2,84 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from benchmarks.cpu.grid import SMOOTH
-from benchmarks.cpu.judge import Columns, Expected, m_estimate
-from benchmarks.cpu.rows import Array, Rows
+from benchmarks.cpu.judge import m_estimate
+from benchmarks.family import words
+from benchmarks.harness.judge import Answer
+from benchmarks.harness.rows import Array, Rows
+
+STATISTICS = ("mean", "std", "count")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Definition(Expected):
-    """What a contender should give, column by column.
-
-    Parameters
-    ----------
-    found : callable
-        Rows to the columns.
-    width : int
-        How many columns there are.
-    """
-
-    found: Callable[[Rows], list[Array]]
-    width: int = 1
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns that come out."""
-        return self.width
-
-    def columns(self, rows: Rows) -> Columns:
-        """Give the codes, a column at a time."""
-        yield from self.found(rows)
-
-
-def defined(found: Callable[[Rows], list[Array]], width: int = 1, tolerance: float = 1e-9) -> Definition:
-    """Judge by a function of the rows."""
-    return Definition("defined", found=found, width=width, tolerance=tolerance)
-
-
-class Indicators:
-    """A matrix of zeros and ones as its library gives it, judged by the one column that each row has.
-
-    Parameters
-    ----------
-    matrix : CSR matrix, NumPy array, or table of Arrow, pandas or polars
-    """
-
-    def __init__(self, matrix: Any) -> None:
-        self.matrix = matrix
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes."""
-        if hasattr(self.matrix, "indptr"):
-            return int(self.matrix.data.nbytes + self.matrix.indices.nbytes + self.matrix.indptr.nbytes)
-        if hasattr(self.matrix, "estimated_size"):
-            return int(self.matrix.estimated_size())
-        if hasattr(self.matrix, "memory_usage"):
-            return int(self.matrix.memory_usage(deep=False).sum())
-        return int(self.matrix.nbytes)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
-        """Column of the one in each row; -1 where a row has no one or several, or anything else."""
-        if hasattr(self.matrix, "indptr"):
-            return sparse_places(self.matrix)
-        dense = np.asarray(self.matrix)
-        ones = dense == 1
-        right = (np.count_nonzero(ones, axis=1) == 1) & (np.count_nonzero(dense, axis=1) == 1)
-        return np.where(right, ones.argmax(axis=1), -1)
-
-
-def sparse_places(matrix: Any) -> Array:
-    """Column of the one in each row of a CSR matrix."""
-    n_rows = matrix.shape[0]
-    if not np.array_equal(matrix.indptr, np.arange(n_rows + 1)) or not np.all(matrix.data == 1):
-        return np.full(n_rows, -1)
-    places: Array = matrix.indices.astype(np.int64)
-    return places
+def defined(find: Callable[[Rows], list[Array]], rows: Rows, width: int = 1, tolerance: float = 1e-9) -> Answer:
+    """Judge by a function of the rows that gives all columns."""
+    return Answer(lambda: iter(find(rows)), width, tolerance)
 
 
 def by_value(rows: Rows) -> list[Array]:
@@ -164,7 +102,7 @@ def impact(rows: Rows, folds: Array) -> list[Array]:
 
 def statistics(rows: Rows) -> list[Array]:
     """Mean, sample standard deviation (NaN of a single row), by a second pass over the rows, and count."""
-    values, n = rows.mapped("real"), np.bincount(rows.codes)
+    values, n = rows.values, np.bincount(rows.codes)
     mean = np.bincount(rows.codes, values) / np.maximum(n, 1)
     squares = np.bincount(rows.codes, (values - mean[rows.codes]) ** 2)
     deviation = np.sqrt(squares / np.maximum(n - 1, 1))
@@ -174,10 +112,38 @@ def statistics(rows: Rows) -> list[Array]:
 
 def median(rows: Rows) -> list[Array]:
     """Median of each category's rows."""
-    values, codes = rows.mapped("real"), rows.codes
+    values, codes = rows.values, rows.codes
     ordered = values[np.lexsort((values, codes))]
     n = np.bincount(codes)
     starts, n = np.cumsum(n) - n, np.maximum(n, 1)
     # The last categories may have no rows.
     low, high = (np.minimum(starts + middle, len(ordered) - 1) for middle in ((n - 1) // 2, n // 2))
     return [((ordered[low] + ordered[high]) / 2)[codes]]
+
+
+def count(rows: Rows) -> list[Array]:
+    """Rows of each category."""
+    return [np.bincount(rows.codes)[rows.codes].astype(np.float64)]
+
+
+# Work -> its definition, how many columns it gives, and the tolerance: sums of reals are not exact.
+DEFINITIONS: dict[str, tuple[Callable[..., list[Array]], int, float]] = {
+    "count": (count, 1, 1e-9),
+    "ordinal": (by_value, 1, 1e-9),
+    "ordinal-frequency": (by_frequency, 1, 1e-9),
+    "one-hot": (by_value, 1, 1e-9),
+    "evidence": (evidence, 1, 1e-9),
+    "evidence-folds": (evidence, 1, 1e-9),
+    "statistics": (statistics, len(STATISTICS), 1e-8),
+    "median": (median, 1, 1e-9),
+    "impact-folds": (impact, 3, 1e-9),
+    "hashing": (words.components, 1, 1e-9),
+}
+
+
+def expected_of(rows: Rows, folds: Array | None = None) -> Answer:
+    """What most contenders should give; `folds` are row numbers modulo 5 unless given."""
+    find, width, tolerance = DEFINITIONS[rows.work]
+    if rows.work.endswith("-folds"):
+        find = partial(find, folds=rows.folds if folds is None else folds)
+    return defined(find, rows, width, tolerance)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.cpu.rows import Array, Rows
+from benchmarks.harness.rows import Array, Rows
 
 # Powers of e between which the ratio of the variances is looked for, and by how much they are told apart.
 LOWEST, HIGHEST, WIDTH = -25.0, 25.0, 1e-10
@@ -17,7 +17,7 @@ def effects(rows: Rows) -> tuple[Array, float]:
     """
     from scipy.optimize import minimize_scalar
 
-    values, n = rows.mapped("real"), np.bincount(rows.codes, minlength=rows.categories)
+    values, n = rows.values, np.bincount(rows.codes, minlength=rows.categories)
     mean = np.bincount(rows.codes, values, minlength=rows.categories) / np.maximum(n, 1)
     within = np.sum((values - mean[rows.codes]) ** 2)
 

@@ -5,9 +5,9 @@ from hashlib import md5
 
 import numpy as np
 
-from benchmarks.cpu.rows import Array, Rows, words_of
-from benchmarks.family.grid import N_COMPONENTS
+from benchmarks.harness.rows import Array, Rows, words_of
 
+N_COMPONENTS = 8
 BITS = 0xFFFFFFFF
 
 

@@ -5,15 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.gpu.bits import backends
 from benchmarks.gpu.comparison import difference
-from benchmarks.gpu.drawn import CHUNK, filled
-from benchmarks.gpu.run import Run
+from benchmarks.gpu.drawn import CHUNK, fill
+from benchmarks.gpu.report import Run
 from benchmarks.gpu.timing import free_memory
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import Array, Carry, Layout, Rows, Window
 from gpu_encode.cuda.memory import to_host
 from gpu_encode.cuda.runtime import xp
-from gpu_encode.ops import Ops, resolve, use_backend
+from gpu_encode.ops import Ops
 
 COUNT = Layout()
 N_FOLDS = 5
@@ -29,165 +30,153 @@ class Size(NamedTuple):
 
 
 TINY = Size(rows=200, cells=300, few=22, many=60)
-Check = Callable[[Ops, Size], str]
+# Takes the operations on the device, those of the CPU, and the size.
+Check = Callable[[Ops, Ops, Size], str]
 
 
-def modulo(n_rows: int, divisor: int, dtype: str, divide: int = 1) -> Array:
+def number(start: int, stop: int) -> Array:
+    """Row numbers."""
+    return xp.arange(start, stop, dtype=np.int64)
+
+
+def modulo(n_rows: int, divisor: int, dtype: str = "int32", divide: int = 1) -> Array:
     """Row number, divided, modulo a number."""
-    return filled(n_rows, dtype, lambda start, stop: xp.arange(start, stop, dtype=np.int64) // divide % divisor)
+    return fill(n_rows, dtype, lambda start, stop: number(start, stop) // divide % divisor)
 
 
-def rows_left(n_rows: int, divisor: int) -> Array:
+def count_remainders(n_rows: int, divisor: int) -> Array:
     """How many of the rows have each remainder."""
     return n_rows // divisor + (np.arange(divisor) < n_rows % divisor)
 
 
-def everywhere(found: Array, expected: Callable[[int, int], Array]) -> str:
+def compare_everywhere(found: Array, expected: Callable[[int, int], Array]) -> str:
     """Compare all rows where they are, a chunk at a time."""
     for start in range(0, len(found), CHUNK):
-        stop = min(start + CHUNK, len(found))
-        if not bool((found[start:stop] == expected(start, stop)).all()):
-            return difference(found[start:stop], to_host(expected(start, stop))) + f" from row {start} on"
+        part = found[start : start + CHUNK]
+        wanted = expected(start, start + len(part)).astype(found.dtype)
+        if not bool((part == wanted).all()):
+            return difference(part, to_host(wanted)) + f" from row {start} on"
     return ""
 
 
-def counts(ops: Ops, n_rows: int, n_categories: int) -> str:
+def counts(many: bool) -> Check:
     """Rows per category and class."""
-    rows = Rows(modulo(n_rows, n_categories, "int32"), modulo(n_rows, 2, "int8", divide=n_categories))
-    cells = ops.accumulate(rows, n_categories, None, 1, 2, COUNT)
-    expected = np.zeros((n_categories + 2, 1, 2, 1), np.int64)
-    expected[:-2, 0, :, 0] = rows_left(n_rows, 2 * n_categories).reshape(2, n_categories).T
-    return difference(cells, expected)
+
+    def check(ops: Ops, _: Ops, size: Size) -> str:
+        n_rows, n = size.rows, size.many if many else size.few
+        rows = Rows(modulo(n_rows, n), modulo(n_rows, 2, "int8", divide=n))
+        expected = np.zeros((n + 2, 1, 2, 1), np.int64)
+        expected[:-2, 0, :, 0] = count_remainders(n_rows, 2 * n).reshape(2, n).T
+        return difference(ops.accumulate(rows, n, None, 1, 2, COUNT), expected)
+
+    return check
 
 
 def folds(order: str) -> Check:
     """Rows per category and fold, where the row number gives both; and the last rows' fold numbers."""
 
-    def check(ops: Ops, size: Size) -> str:
+    def check(ops: Ops, cpu: Ops, size: Size) -> str:
         # It has no factor in common with the number of folds.
-        n_rows, n_categories = size.rows, size.few - 1
+        n_rows, n = size.rows, size.few - 1
         pattern = FoldPattern(order, N_FOLDS, seed=3, n_rows=n_rows)
-        cells = ops.accumulate(Rows(modulo(n_rows, n_categories, "int32")), n_categories, pattern, N_FOLDS, 1, COUNT)
-        last = max(n_rows - CHUNK, 0)
-        with use_backend("compiled"):
-            said = difference(ops.fold_numbers(pattern, last, n_rows), resolve(0).fold_numbers(pattern, last, n_rows))
-        if order == "interleaved":
-            residue = np.arange(n_categories * N_FOLDS)
-            expected = np.zeros((n_categories + 2, N_FOLDS, 1, 1), np.int64)
-            expected[residue % n_categories, residue % N_FOLDS, 0, 0] = rows_left(n_rows, len(residue))
-            return said or difference(cells, expected)
-        per_category = np.append(rows_left(n_rows, n_categories), [0, 0])
-        return said or difference(to_host(cells).sum(axis=(1, 2, 3)), per_category)
+        cells = to_host(ops.accumulate(Rows(modulo(n_rows, n)), n, pattern, N_FOLDS, 1, COUNT))[:, :, 0, 0]
+        last = (pattern, max(n_rows - CHUNK, 0), n_rows)
+        said = difference(ops.fold_numbers(*last), cpu.fold_numbers(*last))
+        if order != "interleaved":
+            return said or difference(cells.sum(axis=1), np.append(count_remainders(n_rows, n), [0, 0]))
+        residue, expected = np.arange(n * N_FOLDS), np.zeros((n + 2, N_FOLDS), np.int64)
+        expected[residue % n, residue % N_FOLDS] = count_remainders(n_rows, len(residue))
+        return said or difference(cells, expected)
 
     return check
 
 
-def integers(ops: Ops, size: Size) -> str:
+def integers(ops: Ops, _: Ops, size: Size) -> str:
     """Sums of row numbers: arithmetic series."""
-    target = filled(size.rows, np.int64, lambda start, stop: xp.arange(start, stop, dtype=np.int64))
-    rows = Rows(modulo(size.rows, size.few, "int32"), None, target)
+    rows = Rows(modulo(size.rows, size.few), None, fill(size.rows, np.int64, number))
     cells = ops.accumulate(rows, size.few, None, 1, 1, Layout(Window(), Window()))
-    count = rows_left(size.rows, size.few)
-    expected = np.zeros((size.few + 2, 1, 1, 2), np.int64)
-    expected[:-2, 0, 0, 0] = count
-    expected[:-2, 0, 0, 1] = count * np.arange(size.few) + size.few * (count * (count - 1) // 2)
-    return difference(cells, expected)
+    count = np.append(count_remainders(size.rows, size.few), [0, 0])
+    sums = count * np.arange(size.few + 2) + size.few * (count * (count - 1) // 2)
+    return difference(to_host(cells)[:, 0, 0], np.stack([count, sums], axis=1))
 
 
-def gather(ops: Ops, size: Size) -> str:
+def gather(ops: Ops, _: Ops, size: Size) -> str:
     """Look up the number of each row's category."""
-    codes = modulo(size.rows, size.few, "int32")
-    out = ops.empty((size.rows, 1), np.float32)
+    codes, out = modulo(size.rows, size.few), ops.empty((size.rows, 1), np.float32)
     ops.gather(xp.arange(size.few + 2, dtype=np.float32).reshape(-1, 1, 1), codes, None, out)
-    return everywhere(out[:, 0], lambda start, stop: codes[start:stop].astype(np.float32))
+    return compare_everywhere(out[:, 0], lambda start, stop: codes[start:stop])
 
 
-def left_out(ops: Ops, size: Size) -> str:
+def leave_one_out(ops: Ops, _: Ops, size: Size) -> str:
     """Each row sees one row less than its category has."""
-    codes = modulo(size.rows, size.few, "int32")
-    cells = xp.arange(size.few + 2, dtype=np.int64).reshape(-1, 1, 1)
+    codes, cells = modulo(size.rows, size.few), xp.arange(size.few + 2, dtype=np.int64).reshape(-1, 1, 1)
     found = ops.leave_one_out(cells, Rows(codes), COUNT)
-    return everywhere(found[:, 0, 0], lambda start, stop: codes[start:stop].astype(np.int64) - 1)
+    return compare_everywhere(found[:, 0, 0], lambda start, stop: codes[start:stop].astype(np.int64) - 1)
 
 
-def in_order(ops: Ops, size: Size) -> str:
+def ordered(ops: Ops, _: Ops, size: Size) -> str:
     """The i-th row of a category sees i rows."""
     carry = Carry.empty(size.few, 1, 1, False, xp)
-    found = ops.ordered(Rows(modulo(size.rows, size.few, "int32")), None, COUNT, carry)
-    said = everywhere(found[:, 0, 0], lambda start, stop: xp.arange(start, stop, dtype=np.int64) // size.few)
-    return said or difference(carry.sums[:-2, 0, 0], rows_left(size.rows, size.few))
+    found = ops.ordered(Rows(modulo(size.rows, size.few)), None, COUNT, carry)
+    said = compare_everywhere(found[:, 0, 0], lambda start, stop: number(start, stop) // size.few)
+    return said or difference(carry.sums[:-2, 0, 0], count_remainders(size.rows, size.few))
 
 
-def values(ops: Ops, size: Size) -> str:
+def factorize(ops: Ops, _: Ops, size: Size) -> str:
     """Codes of bytes."""
     found, distinct = ops.factorize(modulo(size.rows, 251, "uint8"))
-    said = everywhere(found, lambda start, stop: xp.arange(start, stop, dtype=np.int64) % 251)
+    said = compare_everywhere(found, lambda start, stop: number(start, stop) % 251)
     return said or difference(distinct, np.arange(min(251, size.rows), dtype=np.uint8))
 
 
-def permuted(ops: Ops, size: Size) -> str:
+def permute(ops: Ops, cpu: Ops, size: Size) -> str:
     """The rows at the last places, as the CPU finds them."""
-    order, last = Permutation(size.rows, seed=5), max(size.rows - 1000, 0)
-    with use_backend("compiled"):
-        return difference(ops.rows_at(order, last, size.rows), resolve(0).rows_at(order, last, size.rows))
+    last = (Permutation(size.rows, seed=5), max(size.rows - 1000, 0), size.rows)
+    return difference(ops.rows_at(*last), cpu.rows_at(*last))
 
 
-def many_cells(ops: Ops, size: Size) -> str:
+def cells(ops: Ops, _: Ops, size: Size) -> str:
     """Counts in, and look-ups from, a table whose last cells lie beyond 2**31: from the last category downwards."""
     n_folds = 4
-    n_categories = size.cells // n_folds - 2
-    n_rows = min(size.many, n_categories)
-    codes = (n_categories - 1 - xp.arange(n_rows)).astype(np.int32)
-    pattern = FoldPattern("interleaved", n_folds)
-    cells = ops.accumulate(Rows(codes), n_categories, pattern, n_folds, 1, COUNT).reshape(-1)
-    last = cells[-n_folds * (n_rows + 2) : -n_folds * 2].reshape(n_rows, n_folds)[::-1]
+    n = size.cells // n_folds - 2
+    n_rows = min(size.many, n)
+    codes, pattern = (n - 1 - xp.arange(n_rows)).astype(np.int32), FoldPattern("interleaved", n_folds)
+    found = ops.accumulate(Rows(codes), n, pattern, n_folds, 1, COUNT).reshape(-1)
+    last = found[-n_folds * (n_rows + 2) : -n_folds * 2].reshape(n_rows, n_folds)[::-1]
     said = difference(last, (np.arange(n_rows)[:, None] % n_folds == np.arange(n_folds)).astype(np.int64))
     out = ops.empty((n_rows, 1), np.float32)
-    ops.gather(cells.astype(np.float32).reshape(-1, n_folds, 1), codes, pattern, out)
+    ops.gather(found.astype(np.float32).reshape(-1, n_folds, 1), codes, pattern, out)
     said = said or difference(out, np.ones((n_rows, 1), np.float32))
-    total = int(cells.sum())
-    return said or ("" if total == n_rows else f"{total} rows counted, not {n_rows}")
+    return said or difference(int(found.sum()), n_rows)
 
 
-class Case(NamedTuple):
-    """A check, and the bytes that it needs for each row, or for each cell."""
-
-    name: str
-    check: Check
-    row_bytes: int = 0
-    cell_bytes: int = 0
-
-
-CASES = (
-    Case("counts, few categories", lambda ops, size: counts(ops, size.rows, size.few), 10),
-    Case("counts, many categories", lambda ops, size: counts(ops, size.rows, size.many), 10),
-    Case("interleaved folds", folds("interleaved"), 5),
-    Case("random folds", folds("random"), 5),
-    Case("contiguous folds", folds("contiguous"), 5),
-    Case("orders", permuted),
-    Case("sums of row numbers", integers, 13),
-    Case("gather", gather, 9),
-    Case("leave one out", left_out, 13),
-    Case("ordered", in_order, 14),
-    Case("factorize", values, 7),
-    Case("cells", many_cells, cell_bytes=13),
-)
+# Name -> check, and the bytes that it needs for each row.
+CASES: dict[str, tuple[Check, int]] = {
+    "counts, few categories": (counts(many=False), 10),
+    "counts, many categories": (counts(many=True), 10),
+    **{f"{order} folds": (folds(order), 5) for order in ("interleaved", "random", "contiguous")},
+    "orders": (permute, 0),
+    "sums of row numbers": (integers, 13),
+    "gather": (gather, 9),
+    "leave one out": (leave_one_out, 13),
+    "ordered": (ordered, 14),
+    "factorize": (factorize, 7),
+    # As many cells as there are rows elsewhere.
+    "cells": (cells, 13),
+}
 
 
 def run(step: Run) -> None:
     """Check what fits the device."""
-    with use_backend(step.backend):
-        ops = resolve(0)
     size = step.size(Size(), TINY)
-    for case in CASES:
-        needed, free = size.rows * case.row_bytes + size.cells * case.cell_bytes, free_memory()
+    for name, (check, row_bytes) in CASES.items():
+        needed, free = size.rows * row_bytes, free_memory()
         if needed > free:
             sizes = f"needs {needed / 2**30:.0f} GiB, {free / 2**30:.0f} are free"
-            step.row("beyond 2**31", what=case.name, skipped=sizes)
+            step.row("beyond 2**31", what=name, skipped=sizes)
             continue
-        with step.attempt(case.name):
-            said = case.check(ops, size)
-            number = {"cells": size.cells} if case.cell_bytes else {"rows": size.rows}
-            step.row("beyond 2**31", what=case.name, **number, same=not said)
+        with step.attempt(name):
+            said = check(*backends(step), size)
+            step.row("beyond 2**31", what=name, rows=size.rows, same=not said)
             if said:
-                step.fail(f"{case.name}: {said}")
+                step.fail(f"{name}: {said}")

@@ -8,13 +8,6 @@ from cpu_fallback.types import Array
 from gpu_encode.cuda.memory import to_host
 
 
-def on_host(found: Any) -> Any:
-    """Arrays, wherever they are, in the host's memory."""
-    if isinstance(found, (tuple, list)):
-        return [on_host(each) for each in found]
-    return to_host(found) if hasattr(found, "shape") else found
-
-
 def bits(array: Array) -> Array:
     """Raw words of numbers."""
     plain = np.ascontiguousarray(array)
@@ -42,10 +35,4 @@ def difference(found: Any, expected: Any) -> str:
     if not unlike.any():
         return ""
     first = tuple(int(place[0]) for place in np.nonzero(unlike)) if unlike.ndim else ()
-    nan = "; NaN all, only their bits differ" if all_nan(ours[unlike], theirs[unlike]) else ""
-    return f"{int(unlike.sum())} of {unlike.size} differ, first at {first}: {ours[first]}, not {theirs[first]}{nan}"
-
-
-def all_nan(*arrays: Array) -> bool:
-    """Whether there is nothing but NaN."""
-    return all(array.dtype.kind == "f" and bool(np.isnan(array).all()) for array in arrays)
+    return f"{int(unlike.sum())} of {unlike.size} differ, first at {first}: {ours[first]}, not {theirs[first]}"

@@ -1,8 +1,6 @@
 """Rows made where they are needed: functions of seed and row number, in arithmetic that CuPy and NumPy share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from math import sqrt
 from typing import Any
@@ -37,7 +35,7 @@ def units(drawn: Array) -> Array:
     return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def filled(n_rows: int, dtype: Any, part: Callable[[int, int], Array]) -> Array:
+def fill(n_rows: int, dtype: Any, part: Callable[[int, int], Array]) -> Array:
     """Array of what `part(start, stop)` gives, a chunk at a time, so that temporaries stay small."""
     found = xp.empty(n_rows, dtype)
     for start in range(0, n_rows, CHUNK):
@@ -79,14 +77,14 @@ def codes(n_rows: int, n_categories: int, how: str, seed: int = 1, hot: float = 
             found = xp.where(low < 20, MISSING, xp.where(low > 1003, UNKNOWN, found))
         return found
 
-    return filled(n_rows, np.int32, part)
+    return fill(n_rows, np.int32, part)
 
 
 def labels(n_rows: int, n_classes: int, seed: int = 2) -> Array:
     """Class numbers: the first class of two has 0.7 of the rows, those of several have equal shares."""
     if n_classes == 2:
-        return filled(n_rows, np.int32, lambda start, stop: units(words(start, stop, seed)) >= 0.7)
-    return filled(n_rows, np.int32, lambda start, stop: words(start, stop, seed) % np.uint64(n_classes))
+        return fill(n_rows, np.int32, lambda start, stop: units(words(start, stop, seed)) >= 0.7)
+    return fill(n_rows, np.int32, lambda start, stop: words(start, stop, seed) % np.uint64(n_classes))
 
 
 def reals(n_rows: int, seed: int = 3) -> Array:
@@ -95,61 +93,45 @@ def reals(n_rows: int, seed: int = 3) -> Array:
     def part(start: int, stop: int) -> Array:
         return (units(words(start, stop, seed)) - 0.5) / (units(words(start, stop, seed + 100)) + 0.25)
 
-    return filled(n_rows, np.float64, part)
+    return fill(n_rows, np.float64, part)
 
 
 def integers(n_rows: int, largest: int, seed: int = 4) -> Array:
     """Whole numbers between -largest and largest."""
-    return filled(n_rows, np.int64, lambda start, stop: words(start, stop, seed) % np.uint64(2 * largest + 1)) - largest
+    return fill(n_rows, np.int64, lambda start, stop: words(start, stop, seed) % np.uint64(2 * largest + 1)) - largest
 
 
-@dataclass(frozen=True)
-class Columns:
-    """What rows have beside their category, each made when first asked for.
+COLUMNS: dict[str, Callable[[int], Array]] = {
+    "binary": lambda n_rows: labels(n_rows, 2),
+    "binary64": lambda n_rows: labels(n_rows, 2).astype(np.int64),
+    "ten": lambda n_rows: labels(n_rows, 10),
+    "real": reals,
+    "float32": lambda n_rows: reals(n_rows).astype(np.float32),
+    "whole": lambda n_rows: integers(n_rows, 1000),
+    # Their sums need more than 64 bits.
+    "large": lambda n_rows: integers(n_rows, 2**62 - 1),
+    "weight": lambda n_rows: fill(n_rows, np.float64, lambda start, stop: units(words(start, stop, 5)) + 0.5),
+    # Fold numbers, as a user gives them.
+    "folds": lambda n_rows: labels(n_rows, 5, seed=6),
+    # Times, of which three rows each are equal.
+    "ties": lambda n_rows: fill(n_rows, np.int64, lambda start, stop: xp.arange(start, stop) // 3),
+}
+
+
+class Columns(dict[str, Array]):
+    """What rows have beside their category: each of `COLUMNS`, made when it is first asked for.
 
     Parameters
     ----------
     n_rows : int
+    held : callable
+        Puts an array where it is wanted.
     """
 
-    n_rows: int
+    def __init__(self, n_rows: int, held: Callable[[Array], Array] = lambda array: array) -> None:
+        super().__init__()
+        self.n_rows, self.held = n_rows, held
 
-    @cached_property
-    def binary(self) -> Array:
-        """0/1 classes."""
-        return labels(self.n_rows, 2)
-
-    @cached_property
-    def ten(self) -> Array:
-        """Ten classes."""
-        return labels(self.n_rows, 10)
-
-    @cached_property
-    def real(self) -> Array:
-        """Real target."""
-        return reals(self.n_rows)
-
-    @cached_property
-    def whole(self) -> Array:
-        """Target of small integers."""
-        return integers(self.n_rows, 1000)
-
-    @cached_property
-    def large(self) -> Array:
-        """Target of integers whose sums need more than 64 bits."""
-        return integers(self.n_rows, 2**62 - 1)
-
-    @cached_property
-    def weight(self) -> Array:
-        """Weights in [0.5, 1.5)."""
-        return filled(self.n_rows, np.float64, lambda start, stop: units(words(start, stop, 5)) + 0.5)
-
-    @cached_property
-    def folds(self) -> Array:
-        """Fold numbers 0 to 4, as a user gives them."""
-        return labels(self.n_rows, 5, seed=6)
-
-    @cached_property
-    def ties(self) -> Array:
-        """Times of which three rows each are equal."""
-        return filled(self.n_rows, np.int64, lambda start, stop: xp.arange(start, stop) // 3)
+    def __missing__(self, name: str) -> Array:
+        self[name] = found = self.held(COLUMNS[name](self.n_rows))
+        return found

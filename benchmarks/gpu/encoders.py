@@ -1,123 +1,168 @@
-"""TargetEncoder on the device against TargetEncoder on the CPU: every scheme, smoothing, target and shape of keys."""
+"""TargetEncoder from device to device: rows a second, launches, peak of memory, and the time of each kernel."""
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.gpu.comparison import difference, on_host
-from benchmarks.gpu.drawn import Columns, codes
-from benchmarks.gpu.run import Run
+from benchmarks.gpu.drawn import DRAWN, Columns, codes
+from benchmarks.gpu.kernels import rows_that_fit
+from benchmarks.gpu.paths import trace_launches
+from benchmarks.gpu.report import Run
+from benchmarks.gpu.timing import host_seconds_of, peak_of, seconds_of, wait
 from cpu_fallback.types import Array
-from gpu_encode import (
-    Bits,
-    EmpiricalBayes,
-    Greedy,
-    GroupKFold,
-    Holdout,
-    JamesStein,
-    KFold,
-    LeaveOneOut,
-    Ordered,
-    PartialPooling,
-    Sigmoid,
-    TargetEncoder,
-    TimeFolds,
-)
-from gpu_encode.cuda.runtime import xp
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
 from gpu_encode.ops import use_backend
 
-N_ROWS = 200_003
-Options = dict[str, Any]
-# Columns of the table: two of categories, a time.
-KEYS: Options = {"columns": [0, 1]}
-TIME = 2
-SCHEMES: dict[str, Options] = {
-    "5 folds": {},
-    "5 contiguous folds": {"shuffle": False},
-    "12 folds": {"cv": 12},
-    "blow up": {"cv": KFold(3, blow_up=True)},
-    "stratified": {"cv": KFold(3, stratify=True)},
-    "groups": {"cv": GroupKFold(4, groups=1), "columns": [0]},
-    "leave one out": {"cv": LeaveOneOut()},
-    "ordered": {"cv": Ordered()},
-    "ordered, burn-in": {"cv": Ordered(burn_in=0.1)},
-    "two orders": {"cv": Ordered(2)},
-    "two orders apart": {"cv": Ordered(2, average=False)},
-    "ordered in time": {"cv": Ordered(time=TIME)},
-    "holdout": {"cv": Holdout(0.3)},
-    "time folds": {"cv": TimeFolds(4, time=TIME, gap=1)},
-    "greedy": {"cv": Greedy()},
+KINDS = {"real": "continuous", "float32": "continuous", "ten": "multiclass"}
+CATEGORIES, MANY = (4096, 1_000_000), 1_000_000
+# Rows of the step `memory`, and the bytes a row over input and output that it allows, with a little for tables.
+ROWS_OF_MEMORY, MOST_BYTES, TABLES = 1 << 27, 8, 0.1
+MOST_KERNELS = 24
+
+
+class Case(NamedTuple):
+    """Work of an encoder, and billions of rows a second that an H200 should do: with 4,096 categories, and with 1e6."""
+
+    target: str
+    options: dict[str, Any]
+    goals: tuple[float, float] | None = None
+    work: str = "fit_transform"
+    keys: str = "int32"
+
+
+SMOOTH: dict[str, Any] = {"smooth": 10.0}
+FOLDS, OUT, ORDERED = {"cv": KFold(5)}, {"cv": LeaveOneOut()}, {"cv": Ordered()}
+CASES = {
+    "folds-int": Case("binary", SMOOTH | FOLDS, (150, 45)),
+    "folds-int64": Case("binary64", SMOOTH | FOLDS, keys="int64"),
+    "folds-f32": Case("float32", SMOOTH | FOLDS),
+    "folds-f32-auto": Case("float32", FOLDS),
+    "folds-f64-auto": Case("real", FOLDS, (75, 22.5)),
+    "folds-ten": Case("ten", SMOOTH | FOLDS),
+    "mean-int": Case("binary", SMOOTH, (200, 60), "fit, transform"),
+    "mean-f64": Case("real", SMOOTH, (100, 30), "fit, transform"),
+    "transform": Case("binary", SMOOTH, None, "transform"),
+    "transform-int64": Case("binary", SMOOTH, None, "transform", "int64"),
+    "loo-int": Case("binary", SMOOTH | OUT, (150, 50)),
+    "loo-f32": Case("float32", SMOOTH | OUT),
+    "loo-f64-auto": Case("real", OUT, (75, 25)),
+    "ordered-int": Case("binary", SMOOTH | ORDERED, (40, 18)),
+    "ordered-rows-int": Case("binary", SMOOTH | {"cv": Ordered(shuffle=False)}),
+    "ordered-f32": Case("float32", SMOOTH | ORDERED),
+    "ordered-f64-auto": Case("real", ORDERED, (20, 9)),
 }
-SMOOTHINGS: dict[str, Options] = {
-    "10": {"smooth": 10.0},
-    "none": {"smooth": None},
-    "sigmoid": {"smooth": Sigmoid()},
-    "between": {"smooth": EmpiricalBayes(tau="between")},
-    "James-Stein": {"smooth": JamesStein()},
-    "pooling": {"smooth": PartialPooling()},
-}
-SHAPES: dict[str, Options] = {
-    "hierarchy": {"columns": [0], "hierarchy": {0: Bits(30, 27)}},
-    "joint key": {"columns": [(0, 1)]},
-    "indicators": {"indicators": True, "min_count": 3},
-    "float32": {"dtype": "float32"},
-    "category mean": {"prior": "category_mean"},
-    "nan for unknown": {"handle_unknown": "nan"},
-}
+OF_MEMORY = ("folds-int", "folds-f64-auto", "folds-ten", "loo-int", "loo-f64-auto", "ordered-int", "ordered-f64-auto")
 
 
-def table_of(n_rows: int, n_categories: int, seed: int) -> Array:
-    """Table of two columns of categories and one of times."""
-    columns = [codes(n_rows, n, "Zipf 1.5", seed=seed + i) for i, n in enumerate((n_categories, 7, n_rows // 3))]
-    return xp.stack([column.astype(np.int64) for column in columns], axis=1)
+def call_of(step: Run, case: Case, X: Array, y: Array) -> Callable[[], Any]:
+    """Give the call that does the work of a case."""
+    kind = KINDS.get(case.target, "binary")
+    make = partial(TargetEncoder, target_type=kind, dtype="float32", device="cuda", **case.options)
+    fitted = make().fit(X, y) if case.work == "transform" else None
+
+    def call() -> Any:
+        with use_backend(step.backend), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if fitted is not None:
+                return fitted.transform(X)
+            return make().fit_transform(X, y) if case.work == "fit_transform" else make().fit(X, y).transform(X)
+
+    return call
 
 
-def cases(tiny: bool) -> list[tuple[str, str, Options]]:
-    """Names, targets and parameters to compare; under `tiny` each parameter with one target."""
-    targets = ("real", "binary", "ten")
-    found = []
-    for i, (name, options) in enumerate(SCHEMES.items()):
-        chosen = [targets[i % 3]] if tiny else targets[1 if name == "stratified" else 0 :]
-        found += [(name, target, KEYS | options) for target in chosen]
-    for i, (name, options) in enumerate(SMOOTHINGS.items()):
-        for scheme in ({}, SCHEMES["leave one out"])[: 1 if tiny else 2]:
-            named = f"smooth {name}" + (", leave one out" if scheme else "")
-            chosen = [targets[i % 2]] if tiny else targets[:2]
-            found += [(named, target, KEYS | options | scheme) for target in chosen]
-    for name, options in SHAPES.items():
-        for scheme in ("5 folds",) if tiny else ("5 folds", "leave one out", "ordered"):
-            found.append((f"{name}, {scheme}", "binary" if tiny else "real", KEYS | options | SCHEMES[scheme]))
-    for scheme in ("5 folds",) if tiny else ("5 folds", "leave one out", "ordered"):
-        found.append((f"weights, {scheme}", "real", KEYS | SCHEMES[scheme] | {"weight": "weight"}))
-    found.append(("missing values", "real", {"columns": [0], "indicators": True, "nulls": True}))
-    return found
+def bytes_of(case: Case) -> tuple[int, int]:
+    """Bytes of a row that must be read, and those of its encodings."""
+    keys, target = np.dtype(case.keys).itemsize, 8 if case.target in ("real", "binary64") else 4
+    read = {"transform": keys, "fit_transform": keys + target}.get(case.work, 2 * keys + target)
+    return read, 4 * (10 if case.target == "ten" else 1)
 
 
-def encoded(backend: str, data: dict[str, Array], target: str, options: Options) -> list[Array]:
-    """Training codes, codes of new rows, and the codes of all categories."""
-    given = dict(options)
-    X, new, weight = data["X"], data["new"], given.pop("weight", None)
-    if given.pop("nulls", False):
-        X, new = (np.where(each % 5 == 0, np.nan, each * 0.5) for each in (X, new))
-    kind = {"real": "continuous", "binary": "binary", "ten": "multiclass"}[target]
-    with use_backend(backend), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        encoder = TargetEncoder(target_type=kind, **given)
-        codes_ = encoder.fit_transform(X, data[target], sample_weight=None if weight is None else data[weight])
-        return [codes_, encoder.transform(new), *encoder.encodings_]
+def measure_case(step: Run, named: dict[str, Any], case: Case, X: Array, y: Array) -> None:
+    """Measure one case, beside its goal."""
+    call = call_of(step, case, X, y)
+    first = host_seconds_of(call)
+    with trace_launches() as launched:
+        seconds = [seconds_of(call)]
+    count = {"launches": len(launched), "of CUDA C++": sum(name.endswith(".cu") for name in launched)}
+    if step.simulated:
+        step.row("encoders", **named, rows=len(X), ran=True, **count)
+        return
+    seconds = [seconds_of(call) for _ in range(step.options.repeats)]
+    by_host = [host_seconds_of(call) for _ in range(step.options.repeats)]
+    found = step.figures(median(seconds), len(X), sum(bytes_of(case)))
+    found |= {"host ms": 1e3 * median(by_host), "first call, s": first, **count}
+    found |= {"peak bytes a row": (peak_of(call) or 0) / len(X)}
+    goal = case.goals[named["categories"] > CATEGORIES[0]] if case.goals and named["categories"] <= MANY else None
+    reached = None if goal is None else found["G rows/s"] >= goal
+    step.row("encoders", **named, **found, goal=goal, reached=reached)
+    if step.options.profile:
+        profile(step, named, call)
+
+
+def profile(step: Run, named: dict[str, Any], call: Callable[[], Any]) -> None:
+    """List the kernels of a call by their time on the GPU; torch's profiler sees CuPy's and numba's as well."""
+    try:
+        import torch
+        from torch.profiler import ProfilerActivity
+        from torch.profiler import profile as profiler
+
+        torch.zeros(1, device="cuda")
+        with profiler(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as found:
+            call()
+            wait()
+    except (ImportError, RuntimeError) as error:
+        step.note(f"no profile: {error}")
+        return
+    averages = [(time_of(each), each) for each in found.key_averages() if time_of(each) > 0]
+    whole = sum(microseconds for microseconds, _ in averages)
+    for microseconds, each in sorted(averages, key=lambda pair: -pair[0])[:MOST_KERNELS]:
+        figures = {"calls": each.count, "ms": microseconds / 1e3, "share": round(microseconds / whole, 3)}
+        step.row(f"kernels of {named}", kernel=each.key[:90], **figures)
+
+
+def time_of(average: Any) -> float:
+    """Microseconds on the GPU; older versions of torch have another name for them."""
+    found = average.device_time_total if hasattr(average, "device_time_total") else average.cuda_time_total
+    return float(found)
 
 
 def run(step: Run) -> None:
-    """Compare encoders; arrays of the device in, arrays of the device out."""
-    n_rows, n_categories = step.size((N_ROWS, 3000), (16, 4))
-    columns = Columns(n_rows)
-    data = {name: getattr(columns, name) for name in ("real", "binary", "ten", "weight")}
-    data |= {"X": table_of(n_rows, n_categories, 20), "new": table_of(n_rows // 2, n_categories * 5 // 4, 50)}
-    host = {name: on_host(array) for name, array in data.items()}
-    for name, target, options in cases(step.tiny):
-        with step.attempt(f"{name}, {target}"):
-            said = difference(encoded(step.backend, data, target, options), encoded("compiled", host, target, options))
-            step.row("TargetEncoder", what=name, target=target, rows=n_rows, same=not said)
-            if said:
-                step.fail(f"{name}, {target}: {said}")
+    """Measure encoders at every size that was asked for."""
+    options = step.options
+    for n_rows in step.size(options.rows or [min(rows_that_fit(), 10**8)], [16]):
+        columns = Columns(n_rows)
+        for n_categories in step.size(options.categories or CATEGORIES, [5]):
+            for drawn in [how for how in DRAWN if how.split()[0].lower() in options.drawn]:
+                keys = codes(n_rows, n_categories, drawn).reshape(-1, 1)
+                for name in options.cases or CASES:
+                    case, named = CASES[name], {"case": name, "categories": n_categories, "drawn": drawn}
+                    with step.attempt(str(named | {"rows": n_rows})):
+                        try:
+                            X = keys if case.keys == "int32" else keys.astype(case.keys)
+                            measure_case(step, named, case, X, columns[case.target])
+                        except MemoryError as error:
+                            step.row("encoders", **named, rows=n_rows, skipped=str(error).splitlines()[0])
+
+
+def watch_memory(step: Run) -> None:
+    """Watch CuPy's pool during a fit_transform of one column that is there already."""
+    n_rows, n_categories = step.size((ROWS_OF_MEMORY, CATEGORIES[0]), (16, 5))
+    X = codes(n_rows, n_categories, "uniform").reshape(-1, 1)
+    for name in OF_MEMORY:
+        with step.attempt(name):
+            case = CASES[name]
+            call = call_of(step, case, X, Columns(n_rows)[case.target])
+            if step.simulated:
+                call()
+                step.row("memory", what=name, rows=n_rows, ran=True)
+                continue
+            # Kernels are loaded by then.
+            call()
+            over = (peak_of(call) or 0) / n_rows - bytes_of(case)[1]
+            kept = over <= MOST_BYTES + TABLES
+            found = {"bytes a row over input and output": over, "at most": MOST_BYTES, "kept": kept}
+            step.row("memory", what=name, rows=n_rows, **found)

@@ -1,19 +1,13 @@
 """The machine: device, driver, versions, and how fast it copies."""
 
-import subprocess
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from platform import python_version
-from shutil import which
-
 import numpy as np
 
-from benchmarks.gpu.report import SIMULATOR
-from benchmarks.gpu.run import Run
-from gpu_encode import __version__, devices
-from gpu_encode.cli.doctor import PACKAGES, cuda_devices, installed
+from benchmarks.gpu.report import SIMULATOR, Run
+from benchmarks.harness.machine import commit, installed, output_of
+from gpu_encode import devices
+from gpu_encode.cli.doctor import PACKAGES, cuda_devices
+from gpu_encode.cli.doctor import installed as installed_of
 
-ROOT = Path(__file__).resolve().parents[2]
 COPIED = 1 << 32
 
 
@@ -25,32 +19,11 @@ def device_name() -> str | None:
     return found[0].split(": ", 1)[1].rsplit(", ", 1)[0] if found else None
 
 
-def output_of(*command: str) -> str | None:
-    """What a command says; none where it cannot."""
-    if which(command[0]) is None:
-        return None
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=60)
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
-def commit() -> str:
-    """Commit of the checkout, and whether it was changed since."""
-    found = output_of("git", "rev-parse", "--short=12", "HEAD")
-    if not found:
-        return "unknown"
-    return found + (" and changes" if output_of("git", "status", "--porcelain", "--untracked-files=no") else "")
-
-
-def versions() -> dict[str, str]:
+def versions() -> dict[str, str | None]:
     """Versions of everything that could matter."""
-    names = {name: installed(PACKAGES[name]) for name in ("numpy", "numba", "numba-cuda", "cupy", "cudf")}
-    for name in ("cuda-bindings", "cuda-toolkit"):
-        try:
-            names[name] = version(name)
-        except PackageNotFoundError:
-            names[name] = None
-    known = {name: found or "not installed" for name, found in names.items()}
-    return {"gpu-encode": __version__, "commit": commit(), "python": python_version(), **known}
+    found = {name: installed_of(PACKAGES[name]) for name in ("numpy", "numba", "numba-cuda", "cupy", "cudf")}
+    own = {name: installed(name) for name in ("gpu-encode", "cuda-bindings", "cuda-toolkit")}
+    return {"commit": commit(), **own, **found}
 
 
 def card() -> dict[str, str]:
@@ -59,12 +32,11 @@ def card() -> dict[str, str]:
     from gpu_encode.cuda.runtime import xp
 
     runtime, device = xp.cuda.runtime, xp.cuda.Device()
-    traits = runtime.getDeviceProperties(device.id)
-    free, total = free_bytes()
-    driver = output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    traits, (free, total) = runtime.getDeviceProperties(device.id), free_bytes()
+    driver = output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") or "unknown"
     return {
         "device": traits["name"].decode(),
-        "driver": (driver or "unknown").splitlines()[0],
+        "driver": driver.splitlines()[0],
         "CUDA of the driver": str(runtime.driverGetVersion()),
         "CUDA of the runtime": str(runtime.runtimeGetVersion()),
         "compute capability": device.compute_capability,
@@ -74,30 +46,20 @@ def card() -> dict[str, str]:
     }
 
 
-def copied(size: int, repeats: int = 20) -> tuple[int, float]:
-    """Bytes that a copy of so many reads and writes on the device, and its median seconds."""
+def run(step: Run) -> None:
+    """Write down what there is, and measure a large copy: all shares are of that."""
     # Not before: the process that starts all steps leaves the GPU to them.
-    from benchmarks.gpu.timing import measure
+    from benchmarks.gpu.timing import free_memory, measure
     from gpu_encode.cuda.runtime import xp
 
-    given = xp.ones(size // 8, dtype=np.float64)
-    target = xp.zeros_like(given)
+    for name, value in (versions() if step.simulated else {**card(), **versions()}).items():
+        step.row("machine", what=name, value=value or "not installed")
+    given = xp.ones(step.size(min(COPIED, free_memory() // 4), 1 << 10) // 8, dtype=np.float64)
+    target, moved = xp.zeros_like(given), 2 * given.nbytes
 
     def copy() -> None:
         target[...] = given
 
-    return 2 * given.nbytes, measure(copy, repeats=repeats)
-
-
-def run(step: Run) -> None:
-    """Write down what there is, and measure a large copy: all shares are of that."""
-    from benchmarks.gpu.timing import free_memory
-
-    found = versions() if step.simulated else {**card(), **versions()}
-    for name, value in found.items():
-        step.row("machine", what=name, value=value)
-    moved, seconds = copied(step.size(min(COPIED, free_memory() // 4), 1 << 10))
-    if step.simulated:
-        step.row("copy", bytes=moved, ran=True)
-    else:
-        step.row("copy", bytes=moved, ms=seconds * 1e3, **{"GB/s": moved / seconds / 1e9})
+    seconds = measure(copy, repeats=20)
+    found = {"ran": True} if step.simulated else {"ms": seconds * 1e3, "GB/s": moved / seconds / 1e9}
+    step.row("copy", bytes=moved, **found)

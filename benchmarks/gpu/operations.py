@@ -1,235 +1,282 @@
-"""Every operation of the seam as work to be done again and again, with the bytes that a row of it must move."""
+"""Every operation of the backends as work that can be repeated, with the bytes that each row of it must move."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.gpu.drawn import Columns, codes
-from benchmarks.gpu.kinds import KINDS
+from benchmarks.gpu.drawn import Columns
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import Array, Carry, Folds, Layout, Rows
-from gpu_encode.cuda.runtime import xp
 from gpu_encode.ops import Ops
+from gpu_encode.sums import layouts
 
-FIVE = FoldPattern("random", 5, seed=7)
+ORDERS = ("random", "interleaved", "contiguous")
+N_FOLDS = 5
 
 
 class Work(NamedTuple):
-    """A call that gives arrays, how many rows (or cells) it works on, and the bytes that each of them must move."""
+    """A call that returns arrays, how many rows (or cells) it works on, and the bytes that each of them must move."""
 
     call: Callable[[], Any]
     items: int
     moves: dict[str, int]
 
-    def formula(self) -> str:
-        """Bytes of a row, in words."""
-        return " + ".join(f"{name} {size}" for name, size in self.moves.items())
+
+class Kind(NamedTuple):
+    """What rows have beside their category, as names in `COLUMNS`, and up to which power the target is summed."""
+
+    name: str
+    classes: str = ""
+    n_classes: int = 1
+    target: str = ""
+    weight: str = ""
+    powers: int = 0
+
+    @property
+    def row_bytes(self) -> dict[str, int]:
+        """Bytes of a row."""
+        sizes = {"classes": 4, "target": 8, "weight": 8}
+        return {"codes": 4} | {name: size for name, size in sizes.items() if getattr(self, name)}
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("rows"),
+        Kind("0/1", "binary", 2),
+        Kind("10 classes", "ten", 10),
+        Kind("0/1, weights", "binary", 2, weight="weight"),
+        Kind("real", target="real", powers=1),
+        Kind("real, squares", target="real", powers=2),
+        Kind("real, squares, weights", target="real", weight="weight", powers=2),
+        Kind("integers, squares", target="whole", powers=2),
+        Kind("large integers", target="large", powers=1),
+    )
+}
 
 
 @dataclass
 class Data:
-    """Rows on the device.
+    """Rows, in the memory of the backend that works on them.
 
     Parameters
     ----------
     ops : Ops
     columns : Columns
+    codes : array of int32
     n_categories : int
-    drawn : {"uniform", "Zipf 1.5"}
-    hot : float
-        Share of the rows that one category has on top.
     """
 
     ops: Ops
     columns: Columns
+    codes: Array
     n_categories: int
-    drawn: str = "uniform"
-    hot: float = 0.0
     layouts: dict[str, Layout] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.codes = codes(self.columns.n_rows, self.n_categories, self.drawn, hot=self.hot)
-
     def __len__(self) -> int:
-        return self.columns.n_rows
+        return len(self.codes)
 
-    def of(self, name: str) -> tuple[Rows, int, Layout]:
-        """Rows of a kind, their number of classes and layout."""
-        kind = KINDS[name]
-        if name not in self.layouts:
-            self.layouts[name] = kind.layout(self.ops, self.columns)
-        return kind.rows(self.codes, self.columns), kind.n_classes, self.layouts[name]
+    @cached_property
+    def known(self) -> Array:
+        """Codes of the rows that have a category."""
+        return self.codes[self.codes >= 0]
+
+    def rows(self, kind: Kind) -> tuple[Rows, Layout]:
+        """Rows of a kind, and the layout of their sums as an encoder chooses it."""
+        parts = [self.columns[name] if name else None for name in (kind.classes, kind.target, kind.weight)]
+        if kind.name not in self.layouts:
+            windows = layouts.windows(self.ops, *parts[1:], kind.powers, len(self))
+            self.layouts[kind.name] = Layout(*windows)
+        return Rows(self.codes, *parts), self.layouts[kind.name]
+
+    def folds(self, how: str) -> tuple[Folds, int]:
+        """Fold numbers and their count: none, those of a column ("given"), or a pattern's."""
+        if how in ORDERS:
+            return FoldPattern(how, N_FOLDS, seed=3, n_rows=len(self) + 11, first_row=11), N_FOLDS
+        return (self.columns["folds"], N_FOLDS) if how else (None, 1)
 
 
 Operation = Callable[[Data], Work]
 
 
-def accumulate(name: str, folds: Folds = None, n_folds: int = 1) -> Operation:
-    """Sums per cell."""
-
-    def work(data: Data) -> Work:
-        rows, n_classes, layout = data.of(name)
-        arguments = (rows, data.n_categories, folds, n_folds, n_classes, layout)
-        return Work(lambda: data.ops.accumulate(*arguments), len(data), KINDS[name].row_bytes())
-
-    return work
+def accumulate(data: Data, name: str, folds: str = "") -> Work:
+    """Sums of every cell."""
+    kind = KINDS[name]
+    rows, layout = data.rows(kind)
+    arguments = (rows, data.n_categories, *data.folds(folds), kind.n_classes, layout)
+    return Work(lambda: data.ops.accumulate(*arguments), len(data), kind.row_bytes)
 
 
-def gather(dtype: str, outputs: int = 1, folds: Folds = None, n_folds: int = 1) -> Operation:
+def moments(data: Data, name: str, folds: str = "") -> Work:
+    """Count, mean and deviations of cells; an item is a cell here."""
+    cells, layout, kind = accumulate(data, name, folds).call(), data.rows(KINDS[name])[1], KINDS[name]
+    first, squares = int(kind.n_classes > 1), not kind.target or layout.square is not None
+    outputs, items = kind.n_classes - first, (data.n_categories + 2) * data.folds(folds)[1]
+    moved = {"cells": 8 * kind.n_classes * layout.width, "out": 8 * (1 + outputs + (1 + 2 * outputs) * squares)}
+    return Work(lambda: data.ops.moments(cells, layout, first, squares), items, moved)
+
+
+def gather(data: Data, dtype: str, outputs: int = 1, folds: str = "") -> Work:
     """Look-up by category and fold."""
+    pattern, n_folds = data.folds(folds)
+    shape, xp = (data.n_categories + 2, n_folds, outputs), data.ops.xp
+    # All numbers below 2^24 are numbers of float32.
+    table = (xp.arange(int(np.prod(shape))) % (1 << 24)).astype(dtype).reshape(shape)
+    out = xp.empty((len(data), outputs), dtype, order="F")
 
-    def work(data: Data) -> Work:
-        shape = (data.n_categories + 2, n_folds, outputs)
-        table = xp.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
-        out = xp.empty((len(data), outputs), dtype, order="F")
+    def call() -> Array:
+        data.ops.gather(table, data.codes, pattern, out)
+        return out
 
-        def call() -> Array:
-            data.ops.gather(table, data.codes, folds, out)
-            return out
-
-        return Work(call, len(data), {"codes": 4, "out": out.dtype.itemsize * outputs})
-
-    return work
+    return Work(call, len(data), {"codes": 4, "out": out.dtype.itemsize * outputs})
 
 
-def seen_bytes(name: str, layout: Layout) -> dict[str, int]:
+def digits_of(kind: Kind, layout: Layout) -> dict[str, int]:
     """Bytes of a row and of the digits that it sees."""
-    return KINDS[name].row_bytes() | {"seen": 8 * KINDS[name].n_classes * layout.width}
+    return kind.row_bytes | {"seen": 8 * kind.n_classes * layout.width}
 
 
-def leave_one_out(name: str) -> Operation:
+def leave_one_out(data: Data, name: str) -> Work:
     """Digits of each row's category without the row."""
-
-    def work(data: Data) -> Work:
-        rows, n_classes, layout = data.of(name)
-        cells = data.ops.accumulate(rows, data.n_categories, None, 1, n_classes, layout)[:, 0]
-        return Work(lambda: data.ops.leave_one_out(cells, rows, layout), len(data), seen_bytes(name, layout))
-
-    return work
+    cells, (rows, layout) = accumulate(data, name).call()[:, 0], data.rows(KINDS[name])
+    return Work(lambda: data.ops.leave_one_out(cells, rows, layout), len(data), digits_of(KINDS[name], layout))
 
 
-def ordered(name: str, tied: bool = False) -> Operation:
-    """Digits of each row's category before the row; gives what was carried as well."""
+def ordered(data: Data, name: str, tied: bool = False, stops: int = 1) -> Work:
+    """Digits of each row's category before the row, in so many steps, and what is carried on."""
+    kind, (rows, layout) = KINDS[name], data.rows(KINDS[name])
+    ties, n_rows = data.columns["ties"] if tied else None, len(data)
 
-    def work(data: Data) -> Work:
-        rows, n_classes, layout = data.of(name)
-        ties = data.columns.ties if tied else None
+    def call() -> list[Array]:
+        carry = Carry.empty(data.n_categories, kind.n_classes, layout.width, tied, data.ops.xp)
+        seen = []
+        for step in range(stops):
+            start, stop = n_rows * step // stops, n_rows * (step + 1) // stops
+            given = None if ties is None else ties[start:stop]
+            seen.append(data.ops.ordered(rows.block(start, stop), given, layout, carry))
+        return [*seen, carry.sums, carry.at_tie, carry.last_tie]
 
-        def call() -> list[Array]:
-            carry = Carry.empty(data.n_categories, n_classes, layout.width, tied, xp)
-            seen = data.ops.ordered(rows, ties, layout, carry)
-            return [seen, carry.sums, carry.at_tie, carry.last_tie]
-
-        return Work(call, len(data), seen_bytes(name, layout) | ({"ties": 8} if tied else {}))
-
-    return work
-
-
-def moments(name: str) -> Operation:
-    """Count, mean and deviations of cells; a row is a cell here."""
-
-    def work(data: Data) -> Work:
-        rows, n_classes, layout = data.of(name)
-        cells = data.ops.accumulate(rows, data.n_categories, None, 1, n_classes, layout)
-        first, squares = (1, True) if rows.classes is not None else (0, layout.square is not None)
-        outputs = n_classes - first
-        moved = {"cells": 8 * n_classes * layout.width, "out": 8 * (1 + outputs + (1 + 2 * outputs) * squares)}
-        return Work(lambda: data.ops.moments(cells, layout, first, squares), data.n_categories + 2, moved)
-
-    return work
+    return Work(call, n_rows, digits_of(kind, layout) | ({"ties": 8} if tied else {}))
 
 
-def extents(data: Data) -> Work:
-    """Binary places of a real target and of weights."""
-    columns = data.columns
-
-    def call() -> list[tuple[int, int]]:
-        return data.ops.extents(columns.real, columns.weight, (0, 1, 2))
-
-    return Work(call, len(data), {"target": 8, "weight": 8})
+def extents(data: Data, name: str) -> Work:
+    """Binary places of a target and of weights."""
+    rows = data.rows(KINDS[name])[0]
+    moved = {key: size for key, size in KINDS[name].row_bytes.items() if key != "codes"}
+    return Work(lambda: data.ops.extents(rows.target, rows.weight, (0, 1, 2)), len(data), moved)
 
 
-def values_of(codes: Array, how: str) -> Array:
-    """Values that have the codes' order: close together, or far apart as whole numbers or as real ones."""
-    numbers = codes.astype(np.int64)
-    return numbers * (1 if how == "near" else 2**33 + 1) if how != "real" else numbers * 0.37 - 5.0
+VALUES: dict[str, Callable[[Array], Array]] = {
+    "int64": lambda codes: codes.astype(np.int64) - 3,
+    "int32": lambda codes: codes,
+    "uint8": lambda codes: codes.astype(np.uint8),
+    "far apart": lambda codes: codes.astype(np.int64) * (2**36 + 1),
+    "float64": lambda codes: codes * 0.37 - 5.0,
+    "float32": lambda codes: codes.astype(np.float32) * np.float32(0.5),
+    "bool": lambda codes: codes % 2 == 1,
+}
 
 
-def factorize(how: str) -> Operation:
+def factorize(data: Data, how: str) -> Work:
     """Values to codes and distinct values."""
-
-    def work(data: Data) -> Work:
-        values = values_of(data.codes, how)
-        return Work(lambda: data.ops.factorize(values), len(data), {"values": 8, "codes": 4})
-
-    return work
+    values = VALUES[how](data.known)
+    moved = {"values": values.dtype.itemsize, "codes": 4}
+    return Work(lambda: data.ops.factorize(values), len(values), moved)
 
 
-def lookup(how: str, share: int = 1) -> Operation:
-    """Values to codes of known categories, every second one; `share`: one row of so many."""
-
-    def work(data: Data) -> Work:
-        values, known = values_of(data.codes, how), values_of(xp.arange(0, data.n_categories, 2), how)
-        few = values[: max(len(values) // share, 1)]
-        return Work(lambda: data.ops.lookup(few, known), len(few), {"values": 8, "codes": 4})
-
-    return work
+def lookup(data: Data, how: str, most: int | None = None) -> Work:
+    """Values to codes of known categories, which are every second one; `most`: so many values at most."""
+    values = VALUES[how](data.known)
+    known, asked = data.ops.factorize(values)[1][::2].copy(), values[:most]
+    return Work(lambda: data.ops.lookup(asked, known), len(asked), {"values": values.dtype.itemsize, "codes": 4})
 
 
 def combine(data: Data) -> Work:
     """Joint key of two columns of codes."""
-    other = data.columns.folds
-    return Work(lambda: data.ops.combine(data.codes, other, 5), len(data), {"codes": 8, "keys": 8})
+    other = data.columns["folds"][data.codes >= 0]
+    return Work(lambda: data.ops.combine(data.known, other, N_FOLDS), len(other), {"codes": 8, "keys": 8})
 
 
-def row_numbers(name: str) -> Operation:
-    """Folds and orders as functions of the row number."""
-
-    def work(data: Data) -> Work:
-        n = len(data)
-        if name in ("rows_at", "places_of"):
-            walk, order = getattr(data.ops, name), Permutation(n, seed=11)
-            return Work(lambda: walk(order, 0, n), n, {"out": 8})
-        pattern = FoldPattern(name, 5, seed=7, n_rows=n)
-        return Work(lambda: data.ops.fold_numbers(pattern, 0, n), n, {"out": 4})
-
-    return work
+def fold_numbers(data: Data, order: str, n_splits: int = N_FOLDS) -> Work:
+    """Folds as functions of the row number."""
+    n_rows = len(data)
+    pattern = FoldPattern(order, n_splits, seed=9, n_rows=n_rows + 7)
+    return Work(lambda: data.ops.fold_numbers(pattern, 7, n_rows + 7), n_rows, {"out": 4})
 
 
-# What a number of categories matters to.
-BY_CATEGORY: dict[str, Operation] = {
-    "accumulate, rows": accumulate("rows"),
-    "accumulate, 0/1": accumulate("0/1"),
-    "accumulate, 0/1, 5 folds": accumulate("0/1", FIVE, 5),
-    "accumulate, 10 classes, 5 folds": accumulate("10 classes", FIVE, 5),
-    "accumulate, real": accumulate("real"),
-    "accumulate, real, squares, 5 folds": accumulate("real, squares", FIVE, 5),
-    "accumulate, real, squares, weights": accumulate("real, squares, weights"),
-    "gather, float32": gather("float32"),
-    "gather, float32, 5 folds": gather("float32", 1, FIVE, 5),
-    "gather, float32, 10 outputs, 5 folds": gather("float32", 10, FIVE, 5),
-    "gather, float64": gather("float64"),
-    "leave one out, 0/1": leave_one_out("0/1"),
-    "leave one out, real, squares": leave_one_out("real, squares"),
-    "ordered, 0/1": ordered("0/1"),
-    "ordered, real": ordered("real"),
-    "ordered, 0/1, ties": ordered("0/1", tied=True),
-    "factorize, near": factorize("near"),
-    "factorize, far apart": factorize("far"),
-    "factorize, real": factorize("real"),
-    "lookup, near": lookup("near"),
-    "lookup, far apart": lookup("far"),
-    "moments, 0/1": moments("0/1"),
-    "moments, real, squares": moments("real, squares"),
-}
-ANYHOW: dict[str, Operation] = {
-    "extents": extents,
+def permute(data: Data, name: str) -> Work:
+    """Rows of places, or places of rows, in a random order."""
+    order = Permutation(len(data), seed=5)
+    return Work(lambda: getattr(data.ops, name)(order, 0, len(data)), len(data), {"out": 8})
+
+
+def of(make: Callable[..., Work], *parameters: Any, **keywords: Any) -> Operation:
+    """Give an operation with its parameters."""
+    return lambda data: make(data, *parameters, **keywords)
+
+
+def by_name(make: Callable[..., Work], *names: str) -> dict[str, Operation]:
+    """Operations of one sort, by the names of what they work on."""
+    return {f"{make.__name__}, {name}": of(make, name) for name in names}
+
+
+# What bits are compared of: operations on rows of a kind, ...
+def of_sums(name: str) -> dict[str, Operation]:
+    """Operations on sums of all rows."""
+    found = {f"accumulate, folds {folds or 'none'}": of(accumulate, name, folds) for folds in ("", "given", *ORDERS)}
+    found |= {f"moments, folds {folds or 'none'}": of(moments, name, folds) for folds in ("", "random")}
+    return found | (by_name(extents, name) if KINDS[name].target else {})
+
+
+def of_rows(name: str) -> dict[str, Operation]:
+    """Operations that give the digits that every row sees."""
+    both = {f"ordered, ties {tied}": of(ordered, name, tied, stops=2) for tied in (False, True)}
+    return by_name(leave_one_out, name) | both
+
+
+# ... and on their codes and numbers alone.
+OF_CODES: dict[str, Operation] = {
+    **by_name(factorize, *VALUES),
+    **by_name(lookup, *VALUES),
     "combine": combine,
-    "fold_numbers, random": row_numbers("random"),
-    "fold_numbers, interleaved": row_numbers("interleaved"),
-    "fold_numbers, contiguous": row_numbers("contiguous"),
-    "rows_at": row_numbers("rows_at"),
-    "places_of": row_numbers("places_of"),
+    **{
+        f"gather, {outputs} of {dtype}, folds {folds or 'none'}": of(gather, dtype, outputs, folds)
+        for dtype in ("float32", "float64")
+        for outputs in (1, 10)
+        for folds in ("", "random")
+    },
+}
+OF_ROW_NUMBERS: dict[str, Operation] = {
+    **{
+        f"fold_numbers {order} {splits}": of(fold_numbers, order, splits)
+        for order in ORDERS
+        for splits in (1, 2, 5, 64)
+    },
+    **by_name(permute, "places_of", "rows_at"),
+}
+
+# What is timed and repeated: where the number of categories matters, and where it does not.
+BY_CATEGORY: dict[str, Operation] = {
+    **by_name(accumulate, "rows", "0/1", "real", "real, squares, weights"),
+    "accumulate, 0/1, 5 folds": of(accumulate, "0/1", "random"),
+    "accumulate, 10 classes, 5 folds": of(accumulate, "10 classes", "random"),
+    "accumulate, real, squares, 5 folds": of(accumulate, "real, squares", "random"),
+    **by_name(gather, "float32", "float64"),
+    "gather, float32, 5 folds": of(gather, "float32", 1, "random"),
+    "gather, float32, 10 outputs, 5 folds": of(gather, "float32", 10, "random"),
+    **by_name(leave_one_out, "0/1", "real, squares"),
+    **by_name(ordered, "0/1", "real"),
+    "ordered, 0/1, ties": of(ordered, "0/1", tied=True),
+    **by_name(factorize, "int64", "far apart", "float64"),
+    **by_name(lookup, "int64", "far apart"),
+    **by_name(moments, "0/1", "real, squares"),
+}
+OF_ANY_ROWS: dict[str, Operation] = {
+    **by_name(extents, "real, squares, weights"),
+    "combine": combine,
+    **by_name(fold_numbers, *ORDERS),
+    **by_name(permute, "places_of", "rows_at"),
 }

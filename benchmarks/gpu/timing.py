@@ -9,6 +9,7 @@ from gpu_encode.cuda import memory
 from gpu_encode.cuda.runtime import SIMULATED, xp
 
 REPEATS = 5
+Call = Callable[[], Any]
 
 
 def wait() -> None:
@@ -17,7 +18,7 @@ def wait() -> None:
         xp.cuda.get_current_stream().synchronize()
 
 
-def seconds_of(call: Callable[[], Any]) -> float:
+def seconds_of(call: Call) -> float:
     """Seconds of a call on the device, between two events on the current stream."""
     if SIMULATED:
         return host_seconds_of(call)
@@ -29,7 +30,7 @@ def seconds_of(call: Callable[[], Any]) -> float:
     return float(xp.cuda.get_elapsed_time(begun, ended)) * 1e-3
 
 
-def host_seconds_of(call: Callable[[], Any]) -> float:
+def host_seconds_of(call: Call) -> float:
     """Seconds of a call until the device has done it, by the host's clock."""
     wait()
     begun = time.perf_counter()
@@ -38,12 +39,12 @@ def host_seconds_of(call: Callable[[], Any]) -> float:
     return time.perf_counter() - begun
 
 
-def measure(call: Callable[[], Any], by: Callable[[Callable[[], Any]], float] = seconds_of, repeats: int = 0) -> float:
+def measure(call: Call, by: Callable[[Call], float] = seconds_of, repeats: int = REPEATS) -> float:
     """Median seconds of several calls, after one that compiles and warms up; one call in the simulator."""
     if SIMULATED:
         return by(call)
     call()
-    return median(by(call) for _ in range(repeats or REPEATS))
+    return median(by(call) for _ in range(repeats))
 
 
 def free_memory() -> int:
@@ -54,41 +55,27 @@ def free_memory() -> int:
     return memory.free_bytes()[0]
 
 
-class Bytes:
-    """Bytes in use, and the most that ever were."""
-
-    def __init__(self) -> None:
-        self.used = self.peak = 0
-
-    def add(self, size: int) -> None:
-        """Count bytes taken, or given back."""
-        self.used += size
-        self.peak = max(self.peak, self.used)
-
-
-def peak_of(call: Callable[[], Any]) -> int | None:
+def peak_of(call: Call) -> int | None:
     """Most bytes of CuPy's that a call holds at once on top of those before it; nobody knows in the simulator."""
     if SIMULATED:
         call()
         return None
-    counted = Bytes()
-    free_memory()
-    with counting_hook(xp.cuda.MemoryHook, counted):
-        call()
-        wait()
-    return counted.peak
+    used = peak = 0
 
-
-def counting_hook(base: Any, counted: Bytes) -> Any:
-    """Hook of CuPy's pool that counts what is taken and given back."""
-
-    class Counting(base):  # type: ignore[misc]
+    class Counting(xp.cuda.MemoryHook):  # type: ignore[misc]
         name = "bytes in use"
 
         def malloc_postprocess(self, **taken: int) -> None:
-            counted.add(taken["mem_size"] if taken["mem_ptr"] else 0)
+            nonlocal used, peak
+            used += taken["mem_size"] if taken["mem_ptr"] else 0
+            peak = max(peak, used)
 
         def free_postprocess(self, **given: int) -> None:
-            counted.add(-given["mem_size"])
+            nonlocal used
+            used -= given["mem_size"]
 
-    return Counting()
+    free_memory()
+    with Counting():
+        call()
+        wait()
+    return peak

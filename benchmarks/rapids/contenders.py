@@ -1,148 +1,110 @@
 """Who is compared: ours with its own prior and with theirs, groupby and merge, cuML's encoder, and ours on the CPU."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.rapids import formulation
-from benchmarks.rapids.grid import N_FOLDS, OWN_PRIOR, SMOOTH
-from benchmarks.rapids.job import Job
+from benchmarks.rapids.job import N_CLASSES, N_FOLDS, SMOOTH, WORKS, Job
+from benchmarks.rapids.judge import Judge
 from cpu_fallback.types import Array
 from gpu_encode import TargetEncoder, interactions
 
-# What cuML's encoder has.
-OF_CUML = ("mean", "folds", "pairs")
-KINDS = {2: "binary", 10: "multiclass"}
+# Most rows of which our CPU path is asked.
+CPU_ROWS = 10_000_000
 
 
-class NotOfferedError(Exception):
-    """A contender does not do this work, or is not here."""
+def prepare(
+    job: Job, call: Callable[[], Any], judge: Judge, matrix: Callable[[Any], Array] | None = None, gpu: bool = True
+) -> Prepared:
+    """Give what is measured, and the judge of its answer as an array in the order of the rows."""
+    judge.matrix = matrix or job.library.matrix
+    return Prepared(call, judge, watch=partial(job.library.watch, call)) if gpu else Prepared(call, judge)
 
 
-@dataclass(frozen=True)
-class Contender:
-    """One way to do the work of a job.
-
-    Parameters
-    ----------
-    call : callable
-        What is measured.
-    matrix : callable
-        Turns what it gives into an array of (rows, columns), in the order of the rows; not measured.
-    on_host : bool
-        Whether the CPU does it.
-    """
-
-    call: Callable[[], Any]
-    matrix: Callable[[Any], Array]
-    on_host: bool = False
-
-
-def encoding(job: Job, X: Any, y: Any, device: str, own_prior: bool = False) -> Callable[[], Any]:
+def encoding_of(job: Job, X: Any, y: Any, device: str, own_prior: bool = False) -> Callable[[], Any]:
     """Give the call of our encoder, with the mean of all targets for prior, or its own."""
     work = job.work
     columns = interactions(work.names, order=2) if work.n_keys > 1 else None
-    options = {**work.options, "columns": columns, "smooth": SMOOTH, "dtype": job.dtype, "device": device}
-    options["target_type"] = KINDS[work.n_classes]
-    if job.cell.work == "mean":
+    options = {**work.options, "columns": columns, "smooth": SMOOTH, "dtype": "float64", "device": device}
+    options["target_type"] = "multiclass" if work.n_classes == N_CLASSES else "binary"
+    if job.name == "mean":
         return lambda: TargetEncoder(**options).fit(X, y).transform(X)
-    if own_prior:
-        return lambda: TargetEncoder(**options).fit_transform(X, y)
     # A prior of all rows, as the others have it: one question for all.
-    return lambda: TargetEncoder(prior=job.prior(), **options).fit_transform(X, y)
+    given = {} if own_prior else {"prior": job.prior}
+    return lambda: TargetEncoder(**given, **options).fit_transform(X, y)
 
 
-def ours(job: Job) -> Contender:
+def ours(job: Job, own_prior: bool = False) -> Prepared:
     """TargetEncoder on the frame, where the frame is."""
-    call = encoding(job, job.frame[job.work.names], job.frame["y"], job.library.device)
-    return Contender(call, job.library.matrix)
+    call = encoding_of(job, job.frame[job.work.names], job.frame["y"], job.library.device, own_prior)
+    return prepare(job, call, Judge(job, "own prior" if own_prior else "ours"))
 
 
-def own_prior(job: Job) -> Contender:
-    """TargetEncoder as it is by default: no row sees its own target, in its prior neither."""
-    if job.cell.work == "mean":
-        raise NotOfferedError("the prior of new rows is the mean of all targets")
-    call = encoding(job, job.frame[job.work.names], job.frame["y"], job.library.device, own_prior=True)
-    return Contender(call, job.library.matrix)
-
-
-def cudf(job: Job) -> Contender:
-    """Groupby and merge; rows are sorted back."""
+def cudf(job: Job, back: formulation.Back = formulation.sort_back) -> Prepared:
+    """Groupby and merge."""
 
     def matrix(found: list[Any]) -> Array:
-        codes = stacked([job.library.matrix(each) for each in found])
-        if job.cell.work != "ordered":
-            return codes
-        made = np.empty_like(codes)
-        made[job.order] = codes
+        encodings = stack(job, found)
+        if job.name != "ordered":
+            return encodings
+        made = np.empty_like(encodings)
+        made[job.order] = encodings
         return made
 
-    return Contender(lambda: formulation.encoded(job), matrix)
+    return prepare(job, lambda: formulation.encode(job, back), Judge(job), matrix)
 
 
-def cudf_scatter(job: Job) -> Contender:
-    """Groupby and merge; codes are written to their rows."""
-    if job.cell.work == "ordered":
-        raise NotOfferedError("nothing is merged")
-
-    def call() -> list[Any]:
-        return formulation.encoded(job, formulation.scattered_back)
-
-    return Contender(call, lambda found: stacked([job.library.matrix(each) for each in found]))
-
-
-def cuml(job: Job) -> Contender:
+def cuml(job: Job) -> Prepared:
     """cuML's TargetEncoder, one for each key."""
-    if find_spec("cuml") is None:
-        raise NotOfferedError("cuML is not installed")
-    if job.cell.work not in OF_CUML:
-        raise NotOfferedError("cuML's encoder does not do this")
-    made = import_module("cuml.preprocessing").TargetEncoder
-
-    def call() -> list[Any]:
-        return [cuml_codes(made, job, list(key)) for key in job.work.groups]
-
-    return Contender(call, lambda found: stacked([job.library.matrix(each) for each in found]))
-
-
-def cuml_codes(made: Any, job: Job, key: list[str]) -> Any:
-    """Codes of one key by cuML."""
-    X, y = job.frame[key], job.frame["y"]
+    encoder_of = import_module("cuml.preprocessing").TargetEncoder
     fixed = {"smooth": SMOOTH, "split_method": "interleaved", "output_type": "cupy"}
-    if job.cell.work != "mean":
-        return made(n_folds=N_FOLDS, **fixed).fit_transform(X, y)
-    encoder = made(n_folds=1, **fixed).fit(X, y)
-    # Else rows that equal those of training are given training codes: these are to be new ones.
-    encoder.train = None
-    return encoder.transform(X)
+
+    def encode(key: list[str]) -> Any:
+        X, y = job.frame[key], job.frame["y"]
+        if job.name != "mean":
+            return encoder_of(n_folds=N_FOLDS, **fixed).fit_transform(X, y)
+        encoder = encoder_of(n_folds=1, **fixed).fit(X, y)
+        # Else rows that equal those of training are given training encodings: these are to be new ones.
+        encoder.train = None
+        return encoder.transform(X)
+
+    return prepare(job, lambda: [encode(list(key)) for key in job.work.groups], Judge(job), partial(stack, job))
 
 
-def cpu(job: Job) -> Contender:
+def cpu(job: Job) -> Prepared:
     """TargetEncoder on the same rows in the host's memory."""
     X, y = job.library.on_host(job.frame[job.work.names]), job.library.on_host(job.frame[["y"]])
-    return Contender(encoding(job, X, y, "cpu"), on_host, True)
+    return prepare(job, encoding_of(job, X, y, "cpu"), Judge(job, "cpu"), from_host, gpu=False)
 
 
-def on_host(found: Any) -> Array:
+def from_host(found: Any) -> Array:
     """Array of a table on the host."""
     columns = found.columns if hasattr(found, "column_names") else [found[name] for name in found]
     return np.column_stack([column.to_numpy() for column in columns])
 
 
-def stacked(columns: list[Array]) -> Array:
-    """Columns beside each other."""
+def stack(job: Job, found: list[Any]) -> Array:
+    """Encodings of every key beside each other."""
+    columns = [job.library.matrix(each) for each in found]
     return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
 
 
-CONTENDERS: dict[str, Callable[[Job], Contender]] = {
-    "ours": ours,
-    OWN_PRIOR: own_prior,
-    "cudf": cudf,
-    "cudf-scatter": cudf_scatter,
-    "cuml": cuml,
-    "cpu": cpu,
-}
+def all_but(name: str) -> dict[str, tuple[str, ...]]:
+    """Every work but one."""
+    return {"work": tuple(each for each in WORKS if each != name)}
+
+
+CONTENDERS = (
+    # Judged before the others, whose encodings are compared with these.
+    Contender("ours", "ours", ours, compiles=True),
+    Contender("ours-own-prior", "ours", partial(ours, own_prior=True), all_but("mean"), compiles=True),
+    Contender("cudf", "cuDF", cudf, compiles=True),
+    Contender("cudf-scatter", "cuDF", partial(cudf, back=formulation.scatter_back), all_but("ordered"), compiles=True),
+    Contender("cuml", "cuML", cuml, {"work": ("mean", "folds", "pairs")}, ("cuml",), compiles=True),
+    Contender("cpu", "ours on the CPU", cpu, {"rows": range(CPU_ROWS + 1)}),
+)

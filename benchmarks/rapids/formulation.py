@@ -5,20 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rapids.grid import N_FOLDS, SMOOTH
-from benchmarks.rapids.job import Job
+from benchmarks.rapids.job import N_FOLDS, SMOOTH, Job
 
 Key = tuple[str, ...]
 # Gives the named columns of a merged frame in the order of its column "row".
-Back = Callable[[Job, Any, Sequence[str]], Any]
+Back = Callable[[Any, Sequence[str]], Any]
 
 
-def shrunk(total: Any, count: Any, prior: float) -> Any:
+def shrink(total: Any, count: Any, prior: float) -> Any:
     """Mean of sums and counts, shrunk towards the prior."""
     return (total + SMOOTH * prior) / (count + SMOOTH)
 
 
-def sums_by(frame: Any, keys: Sequence[str], targets: Sequence[str]) -> Any:
+def sum_by(frame: Any, keys: Sequence[str], targets: Sequence[str]) -> Any:
     """Rows, and the sum of each target, of every group."""
     groups = frame.groupby(list(keys), sort=False, observed=True)
     found = groups.agg({targets[0]: ["count", "sum"], **{target: ["sum"] for target in targets[1:]}})
@@ -26,55 +25,54 @@ def sums_by(frame: Any, keys: Sequence[str], targets: Sequence[str]) -> Any:
     return found.reset_index()
 
 
-def sorted_back(job: Job, merged: Any, columns: Sequence[str]) -> Any:
-    """Codes in the order of the rows, which a merge does not keep: by a sort, as cuML does it."""
-    return merged.sort_values("row", ignore_index=True)[list(columns)].astype(job.dtype)
+def sort_back(merged: Any, columns: Sequence[str]) -> Any:
+    """Columns in the order of the rows, which a merge does not keep: by a sort, as cuML does it."""
+    return merged.sort_values("row", ignore_index=True)[list(columns)].astype("float64")
 
 
-def scattered_back(job: Job, merged: Any, columns: Sequence[str]) -> Any:
-    """Codes in the order of the rows, each written to its row."""
+def scatter_back(merged: Any, columns: Sequence[str]) -> Any:
+    """Columns in the order of the rows, each value written to its row."""
     rows = merged["row"].values
-    found = np.empty_like(rows, dtype=job.dtype, shape=(len(rows), len(columns)), order="F")
+    found = np.empty_like(rows, dtype="float64", shape=(len(rows), len(columns)), order="F")
     for place, name in enumerate(columns):
         found[:, place][rows] = merged[name].values
     return found
 
 
-def named(targets: Sequence[str]) -> list[str]:
-    """Names of the codes."""
-    return [f"{target}_code" for target in targets]
+def names_of(targets: Sequence[str]) -> list[str]:
+    """Names of the encodings."""
+    return [f"{target}_encoded" for target in targets]
 
 
 def mean(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) -> Any:
     """Fit and transform: groupby, merge, sort back."""
-    prior, sums, made = job.prior(), sums_by(frame, key, targets), named(targets)
-    for code, target in zip(made, targets, strict=True):
-        sums[code] = shrunk(sums[target], sums["rows"], prior)
+    sums, made = sum_by(frame, key, targets), names_of(targets)
+    for name, target in zip(made, targets, strict=True):
+        sums[name] = shrink(sums[target], sums["rows"], job.prior)
     rows = frame[list(key)].assign(row=job.library.row_numbers(job.n_rows))
-    return back(job, rows.merge(sums[[*key, *made]], on=list(key), how="left"), made)
+    return back(rows.merge(sums[[*key, *made]], on=list(key), how="left"), made)
 
 
 def folds(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) -> Any:
     """Sums by key and fold, taken from the sums by key."""
-    prior, made, row = job.prior(), named(targets), job.library.row_numbers(job.n_rows)
+    made, row, both = names_of(targets), job.library.row_numbers(job.n_rows), [*key, "fold"]
     rows = frame.assign(row=row, fold=row % N_FOLDS)
-    both = [*key, "fold"]
-    by_fold = sums_by(rows, both, targets)
+    by_fold = sum_by(rows, both, targets)
     sums = by_fold.groupby(list(key), sort=False, observed=True).agg(dict.fromkeys(["rows", *targets], "sum"))
     by_fold = by_fold.merge(sums.reset_index(), on=list(key), how="left", suffixes=("", "_all"))
     count = by_fold["rows_all"] - by_fold["rows"]
-    for code, target in zip(made, targets, strict=True):
-        by_fold[code] = shrunk(by_fold[f"{target}_all"] - by_fold[target], count, prior)
-    return back(job, rows[[*both, "row"]].merge(by_fold[[*both, *made]], on=both, how="left"), made)
+    for name, target in zip(made, targets, strict=True):
+        by_fold[name] = shrink(by_fold[f"{target}_all"] - by_fold[target], count, job.prior)
+    return back(rows[[*both, "row"]].merge(by_fold[[*both, *made]], on=both, how="left"), made)
 
 
 def leave_one_out(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) -> Any:
     """Sums by key, merged back, less the row."""
-    prior, (target,), made = job.prior(), targets, named(targets)
-    sums = sums_by(frame, key, targets).rename(columns={target: "total"})
+    (target,), made = targets, names_of(targets)
+    sums = sum_by(frame, key, targets).rename(columns={target: "total"})
     rows = frame.assign(row=job.library.row_numbers(job.n_rows)).merge(sums, on=list(key), how="left")
-    rows[made[0]] = shrunk(rows["total"] - rows[target], rows["rows"] - 1, prior)
-    return back(job, rows, made)
+    rows[made[0]] = shrink(rows["total"] - rows[target], rows["rows"] - 1, job.prior)
+    return back(rows, made)
 
 
 def ordered(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) -> Any:  # noqa: ARG001
@@ -82,7 +80,7 @@ def ordered(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) 
     (target,) = targets
     groups = frame.groupby(list(key), sort=False, observed=True)
     total = groups[target].cumsum() - frame[target]
-    return shrunk(total, groups.cumcount(), job.prior()).astype(job.dtype)
+    return shrink(total, groups.cumcount(), job.prior).astype("float64")
 
 
 def classes(job: Job, frame: Any, key: Key, targets: Sequence[str], back: Back) -> Any:  # noqa: ARG001
@@ -101,8 +99,7 @@ FORMS: dict[str, Callable[[Job, Any, Key, Sequence[str], Back], Any]] = {
 }
 
 
-def encoded(job: Job, back: Back = sorted_back) -> list[Any]:
-    """Codes of every key, one after the other."""
-    frame = job.arranged if job.cell.work == "ordered" else job.frame
-    form = FORMS[job.cell.work]
-    return [form(job, frame[[*key, "y"]], key, ["y"], back) for key in job.work.groups]
+def encode(job: Job, back: Back = sort_back) -> list[Any]:
+    """Encodings of every key, one after the other."""
+    frame = job.rows_in_order if job.name == "ordered" else job.frame
+    return [FORMS[job.name](job, frame[[*key, "y"]], key, ["y"], back) for key in job.work.groups]

@@ -1,92 +1,170 @@
-"""The rows of one cell, as the contenders and the judge are given them."""
+"""The work of one cell and its rows, as the contenders and the judge are given them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from benchmarks.gpu.drawn import codes, labels
-from benchmarks.gpu.tables import Row
-from benchmarks.rapids.grid import N_CLASSES, WORKS, Cell, Work
-from benchmarks.rapids.library import FrameLibrary
+from benchmarks.gpu.drawn import DRAWN, codes, labels
+from benchmarks.rapids.library import Pandas, library
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
+from gpu_encode import KFold, LeaveOneOut, Ordered, interactions
 from gpu_encode.ops import resolve
 from gpu_encode.schemes.base import seed_of
+
+N_FOLDS, N_CLASSES = 5, 10
+# Rows at which the prior weighs as much as the category.
+SMOOTH = 10.0
+# Categories of the second and third column of a work of three.
+FEWER_CATEGORIES = (1000, 100)
+MOST_ROWS = 2**31 - 1
+KEY_BYTES = {"int": 8, "string": 18, "category": 4}
+# A number of category for the judge, a target for the frame and one for the judge, and 8 bytes at work.
+BYTES_BESIDE = 4 + 8 + 8
+# Sums of a category, and its value.
+BYTES_OF_CATEGORY = 64
+FOLDS = {"cv": KFold(N_FOLDS, order="interleaved")}
+
+
+@dataclass(frozen=True)
+class Work:
+    """One kind of work, which every contender does in its own way.
+
+    Parameters
+    ----------
+    options : dict
+        Parameters of our encoder, beside smoothing and prior.
+    n_keys : int
+        Columns of categories; of several, all pairs are keys too.
+    n_classes : int
+        Classes of the target.
+    """
+
+    options: dict[str, Any] = field(default_factory=dict)
+    n_keys: int = 1
+    n_classes: int = 2
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of categories."""
+        return ["a", "b", "c"][: self.n_keys]
+
+    @property
+    def groups(self) -> list[tuple[str, ...]]:
+        """Columns that are a key together, for each key, in the order of the output."""
+        listed = interactions(self.names, order=min(self.n_keys, 2))
+        return [each if isinstance(each, tuple) else (each,) for each in listed]
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of encodings."""
+        return len(self.groups) * (1 if self.n_classes == 2 else self.n_classes)
+
+
+WORKS = {
+    "folds": Work(FOLDS),
+    "mean": Work(),
+    "leave-one-out": Work({"cv": LeaveOneOut()}),
+    "ordered": Work({"cv": Ordered()}),
+    "classes": Work(FOLDS, n_classes=N_CLASSES),
+    "pairs": Work(FOLDS, n_keys=3),
+}
 
 
 @dataclass(frozen=True)
 class Job:
-    """One cell and its rows.
+    """One cell and its rows, each part made when it is first asked for.
 
     Parameters
     ----------
-    library : FrameLibrary
-    cell : Cell
-    dtype : {"float64", "float32"}
-        Type of the codes.
+    library : Pandas
+    cell : dict
+    n_rows : int
+    ours : list of array
+        Our encodings, once they are found right.
     """
 
-    library: FrameLibrary
-    cell: Cell
-    dtype: str
+    library: Pandas
+    cell: dict[str, Any]
+    n_rows: int
+    ours: list[Array] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Name of the work."""
+        return str(self.cell["work"])
 
     @property
     def work(self) -> Work:
         """What is to be done."""
-        return WORKS[self.cell.work]
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.cell.rows
+        return WORKS[self.name]
 
     @cached_property
     def categories(self) -> list[Array]:
         """Category number of each row, for each column: what the judge goes by."""
-        return [
-            self.library.held(
-                codes(self.n_rows, self.cell.categories_of(place), self.cell.distribution, seed=10 + place)
-            )
-            for place in range(self.work.n_keys)
-        ]
+        most = self.cell["categories"]
+        how = DRAWN[self.cell["distribution"] == "zipf"]
+        sizes = [most, *(min(most, fewer) for fewer in FEWER_CATEGORIES)][: self.work.n_keys]
+        return [self.library.hold(codes(self.n_rows, n, how, seed=10 + place)) for place, n in enumerate(sizes)]
 
     @cached_property
     def target(self) -> Array:
         """Class of each row (int32)."""
-        found: Array = self.library.held(labels(self.n_rows, self.work.n_classes))
+        found: Array = self.library.hold(labels(self.n_rows, self.work.n_classes))
         return found
 
     @cached_property
     def frame(self) -> Any:
         """Columns of keys, and the target y."""
         keys = zip(self.work.names, self.categories, strict=True)
-        columns = {name: self.library.key(self.cell.keys, numbers) for name, numbers in keys}
-        return self.library.frame({**columns, "y": self.target})
-
-    def made(self) -> Row:
-        """Make the rows, where it is not measured."""
-        return {"bytes": self.library.bytes_of(self.frame)}
+        columns = {name: self.library.key(self.cell["keys"], numbers) for name, numbers in keys}
+        return self.library.module.DataFrame({**columns, "y": self.target})
 
     @cached_property
     def order(self) -> Array:
         """Row at each place of the order that our encoder walks."""
         ops = resolve(self.n_rows, self.library.device)
         order = Permutation(self.n_rows, seed_of(0, "Ordered"))
-        found: Array = self.library.held(ops.rows_at(order, 0, self.n_rows))
+        found: Array = self.library.hold(ops.rows_at(order, 0, self.n_rows))
         return found
 
     @cached_property
-    def arranged(self) -> Any:
+    def rows_in_order(self) -> Any:
         """The frame in that order."""
-        return self.library.reordered(self.frame, self.order)
-
-    def prior(self) -> float:
-        """Code of a category without rows, as cuML has it: the mean of all targets; of a class its share."""
-        return 1 / N_CLASSES if self.work.n_classes > 2 else float(self.frame["y"].mean())
+        return self.frame.take(self.order).reset_index(drop=True)
 
     @cached_property
-    def bytes_at_least(self) -> int:
-        """Bytes that any encoder must move: each key and target read once, each code written once."""
-        return self.library.bytes_of(self.frame) + self.n_rows * self.work.n_outputs * np.dtype(self.dtype).itemsize
+    def prior(self) -> float:
+        """Encoding of a category without rows, as cuML has it: the mean of all targets; of a class its share."""
+        return 1 / N_CLASSES if self.work.n_classes > 2 else int(self.target.sum()) / self.n_rows
+
+    def check_room(self) -> None:
+        """Refuse a cell for whose frame, encodings and our own encoder there is no room."""
+        work, key = self.work, KEY_BYTES[self.cell["keys"]]
+        a_row = work.n_keys * (key + 4) + BYTES_BESIDE + 8 * work.n_outputs
+        # In an order, the same rows once more and that order.
+        a_row += key + 4 + 4 + 8 if self.name == "ordered" else 0
+        # Text is made of numbers, and becomes a category.
+        a_row += 0 if self.cell["keys"] == "int" else 2 * KEY_BYTES["string"]
+        needed, free = self.n_rows * a_row + self.cell["categories"] * BYTES_OF_CATEGORY, self.library.free()
+        if self.n_rows > MOST_ROWS or needed > free:
+            message = f"needs {needed / 2**30:.1f} GiB, {free / 2**30:.1f} are free; and at most {MOST_ROWS:,} rows"
+            raise MemoryError(message)
+
+
+JOBS: dict[int, Job] = {}
+
+
+def open_job(_: Path, cell: dict[str, Any], first: int | None = None) -> Job:
+    """Give the rows of a cell, the same to all contenders; those of the cell before are forgotten."""
+    if any(job.cell != cell for job in JOBS.values()):
+        JOBS.clear()
+    n_rows = min(first or cell["rows"], cell["rows"])
+    if n_rows not in JOBS:
+        made = Job(library(), cell, n_rows)
+        made.check_room()
+        # Made here, where it is not measured.
+        assert len(made.frame) == n_rows
+        JOBS[n_rows] = made
+    return JOBS[n_rows]

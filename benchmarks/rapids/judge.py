@@ -1,27 +1,25 @@
-"""Is what a contender gives right?  By the definition for some rows, and by our codes for all."""
+"""Is what a contender gives right?  By the definition for some rows, and by our encodings for all."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from math import gcd
 from typing import Any
 
 import numpy as np
 
-from benchmarks.rapids.grid import N_CLASSES, N_FOLDS, OWN_PRIOR, SMOOTH
-from benchmarks.rapids.job import Job
+from benchmarks.rapids.job import N_FOLDS, SMOOTH, Job
 from cpu_fallback.types import Array
 
 # An order's prior is taken at its places of nine binary digits and zeros.
 DIGITS_OF_PLACE = 9
-# Relative: sums of floats are no worse than that, and codes in float32 are rounded once.
-TOLERANCE = {"float64": 1e-9, "float32": 2.0**-22}
-BY_DEFINITION = 24
-STEP = 2_654_435_761
-# Codes that are compared; of more, every second row is, or every third, ...
+# Relative: sums of floats are no worse than that.
+TOLERANCE = 1e-9
+BY_DEFINITION, STEP = 24, 2_654_435_761
+# Encodings that are compared; of more, every second row is, or every third, ...
 MOST_COMPARED = 1 << 27
 
 
-def plain(array: Any) -> Array:
+def to_numpy(array: Any) -> Array:
     """Array on the host."""
     found: Array = array.get() if hasattr(array, "get") else np.asarray(array)
     return found
@@ -29,125 +27,105 @@ def plain(array: Any) -> Array:
 
 @dataclass
 class Judge:
-    """What is right for one job.
+    """What is right for one contender.
 
     Parameters
     ----------
     job : Job
-    ours : array, optional
-        Our codes for every `stride`-th row, once they are found right.
+    name : {"", "ours", "own prior", "cpu"}
+        "ours" is what others are compared with; "own prior" has other encodings than all others; "cpu" must have the
+        bits of ours.
+    matrix : callable
+        Makes an answer an array of shape (n_rows, n_outputs).
     """
 
     job: Job
-    ours: Array | None = None
+    name: str = ""
+    matrix: Callable[[Any], Array] = np.asarray
+
+    def verdict(self, answer: Any) -> tuple[str, float]:
+        """Say what is wrong with an answer ("" if nothing)."""
+        encodings, shape = self.matrix(answer), (self.job.n_rows, self.job.work.n_outputs)
+        if encodings.shape != shape:
+            return f"encodings of shape {encodings.shape}, not {shape}", np.inf
+        if said := self.by_definition(encodings):
+            return said, np.inf
+        chosen = encodings[:: self.stride]
+        if self.name == "ours":
+            self.job.ours[:] = [chosen.copy() if self.stride > 1 else chosen]
+        if self.name == "own prior" or not self.job.ours:
+            return "", 0.0
+        return self.compare(chosen, self.job.ours[0])
 
     @property
     def stride(self) -> int:
-        """Every how many rows codes are compared: no multiple of the folds, so that all of them are."""
+        """Every how many rows encodings are compared: no multiple of the folds, so that all of them are."""
         found = -(-self.job.n_rows * self.job.work.n_outputs // MOST_COMPARED)
         while gcd(found, N_FOLDS) > 1:
             found += 1
         return found
 
-    @cached_property
-    def walked(self) -> tuple[list[Array], Array]:
-        """Categories and targets in the order in which rows are walked."""
-        job = self.job
-        if job.cell.work != "ordered":
-            return job.categories, job.target
-        return [each[job.order] for each in job.categories], job.target[job.order]
+    def compare(self, encodings: Array, ours: Array) -> tuple[str, float]:
+        """Compare encodings with ours."""
+        on_host = self.name == "cpu"
+        ours = to_numpy(ours) if on_host else ours
+        off = np.abs(encodings - ours) / ours
+        wrong = ~(off <= (0.0 if on_host else TOLERANCE))
+        if not bool(wrong.any()):
+            return "", float(off.max())
+        row = int(wrong.any(axis=1).argmax())
+        pair = f"{to_numpy(encodings[row]).tolist()}, not {to_numpy(ours[row]).tolist()}"
+        return f"{int(wrong.sum()):,} encodings are not ours, first in row {row * self.stride:,}: {pair}", np.inf
 
-    @cached_property
-    def prior(self) -> float:
-        """Mean of the targets, or the share of a class."""
-        job = self.job
-        return int(job.target.sum()) / job.n_rows if job.work.n_classes == 2 else 1 / N_CLASSES
+    def by_definition(self, encodings: Array) -> str:
+        """Compare the encodings of some rows with what they should be."""
+        n_rows, is_ordered = self.job.n_rows, self.job.name == "ordered"
+        for place in sorted({0, n_rows - 1, *(turn * STEP % n_rows for turn in range(BY_DEFINITION))}):
+            row = int(self.job.order[place]) if is_ordered else place
+            found, expected = to_numpy(encodings[row]), np.array(self.expect(place))
+            if not np.all(np.abs(found - expected) <= TOLERANCE * expected):
+                return f"row {row:,} has {found.tolist()}, not {expected.tolist()}"
+        return ""
 
-    def own_priors(self, place: int) -> list[float]:
+    def expect(self, place: int) -> list[float]:
+        """Encodings of the row at a place, in the order in which rows are walked, from the rows that it may see."""
+        job = self.job
+        order = job.order if job.name == "ordered" else slice(None)
+        target = job.target[order]
+        categories = {name: each[order] for name, each in zip(job.work.names, job.categories, strict=True)}
+        n_classes = job.work.n_classes
+        priors = self.own_priors(target, place) if self.name == "own prior" else [job.prior] * n_classes
+        found = []
+        for key in job.work.groups:
+            alike = target >= 0
+            for name in key:
+                alike &= categories[name] == categories[name][place]
+            seen = target[self.visible(alike, place)]
+            counts = [int(count) for count in to_numpy(np.bincount(seen, minlength=n_classes))]
+            kept = range(1, 2) if n_classes == 2 else range(n_classes)
+            found += [(counts[label] + SMOOTH * priors[label]) / (sum(counts) + SMOOTH) for label in kept]
+        return found
+
+    def visible(self, alike: Array, place: int) -> Array:
+        """Which of some rows the row at a place may see."""
+        if self.job.name == "leave-one-out":
+            alike[place] = False
+        elif self.job.name == "ordered":
+            alike[place:] = False
+        elif self.job.name != "mean":
+            alike[place % N_FOLDS :: N_FOLDS] = False
+        return alike
+
+    def own_priors(self, target: Array, place: int) -> list[float]:
         """Share of each class in all rows that the row at a place may see, or in an order most of them."""
-        target = self.walked[1]
         seen = target >= 0
-        if self.job.cell.work == "ordered" and place > 0:
+        if self.job.name == "ordered" and place > 0:
             spare = max(place.bit_length() - DIGITS_OF_PLACE, 0)
             seen[place >> spare << spare :] = False
-        elif self.job.cell.work == "ordered":
+        elif self.job.name == "ordered":
             # It sees nobody: its prior is that of all others.
             seen[0] = False
         else:
             seen = self.visible(seen, place)
         counts = [int(((target == label) & seen).sum()) for label in range(self.job.work.n_classes)]
         return [count / sum(counts) for count in counts]
-
-    def expected(self, place: int, own_prior: bool = False) -> list[float]:
-        """Codes of the row at a place of the walk, by counting the rows that it may see."""
-        categories, target = self.walked
-        priors = self.own_priors(place) if own_prior else [self.prior] * self.job.work.n_classes
-        found = []
-        for key in self.job.work.groups:
-            columns = [categories[self.job.work.names.index(name)] for name in key]
-            seen = columns[0] == columns[0][place]
-            for column in columns[1:]:
-                seen = seen & (column == column[place])
-            found += self.codes(self.visible(seen, place), target, priors)
-        return found
-
-    def visible(self, alike: Array, place: int) -> Array:
-        """Which of the rows of its category a row may see."""
-        work = self.job.cell.work
-        if work == "leave-one-out":
-            alike[place] = False
-        elif work == "ordered":
-            alike[place:] = False
-        elif work != "mean":
-            alike[place % N_FOLDS :: N_FOLDS] = False
-        return alike
-
-    def codes(self, seen: Array, target: Array, priors: list[float]) -> list[float]:
-        """Codes of what is seen."""
-        n_classes = self.job.work.n_classes
-        counts = [int(count) for count in plain(np.bincount(target[seen], minlength=n_classes))]
-        kept = range(1, 2) if n_classes == 2 else range(n_classes)
-        return [(counts[label] + SMOOTH * priors[label]) / (sum(counts) + SMOOTH) for label in kept]
-
-    def by_definition(self, codes: Array, own_prior: bool) -> str:
-        """Compare the codes of some rows with what they should be; nothing if they agree."""
-        n_rows, tolerance = self.job.n_rows, TOLERANCE[self.job.dtype]
-        for place in sorted({0, n_rows - 1, *(turn * STEP % n_rows for turn in range(BY_DEFINITION))}):
-            row = int(self.job.order[place]) if self.job.cell.work == "ordered" else place
-            found, expected = plain(codes[row]), np.array(self.expected(place, own_prior))
-            if not np.all(np.abs(found - expected) <= tolerance * expected):
-                return f"row {row:,} has {found.tolist()}, not {expected.tolist()}"
-        return ""
-
-    def verdict(self, name: str, codes: Array) -> tuple[str, str]:
-        """Say what is wrong, nothing if it is right, and what it was compared with.
-
-        Parameters
-        ----------
-        name : str
-            The contender; "cpu" must have our bits, and `OWN_PRIOR` other ones than all others.
-        codes : array of shape (n_rows, n_outputs)
-        """
-        shape = (self.job.n_rows, self.job.work.n_outputs)
-        if codes.shape != shape:
-            return f"its codes are of shape {codes.shape}, not {shape}", "the shape"
-        said = self.by_definition(codes, name == OWN_PRIOR)
-        by = f"the definition for {min(BY_DEFINITION + 2, shape[0])} rows"
-        chosen = codes[:: self.stride]
-        if name == "ours" and not said:
-            self.ours = chosen.copy() if self.stride > 1 else chosen
-        elif name != OWN_PRIOR and self.ours is not None and not said:
-            by += f", ours for {len(chosen):,}"
-            said = self.unlike(name, chosen, self.ours)
-        return said, by
-
-    def unlike(self, name: str, codes: Array, ours: Array) -> str:
-        """Compare codes with ours; nothing if they agree."""
-        on_host = name == "cpu"
-        ours = plain(ours) if on_host else ours
-        wrong = ~(np.abs(codes - ours) <= (0.0 if on_host else TOLERANCE[self.job.dtype]) * ours)
-        if not bool(wrong.any()):
-            return ""
-        row = int(wrong.any(axis=1).argmax())
-        found, expected = plain(codes[row]).tolist(), plain(ours[row]).tolist()
-        return f"{int(wrong.sum()):,} codes are not ours, first in row {row * self.stride:,}: {found}, not {expected}"

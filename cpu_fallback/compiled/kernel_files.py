@@ -1,8 +1,11 @@
 """Compiled kernels on disk, safe for processes that start together.
 
 Numba keeps an index beside numbered files, and reads, changes and writes it without a lock: two processes that
-compile at once can both take the number 1, and who reads it later runs machine code of another signature.  Here the
-name of a file says all that it depends on, so that there is nothing to share, and a file answers for its own key.
+compile at once can both take the number 1, and who reads it later runs machine code of another signature.  A lock
+would not do: many shared file systems of clusters, where workers start together, have none that reaches every node.
+Here the name of a file says all that it depends on, so that there is nothing to share.
+
+This is the only file that knows numba's private interface of caches.
 """
 
 from collections.abc import Callable
@@ -11,53 +14,57 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from pickle import loads
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache
+from numba.core.serialize import dumps
 
-KERNELS = Path(__file__).parent
+SOURCES = Path(__file__).parents[1]
 
 
 @cache
 def sources_stamp() -> str:
-    """Tell one state of the sources from another: a kernel holds code of kernels in other files, too."""
-    states = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(KERNELS.glob("*.py"))]
+    """Tell one state of the sources from another: a kernel holds code and constants of other files, too."""
+    states = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(SOURCES.rglob("*.py"))]
     return sha256(repr(states).encode()).hexdigest()[:8]
 
 
-class KernelFiles(IndexDataCacheFile):
-    """The files of one kernel, one for each signature and processor."""
+class KernelFiles:
+    """The files of one kernel, one for each signature and processor; numba calls `load`, `save` and `flush`."""
 
-    def __init__(self, folder: str, kernel_name: str, stamp: str) -> None:
-        super().__init__(folder, kernel_name, stamp)
-        self._of_version = f"{kernel_name}.{numba.__version__}."
-        self._stamp = stamp
-
-    def save(self, key: Any, data: Any) -> None:
-        """Keep the machine code of one signature; a folder that takes no file costs a compilation, not the call."""
-        with suppress(OSError):
-            self._save_data(self._name(key), (key, data))
-            for path in Path(self._cache_path).glob(f"{self._of_version}*.nbc"):
-                if not path.name.startswith(f"{self._of_version}{self._stamp}."):
-                    path.unlink(missing_ok=True)
+    def __init__(self, folder: Path, kernel_name: str, stamp: str) -> None:
+        self.folder, self.stamp = folder, stamp
+        self.of_version = f"{kernel_name}.{numba.__version__}."
 
     def load(self, key: Any) -> Any:
-        """Give what was kept for this very key, or None."""
-        try:
-            kept, data = loads(Path(self._data_path(self._name(key))).read_bytes())
+        """Give what was saved for this very key, or None."""
         # Whatever is wrong with a file, the kernel can be compiled again.
-        except Exception:
-            return None
-        return data if kept == key else None
+        with suppress(Exception):
+            saved, data = loads(self._path(key).read_bytes())
+            return data if saved == key else None
+        return None
+
+    def save(self, key: Any, data: Any) -> None:
+        """Save the machine code of one signature; a folder that takes no file costs a compilation, not the call."""
+        with suppress(OSError), TemporaryDirectory(dir=self.folder) as unfinished:
+            file = Path(unfinished, "kernel")
+            file.write_bytes(dumps((key, data)))
+            file.replace(self._path(key))
+            self._remove(but=self.stamp)
 
     def flush(self) -> None:
         """Forget all signatures."""
-        for path in Path(self._cache_path).glob(f"{self._of_version}*.nbc"):
-            path.unlink(missing_ok=True)
+        self._remove()
 
-    def _name(self, key: Any) -> str:
-        return f"{self._of_version}{self._stamp}.{sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+    def _path(self, key: Any) -> Path:
+        return self.folder / f"{self.of_version}{self.stamp}.{sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+
+    def _remove(self, but: str | None = None) -> None:
+        for path in self.folder.glob(f"{self.of_version}*.nbc"):
+            if path.name.split(".")[-3] != but:
+                path.unlink(missing_ok=True)
 
 
 class KernelCache(FunctionCache):
@@ -65,7 +72,7 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file = KernelFiles(self._cache_path, self._impl.filename_base, sources_stamp())
+        self._cache_file = KernelFiles(Path(self.cache_path), self._impl.filename_base, sources_stamp())
 
 
 def kept(kernel: Any) -> Any:

@@ -31,6 +31,9 @@ class Columns(Protocol):
     def numbers(self, column: Any, vocabulary: Vocabulary) -> Array | None:
         """Whole numbers of a column that a known vocabulary of numbers can be compared with; None of any other."""
 
+    def empty_vocabulary(self, column: Any, ops: Ops) -> Vocabulary | None:
+        """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+
 
 @dataclass(frozen=True)
 class KeySpec:
@@ -108,6 +111,18 @@ class CategoryIndex:
         vocabulary, has_missing = Vocabulary.from_values(given, entry.name)
         codes = frame.lookup(entry.members[0], vocabulary, ops)
         return cls(entry, [vocabulary], None, has_missing, True), codes
+
+    @classmethod
+    def by_type(cls, entry: KeySpec, frame: Columns, ops: Ops) -> "CategoryIndex | None":
+        """Give a key without categories, without a look at rows; None where the types of columns do not allow it."""
+        vocabularies = [frame.empty_vocabulary(column, ops) for column in entry.columns]
+        return None if None in vocabularies else cls(entry, vocabularies).emptied()  # type: ignore[arg-type]
+
+    def emptied(self) -> "CategoryIndex":
+        """Give the key without its categories: what is left are the kinds of values."""
+        vocabularies = [Vocabulary(each.values.take(np.zeros(0, np.int64))) for each in self.vocabularies]
+        n_columns = len(vocabularies)
+        return CategoryIndex(self.entry, vocabularies, np.zeros((0, n_columns), np.int32) if n_columns > 1 else None)
 
     @cached_property
     def n_categories(self) -> int:

@@ -38,11 +38,6 @@ class Roles:
     chosen: bool
     values: list[str] = field(default_factory=list)
 
-    @property
-    def aside(self) -> list[str]:
-        """The columns that the encoder must not see among its features."""
-        return [*self.targets, *([self.weight] if self.weight is not None else [])]
-
 
 def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, Any]) -> Roles:
     """Find every column that `options` name in `schema`; a name that is not there is a `UsageError`."""

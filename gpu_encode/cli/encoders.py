@@ -11,8 +11,11 @@ from gpu_encode.cli.choices import (
     hierarchy_choice,
     number,
     number_or_count,
+    option_name,
     prior_choice,
     refuse_pairs,
+    scheme_choice,
+    scheme_words,
     smooth_choice,
     split_names,
     statistics_choice,
@@ -21,7 +24,6 @@ from gpu_encode.cli.choices import (
     word_or_number,
 )
 from gpu_encode.cli.messages import UsageError, close_match
-from gpu_encode.cli.scheme_choices import option_name, scheme_choice, scheme_words
 
 ENCODERS = {
     "target": "TargetEncoder",

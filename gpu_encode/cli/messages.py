@@ -46,3 +46,8 @@ def one_line(error: BaseException) -> str:
 def say(message: str) -> None:
     """Write one line to stderr, under the name of the command."""
     sys.stderr.write(f"gpu-encode: {message}\n")
+
+
+def on_terminal() -> bool | None:
+    """Tell whether there is a terminal to show bars on, as `progress` has it."""
+    return True if sys.stderr.isatty() else None

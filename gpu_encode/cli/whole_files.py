@@ -5,7 +5,7 @@ import os
 import secrets
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gpu_encode.cli.messages import UsageError
@@ -13,7 +13,7 @@ from gpu_encode.storage.archive import sync_file, sync_folder
 
 
 @contextlib.contextmanager
-def whole_files(*destinations: Path) -> Iterator[list[Path]]:
+def whole_files(*destinations: Path, then: Callable[[], object] = lambda: None) -> Iterator[list[Path]]:
     """Give out one temporary file per destination, and put all in place at the end, or none of them.
 
     The temporary files lie beside their destinations, so that the last step is a rename, and they are made at once,
@@ -23,6 +23,8 @@ def whole_files(*destinations: Path) -> Iterator[list[Path]]:
     ----------
     *destinations : Path
         Where the files shall appear. A file that is there already is replaced, at the end.
+    then : callable, optional
+        Called once the files are in place; where it raises, they are as they were before.
 
     Yields
     ------
@@ -46,7 +48,7 @@ def whole_files(*destinations: Path) -> Iterator[list[Path]]:
         yield temporaries
         for place, temporary in zip(places, temporaries, strict=True):
             finish(place, temporary)
-        put_in_place(temporaries, places)
+        put_in_place(temporaries, places, then)
     finally:
         for temporary in temporaries:
             temporary.unlink(missing_ok=True)
@@ -98,8 +100,8 @@ def finish(place: Path, temporary: Path) -> None:
     sync_file(temporary)
 
 
-def put_in_place(temporaries: list[Path], places: list[Path]) -> None:
-    """Rename every file to its place; where one fails, everything is again as it was before."""
+def put_in_place(temporaries: list[Path], places: list[Path], then: Callable[[], object]) -> None:
+    """Rename every file to its place, and call `then`; where one fails, everything is again as it was before."""
     formers = [temporary.with_name(f"{temporary.name}.former") for temporary in temporaries]
     renamed: list[tuple[Path, Path]] = []
     with interrupts_ignored():
@@ -109,6 +111,7 @@ def put_in_place(temporaries: list[Path], places: list[Path]) -> None:
                     keep(place, former)
                 renamed.append((place, former))
                 temporary.replace(place)
+            then()
         except BaseException:
             for place, former in reversed(renamed):
                 if former.exists():

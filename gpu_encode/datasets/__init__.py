@@ -1,5 +1,6 @@
-"""Files larger than memory: rows are read, measured and encoded in chunks, with the bits of one table.
+"""Files larger than memory: rows are read, summed and encoded in chunks, with the bits of one table.
 
-`encoding.py` and `transforming.py` have the two functions that `gpu_encode` gives; `run.py` is what they share.
+`encoding.py` has the two functions that `gpu_encode` gives; `source.py`, `files.py` and `reading.py` are what is read,
+`writing.py` and `staging.py` what is written, `run.py` the passes between them.
 Nothing is imported here, so that the command line stays quick to start.
 """

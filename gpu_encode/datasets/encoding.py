@@ -1,25 +1,38 @@
-"""Rows of files encoded from what they themselves say: counted, summed and encoded in chunks."""
+"""Files encoded: from what their own rows say (`encode_dataset`), or with a fitted encoder (`transform_dataset`)."""
 
 import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from gpu_encode import devices
-from gpu_encode.datasets import destinations, memory
-from gpu_encode.datasets.described import as_json, described_parameters, described_run, is_describable, is_repeatable
-from gpu_encode.datasets.orders import Orders
-from gpu_encode.datasets.progress import Progress, Teller
+from gpu_encode.datasets import memory
+from gpu_encode.datasets.orders import Orders, Placing
+from gpu_encode.datasets.progress import Progress, Summary, Teller
 from gpu_encode.datasets.roles import Roles, roles, with_columns
 from gpu_encode.datasets.run import Run
-from gpu_encode.datasets.saved_sums import read_sums, write_sums
 from gpu_encode.datasets.source import Chunk, Size, Source, opened
-from gpu_encode.datasets.staging import Staging, failures_explained
-from gpu_encode.datasets.summary import Summary
+from gpu_encode.datasets.staging import (
+    Staging,
+    described_fitted,
+    described_parameters,
+    described_run,
+    failures_explained,
+    is_describable,
+    is_repeatable,
+    read_sums,
+    write_sums,
+)
+from gpu_encode.datasets.writing import chosen
 from gpu_encode.errors import datasets as errors
 from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan, profile
+from gpu_encode.schemes import Ordered, Splits
 
 # Seconds after which the sums measured so far are saved, so that little is lost with an interrupted run.
 SAVE_AFTER = 60.0
@@ -43,9 +56,9 @@ def encode_dataset(
     resume: bool = False,
     progress: bool | Teller | None = None,
 ) -> Summary:
-    """Learn codes from files of any size, and write their rows encoded.
+    """Learn encodings from files of any size, and write their rows encoded.
 
-    The codes, and the fitted encoder, are bit for bit those of ``encoder.fit_transform`` on one table of all rows,
+    The encodings, and the fitted encoder, are bit for bit those of ``encoder.fit_transform`` on one table of all rows,
     while no more rows are in memory than those of a few chunks.
 
     Parameters
@@ -95,9 +108,13 @@ def encode_dataset(
 
     Notes
     -----
-    Beside the chunks, memory holds the categories and their sums; and the distinct values of a column that the scheme
-    reads, groups or times, 16 bytes and more each.  Random orders, and orders in time, take two passes more over rows
-    as small numbers, which lie in the hidden folder for as long.
+    Rows that fit in one chunk are read once.  Otherwise every pass reads them again, and beside the chunks memory holds
+    the categories and their sums; and the distinct values of a column that the scheme reads, groups or times, 16 bytes
+    and more each.  Random orders, and orders in time, take two passes more over rows as small numbers, which lie in the
+    hidden folder for as long.
+
+    Splitters of scikit-learn, arrays of fold numbers, `values` with ``Ordered``, and a number of `borders` take all
+    rows at once: these are then in memory together, or refused where the limit leaves no room for them.
 
     Examples
     --------
@@ -153,30 +170,29 @@ def run_encoding(
     resume: bool,
     progress: Any,
     chunk_rows: int | None = None,
-    before_publishing: Callable[[], object] = lambda: None,
+    publishing: Callable[[Callable[[], None]], object] = lambda publish: publish(),
 ) -> Summary:
-    """Do what `encode_dataset` does; chunks may be forced, and something be done before the output appears."""
+    """Do what `encode_dataset` does; chunks may be forced, and `publishing` calls what lets the output appear."""
     begun = time.perf_counter()
     limit = memory.limit_of(memory_limit)
     repeatable = is_describable([encoder._options().statistic], resume) and is_repeatable(encoder)
     if resume and not repeatable:
         raise errors.not_repeatable()
-    place = destinations.chosen(rows, destination, compression, overwrite)
+    place = chosen(rows, destination, compression, overwrite)
     found = roles(rows.schema, target, weight, groups)
     if drop_missing_target:
         rows = rows.without_incomplete(found.targets)
     choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
-    described = as_json(described_run(rows, place, choices | described_parameters(encoder)))
+    described = described_run(rows, place, choices | described_parameters(encoder))
     with failures_explained(place), Staging(place, repeatable) as staging, Progress(progress) as shown:
         run = Run(rows, place, shown, limit, chunk_rows)
         run.seconds["opening"] = time.perf_counter() - begun
         task = Encoding(run, staging, encoder, found, keep_target, repeatable)
         work = staging.begin(described, resume)
-        work = {"grid": task.grid().rows, "part_rows": task.grid().rows} | work
+        work = {"grid": task.grid.rows, "part_rows": task.grid.rows} | work
         staging.note(described, work)
         task.encode(work)
-        before_publishing()
-        staging.publish()
+        publishing(staging.publish)
     return run.summary()
 
 
@@ -190,40 +206,63 @@ class Encoding:
         self._keep_target, self._repeatable = keep_target, repeatable
         self._selected = found.selected(encoder, run.source.schema)
 
+    @cached_property
     def grid(self) -> Size:
         """Chunks of all columns."""
         return self._run.size(self._roles.names, len(self._selected.entries), len(self._selected.entries))
 
     def encode(self, work: dict[str, Any]) -> None:
-        """Do all passes."""
+        """Encode all rows: in several passes over chunks, or at once where that is asked for."""
+        if needs_all_rows(self._encoder):
+            self._encode_at_once(work)
+        else:
+            self._encode_chunks(work)
+
+    def _encode_at_once(self, work: dict[str, Any]) -> None:
+        """Encode all rows as one table."""
+        run, found, names = self._run, self._roles, self._roles.names
+        run.keep_all_rows(len(self._selected.entries))
+        size = Size(max(1, run.source.n_rows))
+        with run.reading("measuring", names, size) as chunks:
+            chunk = next(chunks, Chunk(self._nothing(), 0, 0))
+            part, plain = found.part(chunk), plain_output(self._encoder)
+            with found.advised(chunk), run.timed("measuring"):
+                encoded = plain.fit_transform(part.X, part.y, sample_weight=part.sample_weight, groups=part.groups)
+        self._encoder._adopt(plain._model, plain.device_)
+        table = self._written(encoded, chunk.table)
+        self._write(work, table.slice(0, 0), lambda chunk: table.slice(chunk.first_row, chunk.table.num_rows), size)
+
+    def _encode_chunks(self, work: dict[str, Any]) -> None:
+        """Profile, measure and encode all rows chunk by chunk."""
         run, found = self._run, self._roles
+        run.keep_rows(self.grid)
         encoding_plan = plan(self._encoder, self._survey(work))
         sums = self._measure(encoding_plan, work)
         with run.timed("measuring"):
             tables = fit(self._encoder, encoding_plan, sums)
         del sums
-        tables = replace(tables, encoder=with_plain_output(tables.encoder))
+        tables = replace(tables, encoder=plain_output(tables.encoder))
         empty = self._written(encode(tables, Part(self._nothing().select(found.features))), self._nothing())
         size = self._pass_size(found.names, work, empty.num_columns)
-        columns = found.measured(self._selected)
-        tables, placing = Orders(run, tables, found, columns, size, self._staging.partial).placing()
+        placing: Placing = lambda _: None  # noqa: E731
+        if encoding_plan.order is not None:
+            columns = found.measured(self._selected)
+            tables, placing = Orders(run, tables, found, columns, size, self._staging.partial).placing()
 
         def written(chunk: Chunk) -> Any:
             part = found.part(chunk)
             return self._written(encode(tables, part, placing(part)), chunk.table)
 
+        self._write(work, empty, written, size, from_start=encoding_plan.order == "rows")
+
+    def _write(
+        self, work: dict[str, Any], empty: Any, encoded: Callable[[Chunk], Any], size: Size, *, from_start: bool = False
+    ) -> None:
+        run = self._run
         outputs = run.destination.outputs(run.source, work["part_rows"])
-        left_out = run.destination.left_out(run.source)
-        needed = {found.features[place] for place in self._selected.needed}
-        run.write(
-            self._staging,
-            outputs,
-            empty,
-            written,
-            size,
-            [name for name in left_out if name not in needed],
-            from_start=encoding_plan.order == "rows",
-        )
+        needed = {self._roles.features[place] for place in self._selected.needed}
+        left_out = [name for name in run.destination.left_out(run.source) if name not in needed]
+        run.write(self._staging, outputs, empty, encoded, size, left_out, from_start=from_start)
 
     def _nothing(self) -> Any:
         return self._run.source.schema.empty_table()
@@ -271,14 +310,27 @@ class Encoding:
     def _save(self, sums: PartialSums) -> float:
         """Save sums, and give the seconds that it took."""
         begun = time.perf_counter()
-        if self._repeatable:
+        # Rows in memory are summed again sooner than their sums are written.
+        if self._repeatable and self._run.source.loaded is None:
             path = self._staging.partial / "sums"
             write_sums(path, sums)
             self._staging.keep(path, self._staging.sums)
         return time.perf_counter() - begun
 
 
-def with_plain_output(encoder: Any) -> Any:
+def needs_all_rows(encoder: Any) -> bool:
+    """Whether codes of one row follow from all rows in a way that chunks cannot be summed for."""
+    options = encoder._options()
+    scheme = options.scheme
+    return (
+        isinstance(scheme, Splits)
+        or (isinstance(scheme, Ordered) and options.values is not None)
+        or (options.cut is not None and options.cut.needs_all_rows)
+        or any(isinstance(column, (Frame, Pieces)) for column, _ in scheme.reads())
+    )
+
+
+def plain_output(encoder: Any) -> Any:
     """Give the encoder with tables of X's own kind as output, whatever `set_output` said."""
     plain = copy.copy(encoder)
     # A copy shares its settings with the original.
@@ -286,3 +338,119 @@ def with_plain_output(encoder: Any) -> Any:
     if getattr(plain, "sparse_output", False):
         plain.sparse_output = False  # files have columns
     return plain
+
+
+def transform_dataset(
+    source: Any,
+    destination: Any,
+    encoder: Any,
+    *,
+    missing_text: Sequence[str] = (),
+    memory_limit: int | str | None = None,
+    compression: str | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool | Teller | None = None,
+) -> Summary:
+    r"""Encode new rows of files of any size with a fitted encoder, in one pass.
+
+    Parameters
+    ----------
+    source, destination
+        As in `encode_dataset`.
+    encoder : TargetEncoder
+        Fitted; columns that it never saw pass through, last.
+    missing_text, memory_limit, compression, overwrite, resume, progress
+        As in `encode_dataset`.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As in `encode_dataset`, and if a fitted column is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow
+    >>> from gpu_encode import TargetEncoder, transform_dataset
+    >>> encoder = TargetEncoder(smooth=0.0).fit(pyarrow.table({"city": ["Bonn", "Lima"]}), [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "new.csv").write_text("city\nLima\nOslo\n")
+    ...     summary = transform_dataset(f"{folder}/new.csv", f"{folder}/codes.csv", encoder)
+    ...     Path(folder, "codes.csv").read_text().split()
+    ['"city"', '1', '0.5']
+    """
+    memory.limit_of(memory_limit)
+    rows = opened(source, missing_text, fitted_text(encoder))
+    return run_transforming(rows, destination, encoder, memory_limit, compression, overwrite, resume, progress)
+
+
+@devices.memory_explained()
+def run_transforming(
+    rows: Source,
+    destination: Any,
+    encoder: Any,
+    memory_limit: Any,
+    compression: Any,
+    overwrite: bool,
+    resume: bool,
+    progress: Any,
+    chunk_rows: int | None = None,
+) -> Summary:
+    """Do what `transform_dataset` does; chunks may be forced."""
+    begun = time.perf_counter()
+    limit = memory.limit_of(memory_limit)
+    place = chosen(rows, destination, compression, overwrite)
+    fitted = set(encoder.feature_names_in_)
+    seen = [name for name in rows.schema.names if name in fitted]
+    others = [name for name in rows.schema.names if name not in fitted]
+    require_columns(encoder, rows.schema.names)
+    plain = plain_output(encoder)
+
+    def encoded(table: Any) -> Any:
+        return with_columns(plain.transform(table.select(seen)), table.select(others))
+
+    empty = encoded(rows.schema.empty_table())
+    known = is_describable([each.statistic for each in encoder._model.rules], resume)
+    described = described_run(rows, place, described_fitted(encoder) if known else {})
+    with failures_explained(place), Staging(place, known) as staging, Progress(progress) as shown:
+        run = Run(rows, place, shown, limit, chunk_rows)
+        run.seconds["opening"] = time.perf_counter() - begun
+        work = staging.begin(described, resume)
+        size = run.size(rows.schema.names, len(encoder._model.keys), empty.num_columns)
+        work = {"part_rows": size.rows} | work
+        staging.note(described, work)
+        outputs = place.outputs(rows, work["part_rows"])
+        needed = {encoder._model.feature_names[position] for position in encoder._model.selection.needed}
+        left_out = [name for name in place.left_out(rows) if name not in needed]
+        run.write(staging, outputs, empty, lambda chunk: encoded(chunk.table), size, left_out)
+        staging.publish()
+    return run.summary()
+
+
+def require_columns(encoder: Any, names: Sequence[str]) -> None:
+    """Refuse rows that lack a column that the encoder reads or passes through."""
+    model = encoder._model
+    selection = model.selection
+    for position in sorted({*selection.needed, *selection.passed} - {*selection.training_only}):
+        if model.feature_names[position] not in names:
+            raise errors.no_such_column("the encoder", model.feature_names[position], names)
+
+
+def fitted_text(encoder: Any) -> list[str]:
+    """Return the columns that were text in training: a CSV file does not tell 02138 from 2138."""
+    check_is_fitted(encoder, "_model")
+    model = encoder._model
+    if model.feature_names is None:
+        raise errors.fitted_without_names()
+    return [
+        model.feature_names[position]
+        for key in model.keys
+        for position, vocabulary in zip(key.entry.columns, key.vocabularies, strict=True)
+        if vocabulary.kind == "text"
+    ]

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from cpu_fallback.memory_pool import pool
 from gpu_encode.datasets.source import Size
+from gpu_encode.datasets.writing import MOST_GROUP_ROWS
 from gpu_encode.errors import datasets as errors
 from gpu_encode.notices import warn
 
@@ -31,6 +32,8 @@ LOADED = 450 << 20
 WORK_PER_KEY = 48
 # Bytes that reading and writing take for every column, whatever a chunk holds: pages and dictionaries of Parquet.
 BUFFERS_PER_COLUMN = 4 << 20
+# Bytes in memory of the rows of a row group of Parquet, or of a batch of Arrow, that are written.
+GROUP_BYTES = 16 << 20
 UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt", start=1)}
 
@@ -94,7 +97,13 @@ def release() -> None:
 
 
 def chunk_size(
-    limit: int, row_bytes: float, n_columns: int, n_keys: int, output_row_bytes: float, begun: bool = False
+    limit: int,
+    row_bytes: float,
+    n_columns: int,
+    n_keys: int,
+    output_row_bytes: float,
+    begun: bool = False,
+    n_rows: int | None = None,
 ) -> Size:
     """Choose how much a chunk may hold.
 
@@ -114,6 +123,8 @@ def chunk_size(
         Bytes of the codes of a row.
     begun : bool, default=False
         Whether there is work that an error would undo.
+    n_rows : int, optional
+        Rows of the source: few rows need less than the smallest chunk.
 
     Raises
     ------
@@ -126,13 +137,15 @@ def chunk_size(
         If what has been learned so far leaves no room for one.
     """
     release()
+    fewest = FEWEST_ROWS if n_rows is None else min(FEWEST_ROWS, n_rows)
     held, buffers = max(resident_bytes(), LOADED), BUFFERS_PER_COLUMN * n_columns
-    free = limit - held - buffers
-    alive = 3 * row_bytes + 2 * output_row_bytes + WORK_PER_KEY * n_keys + 64
+    if n_rows is not None:
+        buffers = min(buffers, int(2 * n_rows * row_bytes))
+    alive = bytes_at_work(row_bytes, n_keys, output_row_bytes)
     # A fifth stays free for what the sums and the tables of codes grow by.
-    rows = int(0.8 * free / alive)
-    if rows < FEWEST_ROWS:
-        needed = held + buffers + int(FEWEST_ROWS * alive / 0.8)
+    rows = int(0.8 * (limit - held - buffers) / alive)
+    if rows < fewest:
+        needed = held + buffers + int(fewest * alive / 0.8)
         if not begun:
             raise errors.memory_too_small(limit, needed, held)
         warn(
@@ -140,8 +153,27 @@ def chunk_size(
             "categories leaves no room. Work goes on in small chunks, above the limit."
         )
         rows = 16 * FEWEST_ROWS
-    rows = min(rows // FEWEST_ROWS * FEWEST_ROWS, MOST_ROWS, max(FEWEST_ROWS, int(MOST_BYTES / row_bytes)))
+    whole = max(FEWEST_ROWS, rows // FEWEST_ROWS * FEWEST_ROWS)
+    rows = min(whole, MOST_ROWS, max(FEWEST_ROWS, int(MOST_BYTES / row_bytes)))
     batch_rows = max(1 << 10, min(rows, 1 << 18, int((8 << 20) / row_bytes)))
     # A sample may have had short text.
     n_bytes = min(int(rows * row_bytes * 1.25) + 1, MOST_BYTES)
     return Size(rows, n_bytes, batch_rows)
+
+
+def group_rows(row_bytes: float) -> int:
+    """Choose the rows of a row group: by what a row takes, and not by the limit, on which no byte of a file depends."""
+    return max(FEWEST_ROWS, min(MOST_GROUP_ROWS, int(GROUP_BYTES / row_bytes)) // FEWEST_ROWS * FEWEST_ROWS)
+
+
+def bytes_at_work(row_bytes: float, n_keys: int, output_row_bytes: float) -> float:
+    """Bytes that one row takes while it is read, encoded and written."""
+    return 3 * row_bytes + 2 * output_row_bytes + WORK_PER_KEY * n_keys + 64
+
+
+def check_room_for_all(limit: int, n_rows: int, row_bytes: float, n_keys: int) -> None:
+    """Refuse rows that must be in memory all at once where the limit leaves no room for them."""
+    release()
+    needed = max(resident_bytes(), LOADED) + int(n_rows * bytes_at_work(row_bytes, n_keys, 8 * n_keys) / 0.8)
+    if needed > limit:
+        raise errors.rows_too_many_at_once(limit, needed)

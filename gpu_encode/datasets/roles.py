@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -36,13 +37,13 @@ class Roles:
     weight: str | None
     groups: str | None
 
-    @property
+    @cached_property
     def aside(self) -> list[str]:
         """Columns that are no features, in the order of the source."""
         taken = {*self.targets, self.weight, self.groups}
         return [name for name in self.names if name in taken]
 
-    @property
+    @cached_property
     def features(self) -> list[str]:
         """Columns that are given to the encoder."""
         return [name for name in self.names if name not in self.aside]

@@ -1,6 +1,8 @@
 """All rows of a source as one sequence: its schema, where each file's rows stand in it, and the chunks they come in."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -11,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_encode.datasets import files, reading, schemas
+from gpu_encode.datasets import files, reading
 from gpu_encode.datasets.files import SourceFile
-from gpu_encode.datasets.formats import decoded, without
+from gpu_encode.datasets.formats import decoded, is_text, value_type, without
 from gpu_encode.datasets.reading import Contents
 from gpu_encode.errors import datasets as errors
 
@@ -80,6 +82,8 @@ class Source:
         Columns without which a row is left out.
     kept : list of int, optional
         Rows of each file that are not left out, once they are counted.
+    loaded : pyarrow.Table, optional
+        All rows, where they are held in memory.
     """
 
     files: list[SourceFile]
@@ -90,6 +94,7 @@ class Source:
     missing_text: tuple[str, ...] = ()
     complete: tuple[str, ...] = ()
     kept: list[int] | None = None
+    loaded: Any = None
 
     @property
     def partition_names(self) -> list[str]:
@@ -141,6 +146,11 @@ class Source:
         ]
         return replace(source, kept=kept)
 
+    def load(self) -> "Source":
+        """Hold all rows in memory, so that no later pass reads files."""
+        tables = list(self._tables(self.schema.names, 1 << 18, 0))
+        return replace(self, loaded=pa.concat_tables([self.schema.empty_table(), *tables]))
+
     def row_bytes(self) -> dict[str, float]:
         """Bytes in memory that a row has in each column, by the first rows of a few files."""
         names = self.schema.names
@@ -160,6 +170,8 @@ class Source:
 
     def read_bytes(self, columns: Sequence[str]) -> int:
         """Bytes of the files that one pass over these columns reads."""
+        if self.loaded is not None:
+            return 0
         total = 0
         for (size, _), known in zip(self.states, self.contents, strict=True):
             total += sum(known.column_bytes.get(name, 0) for name in columns) if known.column_bytes else size
@@ -201,6 +213,9 @@ class Source:
             yield Chunk(pa.concat_tables(gathered), first, held)
 
     def _tables(self, columns: Sequence[str], batch_rows: int, start: int) -> Iterator[Any]:
+        if self.loaded is not None:
+            yield self.loaded.slice(start)
+            return
         for number in range(len(self.files)):
             if start and start >= self.starts[number] + self.rows[number]:
                 continue
@@ -242,7 +257,7 @@ class Source:
                 fields.append(pa.field(one.name, pa.null()))
                 continue
             if one.name in file.partition:
-                column = schemas.constant(file.partition[one.name], one.type, batch.num_rows)
+                column = constant(file.partition[one.name], one.type, batch.num_rows)
             else:
                 column = table.column(one.name)
             columns.append(column if column.type.equals(one.type) else column.cast(one.type))
@@ -272,10 +287,111 @@ def opened(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = 
     found = files.find(source)
     states = [file.state() for file in found.files]
     contents = reading.contents(found.files, missing_text, text)
-    schema = schemas.unified(found.files, [each.schema for each in contents])
-    types = schemas.partition_types(found.files, found.types)
+    schema = unified(found.files, [each.schema for each in contents])
+    types = partition_types(found.files, found.types)
     for name, kind in types.items():
         schema = schema.append(pa.field(name, kind))
     if missing_text:
         schema = decoded(schema)
     return Source(found.files, contents, schema, states, found.folder, tuple(missing_text))
+
+
+WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
+PANDAS = b"pandas"
+
+
+def unified(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
+    """Give the schema in which all files are read.
+
+    Parameters
+    ----------
+    files : sequence of SourceFile
+    schemas : sequence of pyarrow.Schema
+        One for each file.
+
+    Raises
+    ------
+    ValueError
+        If a file lacks a column or has another type in it, with both files and the column.
+    """
+    refuse_repeated(files[0], schemas[0])
+    fields = {one.name: one for one in schemas[0]}
+    # Which file decided the type: the first may have nothing but null in a column.
+    origin = dict.fromkeys(fields, files[0])
+    for file, schema in zip(files[1:], schemas[1:], strict=True):
+        refuse_repeated(file, schema)
+        for name in [*fields, *schema.names]:
+            if name not in schema.names:
+                raise errors.column_in_one_file(name, files[0].path, file.path)
+            if name not in fields:
+                raise errors.column_in_one_file(name, file.path, files[0].path)
+            known, found = fields[name], schema.field(name)
+            kind = common_type(known.type, found.type)
+            if kind is None:
+                raise errors.column_of_other_type(name, origin[name].path, str(known.type), file.path, str(found.type))
+            if pa.types.is_null(known.type) and not pa.types.is_null(kind):
+                origin[name] = file
+            fields[name] = known.with_type(kind).with_nullable(known.nullable or found.nullable)
+    # What pandas noted about its columns would be wrong for those that come out.
+    metadata = {key: text for key, text in (schemas[0].metadata or {}).items() if key != PANDAS}
+    return pa.schema(list(fields.values()), metadata=metadata or None)
+
+
+def refuse_repeated(file: SourceFile, schema: Any) -> None:
+    """Refuse a file in which a name stands for two columns, or for a column and a folder."""
+    for name, count in Counter(schema.names).items():
+        if count > 1:
+            raise errors.repeated_in_file(file.path, name)
+        if name in file.partition:
+            raise errors.column_and_folder(file.path, name)
+
+
+def common_type(one: Any, other: Any) -> Any:
+    """Give the type in which the values of two files are read, or None where there is none.
+
+    Examples
+    --------
+    >>> common_type(pa.dictionary(pa.int32(), pa.string()), pa.string())
+    DataType(string)
+    >>> common_type(pa.int32(), pa.int64()) is None
+    True
+    """
+    if one.equals(other) or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if is_text(value_type(one)) and is_text(value_type(other)):
+        small = all(pa.types.is_string(value_type(kind)) for kind in (one, other))
+        return pa.string() if small else pa.large_string()
+    return None
+
+
+def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the type of each column that folders' names make: whole numbers where all are, else text.
+
+    Examples
+    --------
+    >>> partition_types([SourceFile("a", "a", ".csv", {"day": "1"}), SourceFile("b", "b", ".csv", {"day": "x"})], {})
+    {'day': DataType(string)}
+    """
+    types = {}
+    for name in files[0].partition:
+        if name in declared:
+            types[name] = declared[name]
+            continue
+        words = {file.partition[name] for file in files} - {None}
+        whole = bool(words) and all(WHOLE_NUMBER.fullmatch(str(word)) for word in words)
+        if not whole:
+            types[name] = pa.string()
+        else:
+            types[name] = pa.int32() if all(-(1 << 31) <= int(str(word)) < 1 << 31 for word in words) else pa.int64()
+    return types
+
+
+def constant(word: str | None, kind: Any, n_rows: int) -> Any:
+    """Give the column of rows that all have what a folder's name says."""
+    value = pa.scalar(word, pa.string()).cast(value_type(kind))
+    if pa.types.is_dictionary(kind):
+        indices = pa.repeat(pa.scalar(0, kind.index_type), n_rows)
+        return pa.DictionaryArray.from_arrays(indices, pa.array([value.as_py()], kind.value_type))
+    return pa.repeat(value, n_rows)

@@ -1,18 +1,41 @@
-"""The hidden folder beside a destination in which work is done: the final name shows nothing before the end."""
+"""The hidden folder beside a destination in which work is done, and what an interrupted run leaves there.
+
+The manifest says what the run does, as JSON: a later run goes on only where all of it is the same.  Sums that were
+measured are a file of Arrow arrays and JSON; never pickle.
+"""
 
 import contextlib
 import errno
+import hashlib
+import io
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+import stat
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from gpu_encode.datasets.destinations import Destination, Output
+import numpy as np
+
+import gpu_encode
+from cpu_fallback.types import Layout
+from gpu_encode.datasets.source import Source
+from gpu_encode.datasets.writing import Destination, Output
 from gpu_encode.errors import datasets as errors
+from gpu_encode.parts import PartialSums
+from gpu_encode.parts.segments import SegmentSums
+from gpu_encode.schemes import Splits
+from gpu_encode.storage import archive, encoders, models
 from gpu_encode.storage.archive import sync_file, sync_folder
+from gpu_encode.storage.fields import count, field, listed
+from gpu_encode.storage.models import read_window
+from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, shown
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.layouts import DigitSpan
 
 VERSION = 1
 MANIFEST = "manifest.json"
@@ -138,7 +161,10 @@ class Staging:
     def publish(self) -> None:
         """Rename what is finished to its final name."""
         if not self._is_folder:
-            (self.finished / self._place.name).replace(self._place)
+            finished = self.finished / self._place.name
+            if self._place.exists():
+                finished.chmod(stat.S_IMODE(self._place.stat().st_mode))
+            finished.replace(self._place)
         else:
             for folder, _, _ in os.walk(self.finished):
                 sync_folder(Path(folder))
@@ -170,5 +196,188 @@ def failures_explained(destination: Destination) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise errors.disk_is_full(str(destination.place)) from error
+            explained = errors.disk_is_full(str(destination.place))
+            for note in getattr(error, "__notes__", []):
+                explained.add_note(note)
+            raise explained from error
         raise
+
+
+def described_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe what is read and written.
+
+    Parameters
+    ----------
+    source : Source
+    destination : Destination
+    choices : mapping of str to object
+        What else decides what is written, as JSON has it.
+    """
+    found: dict[str, Any] = {"the version of gpu-encode": gpu_encode.__version__}
+    for file, state in zip(source.files, source.states, strict=True):
+        found[f"size and time of the last change of {file.path}"] = list(state)
+    found |= {
+        "the files of the source": len(source.files),
+        "the columns": source.schema.to_string(show_schema_metadata=False, show_field_metadata=False),
+        "the texts that are missing values": list(source.missing_text),
+        "the columns without which rows are left out": list(source.complete),
+        "the compression": destination.compression,
+        "the suffix of the output": destination.suffix,
+    }
+    # Values as a manifest gives them back.
+    described: dict[str, Any] = json.loads(json.dumps(found | dict(choices)))
+    return described
+
+
+def described_parameters(encoder: Any) -> dict[str, Any]:
+    """Describe the parameters of an encoder, each by itself.
+
+    Examples
+    --------
+    >>> described_parameters(gpu_encode.TargetEncoder(cv=3))["parameter cv"]
+    3
+    """
+    found = {}
+    for name, value in encoder.get_params(deep=False).items():
+        if name == "device":
+            continue  # it changes no bit
+        content = io.BytesIO()
+        writer = archive.Writer(content)
+        try:
+            document = describe({name: value}, writer)[0][name]
+        except TypeError:
+            document = shown(value)
+        arrays = writer._names
+        if arrays:
+            document = {"value": document, "arrays": sorted(mark.hex() for mark in arrays)}
+        found[f"parameter {name}"] = document
+    return found
+
+
+def is_describable(readouts: Sequence[Any], resume: bool) -> bool:
+    """Whether a file can hold what codes follow from, or else a run cannot be told from another.
+
+    Raises
+    ------
+    TypeError
+        If it cannot, and an interrupted run is to be gone on with.
+
+    Examples
+    --------
+    >>> is_describable([gpu_encode.StatisticEncoder([max])._options().readout], resume=False)
+    False
+    """
+    try:
+        encode(list(readouts), archive.Writer(io.BytesIO()))
+    except UnwritableError as reason:
+        if resume:
+            raise errors.not_describable(str(reason)) from None
+        return False
+    return True
+
+
+def described_fitted(encoder: Any) -> dict[str, Any]:
+    """Describe a fitted encoder by a digest of what saving it would write."""
+    content = io.BytesIO()
+    with archive.Writer(content) as writer, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        document = encoders.describe(encoder, writer)
+        # How it was fitted and where plays no part.
+        writer.finish({name: document[name] for name in ("parameters", "model", "output")})
+    return {"the fitted encoder": hashlib.sha256(content.getvalue()).hexdigest()}
+
+
+def is_repeatable(encoder: Any) -> bool:
+    """Whether the encoder's scheme draws the same folds and orders every time.
+
+    Examples
+    --------
+    >>> is_repeatable(gpu_encode.TargetEncoder(random_state=None))
+    False
+    """
+    scheme = encoder._options().scheme
+    return not isinstance(scheme, Splits) and isinstance(getattr(scheme, "random_state", 0), Integral)
+
+
+def write_sums(path: Path, sums: PartialSums) -> None:
+    """Write sums to a file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gpu_encode import TargetEncoder
+    >>> from gpu_encode.parts import Part, plan, measure, profile
+    >>> encoder, part = TargetEncoder(cv=2), Part([["a"], ["b"], ["a"], ["b"]], [1, 0, 1, 0])
+    >>> sums = measure(plan(encoder, profile(encoder, part)), part)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sums(Path(folder, "sums"), sums)
+    ...     read_sums(Path(folder, "sums")).n_categories
+    [2]
+    """
+    with path.open("wb") as file, archive.Writer(file) as writer:
+        document = {
+            "rows": sums.n_rows,
+            "model": None if sums.model is None else models.describe(sums.model, writer),
+            "reach": [
+                {"windows": described_windows(each.layout), "bounds": [str(bound) for bound in each.bounds]}
+                for each in sums.reach
+            ],
+            "stretches": [[described_statistics(each, writer) for each in segments.sums] for segments in sums.segments],
+        }
+        writer.finish(document)
+
+
+def read_sums(path: Path) -> PartialSums:
+    """Read sums that `write_sums` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            reader = archive.Reader(file)
+            document = reader.document
+            model = field(document, "model", dict, None)
+            reach = [
+                DigitSpan(read_layout(each), tuple(int(bound) for bound in listed(each, "bounds", str)))
+                for each in listed(document, "reach", dict)
+            ]
+            segments = [
+                SegmentSums([read_statistics(each, reader) for each in found])
+                for found in listed(document, "stretches", list)
+            ]
+            n_rows = count(document, "rows", 0, 1 << 62)
+            return PartialSums(n_rows, None if model is None else models.rebuilt(model, reader), reach, segments)
+    except OSError:
+        raise
+    except Exception as reason:  # what a damaged file makes its many readers raise has no common type
+        raise errors.unreadable_sums(str(path), archive.one_line(reason)) from reason
+
+
+def described_windows(layout: Layout) -> list[Any]:
+    """Give the columns of a cell as JSON."""
+    windows = (layout.count, layout.total, layout.square)
+    return [None if each is None else [each.low, each.width, each.whole] for each in windows]
+
+
+def read_layout(document: dict[str, Any]) -> Layout:
+    """Read the columns of a cell."""
+    return Layout(*(read_window(each) for each in listed(document, "windows", list, None)))  # type: ignore[arg-type]
+
+
+def described_statistics(statistics: CategorySums, writer: archive.Writer) -> dict[str, Any]:
+    """Give sums that belong to no entry as JSON."""
+    described = models.describe_statistics(statistics, writer)
+    return {**described, "classification": statistics.measured.classification}
+
+
+def read_statistics(document: dict[str, Any], reader: archive.Reader) -> CategorySums:
+    """Read sums that belong to no entry."""
+    layout = read_layout(document)
+    cells = np.array(decode_array(field(document, "cells", dict), reader))
+    measured = SumSpec(layout, field(document, "classification", bool), count(document, "first_output", 0, 1))
+    if cells.dtype != np.int64 or cells.ndim != 4 or cells.shape[3] != layout.width:
+        raise errors.unreadable_sums("", f"sums of shape {cells.shape}")
+    return CategorySums(cells, measured, count(document, "added", 0, 1 << 31))

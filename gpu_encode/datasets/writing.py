@@ -1,6 +1,11 @@
-"""Files that rows are written to piece by piece: Parquet, CSV and Arrow, told by the suffix."""
+"""Where encoded rows go, a file or a folder of files, and how they are written: Parquet, CSV and Arrow."""
 
 import contextlib
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,10 +16,12 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from gpu_encode.datasets.formats import SUFFIXES, delimiter, plain, plain_schema, suffix_of
+from gpu_encode.datasets.source import Source
 from gpu_encode.errors import datasets as errors
 from gpu_encode.storage.archive import sync_file
 
-ROW_GROUP = 1 << 20
+# Rows of a row group of Parquet, or of a batch of Arrow, at most.
+MOST_GROUP_ROWS = 1 << 19
 COMPRESSIONS = {
     "parquet": ("none", "snappy", "gzip", "zstd", "lz4", "brotli"),
     "arrow": ("none", "lz4", "zstd"),
@@ -32,6 +39,8 @@ class RowWriter:
     schema : pyarrow.Schema
     compression : str, optional
         Of Parquet (zstd unless given) and Arrow (none unless given).
+    group_rows : int, optional
+        Rows of each row group of Parquet and batch of Arrow, whatever tables come: a file does not depend on chunks.
 
     Examples
     --------
@@ -44,7 +53,9 @@ class RowWriter:
     '"city"\n0.5\n'
     """
 
-    def __init__(self, path: Path, schema: Any, compression: str | None = None) -> None:
+    def __init__(
+        self, path: Path, schema: Any, compression: str | None = None, group_rows: int = MOST_GROUP_ROWS
+    ) -> None:
         suffix = suffix_of(path.name)
         assert suffix is not None
         self._suffix, self._format = suffix, SUFFIXES[suffix]
@@ -53,6 +64,9 @@ class RowWriter:
         self._compression = compression
         self._files = contextlib.ExitStack()
         self._dictionaries: dict[int, Any] = {}
+        self._group_rows = group_rows
+        self._gathered: list[Any] = []
+        self._room = group_rows
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as files:
@@ -66,7 +80,9 @@ class RowWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._files.__exit__(kind, error, trace)
+        with self._files:
+            if error is None and self._gathered:
+                self._write_group()
         if error is None:
             sync_file(self._path)
 
@@ -87,16 +103,29 @@ class RowWriter:
 
     def write(self, table: Any) -> None:
         """Write the next rows."""
-        if self._format == "parquet":
-            self._writer.write_table(table, row_group_size=ROW_GROUP)
-        elif self._format == "csv":
+        if self._format == "csv":
             self._writer.write_table(plain(table))
-        else:
-            self._writer.write_table(self._with_one_dictionary(table))
+            return
+        while table.num_rows:
+            piece, table = table.slice(0, self._room), table.slice(self._room)
+            self._gathered.append(piece)
+            self._room -= piece.num_rows
+            if not self._room:
+                self._write_group()
+        if self._gathered:
+            # A slice would keep the whole table in memory.
+            last = self._gathered[-1]
+            self._gathered[-1] = last.take(pa.array(range(last.num_rows), pa.int64()))
+
+    def _write_group(self) -> None:
+        table = pa.concat_tables(self._gathered).unify_dictionaries().combine_chunks()
+        self._gathered, self._room = [], self._group_rows
+        if self._format == "arrow":
+            table = self._with_one_dictionary(table)
+        self._writer.write_table(table, self._group_rows)
 
     def _with_one_dictionary(self, table: Any) -> Any:
         """Number the values of dictionaries as in the tables before: an Arrow file may only add to a dictionary."""
-        table = table.unify_dictionaries()
         for place, one in enumerate(table.schema):
             if not pa.types.is_dictionary(one.type) or not table.num_rows:
                 continue
@@ -116,3 +145,188 @@ def check_compression(compression: str | None, suffix: str) -> None:
     allowed = COMPRESSIONS[SUFFIXES[suffix]]
     if compression is not None and (not isinstance(compression, str) or compression not in allowed):
         raise errors.bad_compression(compression, suffix, allowed)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that is written.
+
+    Parameters
+    ----------
+    relative : str
+        Its path below the destination folder; the name of a destination file.
+    first_row, stop : int
+        The rows that it has.
+    """
+
+    relative: str
+    first_row: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where encoded rows go.
+
+    Parameters
+    ----------
+    place : Path
+        The file or folder, without links in its path.
+    is_folder : bool
+    suffix : str
+        Of the files.
+    compression : str or None
+    """
+
+    place: Path
+    is_folder: bool
+    suffix: str
+    compression: str | None
+
+    def outputs(self, source: Source, part_rows: int) -> list[Output]:
+        """Plan the files: one for each of several source files, else one for each `part_rows` rows."""
+        if not self.is_folder:
+            return [Output(self.place.name, 0, source.n_rows)]
+        if len(source.files) > 1 or source.partition_names:
+            return [
+                Output(file.relative, start, start + rows)
+                for file, start, rows in zip(source.files, source.starts, source.rows, strict=True)
+            ]
+        return [
+            Output(f"part-{number:05d}{self.suffix}", start, min(start + part_rows, source.n_rows))
+            for number, start in enumerate(range(0, max(source.n_rows, 1), part_rows))
+        ]
+
+    def left_out(self, source: Source) -> list[str]:
+        """Columns that the names of the output's folders tell already."""
+        return source.partition_names if self.is_folder else []
+
+
+def chosen(source: Source, destination: Any, compression: str | None, overwrite: bool) -> Destination:
+    r"""Check a destination.
+
+    Raises
+    ------
+    ValueError, FileExistsError, FileNotFoundError
+        If nothing may be written there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gpu_encode.datasets.source import opened
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "rows.csv").write_text("city\n")
+    ...     found = chosen(opened(f"{folder}/rows.csv"), f"{folder}/codes/", None, False)
+    >>> found.is_folder, found.suffix
+    (True, '.csv')
+    """
+    text = os.fspath(destination)
+    place = Path(os.path.realpath(text))
+    suffix = suffix_of(place.name)
+    is_folder = text.endswith(("/", os.sep)) or place.is_dir() or (suffix is None and not place.suffix)
+    if suffix is None and not is_folder:
+        raise errors.unknown_destination(text, list(SUFFIXES))
+    if not place.parent.is_dir():
+        raise errors.no_folder_for(str(place.parent), place.name)
+    refuse_overlap(source, place, text)
+    if is_folder and place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise errors.folder_is_there(text)
+    if not is_folder and place.exists() and not overwrite:
+        raise errors.file_is_there(text)
+    suffix = source.files[0].suffix if is_folder else suffix
+    assert suffix is not None
+    check_compression(compression, suffix)
+    same = SUFFIXES[suffix] == "parquet" == source.files[0].format
+    return Destination(place, is_folder, suffix, compression or (source.compression if same else None))
+
+
+def refuse_overlap(source: Source, place: Path, text: str) -> None:
+    """Refuse to write over, into or around what is read."""
+    read = [Path(os.path.realpath(file.path)) for file in source.files if file.is_local]
+    same = place.exists() and any(place.samefile(each) for each in read if each.exists())
+    if same or any(each.is_relative_to(place) for each in read):
+        raise errors.destination_is_source(text)
+    if source.folder is not None and place.is_relative_to(os.path.realpath(source.folder)):
+        raise errors.destination_in_source(text, str(source.folder))
+
+
+class OutputFiles:
+    """Writes rows, which come in order, to the files that are planned for them.
+
+    Parameters
+    ----------
+    outputs : sequence of Output
+        Those that are still to be written, in order.
+    schema : pyarrow.Schema
+    compression : str or None
+    partial : callable
+        Gives the path at which a file is written, by its number among `outputs`.
+    finish : callable
+        Called with a finished file's path and its Output.
+    group_rows : int, optional
+        As `RowWriter` takes it.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Output],
+        schema: Any,
+        compression: str | None,
+        partial: Callable[[Output], Path],
+        finish: Callable[[Path, Output], None],
+        group_rows: int = MOST_GROUP_ROWS,
+    ) -> None:
+        self.files = self.n_bytes = 0
+        self._stopped = False
+        self._left = deque(outputs)
+        self._schema, self._compression, self._group_rows = schema, compression, group_rows
+        self._partial, self._finish = partial, finish
+        self._row = outputs[0].first_row if outputs else 0
+        self._writer: RowWriter | None = None
+
+    def write(self, table: Any) -> None:
+        """Write the next rows, a row group at a time."""
+        while table.num_rows:
+            if self._stopped:
+                raise CancelledError
+            first = self._left[0].first_row
+            groups = (self._row - first) // self._group_rows
+            stop = min(self._left[0].stop, first + (groups + 1) * self._group_rows)
+            piece, table = table.slice(0, stop - self._row), table.slice(stop - self._row)
+            if piece.num_rows:
+                self._open().write(piece)
+                self._row += piece.num_rows
+            if self._row == self._left[0].stop:
+                self._close()
+
+    def end(self) -> None:
+        """Write what is left: files without rows."""
+        while self._left:
+            self._open()
+            self._close()
+
+    def stop(self) -> None:
+        """Let a thread that writes leave off at the next row group."""
+        self._stopped = True
+
+    def abandon(self) -> None:
+        """Let go of a file that stays incomplete."""
+        if self._writer is not None:
+            self._writer.abandon()
+
+    def _open(self) -> RowWriter:
+        if self._writer is None:
+            path = self._partial(self._left[0])
+            self._writer = RowWriter(path, self._schema, self._compression, self._group_rows).__enter__()
+        return self._writer
+
+    def _close(self) -> None:
+        self._open()
+        assert self._writer is not None
+        writer, self._writer = self._writer, None
+        writer.__exit__(None, None, None)
+        output = self._left.popleft()
+        path = self._partial(output)
+        self.files += 1
+        self.n_bytes += path.stat().st_size
+        self._finish(path, output)

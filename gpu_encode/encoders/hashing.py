@@ -1,16 +1,14 @@
 """HashingEncoder: values are hashed to a few columns, and nothing of them is kept."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags, murmurhash3_32
 
-from cpu_fallback.types import Array, Layout
+from cpu_fallback.types import Array
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.canonical_bytes import spellings
 from gpu_encode.fitting.columns import ColumnMap, located
@@ -25,7 +23,6 @@ from gpu_encode.formulas.hashes import Hashes
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops, tiles
 from gpu_encode.schemes import plans
-from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.training import encodings
 
 
@@ -167,8 +164,7 @@ class HashingEncoder(Encoder):
     _model: "HashedModel"
 
     def _publish(self, model: Model) -> None:
-        """Keep columns and parameters, and forget the rows."""
-        self._model = forgetful(model)
+        self._model = HashedModel.of(model)
 
     def _names_of(self, model: Model) -> list[str]:
         names = model.feature_names or [f"x{i}" for i in range(model.n_features)]
@@ -227,18 +223,6 @@ def add(matrix: Array, components: Array, amounts: Array, codes: Array, ops: Ops
         own = codes[start:stop]
         places = components[own] * n_rows + ops.xp.arange(start, stop)
         flat.put(places, flat.take(places) + amounts[own])
-
-
-def forgetful(model: Model) -> HashedModel:
-    """Give a model of the same columns and parameters that knows nothing of any row but the kinds of values."""
-    nothing = CategorySums(np.zeros((2, 1, 1, 1), np.int64), SumSpec(Layout(), True, 1), 0)
-    keys = []
-    for key in model.keys:
-        kinds = [Vocabulary(each.values.take(np.zeros(0, np.int64))) for each in key.vocabularies]
-        members = None if key.members is None else np.zeros((0, len(kinds)), np.int32)
-        keys.append(CategoryIndex(key.entry, kinds, members))
-    own = {field.name: getattr(model, field.name) for field in fields(Model)}
-    return HashedModel(**own | {"keys": keys, "statistics": [[nothing] for _ in keys]})
 
 
 def hashed_names(model: Model, names: Any) -> list[str]:

@@ -3,6 +3,7 @@
 import difflib
 import errno
 from collections.abc import Sequence
+from pathlib import PurePath
 
 KEPT = (
     "What is finished is kept in {folder}: the same call with resume=True (--resume) goes on from it. "
@@ -10,6 +11,12 @@ KEPT = (
 )
 LEAVE_OUT = "Rows without a target can be left out: drop_missing_target=True (--drop-missing-target)."
 KINDS_OF_SOURCES = "the path of a file or folder, a glob, a list of paths, or a pyarrow.dataset.Dataset of files"
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    """Say which known words one that is not known may stand for."""
+    found = difflib.get_close_matches(word, known)
+    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
 def nested_in_csv(column: str, kind: str) -> ValueError:
@@ -52,14 +59,15 @@ def folder_without_rows(folder: str, suffixes: Sequence[str]) -> FileNotFoundErr
 
 def unknown_format(path: str, suffixes: Sequence[str]) -> ValueError:
     """Error for a file whose suffix says nothing."""
-    return ValueError(f"{path!r}: no known format has this suffix. Choose from {', '.join(suffixes)}.")
+    hint = _near(PurePath(path).suffix, suffixes)
+    return ValueError(f"{path!r}: no known format has this suffix.{hint} Choose from {', '.join(suffixes)}.")
 
 
 def unknown_destination(path: str, suffixes: Sequence[str]) -> ValueError:
     """Error for a destination that is neither a file of a known format nor said to be a folder."""
     return ValueError(
-        f"destination {path!r}: no known format has this suffix. Choose from {', '.join(suffixes)}; for a folder of "
-        f"this name write {path + '/'!r}."
+        f"destination {path!r}: no known format has this suffix.{_near(PurePath(path).suffix, suffixes)} Choose from "
+        f"{', '.join(suffixes)}; for a folder of this name write {path + '/'!r}."
     )
 
 
@@ -137,8 +145,7 @@ def column_of_other_type(column: str, first: str, known: str, other: str, found:
 
 def no_such_column(role: str, column: object, names: Sequence[str]) -> ValueError:
     """Error for a name that no file has."""
-    near = difflib.get_close_matches(str(column), names)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    hint = _near(str(column), names)
     shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
     return ValueError(f"{role}: the source has no column {column!r}.{hint} It has: {shown}.")
 
@@ -196,6 +203,14 @@ def memory_too_small(limit: int, needed: int, held: int) -> ValueError:
     return ValueError(
         f"memory_limit is {limit / 2**20:,.0f} MiB, of which this process holds {held / 2**20:,.0f} MiB already, and "
         f"the smallest chunk needs more than is left. Give at least {-(-needed // 2**20):,} MiB."
+    )
+
+
+def rows_too_many_at_once(limit: int, needed: int) -> ValueError:
+    """Error for a limit that leaves no room for all rows, where the scheme or borders need all of them at once."""
+    return ValueError(
+        f"This scheme, or these borders, take all rows at once, and memory_limit is {limit / 2**20:,.0f} MiB. Give at "
+        f"least {-(-needed // 2**20):,} MiB; or folds, which take rows in chunks, or borders as a list."
     )
 
 
@@ -283,8 +298,8 @@ def unreadable_sums(path: str, reason: str) -> ValueError:
 def not_repeatable() -> ValueError:
     """Error for going on with random folds that nobody can draw again."""
     return ValueError(
-        "resume=True needs folds and orders that are drawn the same again, and random_state is not an integer. "
-        "Give it one."
+        "resume=True needs folds and orders that are drawn the same again: cv is a splitter, or random_state is not an "
+        "integer."
     )
 
 

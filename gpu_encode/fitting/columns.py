@@ -217,6 +217,10 @@ class ColumnMap:
         """Whole numbers of every row of a column, on the host, and the name of their type; None of any other."""
         return self.frame.whole_numbers(self.places[column])
 
+    def empty_vocabulary(self, column: int, ops: Ops) -> Vocabulary | None:
+        """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+        return self.frame.empty_vocabulary(self.places[column], ops)
+
 
 def same_frame(frame: Frame | Pieces) -> ColumnMap:
     """Give the frame of the fit itself."""

@@ -42,6 +42,13 @@ class Encoder(TransformerMixin, Fitted, auto_wrap_output_keys=None):  # type: ig
 
     device: str
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        # The wrapper would be put around what a subclass defines anew, and takes no list of tables.
+        own = {name: vars(cls)[name] for name in ("transform", "fit_transform") if name in vars(cls)}
+        super().__init_subclass__(**keywords)
+        for name, method in own.items():
+            setattr(cls, name, method)
+
     def _options(self) -> Parameters:
         raise NotImplementedError
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -70,6 +70,11 @@ class Model:
     indicators: tuple[str, ...] = ()
     dtype: str = "float64"
     permutations: int = 1
+
+    @classmethod
+    def of(cls, model: "Model") -> Self:
+        """Give a model as one of this class."""
+        return cls(**{field.name: getattr(model, field.name) for field in fields(Model)})
 
     @property
     def tables(self) -> list[list[EncodingTable]]:

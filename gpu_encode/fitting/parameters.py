@@ -118,7 +118,7 @@ class Parameters:
     @property
     def needs_tables(self) -> bool:
         """Whether codes follow from all categories at once, so that no row can see sums of its own."""
-        return self.statistic.needs_table or self.rare.asked
+        return self.statistic.needs.table or self.rare.asked
 
     @property
     def new_rows_see_folds(self) -> bool:
@@ -148,10 +148,10 @@ class Parameters:
                 owner, "categories", self.categories, ("'auto'", "a list of one list of categories per column")
             )
         self._check_rare()
-        if self.statistic.needs_table:
-            if self.statistic.needs_distribution and isinstance(self.scheme, Ordered):
+        if self.statistic.needs.table:
+            if self.statistic.needs.distribution and isinstance(self.scheme, Ordered):
                 raise values_in_a_row_order(owner, self.statistic, self.scheme)
-            if not self.statistic.needs_distribution and isinstance(self.scheme, (LeaveOneOut, Ordered)):
+            if not self.statistic.needs.distribution and isinstance(self.scheme, (LeaveOneOut, Ordered)):
                 raise scheme_without_tables(owner, self.statistic, self.scheme)
             if self.hierarchy is not None:
                 raise hierarchy_of_tables(owner, self.statistic)
@@ -168,7 +168,7 @@ class Parameters:
             raise infrequent_by_row(owner, self.scheme)
         if self.rare.pooled and self.hierarchy is not None:
             raise pooled_beside_hierarchy(owner)
-        if self.rare.pooled and self.statistic.needs_distribution:
+        if self.rare.pooled and self.statistic.needs.distribution:
             raise pooled_distributions(owner, self.statistic)
 
     @property

@@ -84,9 +84,9 @@ def value_targets(frame: Frame | Pieces, values: Sequence[Any], weight: Array | 
 def with_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> list[SummedColumn]:
     """Give targets the terms that a readout asks for; of several that it joins, one."""
     found = []
-    for number, group in enumerate([summed] if statistic.joins_targets else [[each] for each in summed]):
+    for number, group in enumerate([summed] if statistic.needs.joined_targets else [[each] for each in summed]):
         own = statistic.of_target(number)
-        if own.n_terms == 1:
+        if own.needs.terms == 1:
             found += group
             continue
         target = group[0].target
@@ -94,7 +94,7 @@ def with_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> li
             terms = own.terms(ops, [each.target.values for each in group], group[0].weight)
             if terms[0].dtype.kind == "i" and any(each.dtype.kind == "f" for each in terms):
                 refuse_inexact(terms[0])
-        name = None if statistic.joins_targets else target.name
+        name = None if statistic.needs.joined_targets else target.name
         found.append(SummedColumn(Target(name, target.kind, side_by_side(terms, ops), None), group[0].weight))
     return found
 

@@ -92,7 +92,7 @@ class Work:
             check_same(known, self.frame, self.selection)
             check_same_targets(known, self.targets if options.values else [])
         self.measured = [self._measured(number, each) for number, each in enumerate(self.summed)]
-        plain = len(self.summed) == 1 and not options.statistic.of_target(0).needs_distribution
+        plain = len(self.summed) == 1 and not options.statistic.of_target(0).needs.distribution
         # Sums that were found together with the categories of an entry, whose rows then have no codes; or None.
         self.sums: list[CategorySums | None] = []
         self.keyed = self._keys(sums_alone and plain) if keys is None else self._known_keys(keys)
@@ -113,7 +113,7 @@ class Work:
         ]
 
     def _measured(self, number: int, summed: SummedColumn) -> SumSpec:
-        squares = self.options.statistic.of_target(number).needs_squares
+        squares = self.options.statistic.of_target(number).needs.squares
         return layouts.measured(self.ops, summed.target, summed.weight, squares, self.options.drop)
 
     def _weight(self) -> Array | None:
@@ -145,7 +145,7 @@ class Work:
             if self.decided is not None:
                 return decided_targets(self.ops, named, self.decided)
             if known is not None:
-                infos = known.targets * (len(named) if self.options.statistic.joins_targets else 1)
+                infos = known.targets * (len(named) if self.options.statistic.needs.joined_targets else 1)
                 return more_targets(self.ops, named, self.options.target_type, infos)
             return targets.read(self.ops, named, self.options.target_type)
 
@@ -180,11 +180,16 @@ class Work:
 
     def _key(self, entry: KeySpec, sums_alone: bool) -> tuple[CategoryIndex, Array, CategorySums | None]:
         """Categories of one entry, and the code of each row; or none, but the sums, where nobody asks for it."""
-        if sums_alone:
+        statistic, missing = self.options.statistic, self.options.missing
+        if sums_alone and not statistic.needs.sums and missing != "error":
+            if (key := CategoryIndex.by_type(entry, self.place, self.ops)) is not None:
+                return key, np.zeros(0, np.int32), CategorySums.of_nothing()
+        elif sums_alone and statistic.needs.sums:
             found = sums_by_number(entry, self.place, self.ops, self.summed[0], self.measured[0])
             if found is not None:
                 return found[0], np.zeros(0, np.int32), found[1]
-        return *CategoryIndex.fit(entry, self.place, self.ops, self.options.missing == "category"), None
+        sums = None if statistic.needs.sums else CategorySums.of_nothing()
+        return *CategoryIndex.fit(entry, self.place, self.ops, missing == "category"), sums
 
     def _known_keys(self, keys: Sequence[CategoryIndex]) -> list[tuple[CategoryIndex, Array]]:
         """Look up each row's category of every entry."""
@@ -288,7 +293,7 @@ class Work:
             self.frame.n_columns,
             self.frame.names,
             infos,
-            [key for key, _ in self.keyed],
+            [key if self.options.statistic.needs.sums else key.emptied() for key, _ in self.keyed],
             [[each.on_host(self.ops) for each in per_target] for per_target in statistics],
             self.rules,
             bool(self.options.handle_unknown == "error"),

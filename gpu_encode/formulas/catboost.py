@@ -10,7 +10,7 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.errors.borders import quantity_without_borders
 from gpu_encode.errors.parameters import bad_option, check_number, check_option
-from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.formulas.summaries import together
 from gpu_encode.ops import Ops
 from gpu_encode.sums.moments import Moments
@@ -64,8 +64,6 @@ class TargetRatios(WithPriors):
         What the target is cut at; labels are then the largest numbers that buckets hold.
     """
 
-    needs_totals = True
-
     def __init__(
         self, statistic: str = "mean", priors: Any = (0.0, 0.5, 1.0), weight: float = 1.0, borders: Any = None
     ) -> None:
@@ -74,9 +72,9 @@ class TargetRatios(WithPriors):
         self.borders = borders
 
     @property
-    def totals_from_above(self) -> bool:  # type: ignore[override]
-        """Whether rows count for their own label and for all below it."""
-        return bool(self.statistic == "borders")
+    def needs(self) -> Needs:
+        """What is asked of the sums: with borders, rows count for their own label and for all below it."""
+        return Needs(totals=True, totals_from_above=self.statistic == "borders")
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
@@ -130,9 +128,9 @@ class CountRatios(WithPriors):
         self.statistic = statistic
 
     @property
-    def needs_table(self) -> bool:  # type: ignore[override]
-        """Whether the largest category is asked for."""
-        return bool(self.statistic == "counter")
+    def needs(self) -> Needs:
+        """What is asked of the sums: a counter divides by the largest category."""
+        return Needs(table=self.statistic == "counter")
 
     @property
     def asked(self) -> str:

@@ -76,11 +76,16 @@ class EncodingRule:
 
     def moments(self, ops: Ops, accumulators: Integers, measured: SumSpec) -> Moments:
         """Moments of cells, with what the readout asks for."""
-        squares, totals = self.statistic.needs_squares, self.statistic.needs_totals
-        above, others = self.statistic.totals_from_above, self.statistic.needs_others
-        cubes = self.statistic.needs_cubes
+        needs = self.statistic.needs
         return Moments.of(
-            ops, accumulators, measured, variances=squares, totals=totals, from_above=above, others=others, cubes=cubes
+            ops,
+            accumulators,
+            measured,
+            variances=needs.squares,
+            totals=needs.totals,
+            from_above=needs.totals_from_above,
+            others=needs.others,
+            cubes=needs.cubes,
         )
 
     def moments_of_views(self, ops: Ops, statistics: CategorySums, visibility: Visibility) -> Moments:
@@ -98,12 +103,12 @@ class EncodingRule:
     @property
     def needs_rows(self) -> bool:
         """Whether the prior is NaN where no row is visible."""
-        return isinstance(self.prior, str) or (self.prior is None and self.statistic.needs_rows)
+        return isinstance(self.prior, str) or (self.prior is None and self.statistic.needs.rows)
 
     @property
     def needs_categories(self) -> bool:
         """Whether the category means are asked for."""
-        return self.statistic.needs_categories or self.prior == "category_mean"
+        return self.statistic.needs.categories or self.prior == "category_mean"
 
     def for_backends(self) -> Blend | None:
         """Describe the formula to backends that compute codes in one pass; None where they cannot."""
@@ -182,7 +187,7 @@ def table(
             return fused
         leaf = rule.moments_of_views(ops, statistics, visibility)
     leaf, counted, rare = told_apart(statistics, visibility, rule, ops, total, leaf)
-    if not rule.statistic.needs_table:
+    if not rule.statistic.needs.table:
         categories = rule.categories_of(leaf, counted)
         root = rule.root(total, categories)
         blocks, mu = levels_above(statistics, visibility, key, rule, ops, total, broadcast_over(root, len(leaf.n)))
@@ -262,7 +267,7 @@ def pooled(ops: Ops, statistics: CategorySums, visibility: Visibility, rare: Mas
 def assembled(values: Floats, mu: Floats, counted: Mask, blocks: list[Floats], rule: EncodingRule) -> EncodingTable:
     """Put the codes of categories and of levels above together, by the policies; mu is the code of what is unseen."""
     # A prior that all categories have is one line, repeated.
-    own_priors = blocks or rule.statistic.needs_table
+    own_priors = blocks or rule.statistic.needs.table
     values = np.where(counted, rule.scaled(values), rule.or_unseen(mu if own_priors else mu[-1:]))
     values[-2] = rule.or_unseen(mu[-2])
     if rule.missing != "category":
@@ -293,7 +298,7 @@ def in_one_pass(
     if blend is None or ops.fused is None:
         return None
     root = rule.root(total, None)
-    variance = total.variance if rule.statistic.needs_squares else Scaled(root[:0], np.zeros_like(root[:0], np.int64))
+    variance = total.variance if rule.statistic.needs.squares else Scaled(root[:0], np.zeros_like(root[:0], np.int64))
     measured, population = statistics.measured, PopulationMoments(root, variance.fraction, variance.exponent)
     values, unseen = ops.fused.encode_categories(
         statistics.accumulators, measured.layout, measured.first_output, visibility, blend, population, less_one

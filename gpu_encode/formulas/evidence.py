@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from cpu_fallback.elementary import log
 from cpu_fallback.exact import Floats, Limbs
 from gpu_encode.errors.parameters import check_number
-from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.sums.moments import Moments
 
 
@@ -23,9 +23,10 @@ class Evidence(Statistic):
         Rows added to each side, at least 0.  At 0 a category of one label alone gives inf or -inf.
     """
 
-    needs_totals = True
-    needs_others = True
-    target_kinds = ("binary", "multiclass")
+    @property
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target."""
+        return Needs(totals=True, others=True, target_kinds=("binary", "multiclass"))
 
     def __init__(self, regularization: float = 1.0) -> None:
         self.regularization = regularization

@@ -11,7 +11,7 @@ from cpu_fallback.types import Array
 from gpu_encode.errors.gradients import negative_hessian, not_gradients_and_hessians
 from gpu_encode.errors.parameters import check_number, check_option
 from gpu_encode.formulas.ranks import places_by_value
-from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.sums.moments import Moments
 
 if TYPE_CHECKING:
@@ -31,20 +31,21 @@ class GradientRatios(Statistic):
         Lambda.
     """
 
-    needs_totals = True
-    needs_rows = True
-    joins_targets = True
-    n_terms = 2
-    target_kinds = ("continuous",)
-
     def __init__(self, output: str = "ratio", regularization: float = 10.0) -> None:
         self.output = output
         self.regularization = regularization
 
     @property
-    def needs_table(self) -> bool:  # type: ignore[override]
-        """Whether categories are compared."""
-        return bool(self.output == "order")
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target: gradients and hessians; an order compares categories."""
+        return Needs(
+            totals=True,
+            table=self.output == "order",
+            rows=True,
+            terms=2,
+            joined_targets=True,
+            target_kinds=("continuous",),
+        )
 
     @property
     def asked(self) -> str:

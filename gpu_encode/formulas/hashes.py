@@ -4,14 +4,14 @@ import numpy as np
 
 from cpu_fallback.exact import Floats
 from gpu_encode.errors.parameters import check_count, check_option
-from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.sums.moments import Moments
 
 LARGEST_SEED = (1 << 32) - 1
 
 
 class Hashes(Statistic):
-    """Hashed values, which no sums say anything of: a table of their codes holds zeros.
+    """Hashed values, which follow from no sums: a table of their encodings holds zeros.
 
     Parameters
     ----------
@@ -20,6 +20,11 @@ class Hashes(Statistic):
     per_column : bool, default=False
     seed : int, default=0
     """
+
+    @property
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target."""
+        return Needs(sums=False)
 
     def __init__(
         self, n_components: int = 8, alternate_sign: bool = False, per_column: bool = False, seed: int = 0

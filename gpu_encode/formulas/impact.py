@@ -9,7 +9,7 @@ from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.formulas.deviations import plain, square_root
 from gpu_encode.formulas.scales import on_scale
 from gpu_encode.formulas.smoothing import Smoothing
-from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.formulas.summaries import together
 from gpu_encode.sums.moments import Moments
 
@@ -26,22 +26,15 @@ class Impact(Statistic):
     parts : sequence of str, default=("impact", "deviation", "prevalence")
     """
 
-    needs_squares = True
-    needs_rows = True
-
     def __init__(self, smoothing: Smoothing, parts: Any = ("impact", "deviation", "prevalence")) -> None:
         self.smoothing = smoothing
         self.parts = parts
 
     @property
-    def needs_categories(self) -> bool:  # type: ignore[override]
-        """Whether the smoothing asks for the category means."""
-        return self.smoothing.needs_categories
-
-    @property
-    def target_kinds(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Kinds of targets: a quantity has no log-odds."""
-        return ("binary", "multiclass") if "logit" in self.parts else ("binary", "continuous", "multiclass")
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target: a quantity has no log-odds."""
+        kinds = ("binary", "multiclass") if "logit" in self.parts else ("binary", "continuous", "multiclass")
+        return Needs(squares=True, categories=self.smoothing.needs.categories, rows=True, target_kinds=kinds)
 
     def check(self) -> None:
         """Raise ValueError for parts that there are not, and for a smoothing that looks at all categories at once."""
@@ -51,7 +44,7 @@ class Impact(Statistic):
             check_option(OWNER, "parts", each, PARTS)
         if len(set(self.parts)) < len(self.parts):
             raise bad_option(OWNER, "parts", self.parts, ("a list of different parts",))
-        if self.smoothing.needs_table:
+        if self.smoothing.needs.table:
             raise bad_option(OWNER, "smooth", self.smoothing, ("a smoothing with a formula for each category",))
         self.smoothing.check()
 

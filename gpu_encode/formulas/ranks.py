@@ -10,7 +10,7 @@ from cpu_fallback.row_numbers import Permutation, key_of, places_of
 from gpu_encode.errors.ordinal import draws_without_random
 from gpu_encode.errors.parameters import bad_option, check_count, check_option
 from gpu_encode.formulas.infrequent import check_rule, infrequent
-from gpu_encode.formulas.statistic import Statistic
+from gpu_encode.formulas.statistic import Needs, Statistic
 from gpu_encode.sums.moments import Moments
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ class Ranks(Statistic):
         Place of the column among those that are encoded: each has draws of its own.
     """
 
-    needs_table = True
+    @property
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target."""
+        return Needs(table=True)
 
     def __init__(
         self,

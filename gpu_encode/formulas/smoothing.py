@@ -12,7 +12,7 @@ import numpy as np
 from cpu_fallback.elementary import exp
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.errors.parameters import bad_option, check_number, check_option
-from gpu_encode.formulas.statistic import Context, Statistic
+from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.sums.moments import Moments
 
 
@@ -137,15 +137,13 @@ class EmpiricalBayes(Smoothing):
     [1.5391]
     """
 
-    needs_squares = True
-
     def __init__(self, tau: str = "total") -> None:
         self.tau = tau
 
     @property
-    def needs_categories(self) -> bool:  # type: ignore[override]
-        """Whether the category means are asked for."""
-        return self.tau == "between"
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target."""
+        return Needs(squares=True, categories=self.tau == "between")
 
     def check(self) -> None:
         """Raise ValueError for an unknown tau."""
@@ -185,8 +183,10 @@ class JamesStein(Smoothing):
     [2.118, 7.902]
     """
 
-    needs_squares = True
-    needs_categories = True
+    @property
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target."""
+        return Needs(squares=True, categories=True)
 
     def __init__(self, model: str = "pooled") -> None:
         self.model = model
@@ -235,8 +235,10 @@ class PartialPooling(Smoothing):
     [1.6745]
     """
 
-    needs_squares = True
-    needs_categories = True
+    @property
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target."""
+        return Needs(squares=True, categories=True)
 
     def shrinkage(self, seen: Moments, context: Context) -> Floats:
         """1 / (1 + within / (n * between)), 0 where between is zero."""

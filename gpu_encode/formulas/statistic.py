@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known beside the category itself: all visible rows, and the category means where a readout asks."""
+    """What is known beside the category itself: all visible rows, and the category means where a statistic asks."""
 
     total: Moments
     categories: CategoryMoments | None = None
@@ -35,44 +35,80 @@ class OrderStatistics(Protocol):
         """Give one statistic of all rows that are seen, whatever their category."""
 
 
-class Statistic(BaseEstimator):
-    """Numbers read off the sums of a category.  Parameters are checked at fit, so `set_params` and `clone` work.
+class Needs(NamedTuple):
+    """What a statistic asks of the sums and of the target.
 
-    A readout is a function of what is seen, and knows nothing of schemes: the same one serves folds, leave-one-out and
-    orders, in memory and in parts.
+    Parameters
+    ----------
+    sums : bool
+        Whether anything is read off sums at all; if not, neither sums nor categories are kept.
+    squares, cubes : bool
+        Sums of squares; of cubes, which takes squares as well, and whose parts are terms 1 to 4 of each row.
+    totals : bool
+        The sum of the target of a category, beside its mean.
+    totals_from_above : bool
+        Whether the total of a class is that of all classes from it on, as sorted.
+    others : bool
+        The weight of the rows with any other label, beside that of each label.
+    categories : bool
+        Sums over the means of all categories.
+    table : bool
+        All categories at once, which a row that sees sums of its own cannot have.
+    distribution : bool
+        How often each value occurs; such a statistic needs a table.
+    rows : bool
+        Whether there is no encoding of what no visible row has, where there is no visible row.
+    terms : int
+        Numbers of each row that are summed, the target itself among them.
+    joined_targets : bool
+        Whether all targets together are the terms of one.
+    target_kinds : tuple of str
+        Kinds of targets that it can be computed of.
     """
 
-    needs_squares: ClassVar[bool] = False
-    needs_totals: ClassVar[bool] = False
-    # Whether sums of cubes are asked for, whose parts are then terms 1 to 4 of each row; squares are needed as well.
-    needs_cubes: ClassVar[bool] = False
-    # Whether all targets together are the terms of one.
-    joins_targets: ClassVar[bool] = False
-    # Numbers of each row that are summed, the target itself among them.
-    n_terms: int = 1
-    # Whether the total of a class is that of all classes from it on, as sorted.
-    totals_from_above: ClassVar[bool] = False
-    # Whether the weight of the rows with any other label is asked for, beside that of each label.
-    needs_others: ClassVar[bool] = False
-    needs_categories: ClassVar[bool] = False
-    # Codes that follow from all categories at once cannot be had for a row that sees sums of its own.
-    needs_table: ClassVar[bool] = False
-    # Whether it is read off how often each value occurs, too; such a readout needs a table.
-    needs_distribution: ClassVar[bool] = False
-    # Whether there is no code of what no visible row has, where there is no visible row.
-    needs_rows: ClassVar[bool] = False
-    # Whether the code of what no visible row has is a mean, or a number that the user gives.
+    sums: bool = True
+    squares: bool = False
+    cubes: bool = False
+    totals: bool = False
+    totals_from_above: bool = False
+    others: bool = False
+    categories: bool = False
+    table: bool = False
+    distribution: bool = False
+    rows: bool = False
+    terms: int = 1
+    joined_targets: bool = False
+    target_kinds: tuple[str, ...] = ("none", "binary", "continuous", "multiclass")
+
+
+class Statistic(BaseEstimator):
+    """Numbers computed from the sums of a category.  Parameters are checked at fit, so `set_params` and `clone` work.
+
+    A statistic is a function of what is seen, and knows nothing of schemes: the same one serves folds, leave-one-out
+    and orders, in memory and in parts.
+    """
+
+    # Whether the encoding of what no visible row has is a mean, or a number that the user gives.
     takes_prior: ClassVar[bool] = False
-    # Whether output names hold the name of a target even where it is the only one.
-    names_targets: bool = False
-    # Of an entry: the first target that it has an output of.
-    first_target: int = 0
-    # Kinds of targets whose sums it can be read off.
-    target_kinds: ClassVar[tuple[str, ...]] = ("none", "binary", "continuous", "multiclass")
+
+    @property
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target."""
+        return Needs()
+
+    @property
+    def names_targets(self) -> bool:
+        """Whether output names hold the name of a target even where it is the only one."""
+        return False
+
+    @property
+    def first_target(self) -> int:
+        """The first target that a key has an output of."""
+        return 0
 
     @property
     def asked(self) -> str:
-        """What the user asked for to get it, for messages: a class of that name, unless a readout says otherwise."""
+        """What the user asked for to get it, for messages: a class of that name, unless a statistic says otherwise."""
         return type(self).__name__
 
     def of_entry(self, number: int) -> "Statistic":  # noqa: ARG002
@@ -87,7 +123,7 @@ class Statistic(BaseEstimator):
         """Raise ValueError for a parameter out of range."""
 
     def terms(self, ops: "Ops", values: list[Array], present: Array | None) -> list[Array]:  # noqa: ARG002
-        """Numbers of each row that are summed, `n_terms` of them, the target itself first.
+        """Numbers of each row that are summed, `needs.terms` of them, the target itself first.
 
         `values` are those of the target; of all targets where these are terms of one.  Rows of which `present` is zero
         have no value, and may have any terms.
@@ -97,8 +133,8 @@ class Statistic(BaseEstimator):
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
         """Raise ValueError for a kind of target that it cannot be read off; `owner` is the encoder's name."""
         for kind in kinds:
-            if kind not in self.target_kinds:
-                raise target_of_another_kind(owner, kind, self.target_kinds)
+            if kind not in self.needs.target_kinds:
+                raise target_of_another_kind(owner, kind, self.needs.target_kinds)
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
         """What is computed of values between two numbers, and between which numbers each of it lies."""
@@ -129,7 +165,7 @@ class Statistic(BaseEstimator):
     ) -> tuple[Floats, Floats]:
         """Codes (rows, views, outputs) of all categories at once, and the code (views, outputs) of any other.
 
-        Of readouts with `needs_table`; `counted` (rows, views, 1) are the categories that take part, and `of_classes`
+        Of statistics that need a table; `counted` (rows, views, 1) are the categories that take part, and `of_classes`
         says whether the target is one of classes.
         """
         raise NotImplementedError
@@ -137,6 +173,6 @@ class Statistic(BaseEstimator):
     def ranked(self, ops: "Ops", seen: Moments, total: Moments, values: OrderStatistics) -> tuple[Floats, Floats]:
         """Codes (..., outputs) of what is seen, and of what nobody sees, from values as well.
 
-        Of readouts with `needs_distribution`; `values` are those of what is seen in `seen` and in `total`.
+        Of statistics that need a distribution; `values` are those of what is seen in `seen` and in `total`.
         """
         raise NotImplementedError

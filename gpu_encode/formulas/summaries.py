@@ -12,7 +12,7 @@ from gpu_encode.errors.statistics import cube_out_of_range, misshapen_statistic,
 from gpu_encode.formulas.deviations import plain, skewness, square_root
 from gpu_encode.formulas.mergeable import MergeableStatistic
 from gpu_encode.formulas.ranges import range_of
-from gpu_encode.formulas.statistic import Context, OrderStatistics, Statistic
+from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic
 from gpu_encode.formulas.statistic_names import (
     OF_LABELS,
     check_statistics,
@@ -51,8 +51,6 @@ class Summaries(Statistic):
         Statistics that the sums of the target are made for, of which it reads some; None for its own.
     """
 
-    needs_rows = True
-
     def __init__(
         self,
         statistics: Any = ("mean",),
@@ -82,7 +80,7 @@ class Summaries(Statistic):
         return Summaries(own, self.ddof, self.of_columns, summed=summed)
 
     @property
-    def first_target(self) -> int:  # type: ignore[override]
+    def first_target(self) -> int:
         """The first column of values that the key has a statistic of."""
         if self.pairs is None or self.entry is None:
             return 0
@@ -94,30 +92,32 @@ class Summaries(Statistic):
         return self.statistics if self.summed is None else self.summed
 
     @property
-    def names_targets(self) -> bool:  # type: ignore[override]
+    def names_targets(self) -> bool:
         """Whether a single target is named as well."""
         return bool(self.of_columns)
 
     @property
-    def needs_squares(self) -> bool:  # type: ignore[override]
-        """Whether sums of squares are asked for."""
-        return any(callable(each) or each in OF_SQUARES for each in self._sums)
-
-    @property
-    def needs_cubes(self) -> bool:  # type: ignore[override]
-        """Whether sums of cubes are asked for."""
-        return "skew" in self._sums
-
-    @property
-    def n_terms(self) -> int:  # type: ignore[override]
-        """The value itself, the parts of its cube, and the terms of the user's statistics."""
-        own = sum(len(each.terms) for each in self._sums if isinstance(each, MergeableStatistic))
-        return 1 + 4 * self.needs_cubes + own
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target: labels have no order, and no cubes."""
+        cubes = "skew" in self._sums
+        # The value itself, the parts of its cube, and the terms of the user's statistics.
+        terms = 1 + 4 * cubes + sum(len(each.terms) for each in self._sums if isinstance(each, MergeableStatistic))
+        in_order = any(is_ordered(each) for each in self.statistics)
+        return Needs(
+            squares=any(callable(each) or each in OF_SQUARES for each in self._sums),
+            cubes=cubes,
+            totals="sum" in self._sums,
+            table=in_order,
+            distribution=in_order,
+            rows=True,
+            terms=terms,
+            target_kinds=("continuous",) if in_order or terms > 1 else Needs().target_kinds,
+        )
 
     def terms(self, ops: Ops, values: list[Array], present: Array | None) -> list[Array]:
         """Give the value itself, the parts of its cube, and the terms of the user's statistics."""
         found = list(values)
-        if self.needs_cubes:
+        if self.needs.cubes:
             numbers = ops.cast(values[0], np.float64)
             size = np.abs(numbers)
             beyond = (size > LARGEST_CUBED) | ((size < LEAST_CUBED) & (size > 0))
@@ -133,26 +133,6 @@ class Summaries(Statistic):
         return found
 
     @property
-    def needs_totals(self) -> bool:  # type: ignore[override]
-        """Whether sums are asked for."""
-        return "sum" in self._sums
-
-    @property
-    def needs_distribution(self) -> bool:  # type: ignore[override]
-        """Whether statistics are asked for that no sums give."""
-        return any(is_ordered(each) for each in self.statistics)
-
-    @property
-    def needs_table(self) -> bool:  # type: ignore[override]
-        """Whether codes follow from the values of categories in order, which no sums of a row say."""
-        return self.needs_distribution
-
-    @property
-    def target_kinds(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Kinds of targets: labels have no order, and no cubes."""
-        return ("continuous",) if self.needs_distribution or self.n_terms > 1 else Statistic.target_kinds
-
-    @property
     def asked(self) -> str:
         """What the user asked for that no sums give."""
         return f"statistics={[each for each in self.statistics if is_ordered(each)]!r}"
@@ -160,7 +140,7 @@ class Summaries(Statistic):
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
         """Raise ValueError for labels, where a statistic is asked for that puts values in order."""
         for kind in kinds:
-            if kind not in self.target_kinds:
+            if kind not in self.needs.target_kinds:
                 numeric = next(each for each in self.statistics if is_ordered(each) or has_terms(each))
                 raise order_statistic_of_labels(owner, numeric, kind, OF_LABELS)
 
@@ -225,7 +205,7 @@ class Summaries(Statistic):
 
     def _first_term(self, statistic: MergeableStatistic) -> int:
         """Place of the first term of a statistic among those beside the value itself."""
-        place = 4 * self.needs_cubes
+        place = 4 * self.needs.cubes
         for each in self._sums:
             if each == statistic:
                 break

@@ -29,6 +29,19 @@ def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
     return FactorizedColumn(encoded.through(places, ops), vocabulary, encoded.complete)
 
 
+def empty_vocabulary(column: Column, name: object, ops: Ops) -> Vocabulary | None:
+    """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
+    data = column.data
+    if column.codes is not None:
+        return None
+    if isinstance(data, np.ndarray):
+        # Floats may be infinite, which is refused, and objects anything.
+        is_told = data.dtype.kind in "iu"
+    else:
+        is_told = typed.is_text(data.type) or typed.is_binary(data.type) or pa.types.is_integer(data.type)
+    return keys(Column(data[:0]), name, ops).vocabulary if is_told else None
+
+
 def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
     """Position in a vocabulary of each row (int32): -1 for null, -2 where it is absent."""
     if (found := _lookup_numbers(column, name, vocabulary, ops)) is not None:

@@ -129,6 +129,9 @@ class Pieces:
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
         """Nothing, for the same reason."""
 
+    def empty_vocabulary(self, position: int, ops: Ops) -> None:
+        """Nothing: the tables may hold values of several kinds."""
+
     def values(self, position: int) -> Array:
         """Plain values of a column, as of a frame."""
         return concatenated([part.values(position) for part in self.parts])

@@ -201,11 +201,11 @@ def read_statistics(
     layout = Layout(*(read_window(each) for each in listed(document, "windows", list, None)))  # type: ignore[arg-type]
     powers = [power for _, power, _ in layout.measures()]
     counts_only = info.kind != "continuous"
-    expected = [[0]] if counts_only else [[0, 1, 2], [0, 1]][: 1 if rule.statistic.needs_squares else 2]
+    expected = [[0]] if counts_only else [[0, 1, 2], [0, 1]][: 1 if rule.statistic.needs.squares else 2]
     if powers not in expected:
         raise ValueError(f"the sums do not fit a {info.kind} target and {type(rule.statistic).__name__}")
     measured = SumSpec(layout, counts_only, count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
-    n_classes = max(counted_classes(info.kind, info.classes), rule.statistic.n_terms)
+    n_classes = max(counted_classes(info.kind, info.classes), rule.statistic.needs.terms)
     accumulators = decode_array(field(document, "cells", dict), reader)
     shape = (key.n_categories + 2, *accumulators.shape[1:2], n_classes, layout.width)
     if accumulators.dtype != np.int64 or accumulators.shape != shape:
@@ -216,7 +216,7 @@ def read_statistics(
     if (Limbs(accumulators[..., columns], window.low).magnitude()[0] < 0).any():
         raise ValueError(f"a category of {key.entry.name!r} has a negative count")
     sums = CategorySums(accumulators, measured, count(document, "added", 0, LARGEST))
-    if not rule.statistic.needs_distribution:
+    if not rule.statistic.needs.distribution:
         return sums
     return replace(sums, distribution=read_distribution(field(document, "distribution", dict), sums, reader))
 

@@ -82,6 +82,11 @@ class CategorySums:
             carry(accumulators, layout)
         return cls(accumulators, measured, 1)
 
+    @classmethod
+    def of_nothing(cls) -> Self:
+        """Give the sums of no rows and no categories, of encoders that sum nothing."""
+        return cls(np.zeros((2, 1, 1, 1), np.int64), SumSpec(Layout(), True, 1))
+
     @property
     def n_categories(self) -> int:
         """Categories, without the rows for unknown and missing."""

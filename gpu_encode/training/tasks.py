@@ -65,7 +65,7 @@ class EncodingTask:
     def n_outputs(self) -> int:
         """Columns of codes."""
         statistic = self.rule.statistic
-        return statistic.n_outputs(1 if statistic.n_terms > 1 else self.n_classes - self.measured.first_output)
+        return statistic.n_outputs(1 if statistic.needs.terms > 1 else self.n_classes - self.measured.first_output)
 
     def measure(self, folds: Folds, n_folds: int) -> CategorySums:
         """Sum the rows per (category, fold, class)."""
@@ -74,7 +74,7 @@ class EncodingTask:
         sums = CategorySums.measure(
             self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.measured
         )
-        if not self.rule.statistic.needs_distribution:
+        if not self.rule.statistic.needs.distribution:
             return sums
         return replace(sums, distribution=Distribution.measure(self.ops, self.rows, folds, n_folds))
 

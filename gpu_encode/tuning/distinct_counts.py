@@ -69,7 +69,7 @@ class DistinctCounts:
 
     def codes(self, views: Views, rule: EncodingRule) -> Floats:
         """Codes (groups + 2, folds, outputs) of the groups."""
-        if rule.needs_categories or rule.statistic.needs_table:
+        if rule.needs_categories or rule.statistic.needs.table:
             found: Floats = views.codes(rule)[self.first, self.folds]
             return found
         # What a category's code is does not depend on other categories, and so not on how many are alike.

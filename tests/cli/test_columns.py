@@ -49,7 +49,7 @@ def test_a_name_as_it_stands_comes_first() -> None:
 
 def test_target_and_weight_are_set_aside() -> None:
     plan = found("--weight", "w", target="y,day")
-    assert (plan.targets, plan.weight, plan.aside) == (["y", "day"], "w", ["y", "day", "w"])
+    assert (plan.targets, plan.weight) == (["y", "day"], "w")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
-"""What the two commands write is what the library gives, whatever the format; files appear together or not at all."""
+"""What the commands write is what the library gives, of one file or several; files appear together or not at all."""
 
+import datetime
+import decimal
 import errno
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +16,11 @@ import pyarrow.parquet
 import pytest
 
 import gpu_encode
-from gpu_encode.cli import main, tables
-from gpu_encode.cli.tables import Writer, opened
+from gpu_encode.cli import main
+from gpu_encode.datasets import encoding, memory
+from gpu_encode.datasets.source import Size, opened
+from gpu_encode.datasets.staging import Staging
+from gpu_encode.datasets.writing import RowWriter
 
 Run = Callable[[str], None]
 Refused = Callable[[str], str]
@@ -22,9 +28,32 @@ Refused = Callable[[str], str]
 FIT = "fit-transform orders.parquet codes.parquet --model orders.model --target"
 
 
+OPTIONS = "--target sold --weight weight --columns city,device+zip --folds 4 --smooth m=5"
+
+
 def read(name: str) -> pa.Table:
-    with opened(Path(name)) as rows:
-        return rows.all()
+    """Read a file or a folder, all columns of CSV files as the command reads them."""
+    return opened(name).load().loaded
+
+
+def write(path: str, table: pa.Table) -> None:
+    with RowWriter(Path(path), table.schema) as writer:
+        writer.write(table)
+
+
+@pytest.fixture
+def pieces(folder: Path, orders: pa.Table) -> Path:
+    """The orders in three files as well."""
+    (folder / "in").mkdir()
+    for number, start in enumerate((0, 70, 140)):
+        pyarrow.parquet.write_table(orders.slice(start, 70), f"in/{number}.parquet", row_group_size=20)
+    return folder
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let chunks have 24 rows, whatever the limit."""
+    monkeypatch.setattr(memory, "chunk_size", lambda *_: Size(24, batch_rows=10))
 
 
 def test_codes_are_those_of_the_library(run: Run, orders: pa.Table) -> None:
@@ -44,8 +73,7 @@ def test_codes_are_those_of_the_library(run: Run, orders: pa.Table) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".feather"])
 def test_every_format_gives_the_same_codes(run: Run, orders: pa.Table, suffix: str) -> None:
-    with Writer(Path(f"orders{suffix}")) as writer:
-        writer.write(orders)
+    write(f"orders{suffix}", orders)
     options = "--target price --columns city,device,member --text zip"
     run(f"{FIT.removesuffix('--target')} {options}")
     run(f"fit-transform orders{suffix} codes{suffix} --model other.model {options}")
@@ -93,9 +121,11 @@ def test_every_choice_works_and_its_model_encodes_new_rows(run: Run, orders: pa.
 
 def test_columns_that_were_chosen_are_said(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run(f"{FIT} sold")
-    assert capsys.readouterr() == ("", "gpu-encode: encoding city, device, zip, member, kind\n")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("gpu-encode: encoding city, device, zip, member, kind\ngpu-encode: 200 rows of")
     run(f"{FIT} sold --columns city")
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr().err.startswith("gpu-encode: 200 rows of 12 columns in 1 chunks to 1 file\n")
 
 
 def test_target_and_weight_come_last_or_are_dropped(run: Run, orders: pa.Table) -> None:
@@ -126,12 +156,28 @@ def test_transform_needs_no_target(run: Run, orders: pa.Table) -> None:
     assert "sold" not in read("codes.parquet").column_names
 
 
-def test_transform_in_pieces_gives_the_same_bits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(f"{FIT} price")
-    run("transform orders.parquet whole.parquet --model orders.model")
-    monkeypatch.setattr(tables, "PIECE_ROWS", 7)
-    run("transform orders.parquet pieces.parquet --model orders.model")
-    assert read("pieces.parquet").equals(read("whole.parquet"))
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv.gz"])
+def test_no_byte_depends_on_the_size_of_chunks(
+    run: Run, orders: pa.Table, suffix: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    labelled = orders.replace_schema_metadata({"owner": "sales"})
+    pyarrow.parquet.write_table(labelled, "orders.parquet", compression="gzip")
+    monkeypatch.setattr(memory, "group_rows", lambda _: 50)
+    fit = f"fit-transform orders.parquet codes{suffix} {OPTIONS} --model orders.model"
+    transform = f"transform orders.parquet new{suffix} --model orders.model"
+    outputs = []
+    for limit in ("", " --memory-limit 2GiB", " --memory-limit 1GiB"):
+        if "1GiB" in limit:
+            request.getfixturevalue("small_chunks")
+        run(fit + limit)
+        run(transform + limit)
+        outputs.append([Path(f"{name}{suffix}").read_bytes() for name in ("codes", "new")])
+    assert outputs[0] == outputs[1] == outputs[2]
+    if suffix == ".parquet":
+        metadata = pyarrow.parquet.read_metadata("codes.parquet")
+        assert metadata.row_group(0).column(0).compression == "GZIP"
+        assert [metadata.row_group(number).num_rows for number in range(4)] == [50] * 4
+        assert read("codes.parquet").schema.metadata == {b"owner": b"sales"}
 
 
 def test_transform_of_no_rows_gives_no_rows(run: Run, orders: pa.Table) -> None:
@@ -144,9 +190,8 @@ def test_transform_of_no_rows_gives_no_rows(run: Run, orders: pa.Table) -> None:
 
 
 def test_zeros_in_front_are_kept_from_csv_to_csv(run: Run, orders: pa.Table) -> None:
-    with Path("orders.csv").open("w") as stream:
-        for row in [{"zip": "zip", "sold": "sold"}, *orders.to_pylist()]:
-            stream.write(f"{row['zip']},{row['sold']}\n")
+    lines = [f"{row['zip']},{row['sold']}" for row in [{"zip": "zip", "sold": "sold"}, *orders.to_pylist()]]
+    Path("orders.csv").write_text("\n".join(lines))
     run("fit-transform orders.csv codes.csv --model zip.model --target sold --columns zip --text zip")
     assert gpu_encode.load("zip.model").categories_[0][0] == min(orders["zip"].to_pylist())
     run("transform orders.csv new.csv --model zip.model")
@@ -162,18 +207,21 @@ def test_missing_text_is_missing(run: Run, orders: pa.Table) -> None:
     run("transform marked.parquet new.parquet --model orders.model --missing-text ?")
 
 
-def test_rows_without_a_target_are_left_out_when_asked(run: Run, refused: Refused, orders: pa.Table) -> None:
+def test_rows_without_a_target_are_left_out_when_asked(
+    run: Run, orders: pa.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
     prices = pa.array([None, float("nan"), *orders["price"].to_pylist()[2:]])
     pyarrow.parquet.write_table(orders.drop_columns(["price"]).append_column("price", prices), "orders.parquet")
-    refused(f"{FIT} price --columns city")
+    assert main(f"{FIT} price --columns city".split()) == 2
+    assert "left out: drop_missing_target=True (--drop-missing-target)" in capsys.readouterr().err.splitlines()[-1]
+    assert not Path("codes.parquet").exists()
     run(f"{FIT} price --columns city --drop-missing-target")
     assert read("codes.parquet").num_rows == orders.num_rows - 2
 
 
 def test_greedy_warns_in_one_line(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run(f"{FIT} sold --columns city --scheme greedy")
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("gpu-encode: warning: ")
+    assert capsys.readouterr().err.startswith("gpu-encode: warning: ")
 
 
 @pytest.mark.parametrize(
@@ -189,20 +237,34 @@ def test_greedy_warns_in_one_line(run: Run, capsys: pytest.CaptureFixture[str]) 
         (f"{FIT} sold --scheme kfolds", "did you mean 'kfold'?"),
         (f"{FIT} sold --folds many", "argument --folds: invalid int value: 'many'"),
         (f"{FIT} sold extra", "unknown extra argument 'extra'"),
-        ("fit-transform orders.parquet orders.parquet --target sold", "INPUT and OUTPUT are the same file"),
+        ("fit-transform orders.parquet orders.parquet --target sold", "is, or holds, a file of the source"),
+        ("fit-transform orders.parquet link.parquet --target sold", "is, or holds, a file of the source"),
         (
             "fit-transform orders.parquet codes.csv --target sold --model codes.csv",
             "OUTPUT and --model are the same file",
         ),
         ("fit-transform orders.parquet codes.parquet", "name its column with --target COL"),
-        ("fit-transform absent.parquet codes.csv --target sold", "there is no file 'absent.parquet'"),
-        ("fit-transform orders.parquet codes.xlsx --target sold", "no known format has the suffix '.xlsx'"),
+        ("fit-transform absent.parquet codes.csv --target sold", "there is no file or folder 'absent.parquet'"),
+        (
+            "fit-transform orders.parquet codes.xlsx --target sold",
+            "'codes.xlsx': no known format has this suffix. Choose",
+        ),
+        ("fit-transform orders.parquet codes.parqet --target sold", "suffix. Did you mean '.parquet'"),
+        ("fit-transform orders.parquet codes --target sold --memory-limit 3MB", "Give at least"),
+        ("fit-transform orders.parquet codes --target sold --memory-limit much", "memory_limit must be a whole number"),
+        ("fit-transform orders.parquet codes --target sold --model codes", "OUTPUT and --model are the same file"),
+        ("fit-transform orders.parquet codes --target sold --model absent/codes.model", "to write 'codes.model' to"),
+        ("fit-transform absent/*.parquet codes --target sold", "as a glob it matches nothing"),
         ("fit-transform orders.parquet absent/codes.csv --target sold", "there is no folder"),
         ("transform orders.parquet codes.parquet --model absent.model", "there is no model 'absent.model'"),
         ("transform orders.parquet codes.parquet --model orders.parquet", "INPUT and --model are the same file"),
+        ("fit-transform in in --target sold", "is, or holds, a file of the source"),
+        ("fit-transform in in/codes --target sold", "is in the source folder"),
+        ("fit-transform orders.parquet in --target sold", "'in' is there already and not an empty folder"),
     ],
 )
-def test_mistakes_are_one_line_and_change_nothing(refused: Refused, line: str, says: str) -> None:
+def test_mistakes_are_one_line_and_change_nothing(pieces: Path, refused: Refused, line: str, says: str) -> None:
+    Path("link.parquet").hardlink_to("orders.parquet")
     assert says in refused(line)
 
 
@@ -222,7 +284,7 @@ def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("what", ["output", "model"])
+@pytest.mark.parametrize("what", ["output", "model", "last step"])
 @pytest.mark.parametrize("was_there", [True, False])
 def test_a_full_disk_leaves_neither_output_nor_model(
     folder: Path, what: str, was_there: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -231,22 +293,125 @@ def test_a_full_disk_leaves_neither_output_nor_model(
         (folder / "codes.parquet").write_text("old codes")
         (folder / "orders.model").write_text("old model")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    if what == "output":
-        monkeypatch.setattr(Writer, "write", full)
-    else:
-        monkeypatch.setattr(gpu_encode.TargetEncoder, "save", full)
+    owners = {
+        "output": (RowWriter, "write"),
+        "model": (gpu_encode.TargetEncoder, "save"),
+        "last step": (Staging, "publish"),
+    }
+    monkeypatch.setattr(*owners[what], full)
     assert main(f"{FIT} sold --columns city".split()) == 1
-    assert "the disk is full" in capsys.readouterr().err
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    said = capsys.readouterr().err
+    assert "the disk is full" in said
+    assert ("(--resume) goes on from it" in said) is (what != "output")
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_files_that_were_there_are_replaced_and_keep_their_mode(folder: Path, run: Run) -> None:
+    for name in ("codes.parquet", "orders.model"):
+        Path(name).write_text("old")
+        Path(name).chmod(0o640)
+    run(f"{FIT} sold --columns city")
+    assert [stat.S_IMODE(Path(name).stat().st_mode) for name in ("codes.parquet", "orders.model")] == [0o640] * 2
+    assert read("codes.parquet").num_rows == 200
 
 
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (SystemExit(143), 143)])
-def test_an_interrupt_leaves_nothing(
+def test_an_interrupt_before_anything_is_finished_leaves_nothing(
     folder: Path, error: BaseException, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(gpu_encode.TargetEncoder, "save", interrupted)
+    monkeypatch.setattr(encoding, "fit", interrupted)
     assert main(f"{FIT} sold --columns city".split()) == status
     assert [path.name for path in folder.iterdir()] == ["orders.parquet"]
+
+
+@pytest.mark.parametrize("options", [OPTIONS, "--target price --scheme loo", "--target kind --drop-target"])
+@pytest.mark.parametrize("words", ["in codes/", "in/*.parquet codes", "in/0.parquet in/1.parquet in/2.parquet codes"])
+@pytest.mark.usefixtures("pieces")
+def test_several_files_have_the_bits_of_one(run: Run, words: str, options: str) -> None:
+    run(f"fit-transform orders.parquet whole.parquet --model whole.model {options}")
+    run(f"fit-transform {words} --model codes.model {options}")
+    assert read("codes").equals(read("whole.parquet"))
+    assert sorted(path.name for path in Path("codes").iterdir()) == ["0.parquet", "1.parquet", "2.parquet"]
+    run("transform orders.parquet new.parquet --model whole.model")
+    run(f"transform {words.replace('codes', 'new')} --model codes.model")
+    assert read("new").equals(read("new.parquet"))
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_an_interrupted_command_says_how_to_go_on(
+    pieces: Path, run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    line = f"fit-transform in codes --model codes.model {OPTIONS}"
+    with monkeypatch.context() as patched:
+        patched.setattr(encoding, "fit", interrupted)
+        assert main(line.split()) == 130
+    said = capsys.readouterr().err.splitlines()
+    assert said[-2] == "gpu-encode: interrupted"
+    assert "(--resume) goes on from it" in said[-1]
+    assert not Path("codes").exists()
+    assert not Path("codes.model").exists()
+    run(f"fit-transform orders.parquet whole.parquet --model whole.model {OPTIONS}")
+    monkeypatch.setattr(encoding, "measure", interrupted)
+    run(f"{line} --resume")
+    assert read("codes").equals(read("whole.parquet"))
+
+
+def test_a_model_in_the_making_is_not_seen_while_rows_are_read(
+    pieces: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A process that is killed cannot take away what it made.
+    def names() -> list[str]:
+        return sorted(path.name for path in pieces.iterdir())
+
+    seen, fit = [], encoding.fit
+    monkeypatch.setattr(encoding, "fit", lambda *given: seen.append(names()) or fit(*given))
+    before = names()
+    run(f"fit-transform in codes --model codes.model {OPTIONS}")
+    assert seen == [sorted([".codes.gpu-encode", *before])]
+    assert names() == sorted(["codes", "codes.model", *before])
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".pq", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".feather", ".arrow"])
+@pytest.mark.usefixtures("folder")
+def test_columns_that_pass_through_come_back_as_they_were(run: Run, suffix: str) -> None:
+    rows = pa.table(
+        {
+            "city": ["Bonn", None, 'a "b",\tc', "x\ny"],
+            "price": [0.1, -1e300, 5e-324, None],
+            "number": [1, 2, None, 2**62],
+            "member": [True, False, None, True],
+            "day": [datetime.date(2024, 1, day) for day in (1, 2, 3, 4)],
+            "key": ["a", "b", "a", "a"],
+        }
+    )
+    write(f"rows{suffix}", rows)
+    run(f"fit-transform rows{suffix} codes{suffix} --encoder count --columns key")
+    found = read(f"codes{suffix}")
+    assert found.drop_columns(["key"]).equals(rows.drop_columns(["key"]))
+    assert found["key"].to_pylist() == [3, 1, 3, 3]
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_csv_holds_and_what_it_cannot(run: Run, refused: Refused) -> None:
+    pyarrow.parquet.write_table(pa.table({"key": ["a"], "price": [decimal.Decimal("1.50")]}), "rows.parquet")
+    run("fit-transform rows.parquet codes.csv --encoder count --columns key")
+    assert Path("codes.csv").read_text() == '"key","price"\n1,"1.50"\n'
+    pyarrow.parquet.write_table(pa.table({"key": ["a"], "tags": [["a"]]}), "rows.parquet")
+    said = refused("fit-transform rows.parquet other.csv --encoder count --columns key")
+    assert "column 'tags' holds list<" in said
+    assert "which CSV cannot: write Parquet" in said
+
+
+@pytest.mark.usefixtures("folder")
+def test_csv_knows_a_missing_value_from_the_same_words_in_quotes(run: Run) -> None:
+    Path("rows.csv").write_text('country,price,key\n"NA",1.5,a\nNA,NA,a\n"",,b\n,2,b\nNone,3,b\n')
+    run("fit-transform rows.csv codes.parquet --encoder count --columns key")
+    found = read("codes.parquet")
+    assert found["country"].to_pylist() == ["NA", None, "", None, "None"]
+    assert found["price"].to_pylist() == [1.5, None, None, 2.0, 3.0]

@@ -155,7 +155,9 @@ def heeded() -> Iterator[None]:
 
 @pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_in_mid_run_leaves_nothing(tmp_path: Path, number: signal.Signals, status: int) -> None:
+def test_a_signal_in_mid_run_leaves_neither_output_nor_model(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
     random = np.random.default_rng(0)
     n_rows = 60_000
     city = random.integers(0, 1000, n_rows).astype(str).astype(object)
@@ -165,9 +167,10 @@ def test_a_signal_in_mid_run_leaves_nothing(tmp_path: Path, number: signal.Signa
     words = ["fit-transform", "orders.parquet", "codes.csv.gz", "--target", "price", "--columns", "city"]
     deadline = time.monotonic() + 120
     words = [*COMMAND, *words, "--model", "orders.model"]
+    partial = tmp_path / ".codes.csv.gz.gpu-encode" / "partial"
     with subprocess.Popen(words, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as work:
         # Compressing all that noise takes seconds: once some of it is written, the work is in the middle.
-        while sum(path.stat().st_size for path in tmp_path.glob(".partial-*codes.csv.gz")) == 0:
+        while sum(path.stat().st_size for path in partial.glob("codes.csv.gz")) == 0:
             assert work.poll() is None, work.stderr.read()
             assert time.monotonic() < deadline
             time.sleep(0.01)

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from gpu_encode.cli.progress import Progress
-from gpu_encode.datasets.progress import rate
+from gpu_encode.cli.messages import on_terminal
+from gpu_encode.datasets.progress import Progress, rate
 
 
 class Terminal(io.StringIO):
@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 
 
 def work(fail: bool = False) -> None:
-    with Progress() as progress:
+    with Progress(on_terminal()) as progress:
         progress.stage("reading", 10)
         progress.advance(10)
         progress.stage("encoding")

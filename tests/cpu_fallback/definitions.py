@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,6 @@ def read_only(array: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None
     return array
 
 
-def term(rows: Rows, row: int, power: int) -> Exact:
-    """weight * target**power of a row, exactly."""
-    value = Fraction(1) if rows.weight is None else Fraction(rows.weight[row].item())
-    return value * Fraction(rows.target[row].item()) ** power if power else value
-
-
 def digits(value: Exact, window: Window) -> list[int]:
     """Signed digits of a number in a window that holds it."""
     if window.whole:
@@ -42,6 +37,12 @@ def digits(value: Exact, window: Window) -> list[int]:
 
 def row_digits(rows: Rows, row: int, layout: Layout) -> list[int]:
     return [digit for window, power, _ in layout.measures() for digit in digits(term(rows, row, power), window)]
+
+
+def frozen(rows: Rows) -> Rows:
+    for part in (rows.codes, rows.classes, rows.target, rows.weight):
+        read_only(part)
+    return replace(rows)
 
 
 def line(code: int, n_categories: int = N_CATEGORIES) -> int:
@@ -100,17 +101,55 @@ def weights(draw: st.DrawFn, size: int) -> np.ndarray[Any, Any] | None:
     return draw(column(size, st.integers(0, 5), np.int64 if kind == "whole" else np.float64))
 
 
+def factors(rows: Rows, row: int, power: int) -> list[Exact]:
+    """Numbers whose product is the term of a row."""
+    weight = [] if rows.weight is None else [Fraction(rows.weight[row].item())]
+    return weight + ([Fraction(rows.target[row].item())] * power if power else [])
+
+
+def term(rows: Rows, row: int, power: int) -> Exact:
+    """weight * target**power of a row, exactly."""
+    return prod(factors(rows, row, power), start=Fraction(1))
+
+
+def terms(rows: Rows, power: int) -> list[Exact]:
+    return [term(rows, row, power) for row in range(len(rows))]
+
+
+def may_be_whole(rows: Rows, power: int) -> bool:
+    """Whether one int64 may hold the sums of a power: factors must be whole numbers, not only their product."""
+    values = terms(rows, power)
+    whole = all(one.denominator == 1 for row, value in enumerate(values) if value for one in factors(rows, row, power))
+    return whole and sum(map(abs, values)) < 2**63
+
+
+def digit_window(rows: Rows, power: int, below: int = 0, above: int = 0) -> Window:
+    """Digits that hold every row's term, with some to spare."""
+    low, high = bit_range(terms(rows, power))
+    low = low // 32 - below
+    return Window(low, max((high - 1) // 32 - low + 1, 1) + above, whole=False)
+
+
+def narrowest(rows: Rows, highest: int) -> Drawn:
+    """Rows of one class with whole numbers wherever these may be."""
+    windows = [Window() if may_be_whole(rows, power) else digit_window(rows, power) for power in range(highest + 1)]
+    return Drawn(frozen(rows), Layout(*windows), 1)
+
+
+# Fractions whose products are whole numbers.
+WHOLE_PRODUCTS = [
+    narrowest(Rows(np.zeros(1, np.int32), None, np.array([target]), np.array([weight])), 1)
+    for weight, target in ((2.0, 1.5), (0.5, 2.0))
+]
+
+
 @st.composite
 def windows(draw: st.DrawFn, rows: Rows, power: int) -> Window:
     """Draw a window that holds every row's term; one int64 if that holds their sum."""
-    terms = [term(rows, row, power) for row in range(len(rows))]
-    if all(value.denominator == 1 for value in terms) and sum(map(abs, terms)) < 2**63 and draw(st.booleans()):
+    whole = may_be_whole(rows, power)
+    if whole and (draw(st.booleans()) or (power == 0 and rows.weight is None)):
         return Window()
-    if power == 0 and rows.weight is None:
-        return Window()
-    low, high = bit_range(terms)
-    low = low // 32 - draw(st.integers(0, 2))
-    return Window(low, max((high - 1) // 32 - low + 1, 1) + draw(st.integers(0, 2)), whole=False)
+    return digit_window(rows, power, draw(st.integers(0, 2)), draw(st.integers(0, 2)))
 
 
 @st.composite
@@ -128,12 +167,6 @@ def drawn(draw: st.DrawFn, largest: int = 12) -> Drawn:
     return Drawn(frozen(rows), layout, n_classes)
 
 
-def frozen(rows: Rows) -> Rows:
-    for part in (rows.codes, rows.classes, rows.target, rows.weight):
-        read_only(part)
-    return replace(rows)
-
-
 def many(size: int, seed: int, kind: str) -> Drawn:
     """Rows enough for several blocks of a kernel, with a layout that holds them."""
     random = np.random.default_rng(seed)
@@ -145,11 +178,8 @@ def many(size: int, seed: int, kind: str) -> Drawn:
         return Drawn(rows, Layout(Window(), Window(), Window()), 1)
     target = random.standard_normal(size) * 10.0 ** random.integers(-3, 4, size)
     rows = frozen(Rows(codes, None, target, random.random(size) if kind == "weighted" else None))
-    found = []
-    for power in range(3):
-        low, high = bit_range([term(rows, row, power) for row in range(size)])
-        found.append(Window(low // 32, (high - 1) // 32 - low // 32 + 2, whole=False))
-    return Drawn(rows, Layout(found[0] if kind == "weighted" else Window(), *found[1:]), 1)
+    count = digit_window(rows, 0, above=1) if kind == "weighted" else Window()
+    return Drawn(rows, Layout(count, digit_window(rows, 1, above=1), digit_window(rows, 2, above=1)), 1)
 
 
 KINDS = ("classes", "whole", "real", "weighted")

@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
+import cpu_fallback
 from cpu_fallback import compiled
-from cpu_fallback.compiled import blending
-from cpu_fallback.compiled.threads import set_threads
 from cpu_fallback.fused_rules import PopulationMoments
 from cpu_fallback.types import Layout, Rows, Window
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.categories.values import Values
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.formulas import encoding_rule as formulas
-from gpu_encode.formulas.encoding_rule import EncodingRule, in_one_pass, table
+from gpu_encode.formulas.encoding_rule import EncodingRule, table
 from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, NoSmoothing, PartialPooling, Sigmoid
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.training.leave_one_out import table_by_cells, table_in_one_pass
 from gpu_encode.training.tasks import EncodingTask
+from tests.backends import on_threads
 
 SMOOTHINGS = [NoSmoothing(), MEstimate(0.0), MEstimate(2.5), Sigmoid(3.0, 0.7), EmpiricalBayes()]
 OPTIONS = [
@@ -46,11 +46,9 @@ VISIBILITIES = {
 
 
 @pytest.fixture(autouse=True, params=[1, 3])
-def number_of_threads(request, monkeypatch):
-    monkeypatch.setattr(blending, "SMALLEST_SHARE", 8)
-    set_threads(request.param)
-    yield
-    set_threads(None)
+def number_of_threads(request):
+    with on_threads(request.param):
+        yield
 
 
 def cells_of(kind, n_lines, seed, largest=6):
@@ -105,17 +103,9 @@ def by_arrays(monkeypatch, *arguments):
 @pytest.mark.parametrize("visibility", VISIBILITIES)
 @pytest.mark.parametrize("kind", LAYOUTS)
 def test_tables_are_those_of_the_array_expressions(kind, visibility, smoothing, monkeypatch):
-    for seed, options in enumerate(
-        [
-            {},
-            {"prior": 0.25},
-            {"unseen": np.nan, "missing": "nan"},
-            {"unseen": -1.0, "missing": "prior", "min_count": 4},
-        ]
-    ):
+    for seed, options in enumerate(OPTIONS):
         statistics, formula = statistics_of(kind, cells_of(kind, 40, seed)), EncodingRule(smoothing, **options)
         arguments = statistics, VISIBILITIES[visibility], key_of(40), formula, compiled
-        assert in_one_pass is not None
         same(table(*arguments), by_arrays(monkeypatch, *arguments))
 
 
@@ -150,15 +140,9 @@ def test_the_pass_is_taken_for_the_formulas_that_it_knows(monkeypatch):
     taken = []
     pass_of = compiled.fused.encode_categories
     monkeypatch.setattr(compiled.fused, "encode_categories", lambda *given: taken.append(given) or pass_of(*given))
-    for smoothing in (*SMOOTHINGS, EmpiricalBayes("between"), JamesStein(), PartialPooling()):
-        table(statistics_of("binary", cells_of("binary", 9, 1)), None, key_of(9), EncodingRule(smoothing), compiled)
-    table(
-        statistics_of("binary", cells_of("binary", 9, 1)),
-        None,
-        key_of(9),
-        EncodingRule(MEstimate(), "category_mean"),
-        compiled,
-    )
+    others = [*map(EncodingRule, (EmpiricalBayes("between"), JamesStein(), PartialPooling()))]
+    for formula in (*map(EncodingRule, SMOOTHINGS), *others, EncodingRule(MEstimate(), "category_mean")):
+        table(statistics_of("binary", cells_of("binary", 9, 1)), None, key_of(9), formula, compiled)
     assert len(taken) == len(SMOOTHINGS)
     assert all(isinstance(given[5], PopulationMoments) for given in taken)
 
@@ -166,8 +150,6 @@ def test_the_pass_is_taken_for_the_formulas_that_it_knows(monkeypatch):
 @pytest.mark.parametrize("visibility", VISIBILITIES)
 @pytest.mark.parametrize("shape", [(9, N_FOLDS, 2, 1), (3, N_FOLDS, 1, 4), (6, N_FOLDS, 4, 3)])
 def test_what_views_see(shape, visibility):
-    import cpu_fallback
-
     accumulators = np.random.default_rng(0).integers(-(1 << 40), 1 << 40, shape)
     found, wanted = (each.visible(accumulators, VISIBILITIES[visibility]) for each in (compiled, cpu_fallback))
     np.testing.assert_array_equal(found, wanted)
@@ -175,8 +157,6 @@ def test_what_views_see(shape, visibility):
 
 @pytest.mark.parametrize("n_lines", [0, 1, 63, 64, 200])
 def test_totals(n_lines):
-    import cpu_fallback
-
     accumulators = np.random.default_rng(0).integers(-(1 << 40), 1 << 40, (n_lines, N_FOLDS, 2, 3))
     for each in (compiled, cpu_fallback):
         np.testing.assert_array_equal(each.totals(accumulators), accumulators.sum(axis=0))

@@ -4,21 +4,44 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cpu_fallback.types import Carry
-from tests.cpu_fallback.definitions import KINDS, N_CATEGORIES, column, drawn, label, line, many, row_digits
+from tests.cpu_fallback.definitions import (
+    KINDS,
+    N_CATEGORIES,
+    WHOLE_PRODUCTS,
+    column,
+    drawn,
+    label,
+    line,
+    many,
+    row_digits,
+)
+from tests.strategies import examples
 
 
 def before_each_row(found, ties):
     """What each row's category held before the row, or before the row's tie."""
-    rows, width = found.rows, found.layout.width
-    out = np.zeros((len(rows), found.n_classes, width), np.int64)
-    for row in range(len(rows)):
-        for earlier in range(row):
-            if rows.codes[earlier] == rows.codes[row] and (ties is None or ties[earlier] < ties[row]):
-                out[row, label(rows, earlier)] += row_digits(rows, earlier, found.layout)
+    rows, layout = found.rows, found.layout
+    out, running = np.zeros((len(rows), found.n_classes, layout.width), np.int64), {}
+    for row, code in enumerate(rows.codes.tolist()):
+        tie = row if ties is None else ties[row]
+        sums, at_tie, last = running.get(code, (np.zeros_like(out[0]), None, -1))
+        out[row] = at_tie if tie == last else sums
+        after = sums.copy()
+        after[label(rows, row)] += row_digits(rows, row, layout)
+        running[code] = after, out[row], tie
+    return out
+
+
+def all_but_each_row(found, accumulators):
+    out = np.array([accumulators[line(code)] for code in found.rows.codes.tolist()]).reshape(
+        -1, *accumulators.shape[1:]
+    )
+    for row in range(len(found.rows)):
+        out[row, label(found.rows, row)] -= row_digits(found.rows, row, found.layout)
     return out
 
 
@@ -43,7 +66,7 @@ def totals(found):
     return accumulators
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_ordered_sees_the_rows_before_it_whatever_the_chunks(ops, data):
     found = data.draw(drawn())
@@ -62,37 +85,26 @@ def test_ordered_over_several_blocks(ops, kind, tied):
     found = many(1500, 5, kind)
     ties = np.arange(1500) // 7 if tied else None
     seen, carry = chained(ops, found, ties, [1, 10, 1200, 1201])
-    running = {}
-    for row in range(1500):
-        key = int(found.rows.codes[row])
-        sums, at_tie, tie = running.get(key, (np.zeros(seen.shape[1:], np.int64), None, -1))
-        visible = at_tie if tied and ties[row] == tie else sums
-        assert np.array_equal(seen[row], visible)
-        after = sums.copy()
-        after[label(found.rows, row)] += row_digits(found.rows, row, found.layout)
-        running[key] = after, visible, ties[row] if tied else -1
+    assert np.array_equal(seen, before_each_row(found, ties))
     assert np.array_equal(carry.sums, totals(found))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(found=drawn())
+@example(WHOLE_PRODUCTS[0])
+@example(WHOLE_PRODUCTS[1])
 def test_leave_one_out_is_the_category_less_the_row(ops, found):
     accumulators = totals(found)
     accumulators.flags.writeable = False
-    seen = ops.leave_one_out(accumulators, found.rows, found.layout)
-    expected = np.zeros_like(seen)
-    for row in range(len(found.rows)):
-        expected[row] = accumulators[line(int(found.rows.codes[row]))]
-        expected[row, label(found.rows, row)] -= row_digits(found.rows, row, found.layout)
-    assert np.array_equal(seen, expected)
+    assert np.array_equal(
+        ops.leave_one_out(accumulators, found.rows, found.layout), all_but_each_row(found, accumulators)
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_leave_one_out_over_several_blocks(ops, kind):
     found = many(2500, 6, kind)
     accumulators = totals(found)
-    seen = ops.leave_one_out(accumulators, found.rows, found.layout)
-    for row in range(2500):
-        own = accumulators[line(int(found.rows.codes[row]))].copy()
-        own[label(found.rows, row)] -= row_digits(found.rows, row, found.layout)
-        assert np.array_equal(seen[row], own)
+    assert np.array_equal(
+        ops.leave_one_out(accumulators, found.rows, found.layout), all_but_each_row(found, accumulators)
+    )

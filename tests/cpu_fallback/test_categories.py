@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu_fallback.definitions import column, read_only
+from tests.strategies import examples
 
 DTYPES = (np.int64, np.uint64, np.float64, np.int8, np.uint8, np.int32, np.float32)
 
@@ -31,7 +32,7 @@ def check_codes(codes, distinct, given):
     assert [distinct[code] for code in codes.tolist()] == given.tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(given_=values())
 def test_factorize_numbers_distinct_values_in_sorted_order(ops, given_):
     check_codes(*ops.factorize(given_), given_)
@@ -66,7 +67,7 @@ def test_factorize_of_a_value_that_no_sample_holds(ops, rare, first, lowest):
     check_codes(*ops.factorize(given_), given_)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(data=st.data())
 def test_lookup_finds_the_index_or_nothing(ops, data):
     given_ = data.draw(values())
@@ -95,7 +96,7 @@ def test_lookup_in_nothing_and_of_values_outside(ops):
     assert ops.lookup(np.array([np.nan, np.inf, 5.0]), np.array([5.0])).tolist() == [-2, -2, 0]
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(data=st.data())
 def test_combine_is_one_number_for_each_pair(ops, data):
     n_left, n_right = data.draw(st.sampled_from([(3, 2**31 - 1), (2**32, 2**30), (5, 4), (1, 1)]))

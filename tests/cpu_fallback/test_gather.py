@@ -4,12 +4,13 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_fallback import compiled
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers
 from tests.cpu_fallback.definitions import N_CATEGORIES, column, line, read_only
+from tests.strategies import examples
 
 PAGE = 5
 gather = import_module("cpu_fallback.compiled.gather")
@@ -39,7 +40,7 @@ def check(ops, table, codes, folds, out, fold_of_row):
         assert out[row].tobytes() == expected.tobytes()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data())
 @pytest.mark.parametrize("layout", OUTPUTS)
 def test_gather_writes_the_code_of_every_row(ops, layout, data):

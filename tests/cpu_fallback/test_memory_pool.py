@@ -167,6 +167,12 @@ def test_memory_may_come_back_at_any_line(pool, monkeypatch):
     assert address(memory.empty(LARGE, np.uint8)) == where
 
 
+def run_python(script, **settings):
+    """Run a script in a process of its own."""
+    call, environment = [sys.executable, "-c", script], os.environ | settings
+    return subprocess.run(call, env=environment, capture_output=True, timeout=60, check=False)
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
 def test_an_interrupt_at_any_line_leaves_a_pool_that_works():
     # In a process of its own: Python says of every interrupt in a `__del__` that it was ignored.
@@ -188,7 +194,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 assert interrupts > 100 and not alive.any()
 assert (memory.zeros(1 << 18, np.uint8) == 0).all()
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, capture_output=True)
+    assert run_python(script).returncode == 0
 
 
 def test_threads_take_and_give_back_at_once(pool):
@@ -218,21 +224,17 @@ if os.fork() == 0:
 assert os.wait()[1] == 0
 assert not memory.zeros(1 << 22, np.uint8).any() and not alive.any()
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    assert run_python(script).returncode == 0
 
 
 @pytest.mark.parametrize(("given", "most"), [("", 512 << 20), ("0", 0), ("64", 64 << 20)])
 def test_the_environment_says_how_much_is_kept(given, most):
-    script = "from cpu_fallback.memory_pool import pool; print(pool.most)"
-    environment = os.environ | {"GPU_ENCODE_KEPT_MEMORY": given}
-    found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True)
+    found = run_python("from cpu_fallback.memory_pool import pool; print(pool.most)", GPU_ENCODE_KEPT_MEMORY=given)
     assert int(found.stdout) == most
 
 
 def test_a_senseless_environment_is_an_error():
-    call = [sys.executable, "-c", "import cpu_fallback"]
-    environment = os.environ | {"GPU_ENCODE_KEPT_MEMORY": "all"}
-    found = subprocess.run(call, env=environment, capture_output=True, check=False)
+    found = run_python("import cpu_fallback", GPU_ENCODE_KEPT_MEMORY="all")
     assert b"GPU_ENCODE_KEPT_MEMORY must be a number of MiB, 0 or more. Got 'all'." in found.stderr
 
 

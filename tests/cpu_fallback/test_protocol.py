@@ -50,11 +50,6 @@ def promised(name, protocol=Ops):
     return [("positional", each) for each in list(inspect.signature(getattr(protocol, name)).parameters)[1:]]
 
 
-@pytest.mark.parametrize("backend", [cpu_fallback, cpu_fallback.compiled])
-def test_a_backend_has_exactly_the_operations_of_the_protocol(backend):
-    assert sorted(backend.__all__) == sorted([*OPERATIONS, *ATTRIBUTES, "fused"])
-
-
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_backend_offers_the_operations_and_nothing_else(package):
     assert sorted(homes(package)) == sorted([*OPERATIONS, *ATTRIBUTES, *BESIDE[package]])

@@ -19,6 +19,7 @@ from gpu_encode.sums import layouts
 from gpu_encode.sums.category_sums import SumSpec
 from gpu_encode.training import encodings
 from gpu_encode.training.tasks import EncodingTask
+from tests.bits import assert_same_bits
 
 N_CATEGORIES = 6
 SMOOTHINGS = {
@@ -63,16 +64,12 @@ def job_of(ops, target, weight, smoothing, formula, size):
         n_classes = 2 if target == "binary" else 4
         rows = Rows(codes.astype(np.int32), random.integers(0, n_classes, size).astype(np.int32), None, drawn)
         windows = layouts.windows(ops, None, drawn, 0, size)
-        measured = SumSpec(training_layout(windows), True, 1 if target == "binary" else 0)
+        measured = SumSpec(Layout(*windows), True, 1 if target == "binary" else 0)
         return EncodingTask(ops, rows, OnlyKey(), n_classes, measured, given)
     values = values_of(target, size, random)
-    windows = layouts.windows(ops, values, drawn, 2 if given.statistic.needs_squares else 1, size)
+    windows = layouts.windows(ops, values, drawn, 2 if given.statistic.needs.squares else 1, size)
     rows = Rows(codes.astype(np.int32), None, values, drawn)
-    return EncodingTask(ops, rows, OnlyKey(), 1, SumSpec(training_layout(windows), False), given)
-
-
-def training_layout(windows):
-    return Layout(*windows)
+    return EncodingTask(ops, rows, OnlyKey(), 1, SumSpec(Layout(*windows), False), given)
 
 
 def in_time(codes):
@@ -103,10 +100,7 @@ def trained(ops, plan, *description, dtype="float64"):
 def assert_same(ops, plan, *description, dtype="float64"):
     expected, stated = trained(cpu_fallback, plan, *description, dtype=dtype)
     found, learned = trained(ops, plan, *description, dtype=dtype)
-    bits = np.int64 if dtype == "float64" else np.int32
-    assert np.array_equal(np.isnan(found), np.isnan(expected))
-    known = ~np.isnan(expected)
-    assert np.array_equal(found.view(bits)[known], expected.view(bits)[known])
+    assert_same_bits(found, expected)
     assert np.array_equal(learned.unseen, stated.unseen)
     assert np.array_equal(learned.statistics.accumulators, stated.statistics.accumulators)
     assert learned.statistics.added == stated.statistics.added
@@ -117,7 +111,6 @@ def short_stretches(monkeypatch):
     """Let stretches, and the room for priors, end often."""
     ordered = import_module("cpu_fallback.compiled.ordered_encodings")
     monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_digits"), "MOST_SEGMENTS", 37)
-    monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_digits"), "SMALLEST_SHARE", 1)
     for name in ("STRETCH", "LEAST_STRETCH"):
         monkeypatch.setattr(ordered, name, 301)
 
@@ -175,17 +168,6 @@ def test_codes_that_the_type_cannot_hold_are_counted_as_by_the_definition(ops, p
         if backend is cpu_fallback:
             expected = str(caught[0].message)
     assert str(caught[0].message) == expected
-
-
-def test_rows_as_they_stand_are_rows_in_time(ops):
-    times = in_time(np.arange(700, dtype=np.int32))
-    for target in ("binary", "real"):
-        codes = [
-            trained(ops, OrderedPlan([order], True, 3), target, "none", "bayes", "plain", 700)[0]
-            for order in (RowOrder(), times)
-        ]
-        assert np.array_equal(*codes, equal_nan=True)
-        assert np.isnan(codes[0][:3]).all()
 
 
 def test_the_compiled_backend_has_the_pass_and_numpy_leaves_it(monkeypatch):

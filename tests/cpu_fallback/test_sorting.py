@@ -4,11 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from cpu_fallback.compiled import sorting
+from tests.strategies import examples
 
 WORDS = st.sampled_from([0, 1, 2, 3, 1 << 31, (1 << 32) - 1, 1 << 44, 1 << 63, (1 << 64) - 2, (1 << 64) - 1])
 
@@ -26,19 +27,19 @@ def check(numbers):
     np.testing.assert_array_equal(order, np.argsort(numbers, kind="stable"))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(words=st.lists(WORDS | st.integers(0, 2**64 - 1), max_size=40), repeated=st.integers(1, 40))
 def test_words(words, repeated):
     check(np.array(words * repeated, np.uint64))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(numbers=arrays.arrays(np.float64, st.integers(0, 60), elements=st.floats(allow_nan=False)))
 def test_reals(numbers):
     check(numbers + 0.0)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(numbers=arrays.arrays(np.int64, st.integers(0, 60)))
 def test_integers(numbers):
     check(numbers)

@@ -3,11 +3,12 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_fallback.compiled import string_pieces, strings, threads
 from cpu_fallback.compiled.string_order import Picked, order_of
+from tests.strategies import examples
 
 # Lengths around those at which words and pieces end, and bytes that tell signed from unsigned and short from padded.
 BYTES = st.sampled_from([0, 1, 97, 127, 128, 255])
@@ -55,7 +56,7 @@ def check(chunks, **layout):
     return distinct
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     chunks=st.lists(st.lists(st.none() | TEXTS, max_size=12), max_size=4),
     dtype=st.sampled_from([np.int32, np.int64]),
@@ -68,7 +69,7 @@ def test_distinct_strings_in_the_order_of_their_bytes(chunks, dtype, before):
     threads.set_threads(None)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(known=st.lists(TEXTS, unique=True, max_size=12), rows=st.lists(st.none() | TEXTS, max_size=20))
 def test_strings_are_found_or_unknown(known, rows):
     index = {value: number for number, value in enumerate(known)}
@@ -145,7 +146,7 @@ def test_long_strings_of_one_hash_are_told_apart(n_threads):
     assert strings.lookup_strings([part(names)], strings.known(part(names))).tolist() == list(range(len(names)))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(values=st.lists(TEXTS, unique=True, max_size=40))
 def test_order_of_strings(values):
     found = part(values)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers
@@ -12,6 +12,7 @@ from cpu_fallback.types import Layout, Rows, Window
 from tests.cpu_fallback.definitions import (
     KINDS,
     N_CATEGORIES,
+    WHOLE_PRODUCTS,
     bit_range,
     column,
     drawn,
@@ -23,6 +24,7 @@ from tests.cpu_fallback.definitions import (
     term,
     weights,
 )
+from tests.strategies import examples
 
 N_FOLDS = 3
 
@@ -49,15 +51,16 @@ def check(ops, found, folds, expected_folds):
     assert np.array_equal(accumulators, summed(found, expected_folds))
 
 
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_accumulate_adds_the_digits_of_every_row(ops, data):
-    found = data.draw(drawn())
-    folds = data.draw(st.none() | column(len(found.rows), st.integers(0, N_FOLDS - 1), np.int32))
+@examples(60)
+@given(found=drawn(largest=12), folds=st.none() | column(12, st.integers(0, N_FOLDS - 1), np.int32))
+@example(WHOLE_PRODUCTS[0], None)
+@example(WHOLE_PRODUCTS[1], None)
+def test_accumulate_adds_the_digits_of_every_row(ops, found, folds):
+    folds = None if folds is None else folds[: len(found.rows)]
     check(ops, found, folds, folds)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 def test_accumulate_computes_folds_from_row_numbers(ops, data):
     found = data.draw(drawn())
@@ -173,7 +176,7 @@ def summed_ranges(factors):
     return sum(low for low, _ in ranges), sum(high for _, high in ranges)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_extents_are_the_binary_places_in_use(ops, data):
     size = data.draw(st.integers(1, 8))

@@ -220,21 +220,7 @@ def as_method(name: str) -> Any:
 for _name in ("dtype", "flags", "itemsize", "nbytes", "ndim", "shape", "size", "strides"):
     setattr(StrictArray, _name, as_attribute(_name))
 for _name in (
-    *(
-        "all",
-        "any",
-        "argmax",
-        "argsort",
-        "copy",
-        "cumsum",
-        "fill",
-        "item",
-        "max",
-        "min",
-        "nonzero",
-        "ravel",
-        "repeat",
-    ),
+    *("all", "any", "argmax", "argsort", "copy", "cumsum", "fill", "item", "max", "min", "nonzero", "ravel", "repeat"),
     *("reshape", "squeeze", "sum", "take", "tolist", "transpose", "view"),
 ):
     setattr(StrictArray, _name, as_method(_name))

@@ -18,11 +18,6 @@ WORD = (1 << 64) - 1
 
 
 @pytest.fixture(scope="module")
-def runtime():
-    return import_module("gpu_encode.cuda.runtime")
-
-
-@pytest.fixture(scope="module")
 def hashing():
     return import_module("gpu_encode.cuda.hashing")
 

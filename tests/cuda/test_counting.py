@@ -23,11 +23,6 @@ def counting():
     return import_module("gpu_encode.cuda.counting")
 
 
-@pytest.fixture(scope="module")
-def runtime():
-    return import_module("gpu_encode.cuda.runtime")
-
-
 @pytest.fixture(scope="module", params=["numba", "CUDA C++"])
 def kernels(request, counting, runtime, tmp_path_factory):
     """Both sets of kernels; in the simulator CUDA C++ runs on the CPU as well."""
@@ -75,7 +70,7 @@ def rows_of(n_rows, n_categories, n_classes, hot=0.0, seed=0):
     return Rows(codes, random.integers(0, n_classes, n_rows).astype(np.int32) if n_classes > 1 else None)
 
 
-def check(counting, runtime, rows, n_categories, folds, n_folds, n_classes, begun=0):
+def check(counting, rows, n_categories, folds, n_folds, n_classes, begun=0):
     """Compare all cells; counts are added to what the cells hold."""
     accumulators = memory.zeros((n_categories + 2) * n_folds * n_classes, np.int64)
     accumulators += begun
@@ -102,7 +97,7 @@ def forced(request, use, small_buckets, counting, monkeypatch):
 
 @pytest.mark.parametrize("order", [*ORDERS, "given", None])
 @pytest.mark.parametrize("hot", [0.0, 0.9])
-def test_every_strategy(counting, runtime, forced, order, hot):
+def test_every_strategy(counting, forced, order, hot):
     launched, names = forced
     n_folds, n_rows = (1 if order is None else 3), 300
     rows = rows_of(n_rows, 420 // n_folds, 1, hot)
@@ -110,58 +105,58 @@ def test_every_strategy(counting, runtime, forced, order, hot):
         folds = np.arange(n_rows, dtype=np.int32) % 7 % 3
     else:
         folds = order and FoldPattern(order, 3, seed=5, n_rows=n_rows + 9, first_row=9)
-    check(counting, runtime, rows, 420 // n_folds, folds, n_folds, 1)
+    check(counting, rows, 420 // n_folds, folds, n_folds, 1)
     assert set(launched) == set(names)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classes(counting, runtime, forced, n_classes):
+def test_classes(counting, forced, n_classes):
     rows = rows_of(250, 260 // n_classes, n_classes, 0.3)
-    check(counting, runtime, rows, 260 // n_classes, None, 1, n_classes, begun=7)
+    check(counting, rows, 260 // n_classes, None, 1, n_classes, begun=7)
     assert set(forced[0]) == set(forced[1])
 
 
 # 256 bytes are 64 32-bit counts or 128 16-bit counts; two lines are for missing and unknown.
 @pytest.mark.parametrize("n_categories", [1, 2, 62, 63, 126, 127, 128, 129, 300])
-def test_cardinalities_choose_for_themselves(counting, runtime, use, small_buckets, n_categories):
+def test_cardinalities_choose_for_themselves(counting, use, small_buckets, n_categories):
     launched = use(256)
     rows = rows_of(300, n_categories, 1)
     rows.codes[-3:] = n_categories - 1, -1, -2
-    check(counting, runtime, rows, n_categories, None, 1, 1)
+    check(counting, rows, n_categories, None, 1, 1)
     assert set(launched) == set(TABLES if n_categories <= 126 else BUCKETS)
 
 
-def test_each_row_its_category(counting, runtime, forced):
+def test_each_row_its_category(counting, forced):
     rows = Rows(np.random.default_rng(1).permutation(400).astype(np.int32))
-    check(counting, runtime, rows, 400, None, 1, 1)
+    check(counting, rows, 400, None, 1, 1)
 
 
 @pytest.mark.parametrize("side", [-1, 0, 1])
 @pytest.mark.parametrize("turns", ["one", "all blocks"])
-def test_edges_of_blocks(counting, runtime, forced, kernels, turns, side):
+def test_edges_of_blocks(counting, forced, kernels, turns, side):
     rows = 4 * kernels.threads * (1 if turns == "one" else kernels.blocks) + side
-    check(counting, runtime, rows_of(rows, 260, 1), 260, FoldPattern("random", 1, 3), 1, 1)
+    check(counting, rows_of(rows, 260, 1), 260, FoldPattern("random", 1, 3), 1, 1)
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 199, 200, 201, 601])
-def test_edges_of_slabs(counting, runtime, use, small_buckets, n_rows):
+def test_edges_of_slabs(counting, use, small_buckets, n_rows):
     launched = use(256)
-    check(counting, runtime, rows_of(n_rows, 150, 2, 0.5), 150, FoldPattern("random", 3, 2), 3, 2)
+    check(counting, rows_of(n_rows, 150, 2, 0.5), 150, FoldPattern("random", 3, 2), 3, 2)
     assert launched == list(BUCKETS) * -(-n_rows // 200)
 
 
 @pytest.mark.parametrize("piece", [1, 2, 7, 1000])
-def test_pieces_of_buckets(counting, runtime, use, small_buckets, monkeypatch, piece):
+def test_pieces_of_buckets(counting, use, small_buckets, monkeypatch, piece):
     monkeypatch.setattr(small_buckets, "PIECE", piece)
     use(64)
-    check(counting, runtime, rows_of(230, 200, 1, 0.9), 200, None, 1, 1)
+    check(counting, rows_of(230, 200, 1, 0.9), 200, None, 1, 1)
 
 
-def test_more_buckets_than_there_is_room_for(counting, runtime, use, small_buckets):
+def test_more_buckets_than_there_is_room_for(counting, use, small_buckets):
     # 32 bytes: 16 cells in each of 8 buckets.
     for n_categories, names in [(126, BUCKETS), (127, MEMORY)]:
         launched = use(32)
-        check(counting, runtime, rows_of(60, n_categories, 1), n_categories, None, 1, 1)
+        check(counting, rows_of(60, n_categories, 1), n_categories, None, 1, 1)
         assert set(launched) == set(names)
 
 
@@ -172,11 +167,11 @@ def test_the_most_rows_of_16_bit_counts(counting, kernels, runtime, use):
     # As Python this takes a minute; the twin in C++ takes the same pieces.
     for n_rows in () if runtime.SIMULATED and kernels.run is counting.run_compiled else (2**16, buckets.FEWEST_ROWS):
         use(256)
-        check(counting, runtime, Rows(np.full(n_rows, 4, np.int32)), 90, None, 1, 1)
-        check(counting, runtime, Rows(np.full(n_rows, 4, np.int32)), 1000, None, 1, 1)
+        check(counting, Rows(np.full(n_rows, 4, np.int32)), 90, None, 1, 1)
+        check(counting, Rows(np.full(n_rows, 4, np.int32)), 1000, None, 1, 1)
 
 
-def test_views_that_begin_between_vectors(counting, runtime, forced):
+def test_views_that_begin_between_vectors(counting, forced):
     rows = rows_of(203, 290, 1)
     codes = memory.to_device(rows.codes)
     for start in (1, 2, 3):
@@ -187,10 +182,10 @@ def test_views_that_begin_between_vectors(counting, runtime, forced):
         assert np.array_equal(memory.to_host(accumulators), expected.ravel())
 
 
-def test_memory_does_not_grow_with_rows(counting, runtime, use, small_buckets, monkeypatch):
+def test_memory_does_not_grow_with_rows(counting, use, small_buckets, monkeypatch):
     asked = []
     real = small_buckets.empty
     monkeypatch.setattr(small_buckets, "empty", lambda size, dtype: asked.append(size) or real(size, dtype))
     use(256)
-    check(counting, runtime, rows_of(1000, 300, 1), 300, None, 1, 1)
+    check(counting, rows_of(1000, 300, 1), 300, None, 1, 1)
     assert max(asked) == 200

@@ -9,20 +9,12 @@ import cpu_fallback
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 from tests.backends import memory
 
-pytestmark = [
-    pytest.mark.cuda,
-    pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
-]
+pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")]
 
 
 @pytest.fixture(scope="module")
 def cuda():
     return import_module("gpu_encode.cuda.folds")
-
-
-@pytest.fixture(scope="module")
-def runtime():
-    return import_module("gpu_encode.cuda.runtime")
 
 
 def folds_of_chunk(cuda, runtime, folds, n_rows):
@@ -48,7 +40,7 @@ def test_random_folds_at_the_edges_of_blocks(cuda, runtime, n_splits, seed):
 @pytest.mark.parametrize("order", ["random", "interleaved", "contiguous"])
 @pytest.mark.parametrize("n_splits", [1, 3, 10_000])
 @pytest.mark.parametrize("first_row", [2**32 - 7, 2**32 + 5, 2**62])
-def test_rows_beyond_32_bits(cuda, runtime, order, n_splits, first_row):
+def test_rows_beyond_32_bits(cuda, order, n_splits, first_row):
     pattern = FoldPattern(order, n_splits, 5, n_rows=first_row + 1000, first_row=first_row)
     expected = cpu_fallback.fold_numbers(pattern, 3, 30)
     assert memory.to_host(cuda.fold_numbers(pattern, 3, 30)).tolist() == expected.tolist()
@@ -73,7 +65,7 @@ def test_no_folds_are_fold_zero(cuda, runtime):
     assert folds_of_chunk(cuda, runtime, None, 5) == [0] * 5
 
 
-def test_empty_ranges(cuda, runtime):
+def test_empty_ranges(cuda):
     pattern, permutation = FoldPattern("random", 5), Permutation(10)
     for found in (cuda.fold_numbers(pattern, 4, 4), cuda.fold_numbers(pattern, 4, 3)):
         assert found.dtype == np.int32
@@ -85,7 +77,7 @@ def test_empty_ranges(cuda, runtime):
 
 # Just above a power of four three numbers in four are walked out of the network and back in.
 @pytest.mark.parametrize("n_rows", [1, 2, 255, 256, 257, 1025])
-def test_permutations_are_inverse_bijections(cuda, runtime, n_rows):
+def test_permutations_are_inverse_bijections(cuda, n_rows):
     permutation = Permutation(n_rows, seed=3)
     places = memory.to_host(cuda.places_of(permutation, 0, n_rows))
     assert places.tolist() == cpu_fallback.places_of(permutation, 0, n_rows).tolist()
@@ -93,7 +85,7 @@ def test_permutations_are_inverse_bijections(cuda, runtime, n_rows):
 
 
 @pytest.mark.parametrize("n_rows", [2**32 + 3, 2**40, 2**62])
-def test_long_permutations(cuda, runtime, n_rows):
+def test_long_permutations(cuda, n_rows):
     permutation = Permutation(n_rows, seed=2**64 - 1)
     for start in (0, 2**32 - 5, n_rows - 13):
         ends = start, min(start + 13, n_rows)

@@ -13,11 +13,6 @@ from tests.cpu_fallback.definitions import KINDS, N_CATEGORIES, many
 pytestmark = pytest.mark.cuda
 
 
-@pytest.fixture(scope="module")
-def runtime():
-    return import_module("gpu_encode.cuda.runtime")
-
-
 def cells_for(found):
     shape = N_CATEGORIES + 2, found.n_classes, found.layout.width
     return np.random.default_rng(1).integers(-(2**40), 2**40, shape)
@@ -40,7 +35,7 @@ def test_no_rows(ops):
     assert (seen.shape, seen.dtype) == ((0, 3, 1), np.int64)
 
 
-def test_cells_that_are_a_view(ops, runtime):
+def test_cells_that_are_a_view(ops):
     found = many(30, 2, "whole")
     wide = np.random.default_rng(1).integers(-99, 99, (N_CATEGORIES + 2, 3, found.layout.width))
     module = import_module("gpu_encode.cuda.leave_one_out")

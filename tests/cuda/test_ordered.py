@@ -5,21 +5,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cpu_fallback
 from cpu_fallback.types import Carry, Layout, Rows, Window
 from tests.backends import memory
 from tests.cpu_fallback.definitions import KINDS, N_CATEGORIES, column, drawn, many
+from tests.strategies import examples
 
 pytestmark = pytest.mark.cuda
 WAYS = ["chunks", "sorting"]
-
-
-@pytest.fixture(scope="module")
-def runtime():
-    return import_module("gpu_encode.cuda.runtime")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +47,7 @@ def compare(ops, rows, ties, layout, shape, cuts=()):
             assert np.array_equal(getattr(carries[0], name), getattr(carries[1], name))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data())
 @pytest.mark.parametrize("most_rows", [3, 50])
 @pytest.mark.parametrize("one_way", WAYS)

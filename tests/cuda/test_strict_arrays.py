@@ -24,8 +24,9 @@ from gpu_encode.schemes.plans import Plan
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.training import encodings
 from gpu_encode.training.tasks import EncodingTask
+from tests.bits import assert_same_bits
+from tests.cases import SMOOTHINGS
 from tests.cuda.strict import StrictArray, StrictOps
-from tests.laws.encoding import SMOOTHINGS, assert_same_bits
 
 # The arrays and the operations are stand-ins of their own.
 pytestmark = pytest.mark.host
@@ -159,9 +160,8 @@ def assert_same(data: Data, kind: str, weighted: bool, scheme: str, *, dtype: st
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_schemes_and_smoothings(data, scheme, smoothing):
-    make, _ = SMOOTHINGS[smoothing]
     for kind in ("binary",) if scheme == "stratified" else ("continuous", "multiclass"):
-        assert_same(data, kind, False, scheme, smooth=make())
+        assert_same(data, kind, False, scheme, smooth=SMOOTHINGS[smoothing])
 
 
 @pytest.mark.parametrize("choice", CHOICES)

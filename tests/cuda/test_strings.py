@@ -126,9 +126,8 @@ def test_null_is_no_string(strings, rows, every):
     assert memory.to_host(found).tolist() == [-2 if code == 0 else max(code - 1, -1) for code in expected]
 
 
+@pytest.mark.skipif(not devices.simulated(), reason="a compiled kernel keeps the word that it was compiled with")
 def test_a_string_whose_word_is_that_of_null_is_not_null(strings, monkeypatch):
-    if not devices.simulated():
-        pytest.skip("a compiled kernel keeps the word that it was compiled with")
     words = strings.hashed(given(strings, [b"x"]), None, np.uint64(0)).words
     monkeypatch.setattr(strings, "NULL", np.uint64(int(memory.to_host(words)[0])))
     rows = given(strings, [b"x", b"y", b"x"])

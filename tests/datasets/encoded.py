@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from sklearn.base import clone
 
 from gpu_encode.datasets.encoding import run_encoding
+from gpu_encode.datasets.progress import Summary
 from gpu_encode.datasets.source import opened
-from gpu_encode.datasets.summary import Summary
 
 
 def in_memory(
@@ -68,18 +68,6 @@ def assert_same_table(found: pa.Table, expected: pa.Table) -> None:
             assert np.array_equal(*whole), name
         else:
             assert mine.combine_chunks().equals(theirs.combine_chunks()), name
-
-
-def assert_same_encoder(found: Any, expected: Any) -> None:
-    """Demand that two encoders have learned the same."""
-    assert len(found.encodings_) == len(expected.encodings_)
-    for mine, theirs in zip(found.encodings_, expected.encodings_, strict=True):
-        assert np.array_equal(mine, theirs, equal_nan=True)
-    for mine, theirs in zip(found.categories_, expected.categories_, strict=True):
-        assert (mine.dtype, repr(mine.tolist())) == (theirs.dtype, repr(theirs.tolist()))
-    assert found.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
-    assert found.n_features_in_ == expected.n_features_in_
-    assert found.target_type_ == expected.target_type_
 
 
 def names_in(folder: Path) -> list[str]:

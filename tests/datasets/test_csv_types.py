@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from gpu_encode.datasets import csv_types
+from gpu_encode.datasets import reading
 from gpu_encode.datasets.formats import csv_conversion, csv_parsing
 from gpu_encode.datasets.source import Size, opened
 
@@ -45,7 +45,8 @@ def test_any_two_values_in_blocks_of_their_own(
     text = "\n".join(["value,filler", *[lines[0]] * 3, *[lines[1]] * 3, ""]).encode()
     path = tmp_path / "x.csv"
     path.write_bytes(text)
-    monkeypatch.setattr(csv_types, "BLOCK", 120)
+    monkeypatch.setattr(reading, "BLOCK", 120)
+    monkeypatch.setattr(reading, "SMALL", 0)
     found = opened(path)
     expected = whole(text)
     assert found.schema == expected.schema

@@ -12,10 +12,9 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode import TargetEncoder, encode_dataset, load, transform_dataset
-from gpu_encode.datasets.destinations import Destination, Output, OutputFiles, chosen
+from gpu_encode.datasets.encoding import run_transforming
 from gpu_encode.datasets.source import Size, opened
-from gpu_encode.datasets.transforming import run_transforming
-from gpu_encode.datasets.writing import RowWriter
+from gpu_encode.datasets.writing import Destination, Output, OutputFiles, RowWriter, chosen
 from tests.datasets.conftest import read_folder
 from tests.datasets.encoded import assert_same_table, encode, in_memory, names_in
 
@@ -199,21 +198,11 @@ def test_an_empty_folder_may_be_there(tmp_path: Path, rows: Path) -> None:
         ("in", "in/codes.parquet", {}, "destination '.*' is in the source folder"),
         ("in", "in", {}, "is, or holds, a file of the source"),
         ("orders.parquet", "full", {}, "destination '.*full' is there already and not an empty folder"),
-        (
-            "orders.parquet",
-            "codes.xlsx",
-            {},
-            "'.*codes.xlsx': no known format .* a folder of this name write '.*xlsx/'",
-        ),
+        ("orders.parquet", "codes.xlsx", {}, "'.*codes.xlsx': no known format .* a folder of this name write"),
         ("orders.parquet", "absent/codes.parquet", {}, "no folder '.*absent' to write 'codes.parquet' to"),
         ("orders.parquet", "y.parquet", {"compression": "zip"}, "compression 'zip' is not one of .parquet files"),
         ("orders.parquet", "y.csv", {"compression": "gzip"}, "Leave it out: the suffix .csv.gz compresses"),
-        (
-            "orders.parquet",
-            "y.parquet",
-            {"target": "slod"},
-            "target: the source has no column 'slod'. Did you mean 'sold'",
-        ),
+        ("orders.parquet", "y.parquet", {"target": "slod"}, "target: the source has no column 'slod'. Did you mean"),
         ("orders.parquet", "y.parquet", {"target": []}, "no columns but those of the target"),
         ("orders.parquet", "y.parquet", {"target": 3}, "target must be the name of a column or a list of them"),
         ("orders.parquet", "y.parquet", {"groups": ["city"]}, "groups must be the name of a column, a str. Got a list"),
@@ -259,11 +248,7 @@ def test_files_follow_the_plan_whatever_pieces_come(tmp_path: Path, size: int) -
     outputs = [Output(f"{number}.parquet", *span) for number, span in enumerate(spans)]
     done: list[Path] = []
     writer = OutputFiles(
-        outputs,
-        table.schema,
-        None,
-        lambda output: tmp_path / output.relative,
-        lambda path, _: done.append(path),
+        outputs, table.schema, None, lambda output: tmp_path / output.relative, lambda path, _: done.append(path)
     )
     for start in range(0, 10, size):
         writer.write(table.slice(start, size))

@@ -3,57 +3,29 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
 
 from gpu_encode import (
-    Greedy,
+    CatBoostEncoder,
     GroupKFold,
-    Holdout,
-    JamesStein,
-    KFold,
-    LeaveOneOut,
-    MEstimate,
     Ordered,
-    PartialPooling,
     Prefixes,
-    Sigmoid,
+    StatisticEncoder,
     TargetEncoder,
-    TimeFolds,
 )
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.source import Size
+from tests.bits import assert_same_encoder
+from tests.cases import SMOOTHINGS, STRATIFIED, schemes
 from tests.datasets.conftest import N_ROWS, read_folder
-from tests.datasets.encoded import assert_same_encoder, assert_same_table, encode, in_memory
+from tests.datasets.encoded import assert_same_table, encode, in_memory
 
-SCHEMES = {
-    "int": 5,
-    "greedy": Greedy(),
-    "k-fold": KFold(3, random_state=4),
-    "contiguous": KFold(4, order="contiguous"),
-    "interleaved": KFold(2, order="interleaved"),
-    "stratified": KFold(3, stratify=True),
-    "blow-up": KFold(2, blow_up=True),
-    "groups": GroupKFold(3, groups="shop"),
-    "time-folds": TimeFolds(4, time="hour", gap=1),
-    "holdout": Holdout(0.4, random_state=2),
-    "leave-one-out": LeaveOneOut(),
-    "fold-column": "fold",
-    "ordered-rows": Ordered(shuffle=False, burn_in=3),
-    "ordered": Ordered(random_state=6),
-    "ordered-twice": Ordered(2, average=False),
-    "ordered-time": Ordered(time="hour"),
-}
-SMOOTHINGS = {
-    "none": None,
-    "auto": "auto",
-    "m-estimate": MEstimate(3),
-    "sigmoid": Sigmoid(k=5, f=2),
-    "james-stein": JamesStein(),
-    "partial-pooling": PartialPooling(),
-}
+SCHEMES = schemes(groups="shop", time="hour") | {"stratified": STRATIFIED["stratified"]}
 COLUMNS = ["city", ("device", "shop"), "day"]
 
 
@@ -78,7 +50,7 @@ def test_every_scheme(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str,
     check(rows, tmp_path, orders, TargetEncoder(columns=columns, cv=SCHEMES[scheme]), target, chunk_rows)
 
 
-@pytest.mark.parametrize("scheme", ["int", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
+@pytest.mark.parametrize("scheme", ["number", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
 @pytest.mark.parametrize("n_chunks", [1, 64])
 def test_few_and_many_chunks(tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, n_chunks: int) -> None:
     encoder = TargetEncoder(columns=["city", ("device", "zip")], cv=SCHEMES[scheme])
@@ -91,7 +63,7 @@ def test_orders_that_ask_for_the_means_of_categories(tmp_path: Path, rows: Path,
     check(rows, tmp_path, orders, encoder, "price", 100)
 
 
-@pytest.mark.parametrize("scheme", ["int", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
+@pytest.mark.parametrize("scheme", ["number", "stratified", "leave-one-out", "ordered-rows", "ordered-time", "ordered"])
 def test_chunks_of_a_size_of_their_own_in_every_pass(
     tmp_path: Path, rows: Path, orders: pa.Table, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +98,26 @@ def test_every_formula(
 )
 def test_every_option(tmp_path: Path, rows: Path, orders: pa.Table, choices: dict[str, Any]) -> None:
     check(rows, tmp_path, orders, TargetEncoder(**choices), "sold", 61)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        TargetEncoder(cv=StratifiedKFold(3, shuffle=True, random_state=1)),
+        TargetEncoder(cv=np.arange(N_ROWS) % 4),
+        StatisticEncoder(["mean", "std"], values=["amount", "shop"], cv=Ordered()),
+        CatBoostEncoder("buckets", borders=3),
+    ],
+    ids=["splitter", "fold-numbers", "order-of-values", "quantiles"],
+)
+def test_what_takes_all_rows_at_once(tmp_path: Path, rows: Path, orders: pa.Table, encoder: Any) -> None:
+    encoder.set_params(columns=["city", ("device", "zip")])
+    check(rows, tmp_path, orders, encoder, "sold", 64, weight="weight")
+    many = pa.concat_tables([orders] * 1000)
+    pyarrow.parquet.write_table(many, tmp_path / "many.parquet")
+    limit = max(memory.resident_bytes(), memory.LOADED) + (100 << 20)
+    with pytest.raises(ValueError, match=r"take all rows at once, and memory_limit is .* Give at least"):
+        encode(tmp_path / "many.parquet", tmp_path / "codes", encoder, "sold", memory_limit=limit)
 
 
 def test_several_targets(tmp_path: Path, rows: Path, orders: pa.Table) -> None:

@@ -77,6 +77,13 @@ def test_chunks_fit_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert memory.chunk_size(1 << 50, 1e6, 1, 1, 8.0).rows <= memory.MOST_BYTES / 1e6 + memory.FEWEST_ROWS
 
 
+def test_few_rows_need_little_however_many_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "resident_bytes", lambda: 100 << 20)
+    with pytest.raises(ValueError, match="Give at least"):
+        memory.chunk_size(1 << 30, 24_000.0, 3000, 3000, 24_000.0)
+    assert memory.chunk_size(1 << 30, 24_000.0, 3000, 3000, 24_000.0, n_rows=100).rows >= 100
+
+
 def test_a_limit_that_is_too_small_says_what_is_enough() -> None:
     with pytest.raises(ValueError, match=r"Give at least [\d,]+ MiB") as caught:
         memory.chunk_size(100 << 20, 100.0, 10, 3, 24.0)
@@ -92,7 +99,8 @@ def test_a_limit_that_sums_have_used_up_ends_no_work() -> None:
 
 def test_memory_does_not_grow_with_the_number_of_chunks(tmp_path: Path) -> None:
     found = []
-    for number, n_chunks in enumerate((8, 40)):
+    # Each has more rows than a row group that is written.
+    for number, n_chunks in enumerate((24, 56)):
         n_rows = n_chunks * ROWS
         row = np.arange(n_rows)
         table = pa.table({"city": [f"{value % 97:040d}" for value in range(n_rows)], "x": row / 7, "y": row % 2})

@@ -24,8 +24,9 @@ from gpu_encode import (
 from gpu_encode.datasets import encoding
 from gpu_encode.datasets.staging import Staging
 from tests.architecture.imports import ROOT
+from tests.bits import assert_same_encoder
 from tests.datasets.conftest import read_folder
-from tests.datasets.encoded import assert_same_encoder, assert_same_table, encode, in_memory, names_in
+from tests.datasets.encoded import assert_same_table, encode, in_memory, names_in
 
 KILLS = 5
 

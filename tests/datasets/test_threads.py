@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gpu_encode.datasets.threads import ReadAhead, WriteBehind
+from gpu_encode.datasets.run import ReadAhead, WriteBehind
 
 
 class Failure(Exception):

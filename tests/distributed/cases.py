@@ -19,6 +19,7 @@ from gpu_encode import (
     Sigmoid,
     TimeFolds,
 )
+from tests.cases import ordered_schemes
 
 N_ROWS = 211
 
@@ -69,6 +70,8 @@ ENCODERS = {
     "hierarchy": {"columns": ["shop"], "hierarchy": {"shop": Prefixes(1)}, "cv": LeaveOneOut()},
     "policies": {"handle_missing": "nan", "min_count": 3, "prior": "category_mean", "indicators": True},
 }
+ORDERS = ordered_schemes(time="when")
+ENCODERS |= {name: {"cv": cv, "columns": ["shop", ("city", "size")]} for name, cv in ORDERS.items()}
 NEEDS_MORE = ["buyer", "fold", "when", "price"]
 TARGETS = {"binary": ["sold"], "labels": ["grade"], "quantity": ["amount"], "two quantities": ["amount", "price"]}
 
@@ -110,16 +113,3 @@ def assert_same(found, wanted):
     pd.testing.assert_frame_equal(found, wanted, check_exact=True, check_freq=False, check_categorical=False)
     for name in wanted.columns[wanted.dtypes.map(lambda dtype: dtype.kind == "f")]:
         assert found[name].to_numpy().tobytes() == wanted[name].to_numpy().tobytes()
-
-
-def assert_same_encoder(found, wanted):
-    """Hold fitted encoders to the same attributes, to the bit."""
-    assert found.get_feature_names_out().tolist() == wanted.get_feature_names_out().tolist()
-    assert found.feature_names_in_.tolist() == wanted.feature_names_in_.tolist()
-    assert found.target_type_ == wanted.target_type_
-    for mine, theirs in zip(found.encodings_, wanted.encodings_, strict=True):
-        assert mine.tobytes() == theirs.tobytes()
-    for mine, theirs in zip(found.categories_, wanted.categories_, strict=True):
-        assert mine.dtype == theirs.dtype
-        assert repr(mine.tolist()) == repr(theirs.tolist())
-    assert np.asarray(found.target_mean_).tobytes() == np.asarray(wanted.target_mean_).tobytes()

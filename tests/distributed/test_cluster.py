@@ -10,7 +10,8 @@ import pytest
 from distributed import Client, LocalCluster, wait
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
-from tests.distributed.cases import KEYS, assert_same, assert_same_encoder, rows
+from tests.bits import assert_same_encoder
+from tests.distributed.cases import KEYS, assert_same, rows
 from tests.distributed.loading import lazy, visits
 
 N_ROWS = 180

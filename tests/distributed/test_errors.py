@@ -20,13 +20,8 @@ WHOLE = rows(60)
 CUT = partitioned(WHOLE, 3, seed=8)
 LENGTHS = [len(part) for part in pieces(WHOLE, 3, seed=8)]
 X, Y = CUT[KEYS], CUT["amount"]
-
-
-@pytest.fixture(autouse=True)
-def _synchronous():
-    assert min(LENGTHS) > 5
-    with dask.config.set(scheduler="synchronous"):
-        yield
+assert min(LENGTHS) > 5
+pytestmark = pytest.mark.usefixtures("synchronous")
 
 
 def spoiled(column, row, value):
@@ -96,11 +91,7 @@ def test_lengths_differ_in_a_partition():
 @pytest.mark.parametrize(
     ("data", "kind", "message"),
     [
-        (
-            WHOLE["amount"],
-            TypeError,
-            "^X is in partitions of Dask, and y is a Series. Give y as a Dask frame, series",
-        ),
+        (WHOLE["amount"], TypeError, "^X is in partitions of Dask, and y is a Series. Give y as a Dask frame, series"),
         ([1, 2, 3], TypeError, r"^y\[0\] is a int, among Delayed objects of Dask. .*dask.delayed\(y\[0\]\)"),
         (Y.repartition(npartitions=2), ValueError, "^X has 3 partitions, and y has 2. Rows match by position"),
         (Y.to_delayed()[:2], ValueError, "^X has 3 partitions, and y has 2"),

@@ -7,19 +7,16 @@ import pandas as pd
 import pytest
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
-from tests.distributed.cases import assert_same, assert_same_encoder, rows
+from tests.bits import assert_same_encoder
+from tests.distributed.cases import assert_same, rows
 
 WHOLE = rows(150)
 FEATURES = ["shop", "city"]
-SCHEMES = [KFold(3, stratify=True), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)]
 # Of Dask's own reading, with a pandas newer than itself.
-pytestmark = pytest.mark.filterwarnings("ignore:.*inplace keyword", "ignore:.*see no rows")
-
-
-@pytest.fixture(autouse=True)
-def _synchronous():
-    with dask.config.set(scheduler="synchronous"):
-        yield
+pytestmark = [
+    pytest.mark.usefixtures("synchronous"),
+    pytest.mark.filterwarnings("ignore:.*inplace keyword", "ignore:.*see no rows"),
+]
 
 
 @pytest.fixture(params=[{}, {"split_row_groups": 1}, {"filesystem": "arrow"}], ids=str)

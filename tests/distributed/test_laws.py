@@ -8,15 +8,16 @@ import pyarrow as pa
 import pytest
 from sklearn.model_selection import KFold as SplitterOfAllRows
 
-from gpu_encode import GroupKFold, KFold, Ordered, TargetEncoder
+from gpu_encode import GroupKFold, KFold, TargetEncoder
 from gpu_encode.distributed import tasks, trees
+from tests.bits import assert_same_encoder
 from tests.distributed.cases import (
     ENCODERS,
     KEYS,
     NEEDS_MORE,
+    ORDERS,
     TARGETS,
     assert_same,
-    assert_same_encoder,
     columns_of,
     one_or_more,
     partitioned,
@@ -25,13 +26,10 @@ from tests.distributed.cases import (
 
 WHOLE = rows()
 # Rows of classes that folds miss, and codes that leak, are warned of; that is tested by itself.
-pytestmark = pytest.mark.filterwarnings("ignore:Greedy training codes", "ignore:Some rows see no", "ignore:.*rows see")
-
-
-@pytest.fixture(autouse=True)
-def _synchronous():
-    with dask.config.set(scheduler="synchronous"):
-        yield
+pytestmark = [
+    pytest.mark.usefixtures("synchronous"),
+    pytest.mark.filterwarnings("ignore:Greedy training codes", "ignore:Some rows see no", "ignore:.*rows see"),
+]
 
 
 def both(parameters, targets, number, weighted=False, frame=WHOLE):
@@ -60,7 +58,7 @@ def test_training_codes_are_those_of_the_whole_frame(name, number):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("targets", TARGETS)
-@pytest.mark.parametrize("name", ["folds", "leave one out"])
+@pytest.mark.parametrize("name", ["folds", "leave one out", "ordered-rows", "ordered", "ordered-time"])
 def test_every_target_with_and_without_weights(name, targets, weighted):
     parameters = ENCODERS[name] | ({"target_type": "continuous"} if targets == "two quantities" else {})
     (whole, wanted), (encoder, codes) = both(parameters, targets, 5, weighted)
@@ -68,9 +66,10 @@ def test_every_target_with_and_without_weights(name, targets, weighted):
     assert_same_encoder(encoder, whole)
 
 
-def test_many_partitions_most_of_them_empty():
+@pytest.mark.parametrize("name", ["folds", "ordered-rows", "averaged"])
+def test_many_partitions_most_of_them_empty(name):
     frame = rows(40)
-    (_, wanted), (_, codes) = both(ENCODERS["folds"], "quantity", 64, frame=frame)
+    (_, wanted), (_, codes) = both(ENCODERS[name], "quantity", 64, frame=frame)
     assert (codes.map_partitions(len).compute() == 0).sum() > 20
     assert_same(codes.compute(), wanted)
 
@@ -95,8 +94,6 @@ def test_new_rows(name):
     "scheme",
     [
         *(parameters.get("cv", "fold") for parameters in ENCODERS.values()),
-        Ordered(2, average=False),
-        Ordered(time="when"),
         np.arange(len(WHOLE)) % 3,
         SplitterOfAllRows(3),
         len(WHOLE) + 1,
@@ -149,10 +146,11 @@ def test_categories_of_each_partition_are_its_own():
     assert_same(codes.compute(), TargetEncoder().fit_transform(WHOLE[["size"]], WHOLE["amount"]))
 
 
-def test_folds_follow_rows_where_partitions_are_picked():
+@pytest.mark.parametrize("cv", [5, ORDERS["ordered-rows"], ORDERS["ordered"]], ids=str)
+def test_folds_and_orders_follow_rows_where_partitions_are_picked(cv):
     cut = partitioned(WHOLE, 7)
-    wanted = TargetEncoder(cv=5).fit_transform(WHOLE[KEYS], WHOLE["amount"])
-    codes = TargetEncoder(cv=5).fit_transform(cut[KEYS], cut["amount"])
+    wanted = TargetEncoder(cv=cv).fit_transform(WHOLE[KEYS], WHOLE["amount"])
+    codes = TargetEncoder(cv=cv).fit_transform(cut[KEYS], cut["amount"])
     lengths = cut.map_partitions(len).compute().tolist()
     for number in (3, 6):
         start = sum(lengths[:number])

@@ -12,6 +12,7 @@ from gpu_encode import KFold, LeaveOneOut, TargetEncoder
 from tests.distributed.cases import KEYS, assert_same, partitioned, pieces, rows
 
 WHOLE = rows()
+pytestmark = pytest.mark.usefixtures("synchronous")
 NAMES = [*KEYS, "price"]
 MADE = {
     "pandas": lambda part: part,
@@ -19,12 +20,6 @@ MADE = {
     "pyarrow": lambda part: pa.table({name: pa.array(part[name], from_pandas=True) for name in part}),
     "numpy": lambda part: part.to_numpy(),
 }
-
-
-@pytest.fixture(autouse=True)
-def _synchronous():
-    with dask.config.set(scheduler="synchronous"):
-        yield
 
 
 def in_list(kind, names, number=5):

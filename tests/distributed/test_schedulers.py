@@ -12,12 +12,14 @@ from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
 from gpu_encode.distributed import sequence, tasks
 from gpu_encode.distributed.partitions import Place
 from gpu_encode.parts import plan
-from tests.distributed.cases import KEYS, assert_same, assert_same_encoder, pieces, rows
+from tests.bits import assert_same_encoder
+from tests.distributed.cases import KEYS, assert_same, pieces, rows
 from tests.distributed.loading import lazy, part, visits
 
 N_ROWS = 180
-SCHEMES = [KFold(4), LeaveOneOut(), Ordered(2)]
-NAMES = ["folds", "leave one out", "orders"]
+SCHEMES = [KFold(4), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)]
+pytestmark = pytest.mark.filterwarnings("ignore:.*see no rows")
+NAMES = ["folds", "leave one out", "orders", "rows in order"]
 
 
 @pytest.fixture(scope="module")

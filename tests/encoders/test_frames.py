@@ -9,46 +9,38 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import KFold, LeaveOneOut, TargetEncoder
+from tests.bits import assert_same_bits
 
 CITIES = ["b", "a", None, "ä", "b", "a", "c", "b", None, "a", "", "b"]
 NUMBERS = [3, 1, 2, 3, None, 1, 2, 3, 3, 1, None, 2]
 INDEX = pd.Index(range(100, 112), name="row")
 
 
+def frame(city, number):
+    return pd.DataFrame({"city": city, "number": number}, index=INDEX)
+
+
 def objects():
-    return pd.DataFrame(
-        {"city": pd.array(CITIES, dtype=object), "number": pd.array([*NUMBERS], dtype=object)},
-        index=INDEX,
-        dtype=object,
-    )
+    return frame(pd.array(CITIES, dtype=object), pd.array(NUMBERS, dtype=object)).astype(object)
 
 
 def nullable():
-    return pd.DataFrame(
-        {"city": pd.array(CITIES, dtype="string"), "number": pd.array(NUMBERS, dtype="Int32")}, index=INDEX
-    )
+    return frame(pd.array(CITIES, dtype="string"), pd.array(NUMBERS, dtype="Int32"))
 
 
 def floats():
-    return pd.DataFrame({"city": pd.array(CITIES, dtype="str"), "number": np.array(NUMBERS, dtype=float)}, index=INDEX)
+    return frame(pd.array(CITIES, dtype="str"), np.array(NUMBERS, dtype=float))
 
 
 def categories():
-    frame = nullable()
-    return frame.assign(
-        city=pd.Categorical(CITIES, categories=["unused", "c", "b", "ä", "a", ""], ordered=True),
-        number=pd.Categorical(np.array(NUMBERS, dtype=float), categories=[9.0, 3.0, 2.0, 1.0]),
+    return frame(
+        pd.Categorical(CITIES, categories=["unused", "c", "b", "ä", "a", ""], ordered=True),
+        pd.Categorical(np.array(NUMBERS, dtype=float), categories=[9.0, 3.0, 2.0, 1.0]),
     )
 
 
 def arrow_backed():
-    return pd.DataFrame(
-        {
-            "city": pd.array(CITIES, dtype=pd.ArrowDtype(pa.large_string())),
-            "number": pd.array(NUMBERS, dtype="int8[pyarrow]"),
-        },
-        index=INDEX,
-    )
+    return frame(pd.array(CITIES, dtype=pd.ArrowDtype(pa.large_string())), pd.array(NUMBERS, dtype="int8[pyarrow]"))
 
 
 def table():
@@ -58,6 +50,15 @@ def table():
 def dictionaries():
     one, two = (pa.array(part).dictionary_encode() for part in (CITIES[:5], CITIES[5:]))
     return pa.table({"city": pa.chunked_array([one, two]), "number": pa.chunked_array([NUMBERS[:5], NUMBERS[5:]])})
+
+
+def repeated_entries():
+    """A dictionary in which values stand twice, null is one of them, and others are of no row."""
+    entries = ["b", "a", "never", "ä", "b", None, "c", ""]
+    places = {"b": [0, 4], "a": [1], None: [5, None], "ä": [3], "c": [6], "": [7]}
+    indices = [places[city][row % len(places[city])] for row, city in enumerate(CITIES)]
+    city = pa.DictionaryArray.from_arrays(pa.array(indices), pa.array(entries))
+    return pa.table({"city": city, "number": NUMBERS})
 
 
 def batch():
@@ -72,6 +73,10 @@ def polars_categories():
     return polars().with_columns(pl.col("city").cast(pl.Categorical), pl.col("number").cast(pl.Float32))
 
 
+def polars_enumeration():
+    return polars().with_columns(pl.col("city").cast(pl.Enum(["q", "", "c", "a", "ä", "b"])))
+
+
 def array():
     return objects().to_numpy()
 
@@ -80,34 +85,9 @@ def rows():
     return [list(row) for row in zip(CITIES, NUMBERS, strict=True)]
 
 
-MAKERS = [
-    objects,
-    nullable,
-    floats,
-    categories,
-    arrow_backed,
-    table,
-    dictionaries,
-    batch,
-    polars,
-    polars_categories,
-    array,
-    rows,
-]
-NAMED = [make for make in MAKERS if make not in (array, rows)]
-
-
-def matrix(codes):
-    """Give codes of any kind as float64 rows."""
-    if isinstance(codes, pa.RecordBatch):
-        codes = pa.Table.from_batches([codes])
-    if isinstance(codes, pa.Table):
-        codes = codes.to_pandas()
-    return np.asarray(codes, dtype=np.float64)
-
-
-def assert_same_bits(codes, expected):
-    np.testing.assert_array_equal(matrix(codes).view(np.int64), matrix(expected).view(np.int64))
+NAMED = [objects, nullable, floats, categories, arrow_backed, table, dictionaries, repeated_entries, batch]
+NAMED += [polars, polars_categories, polars_enumeration]
+MAKERS = [*NAMED, array, rows]
 
 
 PARAMETERS = {
@@ -128,7 +108,10 @@ def test_training_codes(make, parameters, y):
     def encoder():
         return TargetEncoder(target_type="continuous", **parameters)
 
-    assert_same_bits(encoder().fit_transform(make(), y), encoder().fit_transform(objects(), y))
+    found, expected = encoder(), encoder()
+    assert_same_bits(found.fit_transform(make(), y), expected.fit_transform(objects(), y))
+    for mine, theirs in zip(found.encodings_, expected.encodings_, strict=True):
+        assert_same_bits(mine, theirs)
 
 
 @pytest.mark.host
@@ -179,7 +162,7 @@ def test_wanted_kind_out(make, wanted, y):
     assert type(codes) is {"pandas": pd.DataFrame, "polars": pl.DataFrame}[wanted]
     assert list(codes.columns) == list(encoder.get_feature_names_out())
     encoded = codes[:, :1] if wanted == "polars" else codes.iloc[:, :1]
-    assert_same_bits(encoded, matrix(TargetEncoder().fit_transform(make(), y))[:, :1])
+    assert_same_bits(encoded, np.array(TargetEncoder().fit_transform(make(), y))[:, :1])
     if isinstance(make(), pd.DataFrame) and wanted == "pandas":
         pd.testing.assert_index_equal(codes.index, INDEX)
 

@@ -1,13 +1,16 @@
 """More rows than digits have room for between carries: the room is made small, and the codes are the same bits."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
-import cpu_fallback.compiled
 from cpu_fallback.types import Layout, Window
-from gpu_encode import Greedy, Holdout, KFold, LeaveOneOut, Ordered, TargetEncoder, TimeFolds
+from gpu_encode import TargetEncoder
 from gpu_encode.sums import category_sums
 from gpu_encode.training import ordered
+from tests.backends import small_tiles
+from tests.cases import STRATIFIED, schemes, some
 
 N = 120
 # Rows of a tile in the simulator.
@@ -19,18 +22,11 @@ TARGETS = {
     "real": (RNG.normal(size=N) * 10.0 ** RNG.integers(-9, 9, N), "continuous"),
 }
 WEIGHTS = {"plain": None, "weighted": RNG.random(N)}
-SCHEMES = {
-    "greedy": Greedy(),
-    "random": KFold(3),
-    "contiguous": KFold(3, order="contiguous"),
-    "interleaved": KFold(3, order="interleaved"),
-    "stratified": KFold(3, stratify=True),
-    "time": TimeFolds(3, time=1),
-    "holdout": Holdout(0.4),
-    "leave-one-out": LeaveOneOut(),
-    "ordered": Ordered(),
-    "ordered by time": Ordered(time=1),
-}
+SCHEMES = some(
+    schemes(time=1) | STRATIFIED,
+    *("greedy", "k-fold", "contiguous", "interleaved", "stratified", "time-folds", "holdout", "leave-one-out"),
+    *("ordered", "ordered-time"),
+)
 # A backend is told folds, and deals none but random and stratified ones: the simulator of a GPU sees no others.
 ALIKE = ("contiguous", "interleaved", "holdout")
 CASES = [
@@ -44,7 +40,7 @@ CASES = [
 
 @pytest.mark.filterwarnings("ignore:Greedy", "ignore:.*rows see no rows at all")
 @pytest.mark.parametrize(("scheme", "target", "weight"), CASES)
-def test_codes_are_those_of_one_go(scheme, target, weight, monkeypatch):
+def test_codes_are_those_of_one_go(scheme, target, weight):
     y, kind = TARGETS[target]
 
     def encoded():
@@ -53,11 +49,12 @@ def test_codes_are_those_of_one_go(scheme, target, weight, monkeypatch):
         return codes.tobytes(), [each.tobytes() for each in encoder.encodings_]
 
     expected = encoded()
-    little_room(monkeypatch)
-    assert encoded() == expected
+    with little_room():
+        assert encoded() == expected
 
 
-def little_room(monkeypatch):
+@contextmanager
+def little_room():
     """Carry every 32 rows, and check that no digit has been added to more often, but for a tile's rows."""
     carry, tile = category_sums.carry, 24
     room = 32 + max(tile, TILES)
@@ -70,22 +67,19 @@ def little_room(monkeypatch):
                 assert int(np.abs(accumulators[..., columns]).max()) <= room << 32
         carry(accumulators, layout)
 
-    for backend in (cpu_fallback, cpu_fallback.compiled):
-        monkeypatch.setattr(backend, "TILE", tile)
-    for module in (category_sums, ordered):
-        monkeypatch.setattr(module, "CARRY_AFTER", 32)
-        monkeypatch.setattr(module, "carry", checked)
-    return carried
+    with small_tiles(tile), pytest.MonkeyPatch.context() as patch:
+        for module in (category_sums, ordered):
+            patch.setattr(module, "CARRY_AFTER", 32)
+            patch.setattr(module, "carry", checked)
+        yield carried
 
 
-@pytest.mark.parametrize("scheme", ["leave-one-out", "ordered", "ordered by time"])
-def test_no_digit_is_added_to_without_a_carry(scheme, monkeypatch):
+@pytest.mark.parametrize("scheme", ["leave-one-out", "ordered", "ordered-time"])
+def test_no_digit_is_added_to_without_a_carry(scheme):
     """All rows are of one time and one category: a single digit of a single cell gets all of them."""
-    carried = little_room(monkeypatch)
-    same = np.zeros((8 * N, 2), np.int64)
-    TargetEncoder(columns=[0], cv=SCHEMES[scheme], target_type="continuous", prior=0.5).fit_transform(
-        same, np.full(8 * N, 0.1)
-    )
+    same, y = np.zeros((8 * N, 2), np.int64), np.full(8 * N, 0.1)
+    with little_room() as carried:
+        TargetEncoder(columns=[0], cv=SCHEMES[scheme], target_type="continuous", prior=0.5).fit_transform(same, y)
     # One category, unknown and missing: the sums of earlier rows, or of blocks of rows.
     assert carried.count(3) >= 8 * N // max(32, TILES) - 1
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import CountEncoder, Holdout, OneHotEncoder, StatisticEncoder, TargetEncoder
-from gpu_encode.encoders import work
+from gpu_encode.fitting import work
 from gpu_encode.frames.frame import Frame
 
 pytestmark = pytest.mark.host

@@ -7,158 +7,55 @@ import pickle
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from sklearn.model_selection import KFold as SplitKFold
 from sklearn.model_selection import StratifiedKFold
 
-from gpu_encode import (
-    Greedy,
-    GroupKFold,
-    Holdout,
-    KFold,
-    LeaveOneOut,
-    MEstimate,
-    Ordered,
-    Prefixes,
-    TargetEncoder,
-    TimeFolds,
-)
+from gpu_encode import GroupKFold, KFold, MEstimate, Ordered, Prefixes, TargetEncoder
 from gpu_encode.frames import NumberedLabels
 from gpu_encode.frames.joining import joined
+from tests.cases import STRATIFIED, fold_schemes, named, ordered_schemes, some
+from tests.encoders.pieces import (
+    CUTS,
+    LIBRARIES,
+    ROWS,
+    TARGETS,
+    WEIGHTS,
+    WHOLE,
+    assert_same_model,
+    assert_same_rows,
+    cut,
+    encoder,
+    in_libraries,
+    objects,
+)
 from tests.encoders.unchanged import Unchanged
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-N = 84
-ROWS = np.arange(N)
-CITIES = np.array(["b", "a", "ä", "", "zz", "c"], object)[ROWS * 7 % 11 % 6]
-CITIES[ROWS * 5 % 13 == 1] = None
-# All of one piece of seven is null, and a value first appears in the last.
-CITIES[20:30] = None
-CITIES[-1] = "first here"
-WHOLE = pd.DataFrame(
-    {
-        "city": CITIES,
-        "zip": ROWS * 11 % 17 - 4,
-        "size": np.where(ROWS % 9 == 4, np.nan, ROWS * 3 % 7 / 4),
-        "day": ROWS * 29 % 31,
-        "shop": np.array(list("pqrstuv"), object)[ROWS * 3 % 10 % 7],
-        "fold": ROWS * 5 % 3,
-        "note": ROWS / 7,
-    },
-    index=pd.Index(ROWS * 2 + 100, name="row"),
+SCHEMES = (
+    fold_schemes()
+    | some(ordered_schemes(), "averaged", "apart", "ordered-time")
+    | {
+        "groups-beside": GroupKFold(3),
+        "fold-numbers": ROWS * 3 % 4,
+        "splitter": SplitKFold(3),
+        "splits": list(SplitKFold(3).split(ROWS)),
+    }
 )
-CUTS = {1: [], 2: [50], 7: [1, 20, 30, 30, 47, 83]}
-TARGETS = {
-    "quantity": np.sin(ROWS) * 10.0 ** (ROWS % 5),
-    "binary": (ROWS * 5 % 7 < 3).astype(int),
-    "classes": np.array(["lo", "mid", "high"], object)[ROWS * ROWS % 7 % 3],
-}
-WEIGHTS = {"unweighted": None, "weighted": (ROWS % 4 + 1) / 2}
-ENCODED = {"columns": ["city", "zip", ("city", "zip"), "size"], "indicators": True}
-SCHEMES = {
-    "number": lambda: 3,
-    "random": lambda: KFold(3, random_state=4),
-    "contiguous": lambda: KFold(4, order="contiguous"),
-    "interleaved": lambda: KFold(3, order="interleaved"),
-    "blow-up": lambda: KFold(2, blow_up=True),
-    "groups in a column": lambda: GroupKFold(3, groups="shop"),
-    "groups in an array": lambda: GroupKFold(3),
-    "time folds": lambda: TimeFolds(4, time="day"),
-    "holdout": lambda: Holdout(0.4),
-    "leave one out": LeaveOneOut,
-    "ordered": lambda: Ordered(2),
-    "orders apart": lambda: Ordered(2, average=False),
-    "in time": lambda: Ordered(time="day"),
-    "greedy": Greedy,
-    "fold numbers in a column": lambda: "fold",
-    "fold numbers": lambda: ROWS * 3 % 4,
-    "splitter": lambda: SplitKFold(3),
-    "listed splits": lambda: list(SplitKFold(3).split(ROWS)),
-}
-FOR_LABELS = {
-    "stratified": lambda: KFold(3, stratify=True),
-    "stratified splitter": lambda: StratifiedKFold(3),
-}
-
-
-def cut(rows, cuts):
-    edges = [0, *cuts, len(rows)]
-    take = rows.iloc if isinstance(rows, pd.DataFrame) else rows
-    return [take[start:stop] for start, stop in itertools.pairwise(edges)]
-
-
-def batch(frame):
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], schema=table.schema)
-
-
-def objects(frame):
-    return frame.astype(object).to_numpy()
-
-
-LIBRARIES = {
-    "pandas": [lambda frame: frame],
-    "polars": [pl.from_pandas],
-    "arrow": [lambda frame: pa.Table.from_pandas(frame, preserve_index=False)],
-    "batches": [batch],
-    "numpy": [objects],
-    "categories": [lambda frame: frame.astype({"city": "category", "shop": "category"}), pl.from_pandas],
-    "mixed": [pl.from_pandas, lambda frame: frame, batch],
-}
-
-
-def in_libraries(frames, makers):
-    return [make(frame) for make, frame in zip(itertools.cycle(makers), frames)]
-
-
-def encoder(**parameters):
-    return TargetEncoder(**({"smooth": 1.5} | ENCODED | parameters))
-
-
-def matrix(tables):
-    """Give the encoded columns of tables as one array of float64."""
-    found = []
-    for table in tables if isinstance(tables, list) else [tables]:
-        each = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
-        found.append(np.asarray(each.to_pandas() if isinstance(each, pa.Table) else each, dtype=object))
-    return np.concatenate(found)
-
-
-def assert_same_bits(tables, whole):
-    found, expected = matrix(tables), matrix(whole)
-    assert found.shape == expected.shape
-    # Four codes and four indicators, then the columns that pass through.
-    codes, expected_codes = (each[:, :8].astype(float).view(np.int64) for each in (found, expected))
-    np.testing.assert_array_equal(codes, expected_codes)
-    assert found[:, 8:].tolist() == expected[:, 8:].tolist()
-
-
-def saved(fitted, folder):
-    fitted.save(folder / "model")
-    return (folder / "model").read_bytes()
-
-
-def assert_same_model(fitted, whole, folder):
-    assert saved(fitted, folder) == saved(whole, folder)
-    for found, expected in zip(fitted.encodings_, whole.encodings_, strict=True):
-        np.testing.assert_array_equal(found.view(np.int64), expected.view(np.int64))
-    for found, expected in zip(fitted.categories_, whole.categories_, strict=True):
-        pd.testing.assert_series_equal(pd.Series(found), pd.Series(expected))
-    assert np.array_equal(fitted.target_mean_, whole.target_mean_)
+FOR_LABELS = some(STRATIFIED, "stratified") | {"splitter": StratifiedKFold(3)}
 
 
 def alike(cv, y, weight, cuts, folder, **parameters):
     """Compare `fit_transform` of pieces, and what is learned, with that of the whole."""
-    groups = WHOLE["shop"].to_numpy() if isinstance(cv(), GroupKFold) and cv().groups is None else None
-    whole = encoder(cv=cv(), **parameters)
+    groups = WHOLE["shop"].to_numpy() if isinstance(cv, GroupKFold) and cv.groups is None else None
+    whole = encoder(cv=cv, **parameters)
     expected = whole.fit_transform(WHOLE, y, sample_weight=weight, groups=groups)
     each = {
         name: None if data is None else cut(data, cuts)
         for name, data in (("y", y), ("sample_weight", weight), ("groups", groups))
     }
-    pieces = encoder(cv=cv(), **parameters)
+    pieces = encoder(cv=cv, **parameters)
     found = pieces.fit_transform(cut(WHOLE, cuts), **each)
     assert [len(table) for table in found] == [len(table) for table in cut(WHOLE, cuts)]
     pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
@@ -173,7 +70,7 @@ CASES = list(zip(itertools.product(TARGETS, WEIGHTS), itertools.cycle(CUTS)))
 
 @pytest.mark.long
 @pytest.mark.parametrize(("data", "cuts"), CASES, ids=[f"{'-'.join(data)}-{cuts}" for data, cuts in CASES])
-@pytest.mark.parametrize("cv", SCHEMES.values(), ids=SCHEMES.keys())
+@pytest.mark.parametrize("cv", named(SCHEMES))
 def test_every_scheme(cv, data, cuts, tmp_path):
     target, weight = data
     alike(cv, TARGETS[target], WEIGHTS[weight], CUTS[cuts], tmp_path)
@@ -183,12 +80,12 @@ def test_every_scheme(cv, data, cuts, tmp_path):
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS.keys())
 @pytest.mark.parametrize("y", [TARGETS["binary"], TARGETS["classes"]], ids=["binary", "classes"])
-@pytest.mark.parametrize("cv", FOR_LABELS.values(), ids=FOR_LABELS.keys())
+@pytest.mark.parametrize("cv", named(FOR_LABELS))
 def test_schemes_of_labels(cv, y, weight, cuts, tmp_path):
     alike(cv, y, weight, cuts, tmp_path)
 
 
-@pytest.mark.parametrize("cv", [SCHEMES["random"], SCHEMES["in time"], SCHEMES["groups in an array"], LeaveOneOut])
+@pytest.mark.parametrize("cv", named(some(SCHEMES, "k-fold", "ordered-time", "groups-beside", "leave-one-out")))
 def test_some_schemes_everywhere(cv, tmp_path):
     alike(cv, TARGETS["quantity"], WEIGHTS["weighted"], CUTS[7], tmp_path)
 
@@ -209,7 +106,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("parameters", OPTIONS.values(), ids=OPTIONS.keys())
 def test_options(parameters, tmp_path):
-    alike(lambda: KFold(3), TARGETS["quantity"], None, CUTS[7], tmp_path, **parameters)
+    alike(KFold(3), TARGETS["quantity"], None, CUTS[7], tmp_path, **parameters)
 
 
 @pytest.mark.host
@@ -224,11 +121,11 @@ def test_every_library(makers, cuts, tmp_path):
     tables = in_libraries(cut(WHOLE, cuts), makers)
     found = pieces.fit_transform(iter(tables), iter(cut(TARGETS["quantity"], cuts)))
     assert [type(table) for table in found] == [type(table) for table in tables]
-    assert_same_bits(found, expected)
+    assert_same_rows(found, expected)
     assert_same_model(pieces, whole, tmp_path)
     again = pieces.transform(tuple(tables))
     assert [type(table) for table in again] == [type(table) for table in tables]
-    assert_same_bits(again, whole.transform(WHOLE if named else objects(WHOLE)))
+    assert_same_rows(again, whole.transform(WHOLE if named else objects(WHOLE)))
 
 
 def test_index_and_columns_that_pass_through_are_each_tables_own():
@@ -350,95 +247,61 @@ Y_PAIR = cut(Y, CUTS[2])
 NULL = [Y_PAIR[0], np.where(ROWS[50:] == 60, np.nan, Y_PAIR[1])]
 INFINITE = [Y_PAIR[0], np.where(ROWS[50:] == 60, np.inf, Y_PAIR[1])]
 NUMBERS = PAIR[1].assign(city=1.0)
+SHORT = [[1] * 50, [1]]
+
+
+def refused(message, X=PAIR, y=Y, error=ValueError, **more):
+    return X, y, more, error, message
+
+
 FIT_ERRORS = {
-    "nothing": ([], Y, {}, ValueError, "X is an empty list"),
-    "no tables": (iter(()), Y, {}, ValueError, "X is an empty iterator"),
-    "rows": (iter([["a"]]), Y, {}, TypeError, r"X\[0\] is no table: a list"),
-    "not a table": ([PAIR[0], "b"], Y, {}, TypeError, r"X\[1\] is no table: a str"),
-    "columns": (
-        [PAIR[0], PAIR[1][["city"]]],
-        Y,
-        {},
-        ValueError,
-        r"X\[1\] lacks 'zip', 'size', 'day', 'shop', 'fold', \.\.\. \(6 in",
+    "nothing": refused("X is an empty list", []),
+    "no tables": refused("X is an empty iterator", iter(())),
+    "rows": refused(r"X\[0\] is no table: a list", iter([["a"]]), error=TypeError),
+    "not a table": refused(r"X\[1\] is no table: a str", [PAIR[0], "b"], error=TypeError),
+    "columns": refused(
+        r"X\[1\] lacks 'zip', 'size', 'day', 'shop', 'fold', \.\.\. \(6 in", [PAIR[0], PAIR[1][["city"]]]
     ),
-    "kinds": ([PAIR[0], NUMBERS], Y, {}, TypeError, r"column 'city' mixes text and number \(in X\[1\]\)"),
-    "infinity": (
-        [PAIR[0], PAIR[1].assign(size=np.inf)],
-        Y,
-        {},
-        ValueError,
+    "kinds": refused(r"column 'city' mixes text and number \(in X\[1\]\)", [PAIR[0], NUMBERS], error=TypeError),
+    "infinity": refused(
         r"^Input X contains infinity: column 'size', the first in row 50 \(row 0 of X\[1\]\)\.",
+        [PAIR[0], PAIR[1].assign(size=np.inf)],
     ),
-    "vectors": (PAIR, [Y_PAIR[0]], {}, ValueError, "y holds 1 vectors for the 2 tables of X"),
-    "length": (PAIR, Y_PAIR[::-1], {}, ValueError, r"X\[0\] has 50 rows and y\[0\] 34"),
-    "all rows": (PAIR, Y[:-1], {}, ValueError, r"inconsistent numbers of samples: \[84, 83\]"),
-    "weights": (
-        PAIR,
-        Y,
-        {"sample_weight": [[1.0] * 50, [1.0]]},
-        ValueError,
-        r"X\[1\] has 34 rows and sample_weight\[1\] 1",
-    ),
-    "groups": (PAIR, Y, {"groups": [[1] * 50, [1]]}, ValueError, r"X\[1\] has 34 rows and groups\[1\] 1"),
-    "null": (PAIR, NULL, {}, ValueError, r"y has 1 missing value, in row 60 \(row 10 of y\[1\]\)\."),
-    "infinite target": (PAIR, INFINITE, {}, ValueError, r"Input y contains infinity .* row 60 \(row 10 of y\[1\]\)\."),
-    "labels": (PAIR, [["a"] * 50, [1] * 34], {}, TypeError, "y mixes labels that cannot be compared: int, str"),
-    "negative": (
-        PAIR,
-        Y,
-        {"sample_weight": [np.ones(50), -np.ones(34)]},
-        ValueError,
+    "vectors": refused("y holds 1 vectors for the 2 tables of X", y=[Y_PAIR[0]]),
+    "length": refused(r"X\[0\] has 50 rows and y\[0\] 34", y=Y_PAIR[::-1]),
+    "all rows": refused(r"inconsistent numbers of samples: \[84, 83\]", y=Y[:-1]),
+    "weights": refused(r"X\[1\] has 34 rows and sample_weight\[1\] 1", sample_weight=SHORT),
+    "groups": refused(r"X\[1\] has 34 rows and groups\[1\] 1", groups=SHORT),
+    "null": refused(r"y has 1 missing value, in row 60 \(row 10 of y\[1\]\)\.", y=NULL),
+    "infinite target": refused(r"Input y contains infinity .* row 60 \(row 10 of y\[1\]\)\.", y=INFINITE),
+    "labels": refused("y mixes labels that cannot be compared: int, str", y=[["a"] * 50, [1] * 34], error=TypeError),
+    "negative": refused(
         r"sample_weight holds 34 negative weights, the first in row 50 \(row 0 of sample_weight\[1\]\) \(-1\.0\)",
+        sample_weight=[np.ones(50), -np.ones(34)],
     ),
-    "negative of all": (
-        PAIR,
-        Y,
-        {"sample_weight": np.where(ROWS == 50, -1, 1)},
-        ValueError,
-        r"sample_weight holds 1 negative weights, the first in row 50 \(-1\)",
+    "negative of all": refused(
+        r"sample_weight holds 1 negative weights, the first in row 50 \(-1\)", sample_weight=np.where(ROWS == 50, -1, 1)
     ),
-    "null of all": (
-        PAIR,
-        [*NULL[0], *NULL[1]],
-        {},
-        ValueError,
-        r"y has 1 missing value, in row 60\. Drop",
-    ),
-    "null group": (
-        PAIR,
-        Y,
-        {"groups": [["a"] * 50, ["a"] * 3 + [None] * 31]},
-        ValueError,
+    "null of all": refused(r"y has 1 missing value, in row 60\. Drop", y=[*NULL[0], *NULL[1]]),
+    "null group": refused(
         r"The array given as groups holds 31 missing values, the first in row 53 \(row 3 of groups\[1\]\)\.",
+        groups=[["a"] * 50, ["a"] * 3 + [None] * 31],
     ),
-    "infinite group": (
-        PAIR,
-        Y,
-        {"groups": [np.zeros(50), np.full(34, np.inf)]},
-        ValueError,
+    "infinite group": refused(
         r"column 'groups\[1\]', the first in row 50 \(row 0 of groups\[1\]\)\.",
+        groups=[np.zeros(50), np.full(34, np.inf)],
     ),
-    "series": (
+    "series": refused(
+        r"X\[0\] is a series \(Series\).*\[part\.to_frame\(\) for part in X\]",
         [PAIR[0]["city"], PAIR[1]["city"]],
         Y_PAIR,
-        {},
         TypeError,
-        r"X\[0\] is a series \(Series\).*\[part\.to_frame\(\) for part in X\]",
     ),
-    "one table": (
-        WHOLE,
-        Y_PAIR,
-        {},
-        ValueError,
-        r"numbers of samples: \[84, 2\]\. X is one table of 84 rows, and y holds 2 vectors",
+    "one table": refused(
+        r"numbers of samples: \[84, 2\]\. X is one table of 84 rows, and y holds 2 vectors", WHOLE, Y_PAIR
     ),
-    "one table, weights": (
-        WHOLE,
-        Y,
-        {"sample_weight": Y_PAIR},
-        ValueError,
-        "X is one table of 84 rows, and sample_weight holds 2 vectors",
+    "one table, weights": refused(
+        "X is one table of 84 rows, and sample_weight holds 2 vectors", WHOLE, sample_weight=Y_PAIR
     ),
 }
 
@@ -524,26 +387,26 @@ def test_rows_stay_rows():
 
 DEVICE = np.column_stack([ROWS * 7 % 5, ROWS * 11 % 13, ROWS % 3 - 1])
 DEVICE_SCHEMES = {
-    "random": lambda: KFold(3),
-    "groups": lambda: GroupKFold(3),
-    "in time": lambda: Ordered(time=2),
-    "splitter": lambda: SplitKFold(3),
+    "k-fold": KFold(3),
+    "groups": GroupKFold(3),
+    "ordered-time": Ordered(time=2),
+    "splitter": SplitKFold(3),
 }
 
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("mixed", [False, True], ids=["device", "device and host"])
-@pytest.mark.parametrize("cv", DEVICE_SCHEMES.values(), ids=DEVICE_SCHEMES.keys())
+@pytest.mark.parametrize("cv", named(DEVICE_SCHEMES))
 def test_arrays_in_the_memory_of_a_device(xp, cv, mixed):
     def there(parts):
         return [part if mixed and i % 2 else xp.asarray(part) for i, part in enumerate(parts)]
 
     vectors = {"y": Y, "sample_weight": WEIGHTS["weighted"], "groups": ROWS // 4}
-    if not isinstance(cv(), GroupKFold):
+    if not isinstance(cv, GroupKFold):
         del vectors["groups"]
     columns = [0, (0, 1)]
-    expected = TargetEncoder(cv=cv(), columns=columns, device="cpu").fit_transform(DEVICE, **vectors)
-    fitted = TargetEncoder(cv=cv(), columns=columns)
+    expected = TargetEncoder(cv=cv, columns=columns, device="cpu").fit_transform(DEVICE, **vectors)
+    fitted = TargetEncoder(cv=cv, columns=columns)
     each = {name: there(cut(data, CUTS[7])) for name, data in vectors.items()}
     found = fitted.fit_transform(there(cut(DEVICE, CUTS[7])), **each)
     assert fitted.device_ == "cuda"

@@ -5,12 +5,13 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cpu_fallback.elementary import exp, log
+from tests.strategies import examples
 
-law = settings(max_examples=400, deadline=None)
+law = examples(400)
 
 
 def units(found, expected):

@@ -5,13 +5,14 @@ from math import fsum
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cpu_fallback.exact import Limbs, Scaled, deviation, quotient, stacked
 from tests.exact.fractions_of import LARGEST, floats, limbs, near_ties, nearest, value_of
+from tests.strategies import examples
 
-law = settings(max_examples=150, deadline=None)
+law = examples(150)
 small = st.integers(-40, 10)
 
 

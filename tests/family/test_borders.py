@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -61,14 +62,19 @@ def test_numbers_of_every_type_are_cut(y):
     assert [codes.item() for codes in encoder.encodings_] == [np.sum(values > border) / N for border in (0.0, 2.0)]
 
 
-@pytest.mark.parametrize(
-    "cv", [KFold(3), KFold(3, stratify=True), LeaveOneOut(), Ordered(), Ordered(shuffle=False)], ids=str
-)
-@pytest.mark.parametrize("statistic", ["borders", *(pytest.param(each, marks=HOST) for each in ("buckets", "mean"))])
-@pytest.mark.parametrize("y", [Y, pytest.param(np.where(np.arange(N) < 50, np.trunc(Y), Y), marks=HOST)])
-def test_parts_pieces_files_and_clusters(statistic, cv, y, tmp_path):
-    if statistic == "mean" and getattr(cv, "stratify", False):
-        pytest.skip("a quantity has no classes to stratify by")
+SCHEMES = [KFold(3), KFold(3, stratify=True), LeaveOneOut(), Ordered(), Ordered(shuffle=False)]
+# A quantity has no classes to stratify by.
+CUT = [
+    pytest.param(statistic, cv, marks=() if statistic == "borders" else HOST)
+    for statistic, cv in product(("borders", "buckets", "mean"), SCHEMES)
+    if statistic != "mean" or cv is not SCHEMES[1]
+]
+TARGETS = [Y, pytest.param(np.where(np.arange(N) < 50, np.trunc(Y), Y), marks=HOST)]
+
+
+@pytest.mark.parametrize(("statistic", "cv"), CUT, ids=str)
+@pytest.mark.parametrize("y", TARGETS, ids=["fractions", "whole at first"])
+def test_parts_and_pieces(statistic, cv, y):
     make = partial(CatBoostEncoder, statistic, borders=BORDERS, cv=cv, columns=["city"])
     expected = make().fit_transform(ROWS, y)
     pieces = make().fit_transform([ROWS[:1], ROWS[1:60], ROWS[60:]], [y[:1], y[1:60], y[60:]])
@@ -76,8 +82,14 @@ def test_parts_pieces_files_and_clusters(statistic, cv, y, tmp_path):
     parts, one = parts_of(ROWS, y, None, None, [1, 30, 30, 47, 83]), make()
     in_parts = encoded(one, parts, 3, "side by side") if isinstance(cv, Ordered) else encoded_in_parts(one, parts)
     same(pd.concat(in_parts), expected)
-    if ON_CUDA:
-        return  # files and tasks know nothing of the backend
+
+
+@pytest.mark.skipif(bool(ON_CUDA), reason="files and tasks know nothing of the backend")
+@pytest.mark.parametrize(("statistic", "cv"), CUT, ids=str)
+@pytest.mark.parametrize("y", TARGETS, ids=["fractions", "whole at first"])
+def test_files_and_clusters(statistic, cv, y, tmp_path):
+    make = partial(CatBoostEncoder, statistic, borders=BORDERS, cv=cv, columns=["city"])
+    expected = make().fit_transform(ROWS, y)
     pyarrow.parquet.write_table(pa.Table.from_pandas(ROWS.assign(y=y)), tmp_path / "rows.parquet", row_group_size=17)
     encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes.parquet", make(), target="y", keep_target=False)
     same(pyarrow.parquet.read_table(tmp_path / "codes.parquet").to_pandas(), expected)
@@ -129,12 +141,3 @@ def test_saved_with_borders(tmp_path):
         encoder = CatBoostEncoder(statistic, borders=2).fit(X, Y)
         encoder.save(tmp_path / "encoder")
         pd.testing.assert_frame_equal(load(tmp_path / "encoder").transform(X), encoder.transform(X))
-
-
-def test_other_borders_in_a_later_call_are_refused():
-    X, y = np.array([list("aabb")]).T, np.array([1.0, 2.0, 3.0, 4.0])
-    encoder = CatBoostEncoder("buckets", borders=[1.5]).partial_fit(X, y)
-    encoder.set_params(borders=np.array([1.5])).partial_fit(X, y)
-    encoder.set_params(borders=[2.5])
-    with pytest.raises(ValueError, match=r"borders is now \[2\.5\] and was \[1\.5\]"):
-        encoder.partial_fit(X, y)

@@ -3,25 +3,17 @@
 import math
 import warnings
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gpu_encode import (
-    CatBoostEncoder,
-    Greedy,
-    KFold,
-    LeaveOneOut,
-    MEstimate,
-    Ordered,
-    TargetEncoder,
-)
-from gpu_encode.ops import use_backend
-from tests.backends import ON_CUDA
+from gpu_encode import CatBoostEncoder, MEstimate, Ordered, TargetEncoder
+from tests.bits import assert_same_bits
+from tests.family.drawn import SEEN
 from tests.family.members import AMOUNT, KIND, ROWS, SOLD, WEIGHTS, N
-from tests.laws import encoding
 
 pytestmark = pytest.mark.filterwarnings("ignore:Greedy")
 CITIES = ROWS["city"].fillna("missing").rename("city")
@@ -34,13 +26,8 @@ ALL_WEIGHTS = {"unweighted": None, "whole": WEIGHTS, "fractions": FRACTIONS}
 EACH_WEIGHT = [*(pytest.param(name, marks=pytest.mark.host) for name in ("unweighted", "whole")), "fractions"]
 
 
-def permuted_place(row):
-    """Place of each row in the random order of Ordered(): how many rows it sees, found by a code that counts them."""
-    return int(PLACES[row])
-
-
 def places():
-    """Count the rows before each one, by an independent encoder of the same scheme."""
+    """Count the rows before each one in the random order of Ordered(), by an independent encoder of the scheme."""
     one = pd.DataFrame({"only": ["a"] * N})
     seen = TargetEncoder(cv=Ordered(), smooth=MEstimate(1.0), prior=0.0, target_type="continuous")
     codes = np.asarray(seen.fit_transform(one, np.ones(N)), dtype=np.float64)[:, 0]
@@ -49,13 +36,7 @@ def places():
 
 
 PLACES = places()
-SCHEMES = {
-    "folds": (lambda: KFold(3, order="interleaved"), lambda row, other: row % 3 != other % 3),
-    "leave-one-out": (LeaveOneOut, lambda row, other: row != other),
-    "ordered": (Ordered, lambda row, other: permuted_place(other) < permuted_place(row)),
-    "ordered, in rows": (lambda: Ordered(shuffle=False), lambda row, other: other < row),
-    "greedy": (Greedy, lambda row, other: True),
-}
+SCHEMES = SEEN | {"ordered": (Ordered, lambda row, other: PLACES[other] < PLACES[row])}
 
 
 def bucket(value):
@@ -107,7 +88,7 @@ def test_training_codes(name, scheme, weights):
     each = np.ones(N) if weight is None else weight
     for row in range(N):
         visible = [other for other in range(N) if sees(row, other)]
-        encoding.assert_same_bits(found[row], stated(name, visible, CITIES[row], each.tolist(), 2.5))
+        assert_same_bits(found[row], stated(name, visible, CITIES[row], each.tolist(), 2.5))
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -116,8 +97,8 @@ def test_new_rows(name):
     encoder = CatBoostEncoder(**parameters).fit(X, y, sample_weight=FRACTIONS)
     found = encoder.transform(pd.DataFrame({"city": [*CITIES, "never seen"]})).to_numpy()
     for row in range(N):
-        encoding.assert_same_bits(found[row], stated(name, range(N), CITIES[row], FRACTIONS.tolist()))
-    encoding.assert_same_bits(found[N], PRIORS * len(ADDENDS[name]))
+        assert_same_bits(found[row], stated(name, range(N), CITIES[row], FRACTIONS.tolist()))
+    assert_same_bits(found[N], PRIORS * len(ADDENDS[name]))
 
 
 def test_the_default_is_catboosts_order():
@@ -137,16 +118,24 @@ def counts_of(visible, weight):
     return found
 
 
+# The largest count is that of a table of all categories, which rows that see sums of their own have not.
+WITH_TABLES = ("folds", "greedy")
+
+
+@pytest.mark.parametrize("scheme", sorted(set(SCHEMES) - set(WITH_TABLES)))
+def test_counters_without_a_table_are_refused(scheme):
+    encoder = CatBoostEncoder("counter", PRIORS, 2.0, cv=SCHEMES[scheme][0]())
+    with pytest.raises(ValueError, match="statistic='counter' of CatBoostEncoder looks at all categories at once"):
+        encoder.fit_transform(X)
+
+
 @pytest.mark.parametrize("weights", EACH_WEIGHT)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("statistic", ["counter", "frequency"])
+@pytest.mark.parametrize(
+    ("statistic", "scheme"), [*product(["counter"], WITH_TABLES), *product(["frequency"], SCHEMES)]
+)
 def test_counts(statistic, scheme, weights):
     (make, sees), weight = SCHEMES[scheme], ALL_WEIGHTS[weights]
     encoder = CatBoostEncoder(statistic, PRIORS, 2.0, cv=make())
-    if statistic == "counter" and "folds" not in scheme and scheme != "greedy":
-        with pytest.raises(ValueError, match="statistic='counter' of CatBoostEncoder looks at all categories at once"):
-            encoder.fit_transform(X)
-        return
     found = np.asarray(encoder.fit_transform(X, sample_weight=weight))
     each = (np.ones(N) if weight is None else weight).tolist()
     for row in range(N):
@@ -173,7 +162,7 @@ def test_counts_of_all_rows_by_default():
     # Neither a value that is none of the categories, nor a missing one, is the most frequent category.
     assert given.fit_transform([["a"], ["a"], ["b"], *[["c"]] * 3, *[[None]] * 4])[:3].tolist() == [[1.0], [1.0], [0.5]]
     rare = CatBoostEncoder("counter", [0.0], 0.0, min_count=9, handle_missing="nan").fit([["a"], [None]])
-    encoding.assert_same_bits(rare.transform([["a"], ["c"], [None]]), [[0.0], [0.0], [math.nan]])
+    assert_same_bits(rare.transform([["a"], ["c"], [None]]), [[0.0], [0.0], [math.nan]])
 
 
 def test_category_encoders_numbers():
@@ -204,19 +193,6 @@ def test_names(statistic, y, borders, expected):
 def test_fractions_of_sums_beyond_floats_have_means():
     encoder = CatBoostEncoder(priors=[0.0], target_type="continuous").fit([["a"]] * 3, [1.5e308] * 3)
     assert encoder.encodings_[0].tolist() == [0.75 * 1.5e308]
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("name", PARAMETERS)
-def test_backends(name, scheme):
-    if ON_CUDA:
-        pytest.skip("the backend is the CUDA one already")
-    (parameters, y), found = PARAMETERS[name], []
-    for backend in ("numpy", "compiled"):
-        with use_backend(backend):
-            encoder = CatBoostEncoder(cv=SCHEMES[scheme][0](), **parameters)
-            found.append(encoder.fit_transform(ROWS[["zip", "city"]], y, sample_weight=FRACTIONS).to_numpy())
-    assert found[0].tobytes() == found[1].tobytes()
 
 
 @pytest.mark.parametrize(

@@ -116,5 +116,7 @@ def test_the_same_parameters_in_other_words_are_the_same():
 
 
 def test_equal_numbers_are_no_change():
+    borders = CatBoostEncoder("buckets", borders=[1.5]).partial_fit([["a"], ["b"]], [1.0, 2.5])
+    borders.set_params(borders=np.array([1.5])).partial_fit([["a"]], [2.0])
     encoder = GradientEncoder(regularization=3).partial_fit([["a"], ["b"]], [[1.0, 1.0], [2.0, 1.0]])
     encoder.set_params(regularization=np.float64(3.0)).partial_fit([["a"]], [[1.0, 1.0]])

@@ -1,17 +1,15 @@
 """GradientEncoder: against its definition in exact fractions, and what it refuses."""
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
-from gpu_encode import GradientEncoder, Greedy, KFold, LeaveOneOut, Ordered, encode_dataset, load
+from gpu_encode import GradientEncoder, Greedy, KFold, LeaveOneOut, Ordered
 from tests import naive
+from tests.family.drawn import SEEN
 from tests.family.members import GRADIENTS, ROWS, WEIGHTS, N
 
 CITIES = ROWS["city"].fillna("missing")
@@ -34,23 +32,13 @@ def stated(visible, city, weights, regularization):
     return gradient / below if below > 0 else 0.0
 
 
-@pytest.mark.parametrize(
-    ("scheme", "sees"),
-    [
-        (KFold(3, order="interleaved"), lambda row, other: row % 3 != other % 3),
-        (LeaveOneOut(), lambda row, other: row != other),
-        (Greedy(), lambda row, other: True),
-        (Ordered(shuffle=False, burn_in=1), lambda row, other: other < row),
-    ],
-    ids=["folds", "leave-one-out", "greedy", "ordered"],
-)
+@pytest.mark.filterwarnings("ignore:Greedy", "ignore:.*see no rows")
+@pytest.mark.parametrize(("scheme", "sees"), SEEN.values(), ids=SEEN)
 @pytest.mark.parametrize("weights", [np.ones(N, int), WEIGHTS + (np.arange(N) == 0)], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("regularization", [0.0, 10.0])
 def test_ratio(scheme, sees, weights, regularization):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Greedy")
-        encoder = GradientEncoder(regularization=regularization, cv=scheme)
-        found = encoder.fit_transform(CITIES.to_frame(), Y, sample_weight=weights).to_numpy()[:, 0]
+    encoder = GradientEncoder(regularization=regularization, cv=scheme())
+    found = encoder.fit_transform(CITIES.to_frame(), Y, sample_weight=weights).to_numpy()[:, 0]
     rows = range(1, N)
     expected = [stated([o for o in range(N) if sees(row, o)], CITIES[row], weights, regularization) for row in rows]
     assert found[1:].tolist() == expected
@@ -101,29 +89,6 @@ def test_every_table_of_two_columns_will_do():
     for y in (pd.DataFrame(Y, columns=["g", "h"]), pl.DataFrame(Y, schema=["g", "h"]), Y.tolist()):
         assert GradientEncoder(cv=3).fit_transform(ROWS[["city"]], y).equals(expected)
     assert expected.columns.tolist() == ["city"]
-
-
-@pytest.mark.host
-def test_ordered_codes_of_files(tmp_path):
-    make = lambda: GradientEncoder("ratio", 0.5, Ordered(random_state=2), columns=["zip"])  # noqa: E731
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*see no rows")
-        table = pa.Table.from_pandas(ROWS.assign(gradient=Y[:, 0], hessian=Y[:, 1]))
-        pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=17)
-        target = ["gradient", "hessian"]
-        encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes", make(), target=target, keep_target=False)
-        expected = make().fit_transform(ROWS, Y)
-    assert pa.parquet.read_table(tmp_path / "codes").to_pandas().equals(expected)
-
-
-@pytest.mark.host
-def test_more_rows_and_files_of_models(tmp_path):
-    X = ROWS[["city"]]
-    encoder = GradientEncoder().partial_fit(X[:40], Y[:40]).partial_fit(X[40:], Y[40:])
-    encoder.save(tmp_path / "model")
-    assert load(tmp_path / "model").transform(X).equals(GradientEncoder().fit(X, Y).transform(X))
-    with pytest.raises(ValueError, match=r"y of two columns.* y has 1\."):
-        encoder.partial_fit(X, Y[:, 0])
 
 
 @pytest.mark.host

@@ -6,10 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from gpu_encode import GLMM, Greedy, ImpactEncoder, KFold, LeaveOneOut, MEstimate, Ordered, TargetEncoder
+from gpu_encode import GLMM, ImpactEncoder, KFold, MEstimate, TargetEncoder
+from tests.family.drawn import SEEN
 from tests.family.members import AMOUNT, KIND, ROWS, SOLD, WEIGHTS, N
 
-pytestmark = pytest.mark.filterwarnings("ignore:Greedy")
+pytestmark = pytest.mark.filterwarnings("ignore:Greedy", "ignore:.*see no rows")
 CITIES = ROWS["city"].fillna("missing")
 Y = np.round(AMOUNT * 64) / 64
 
@@ -31,18 +32,9 @@ def stated(visible, city):
     return impact, deviation(own if len(own) > 1 else everything), len(own) / len(visible)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "sees"),
-    [
-        (KFold(3, order="interleaved"), lambda row, other: row % 3 != other % 3),
-        (LeaveOneOut(), lambda row, other: row != other),
-        (Greedy(), lambda row, other: True),
-        (Ordered(shuffle=False, burn_in=2), lambda row, other: other < row),
-    ],
-    ids=["folds", "leave-one-out", "greedy", "ordered"],
-)
+@pytest.mark.parametrize(("scheme", "sees"), SEEN.values(), ids=SEEN)
 def test_every_part(scheme, sees):
-    encoder = ImpactEncoder(smooth=MEstimate(0.0), cv=scheme, target_type="continuous")
+    encoder = ImpactEncoder(smooth=MEstimate(0.0), cv=scheme(), target_type="continuous")
     found = encoder.fit_transform(CITIES.to_frame(), Y).to_numpy()
     # An ordered scheme takes the mean of all rows so far up to 1/256 before the row: here, exactly.
     for row in range(2, N):

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 from gpu_encode import (
@@ -19,21 +17,12 @@ from gpu_encode import (
     StatisticEncoder,
     TargetEncoder,
     WeightOfEvidenceEncoder,
-    encode_dataset,
 )
-from tests.backends import ON_CUDA
 from tests.family.members import ROWS, SOLD, N, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:Greedy", "ignore:.* rows see no rows")
 HOST = pytest.mark.host
-ENCODERS = [
-    TargetEncoder,
-    CountEncoder,
-    WeightOfEvidenceEncoder,
-    StatisticEncoder,
-    ImpactEncoder,
-    CatBoostEncoder,
-]
+ENCODERS = [TargetEncoder, CountEncoder, WeightOfEvidenceEncoder, StatisticEncoder, ImpactEncoder, CatBoostEncoder]
 SCHEMES = {
     "folds": KFold(3),
     "leave-one-out": LeaveOneOut(),
@@ -85,26 +74,6 @@ def test_every_encoder_and_policy(made, policy):
     check_missing(codes, NEW)
     # What is missing has been seen where it is a category.
     assert codes["city_unseen"].tolist() == [0, 0 if policy == "category" else 1, 1, 1, int(policy != "category"), 0]
-
-
-@HOST
-@pytest.mark.skipif(bool(ON_CUDA), reason="files and tasks know nothing of the backend")
-@pytest.mark.parametrize("asked", [["missing"], ["missing", "unseen"]], ids=str)
-def test_orders_of_files_and_clusters(asked, tmp_path):
-    dd = pytest.importorskip("dask.dataframe")
-
-    def encoder():
-        return TargetEncoder(columns=["city", JOINT], indicators=asked, cv=Ordered(random_state=1))
-
-    expected = encoder().fit_transform(X, SOLD)
-    table = pa.Table.from_pandas(X.assign(y=SOLD))
-    pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=17)
-    encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes.parquet", encoder(), target="y", keep_target=False)
-    names = [name for name in expected.columns if name.startswith(("city", "zip_x"))]
-    same(pa.parquet.read_table(tmp_path / "codes.parquet").to_pandas()[names], expected[names])
-    y = dd.from_pandas(pd.Series(SOLD, name="y"), npartitions=4)
-    found = encoder().fit_transform(dd.from_pandas(X, npartitions=4), y).compute(scheduler="synchronous")
-    same(found[names], expected[names])
 
 
 def test_no_list_is_as_before():

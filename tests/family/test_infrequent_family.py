@@ -25,7 +25,10 @@ from tests.family.test_infrequent import CITIES, rare_among
 pytestmark = pytest.mark.filterwarnings("ignore:Greedy")
 HOST = pytest.mark.host
 ONES = np.ones(N, int)
-RULES = [{"min_frequency": 0.1}, pytest.param({"min_frequency": 2, "max_categories": 4}, marks=HOST)]
+RULES = [
+    {"min_frequency": 0.1},
+    *(pytest.param(rule, marks=HOST) for rule in ({"min_frequency": 12}, {"min_frequency": 2, "max_categories": 4})),
+]
 OF_CLASSES = {"target_type": "multiclass"}
 
 # How an encoder is made of a scheme and other parameters, and its target.
@@ -45,6 +48,9 @@ ENCODERS = {
     "gradients, order": (GradientEncoder, {"output": "order"}, GRADIENTS),
     "glmm": (TargetEncoder, {"smooth": GLMM()}, SOLD),
     "james-stein": (TargetEncoder, {"smooth": JamesStein(), "target_type": "continuous"}, AMOUNT),
+    "means": (TargetEncoder, {"smooth": 3.0}, SOLD),
+    "means of a quantity": (TargetEncoder, {"smooth": 3.0, "target_type": "continuous"}, AMOUNT),
+    "means of classes": (TargetEncoder, {"smooth": 3.0, **OF_CLASSES}, KIND),
     "mean of categories": (TargetEncoder, {"smooth": 1.0, "prior": "category_mean"}, SOLD),
 }
 HANDLED = {True: "category", False: "prior"}

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.preprocessing import OneHotEncoder as Theirs
@@ -15,6 +15,7 @@ from gpu_encode import OneHotEncoder, ops
 from gpu_encode.encoders.one_hot import matrices
 from tests.backends import ON_CUDA
 from tests.family.one_hot_definition import columns_of, encoded
+from tests.strategies import examples
 
 HOSTS = ON_CUDA[:1] or ("numpy", "compiled")
 POLICIES = ("ignore", "infrequent_if_exist", "warn")
@@ -43,7 +44,7 @@ def quietly(call: Any, *arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-@settings(max_examples=EXAMPLES)
+@examples(EXAMPLES)
 @given(data=st.data(), rows=LETTERS, new=LETTERS, limits=LIMITS)
 def test_the_definition(host, data, rows, new, limits):
     """Weights, infrequent categories, dropped ones, unknown ones and missing ones, by plain loops."""
@@ -94,7 +95,7 @@ def told(call: Any, *arguments: Any) -> tuple[Any, list[str]]:
 
 
 @pytest.mark.skipif(bool(ON_CUDA), reason="the same arrays as in the definition, on the host")
-@settings(max_examples=150)
+@examples(150)
 @given(
     rows=tables(),
     new=tables(),

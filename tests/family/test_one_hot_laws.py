@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import clone
@@ -22,6 +22,7 @@ from gpu_encode.encoders.one_hot.rows import places_of
 from gpu_encode.fitting.columns import located
 from gpu_encode.fitting.inputs import Inputs
 from tests.backends import ON_CUDA
+from tests.strategies import examples
 
 HOSTS = ON_CUDA[:1] or ("numpy", "compiled")
 EXAMPLES = 10 if ON_CUDA else 50
@@ -92,7 +93,7 @@ def test_the_order_of_rows_plays_no_part(frame, parameters):
     )
 
 
-@settings(max_examples=EXAMPLES)
+@examples(EXAMPLES)
 @given(data=st.data(), parameters=st.sampled_from(PARAMETERS))
 def test_whole_weights_are_repeated_rows(data, parameters):
     """A row of weight w is w rows, and one of weight zero none."""
@@ -136,20 +137,23 @@ def test_tables_in_pieces(frame, parameters, cuts):
 
 @pytest.mark.parametrize("parameters", PARAMETERS)
 def test_rows_that_come_later(frame, parameters):
-    """`partial_fit` in any number of calls, and `merge`, are one `fit`."""
+    """`partial_fit` in any number of calls is one `fit`."""
     whole = OneHotEncoder(**parameters).fit(frame)
     # Whatever is to be dropped has to be there from the first call on.
     order = frame.sort_values("size", key=lambda sizes: sizes != 3, kind="stable").index
     first = frame.loc[[*order[:1], *frame.index[frame.town == "Lima"][:8]]]
     rest = frame.drop(first.index)
     later = OneHotEncoder(**parameters).partial_fit(first).partial_fit(rest.iloc[:20]).partial_fit(rest.iloc[20:])
-    if "drop" in parameters:
-        merged = later
-    else:
-        merged = OneHotEncoder(**parameters).fit(rest).merge(OneHotEncoder(**parameters).fit(first))
-    for each in (later, merged):
-        assert known(each) == known(whole)
-        assert bits(each.transform(frame)) == bits(whole.transform(frame))
+    assert known(later) == known(whole)
+    assert bits(later.transform(frame)) == bits(whole.transform(frame))
+
+
+@pytest.mark.parametrize("parameters", [each for each in PARAMETERS if "drop" not in each])
+def test_encoders_of_other_rows_are_merged(frame, parameters):
+    """`merge` is one `fit` of the rows of both."""
+    whole, one, other = (OneHotEncoder(**parameters).fit(rows) for rows in (frame, frame[:11], frame[11:]))
+    assert known(other.merge(one)) == known(whole)
+    assert bits(other.transform(frame)) == bits(whole.transform(frame))
 
 
 @pytest.mark.parametrize("parameters", PARAMETERS)

@@ -2,10 +2,23 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
-from gpu_encode import ImpactEncoder, JamesStein, KFold, Ordered, StatisticEncoder, WeightOfEvidenceEncoder
-from tests.family.members import AMOUNT, KIND, ROWS, SOLD, N, same
+from gpu_encode import (
+    GradientEncoder,
+    ImpactEncoder,
+    JamesStein,
+    KFold,
+    Ordered,
+    StatisticEncoder,
+    TargetEncoder,
+    WeightOfEvidenceEncoder,
+    encode_dataset,
+)
+from tests.backends import ON_CUDA
+from tests.family.members import AMOUNT, GRADIENTS, KIND, ROWS, SOLD, N, same
 from tests.parts.in_parts import parts_of
 from tests.parts.test_orders import encoded
 
@@ -24,6 +37,7 @@ ENCODERS = {
     "evidence": (WeightOfEvidenceEncoder, SOLD),
     "indicators": (lambda **given: StatisticEncoder(indicators=["missing", "unseen"], **given), AMOUNT),
     "missing": (lambda **given: StatisticEncoder(indicators=["missing"], **given), AMOUNT),
+    "gradients": (lambda **given: GradientEncoder(regularization=0.5, **given), GRADIENTS),
     "on a scale": (lambda **given: StatisticEncoder(["count", "std"], scale="log1p", **given), AMOUNT),
 }
 # A GPU's simulator takes seconds for an order, and is asked for a quantity and for classes.
@@ -39,6 +53,8 @@ IN_PARTS = [
 def test_parts(make, y, order):
     X = ROWS[["city", "zip"]]
     expected = make(cv=order(), columns=["city"]).fit_transform(X, y)
+    pieces = make(cv=order(), columns=["city"]).fit_transform([X[:10], X[10:11], X[11:]], [y[:10], y[10:11], y[11:]])
+    same(pd.concat(pieces), expected)
     parts = parts_of(X, y, None, None, [1, 30, 30, 47, 83])
     same(pd.concat(encoded(make(cv=order(), columns=["city"]), parts, 3, "side by side")), expected)
 
@@ -54,8 +70,39 @@ def test_no_leak(make, y, order):
     expected = codes(y)
     for row in (0, 41, 88):
         changed = y.copy()
-        changed[row] = y[y != y[row]][0]
+        changed[row] = y[np.flatnonzero((y != y[row]).reshape(N, -1).any(axis=1))[0]]
         same(codes(changed).iloc[[row]], expected.iloc[[row]])
+
+
+JOINT = {
+    f"joint keys, {' and '.join(asked)}": (
+        lambda asked=asked, **given: TargetEncoder(indicators=asked, **given | {"columns": ["city", ("zip", "city")]}),
+        SOLD,
+    )
+    for asked in (["missing"], ["missing", "unseen"])
+}
+
+
+@pytest.mark.host
+@pytest.mark.skipif(bool(ON_CUDA), reason="files and tasks know nothing of the backend")
+@pytest.mark.filterwarnings("ignore:.* rows see no rows")
+@pytest.mark.parametrize(("make", "y"), (ENCODERS | JOINT).values(), ids=ENCODERS | JOINT)
+def test_files_and_clusters(make, y, tmp_path):
+    X = ROWS[["city", "zip"]].assign(zip=ROWS["zip"].where(ROWS["zip"] != 16).astype("Int64"))
+    expected = make(cv=ORDERS["random"](), columns=["city"]).fit_transform(X, y)
+    targets = pd.DataFrame(y).add_prefix("y") if y.ndim > 1 else pd.Series(y, name="y")
+    table = pa.Table.from_pandas(pd.concat([X, targets], axis=1))
+    pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=17)
+    target = "y" if y.ndim == 1 else targets.columns.tolist()
+    written = make(cv=ORDERS["random"](), columns=["city"])
+    encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes.parquet", written, target=target, keep_target=False)
+    names = [name for name in expected.columns if name not in X or name in written.columns]
+    same(pa.parquet.read_table(tmp_path / "codes.parquet").to_pandas()[names], expected[names])
+    dd = pytest.importorskip("dask.dataframe")
+    lazy = make(cv=ORDERS["random"](), columns=["city"]).fit_transform(
+        dd.from_pandas(X, npartitions=4), dd.from_pandas(targets, npartitions=4)
+    )
+    same(lazy.compute(scheduler="synchronous")[names], expected[names])
 
 
 def test_the_first_row_of_a_random_order_has_what_all_others_say():

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from cpu_fallback.row_numbers import Permutation, key_of, places_of
-from gpu_encode import Greedy, KFold, OrdinalEncoder, load, ops
+from gpu_encode import Greedy, KFold, OrdinalEncoder, load
 from gpu_encode.formulas.infrequent import infrequent
-from tests.backends import ON_CUDA
 from tests.naive import quotient
 
 N = 60
@@ -109,30 +108,6 @@ def test_classes_have_orders_of_their_own():
     for number, label in enumerate("pqr"):
         alone = OrdinalEncoder(order="target", target_type="continuous").fit(X, (y == label).astype(float))
         np.testing.assert_array_equal(encoder.transform(X)[:, [number]], alone.transform(X))
-
-
-@pytest.mark.host
-@pytest.mark.parametrize("target", [Y, (Y > 0).astype(int)], ids=["quantity", "labels"])
-def test_no_leak(target):
-    encoder = OrdinalEncoder(order="target", cv=KFold(3, random_state=1), encoded_missing_value=-1)
-    before = encoder.fit_transform(X, target)
-    changes = 0
-    for row in range(N):
-        changed = target.copy()
-        changed[row] = 100.0 if target.dtype == float else 1 - target[row]
-        after = encoder.fit_transform(X, changed)
-        assert after[row, 0] == before[row, 0]
-        changes += not np.array_equal(after, before)
-    assert changes > N // 10
-
-
-@pytest.mark.parametrize("order", ["frequency", "target"])
-def test_whole_weights_repeat_rows(order):
-    times = RNG.integers(0, 3, N)
-    encoder = OrdinalEncoder(order=order, max_categories=4, target_type="continuous")
-    weighted = encoder.fit(X, Y, sample_weight=times).transform(X[times > 0])
-    repeated = encoder.fit(np.repeat(X, times, axis=0), np.repeat(Y, times)).transform(X[times > 0])
-    np.testing.assert_array_equal(weighted, repeated)
 
 
 def test_draws_are_permutations_of_the_seed_and_the_number_alone():
@@ -266,18 +241,6 @@ def test_greedy_training_codes_are_those_of_new_rows():
     np.testing.assert_array_equal(whole.fit_transform(X, Y), whole.transform(X))
 
 
-def test_merging_is_fitting_all_rows(tmp_path):
-    for order in ("value", "frequency", "target", "random"):
-        encoders = [OrdinalEncoder(order=order, max_categories=3, target_type="continuous") for _ in range(3)]
-        whole, one, other = encoders
-        one.fit(X[:20], Y[:20]).merge(other.fit(X[20:], Y[20:]))
-        np.testing.assert_array_equal(whole.fit(X, Y).transform(X), one.transform(X))
-        assert one.infrequent_categories_[0].tolist() == whole.infrequent_categories_[0].tolist()
-        one.save(tmp_path / "model")
-        assert repr(load(tmp_path / "model")) == repr(one)
-        np.testing.assert_array_equal(load(tmp_path / "model").transform(X), whole.transform(X))
-
-
 def test_no_infrequent_categories_unless_asked_for():
     assert not hasattr(OrdinalEncoder().fit(X), "infrequent_categories_")
     assert OrdinalEncoder(min_frequency=1).fit(X).infrequent_categories_ == [None]
@@ -299,17 +262,3 @@ def test_parameters_changed_after_fit_change_nothing(tmp_path):
         assert each.infrequent_categories_[0] is not None
         with pytest.raises(ValueError, match="never seen"):
             each.transform([["never seen"]])
-
-
-@pytest.mark.skipif(not ON_CUDA, reason="compares the CUDA backend with the definition")
-@pytest.mark.parametrize("order", ["value", "frequency", "target", "random"])
-def test_the_device_gives_the_same_bits(order):
-    def codes():
-        encoder = OrdinalEncoder(order=order, max_categories=4, cv=KFold(3))
-        return encoder.fit_transform(X, Y, sample_weight=WEIGHTS), encoder.transform(X)
-
-    found = codes()
-    with ops.use_backend("numpy"):
-        expected = codes()
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one.view(np.int64), other.view(np.int64))

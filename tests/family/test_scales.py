@@ -55,8 +55,7 @@ def test_against_the_true_function(scale):
 
 def test_what_has_no_place_on_a_scale():
     with pytest.raises(
-        ValueError,
-        match=r"scale='sqrt' of TargetEncoder is for numbers of at least 0, but the mean of y may be",
+        ValueError, match=r"scale='sqrt' of TargetEncoder is for numbers of at least 0, but the mean of y may be"
     ):
         TargetEncoder(scale="sqrt").fit(ROWS, AMOUNT)
     with pytest.raises(ValueError, match="is for shares between 0 and 1, but the mean of y may be anything from "):

@@ -14,10 +14,9 @@ from gpu_encode import LeaveOneOut, StatisticEncoder
 from gpu_encode.ops import use_backend
 from gpu_encode.parts import Part, encode
 from tests import strategies
-from tests.family.test_statistic import quietly
-from tests.family.test_statistic_columns import encoder_of, frame_of
-from tests.laws import encoding
-from tests.parts.in_parts import encoded_in_parts, fitted_in_parts, parts_of
+from tests.bits import assert_same_bits
+from tests.family.drawn import quietly
+from tests.parts.in_parts import fitted_in_parts, parts_of
 
 # Values are sorted and selected on the host, whatever holds them; test_laws.py asks the backends.
 pytestmark = pytest.mark.host
@@ -71,7 +70,7 @@ def expected_codes(drawn, weights, policies):
 
 
 @pytest.mark.parametrize("policies", POLICIES, ids=str)
-@encoding.examples(10)
+@strategies.examples(10)
 @given(data=st.data())
 def test_every_row_is_described_by_all_others(policies, data):
     drawn = data.draw(strategies.drawn_rows("continuous", smallest=2, nulls=True, weighted=False))
@@ -79,30 +78,7 @@ def test_every_row_is_described_by_all_others(policies, data):
     for own in (None, np.array(weights)):
         encoder = StatisticEncoder(CHOSEN, cv=LeaveOneOut(), **policies)
         found = quietly(encoder.fit_transform, drawn.frame, drawn.target, sample_weight=own)
-        encoding.assert_same_bits(found, expected_codes(drawn, [1] * drawn.size if own is None else weights, policies))
-
-
-@pytest.mark.host
-@pytest.mark.long
-@pytest.mark.parametrize("weighted", [False, True])
-def test_every_row_is_a_new_row_to_the_others(weighted):
-    X = frame_of(40)
-    weight = np.arange(40) % 4 if weighted else None
-    chosen = [*CHOSEN, "mean", "var", "sum"]
-    codes = encoder_of(statistics=chosen, cv=LeaveOneOut()).fit_transform(X, sample_weight=weight)
-    for row in range(40):
-        rest = np.arange(40) != row
-        left = encoder_of(statistics=chosen).fit(X[rest], sample_weight=weight[rest] if weighted else None)
-        pd.testing.assert_frame_equal(codes.iloc[[row]], left.transform(X.iloc[[row]]), check_exact=True)
-
-
-@pytest.mark.parametrize("cuts", [(), (1, 20, 20, 41)], ids=str)
-def test_parts(cuts):
-    X, weight = frame_of(), np.arange(60) % 3
-    choices = {"statistics": [*CHOSEN, "std"], "cv": LeaveOneOut(), "indicators": True}
-    whole = encoder_of(**choices).fit_transform(X, sample_weight=weight)
-    tables = encoded_in_parts(encoder_of(**choices), parts_of(X, None, weight, cuts=cuts))
-    pd.testing.assert_frame_equal(pd.concat(tables), whole, check_exact=True)
+        assert_same_bits(found, expected_codes(drawn, [1] * drawn.size if own is None else weights, policies))
 
 
 @pytest.mark.long
@@ -115,7 +91,7 @@ def test_a_large_table(weighted):
     for name in ("numpy", "compiled"):
         with use_backend(name):
             found.append(StatisticEncoder(chosen, cv=LeaveOneOut()).fit_transform(X, y, sample_weight=weight))
-    encoding.assert_same_bits(*found)
+    assert_same_bits(*found)
     for row in range(0, len(y), 700):
         rest = (X[:, 0] == X[row, 0]) & (np.arange(len(y)) != row)
         values = np.repeat(y[rest], 1 if weight is None else weight[rest])
@@ -134,13 +110,13 @@ def test_values_beyond_float64_are_told_apart():
 def test_nobody_else():
     encoder = StatisticEncoder(CHOSEN, cv=LeaveOneOut())
     with pytest.warns(UserWarning, match="1 rows see no rows at all and get NaN: there are no other rows"):
-        encoding.assert_same_bits(encoder.fit_transform([["a"]], [2.5]), [NOTHING])
+        assert_same_bits(encoder.fit_transform([["a"]], [2.5]), [NOTHING])
 
 
 def test_columns_without_a_value():
     X = pd.DataFrame({"key": ["a", "a", "b"], "price": [math.nan] * 3})
     codes = quietly(StatisticEncoder(CHOSEN, values=["price"], cv=LeaveOneOut()).fit_transform, X)
-    encoding.assert_same_bits(codes, [NOTHING] * 3)
+    assert_same_bits(codes, [NOTHING] * 3)
 
 
 @pytest.mark.parametrize("changed", [[0.5, 3.0], [0.5, 0.5]], ids=str)

@@ -1,7 +1,6 @@
 """Order statistics of StatisticEncoder: quantiles, extremes, modes and counts of distinct values, by definition."""
 
 import math
-import pickle
 from collections import Counter
 from fractions import Fraction
 
@@ -11,19 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_encode import KFold, LeaveOneOut, Ordered, StatisticEncoder, load, ops
+from gpu_encode import KFold, Ordered, StatisticEncoder
 from gpu_encode.sums.distributions import Distribution
 from tests import strategies
-from tests.family.test_statistic import quietly, training_codes
+from tests.bits import assert_same_bits
+from tests.family.drawn import ORDERS, training_codes
 from tests.family.test_statistic_columns import encoder_of, frame_of
 from tests.laws import encoding
-from tests.parts.in_parts import encoded_in_parts, parts_of
 from tests.storage.altered import assert_refused, changed, with_numbers
 
 # Values are sorted and selected on the host, whatever holds them; test_laws.py asks the backends.
 pytestmark = pytest.mark.host
 
-ORDERS = ["min", "max", "median", ("quantile", 0.3), ("quantile", 0.75), "nunique", "mode", ("share", 0.0)]
 NOT_ORDERED = sorted(set(encoding.SCHEMES) - {"ordered", "ordered-time"})
 
 
@@ -62,7 +60,7 @@ def whole_weights(drawn, data):
 
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", NOT_ORDERED)
-@encoding.examples(5)
+@strategies.examples(5)
 @given(data=st.data())
 def test_training_codes_are_the_definitions(scheme, data):
     size = data.draw(st.sampled_from(encoding.SIZES))
@@ -70,10 +68,10 @@ def test_training_codes_are_the_definitions(scheme, data):
     weights, targets = whole_weights(drawn, data), drawn.target.tolist()
     seen = encoding.visibility(scheme, size)
     expected = [code(drawn.keys, targets, weights, key, rows) for key, rows in zip(drawn.keys, seen, strict=True)]
-    encoding.assert_same_bits(training_codes(drawn, scheme, ORDERS), expected)
+    assert_same_bits(training_codes(StatisticEncoder, drawn, scheme, statistics=ORDERS), expected)
 
 
-@encoding.examples(10)
+@strategies.examples(10)
 @given(data=st.data())
 def test_new_rows_see_all_rows(data):
     drawn = data.draw(strategies.drawn_rows("continuous", nulls=True, weighted=False))
@@ -81,7 +79,7 @@ def test_new_rows_see_all_rows(data):
     encoder = StatisticEncoder(ORDERS).fit(drawn.frame, drawn.target, sample_weight=drawn.weight)
     new = np.append(drawn.keys, "never seen")
     expected = [code(drawn.keys, targets, weights, key, range(drawn.size)) for key in new]
-    encoding.assert_same_bits(encoder.transform(new.reshape(-1, 1)), expected)
+    assert_same_bits(encoder.transform(new.reshape(-1, 1)), expected)
 
 
 def test_names_and_company():
@@ -107,19 +105,6 @@ def test_pandas_numbers():
         np.testing.assert_allclose(found[f"city_{value}_quantile_0.3"], by_share, rtol=1e-12)
 
 
-@pytest.mark.host
-@pytest.mark.parametrize("scheme", [name for name in NOT_ORDERED if name != "greedy"])
-@encoding.examples(4)
-@given(data=st.data())
-def test_a_flipped_target_leaves_the_own_code_alone(scheme, data):
-    drawn = data.draw(strategies.drawn_rows("continuous", smallest=6, largest_size=14, nulls=True, weighted=False))
-    row, target = data.draw(st.integers(0, drawn.size - 1)), drawn.target.copy()
-    target[row] = data.draw(strategies.finite_numbers())
-    other = strategies.Drawn(drawn.keys, target, None, drawn.kind)
-    before, after = (training_codes(rows, scheme, ORDERS)[row] for rows in (drawn, other))
-    assert before.tobytes() == after.tobytes()
-
-
 def test_overlapping_splits():
     X = frame_of(30)
     rows = np.arange(30)
@@ -140,54 +125,8 @@ def test_blow_up():
     assert found.equals(encoder.transform(X))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("cv", ["auto", 5, LeaveOneOut()], ids=str)
-def test_every_backend_gives_the_same_bits(cv):
-    X, weight = frame_of(700), np.arange(700) % 3
-    found = []
-    for name in ("numpy", "compiled"):
-        with ops.use_backend(name):
-            found.append(encoder_of(statistics=ORDERS, cv=cv).fit_transform(X, sample_weight=weight))
-    pd.testing.assert_frame_equal(*found, check_exact=True)
-
-
-@pytest.mark.parametrize("cv", ["auto", 4, KFold(3, blow_up=True)], ids=str)
-def test_pieces_and_parts_are_one_table(cv):
-    X, weight = frame_of(), np.arange(60) % 4
-    whole = quietly(encoder_of(statistics=ORDERS, cv=cv).fit_transform, X, sample_weight=weight)
-    cut = [X[:7], X[7:8], X[8:]]
-    pieces = quietly(encoder_of(statistics=ORDERS, cv=cv).fit_transform, cut, sample_weight=weight)
-    pd.testing.assert_frame_equal(pd.concat(pieces), whole, check_exact=True)
-    parts = parts_of(X, None, weight, cuts=(7, 8, 31))
-    tables = quietly(encoded_in_parts, encoder_of(statistics=ORDERS, cv=cv), parts)
-    pd.testing.assert_frame_equal(pd.concat(tables), whole, check_exact=True)
-
-
-@pytest.mark.host
-def test_counts_add_up():
-    X = frame_of()
-    whole = encoder_of(statistics=ORDERS).fit(X)
-    grown = encoder_of(statistics=ORDERS).partial_fit(X[:1]).partial_fit(X[1:20]).partial_fit(X[20:])
-    joined = encoder_of(statistics=ORDERS).fit(X[20:]).merge(encoder_of(statistics=ORDERS).fit(X[:20]))
-    for other in (grown, joined):
-        assert other.transform(X).equals(whole.transform(X))
-        for mine, theirs in zip(other._model.statistics, whole._model.statistics, strict=True):
-            for a, b in zip(mine, theirs, strict=True):
-                assert vars_of(a.distribution) == vars_of(b.distribution)
-
-
 def vars_of(distribution):
     return {name: value.tolist() for name, value in vars(distribution).items()}
-
-
-@pytest.mark.host
-def test_saved_and_pickled(tmp_path):
-    X = frame_of()
-    encoder = encoder_of(statistics=ORDERS).fit(X)
-    encoder.save(tmp_path / "encoder")
-    for again in (load(tmp_path / "encoder"), pickle.loads(pickle.dumps(encoder))):
-        assert again.transform(X).equals(encoder.transform(X))
-        assert again.merge(encoder).transform(X).equals(encoder_of(statistics=ORDERS).fit([X, X]).transform(X))
 
 
 def test_a_large_table_of_integers():
@@ -222,9 +161,7 @@ LARGE = 2**53
 
 
 @pytest.mark.parametrize(
-    "threshold",
-    [LARGE, LARGE + 1, float(LARGE), LARGE - 1.0, -1.5, -0.5, 10**30, -(10**30), Fraction(1, 10)],
-    ids=str,
+    "threshold", [LARGE, LARGE + 1, float(LARGE), LARGE - 1.0, -1.5, -0.5, 10**30, -(10**30), Fraction(1, 10)], ids=str
 )
 def test_shares_compare_exact_numbers(threshold):
     for values in (

@@ -7,16 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from gpu_encode import (
-    Greedy,
-    KFold,
-    LeaveOneOut,
-    MergeableStatistic,
-    Ordered,
-    StatisticEncoder,
-    TimeFolds,
-    load,
-)
+from gpu_encode import Greedy, KFold, LeaveOneOut, MergeableStatistic, Ordered, StatisticEncoder, TimeFolds, load
 from tests.family.members import ROWS, N, same
 from tests.parts.in_parts import encoded_in_parts, parts_of
 
@@ -29,18 +20,20 @@ PAIRS = {
     (("zip", "city"), "pieces"): ["sum"],
     ("zip", "pieces"): ["max", "sum"],
 }
-NAMES = [
-    "zip_price_mean",
-    "zip_price_quantile_0.5",
-    "zip_pieces_max",
-    "zip_pieces_sum",
-    "zip_x_city_pieces_sum",
-]
+NAMES = ["zip_price_mean", "zip_price_quantile_0.5", "zip_pieces_max", "zip_pieces_sum", "zip_x_city_pieces_sum"]
 
 
 def whole(**choices):
     statistics = ["mean", ("quantile", 0.5), "sum", "max"]
     return StatisticEncoder(statistics, values=["price", "pieces"], columns=["zip", ("zip", "city")], **choices)
+
+
+@pytest.mark.filterwarnings("ignore:.*see no rows")
+@pytest.mark.parametrize("cv", [LeaveOneOut(), TimeFolds(3, time="day")], ids=repr)
+def test_parts(cv):
+    table, choices = X.assign(day=np.arange(N) // 5), {"cv": cv, "indicators": True}
+    found = encoded_in_parts(StatisticEncoder(PAIRS, **choices), parts_of(table, None, None, None, [1, 30]))
+    same(pd.concat(found), StatisticEncoder(PAIRS, **choices).fit_transform(table))
 
 
 @pytest.mark.parametrize("choices", [{}, {"indicators": True}, {"cv": KFold(2, blow_up=True)}], ids=str)
@@ -89,11 +82,6 @@ def test_schemes_and_indicators(cv):
             expected = made.fit_transform(X)
             columns = [*(f"{key}_{value}_{name}" for name in names), f"{key}_unseen"]
             same(found[columns], expected[columns])
-    if not isinstance(cv, Ordered):
-        encoder = StatisticEncoder(pairs, cv=cv, indicators=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            same(pd.concat(encoded_in_parts(encoder, parts_of(X, None, None, None, [1, 30]))), found)
 
 
 def test_a_pair_refuses_nothing_of_others():

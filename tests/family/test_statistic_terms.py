@@ -82,7 +82,7 @@ def test_other_statistics_keep_their_bits_beside_terms(scheme):
     names = ["mean", "sum", "var", "sem", "count"]
     alone, beside = (
         quietly(
-            StatisticEncoder(chosen, cv=encoding.SCHEMES[scheme](), columns=["zip"]), X, AMOUNT, sample_weight=WEIGHTS
+            StatisticEncoder(chosen, cv=encoding.SCHEMES[scheme], columns=["zip"]), X, AMOUNT, sample_weight=WEIGHTS
         )
         for chosen in (names, [*names, "skew", TOTAL])
     )
@@ -169,10 +169,8 @@ def test_terms_are_the_same_of_integers_and_of_floats():
 
 def test_ordered_rows_see_the_terms_of_earlier_ones():
     found = quietly(StatisticEncoder([TOTAL], cv=Ordered(shuffle=False, burn_in=1)), X, AMOUNT).to_numpy()[:, 0]
-    for row in range(1, N):
-        own = AMOUNT[:row][(X["zip"][:row] == X["zip"][row]).to_numpy()]
-        if len(own):
-            assert found[row] == math.fsum(own)
+    for row in np.flatnonzero(X.duplicated("zip")):
+        assert found[row] == math.fsum(AMOUNT[:row][(X["zip"][:row] == X["zip"][row]).to_numpy()])
 
 
 @pytest.mark.host
@@ -187,32 +185,24 @@ def test_statistics_with_functions_are_not_saved(tmp_path):
     ("statistic", "message"),
     [
         (GEOMETRIC, r"terms\[0\] of the statistic 'geometric_mean' must be finite, but is nan of the value -.* in row"),
-        (
-            MergeableStatistic("x", [np.sum], np.add),
-            r"terms\[0\] of the statistic 'x' must give an array of numbers of",
-        ),
+        (MergeableStatistic("x", [np.sum], np.add), r"terms\[0\] of the statistic 'x' must give an array of numbers"),
         (MergeableStatistic("x", [np.copy], lambda *_: 1.0), r"the statistic 'x' must give an array of shape"),
         (MergeableStatistic("a b", [np.copy], np.add), r"must be a Python identifier, .* Got 'a b'"),
-        (
-            MergeableStatistic("x", [np.copy], lambda count: count),
-            r"finish of the statistic 'x' cannot be called with 2 arrays, counts and the sum of its term\. Define it",
-        ),
-        (
-            MergeableStatistic("x", [np.copy, np.square], sum_of),
-            "'x' cannot be called with 3 arrays, counts and the sums of its 2 terms",
-        ),
+        (MergeableStatistic("x", [np.copy], lambda count: count), "'x' cannot be called with 2 arrays, counts"),
+        (MergeableStatistic("x", [np.copy, np.square], sum_of), "'x' cannot be called with 3 arrays, counts"),
         (MergeableStatistic("x", [], np.add), r"MergeableStatistic\('x', \.\.\.\) needs terms"),
         (MergeableStatistic("x", np.log, np.add), "needs terms, a list of functions"),
-        (MergeableStatistic("mean", [np.copy], np.add), None),
     ],
 )
 def test_mistakes(statistic, message):
-    if message is None:
-        with pytest.raises(ValueError, match="lists 'mean' twice"):
-            StatisticEncoder(["mean", statistic]).fit(X, AMOUNT)
-        return
     with pytest.raises(ValueError, match=message):
         StatisticEncoder([statistic]).fit(X, AMOUNT).transform(X)
+
+
+@pytest.mark.host
+def test_a_name_of_two_statistics_is_refused():
+    with pytest.raises(ValueError, match="lists 'mean' twice"):
+        StatisticEncoder(["mean", MergeableStatistic("mean", [np.copy], np.add)]).fit(X, AMOUNT)
 
 
 @pytest.mark.host

@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -184,15 +184,16 @@ SCHEMES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["binary", "continuous"])
-@pytest.mark.parametrize("scheme", SCHEMES)
+# There are no classes of a quantity to stratify by.
+SCORED = [each for each in product(["binary", "continuous"], SCHEMES) if each != ("continuous", "stratified")]
+
+
+@pytest.mark.parametrize(("kind", "scheme"), SCORED)
 @pytest.mark.filterwarnings("ignore:.*rows see no rows at all")
 @pytest.mark.long
 def test_schemes_are_scored_by_their_training_codes(scheme, kind):
     cv, given_beside = SCHEMES[scheme]
     made, y, smoothings = TargetEncoder(columns=["city"], cv=cv), TARGETS[kind], [None, 1.0, "auto", JamesStein()]
-    if scheme == "stratified" and kind == "continuous":
-        pytest.skip("there are no classes to stratify by")
     tuned = tune(made, ROWS, y, smoothings=smoothings, **given_beside)
     plain = KFold(3) if scheme == "blow-up" else cv
     expected = []
@@ -457,82 +458,58 @@ def test_sums_know_no_order(rows, random):
         assert sums_by_fold(numpy, lambda start, stop: other[start:stop], kept) == found
 
 
-@pytest.mark.parametrize("other", [CountEncoder(), Theirs(), "encoder"])
-def test_encoders_without_a_smoothing(other):
-    with pytest.raises(TypeError, match=f"takes a TargetEncoder.*Got {type(other).__name__} instead"):
-        tune(other, ROWS, SOLD)
+HALF = np.arange(N // 2)
+LISTED = "'smoothings' parameter of tune must be a list"
+REFUSED = [
+    *(
+        ({"encoder": each}, TypeError, f"takes a TargetEncoder.*Got {type(each).__name__} instead")
+        for each in (CountEncoder(), Theirs(), "encoder")
+    ),
+    *(
+        ({"per_column": each}, ValueError, "'per_column' parameter of tune must be one of True, False")
+        for each in ("yes", 1, None)
+    ),
+    *(({"smoothings": each}, ValueError, LISTED) for each in ([], 5.0, "auto", {1.0})),
+    *(
+        ({"smoothings": [1.0, each]}, ValueError, r"parameter of (TargetEncoder|MEstimate) must be")
+        for each in ("yes", -1.0, MEstimate(-2.0), [1.0])
+    ),
+    (
+        {"encoder": encoder(columns=["city"], hierarchy={"city": ["zip"]}), "smoothings": [GLMM()]},
+        ValueError,
+        "takes no hierarchy",
+    ),
+    ({"encoder": encoder(cv=LeaveOneOut()), "smoothings": [GLMM()]}, ValueError, "which LeaveOneOut would ask"),
+    *(
+        ({"schemes": [KFold(3), each]}, ValueError, f"which {type(each).__name__}, .*, has not.*KFold")
+        for each in (LeaveOneOut(), Ordered(), Greedy())
+    ),
+    *(
+        (
+            {"encoder": encoder(cv=[(seen, HALF), (HALF, np.arange(N // 2, N))])},
+            ValueError,
+            "in which rows see themselves",
+        )
+        for seen in (np.arange(N), np.arange(N // 2 + 1))
+    ),
+    *(({"schemes": each}, ValueError, "'schemes' parameter of tune must be a list") for each in ([], 5, KFold(3))),
+    ({"schemes": ["fold", KFold(3)]}, ValueError, "read different columns"),
+    ({"encoder": encoder(cv=LeaveOneOut()), "folds": 1}, ValueError, "'n_splits' parameter of KFold"),
+    ({"encoder": encoder(cv=purged(ROWS))}, TypeError, r"only once \(generator\).*Pass list\(cv\)"),
+    ({"schemes": [purged(ROWS)]}, TypeError, r"only once \(generator\).*Pass list\(cv\)"),
+    (
+        {"encoder": TargetEncoder(handle_unknown="nan"), "X": np.arange(20)[:, None], "y": SOLD[:20]},
+        ValueError,
+        "nothing to compare",
+    ),
+    ({"y": None}, ValueError, "requires y"),
+]
 
 
-@pytest.mark.parametrize("per_column", ["yes", 1, None])
-def test_per_column_is_checked(per_column):
-    with pytest.raises(ValueError, match="'per_column' parameter of tune must be one of True, False"):
-        tune(encoder(), ROWS, SOLD, per_column=per_column)
-
-
-@pytest.mark.parametrize("smoothings", [[], 5.0, "auto", {1.0}])
-def test_smoothings_must_be_listed(smoothings):
-    with pytest.raises(ValueError, match="'smoothings' parameter of tune must be a list"):
-        tune(encoder(), ROWS, SOLD, smoothings=smoothings)
-
-
-@pytest.mark.parametrize("wrong", ["yes", -1.0, MEstimate(-2.0), [1.0]])
-def test_smoothings_are_checked(wrong):
-    with pytest.raises(ValueError, match=r"parameter of (TargetEncoder|MEstimate) must be"):
-        tune(encoder(), ROWS, SOLD, smoothings=[1.0, wrong])
-
-
-def test_smoothings_that_do_not_go_with_the_encoder():
-    with pytest.raises(ValueError, match="takes no hierarchy"):
-        tune(encoder(columns=["city"], hierarchy={"city": ["zip"]}), ROWS, SOLD, smoothings=[GLMM()])
-    with pytest.raises(ValueError, match="which LeaveOneOut would ask"):
-        tune(encoder(cv=LeaveOneOut()), ROWS, SOLD, smoothings=[GLMM()])
-
-
-@pytest.mark.parametrize("scheme", [LeaveOneOut(), Ordered(), Greedy()])
-def test_schemes_without_held_out_rows(scheme):
-    with pytest.raises(ValueError, match=f"which {type(scheme).__name__}, .*, has not.*KFold"):
-        tune(encoder(), ROWS, SOLD, schemes=[KFold(3), scheme])
-
-
-@pytest.mark.parametrize("seen", [np.arange(N), np.arange(N // 2 + 1)])
-def test_splits_that_see_what_they_hold_out(seen):
-    half = np.arange(N // 2)
-    splits = [(seen, half), (half, np.arange(N // 2, N))]
-    with pytest.raises(ValueError, match="in which rows see themselves"):
-        tune(encoder(cv=splits), ROWS, SOLD)
-
-
-@pytest.mark.parametrize("schemes", [[], 5, KFold(3)])
-def test_schemes_must_be_listed(schemes):
-    with pytest.raises(ValueError, match="'schemes' parameter of tune must be a list"):
-        tune(encoder(), ROWS, SOLD, schemes=schemes)
-
-
-def test_schemes_of_other_columns():
-    with pytest.raises(ValueError, match="read different columns"):
-        tune(encoder(), ROWS, SOLD, schemes=["fold", KFold(3)])
-
-
-def test_folds_are_checked():
-    with pytest.raises(ValueError, match="'n_splits' parameter of KFold"):
-        tune(encoder(cv=LeaveOneOut()), ROWS, SOLD, folds=1)
-
-
-def test_splits_that_are_gone_once_read():
-    for given_to in ({"encoder": encoder(cv=purged(ROWS))}, {"encoder": encoder(), "schemes": [purged(ROWS)]}):
-        with pytest.raises(TypeError, match=r"only once \(generator\).*Pass list\(cv\)"):
-            tune(**given_to, X=ROWS, y=SOLD)
-
-
-def test_nothing_to_score():
-    X = np.arange(20)[:, None]
-    with pytest.raises(ValueError, match="nothing to compare"):
-        tune(TargetEncoder(handle_unknown="nan"), X, SOLD[:20])
-
-
-def test_no_target():
-    with pytest.raises(ValueError, match="requires y"):
-        tune(encoder(), ROWS, None)
+@pytest.mark.parametrize(("changes", "error", "message"), REFUSED)
+def test_what_is_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        tune(**{"encoder": encoder(), "X": ROWS, "y": SOLD} | changes)
 
 
 @pytest.mark.skipif(bool(ON_CUDA), reason="Dask knows nothing of the backend")

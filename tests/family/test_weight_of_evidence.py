@@ -1,28 +1,22 @@
 """WeightOfEvidenceEncoder against its formula, and the laws of every encoder."""
 
 import math
-import pickle
-import warnings
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cpu_fallback.elementary import log
-from gpu_encode import Greedy, KFold, LeaveOneOut, Ordered, WeightOfEvidenceEncoder, load, ops
+from gpu_encode import Greedy, LeaveOneOut, WeightOfEvidenceEncoder
 from tests import strategies
+from tests.bits import assert_same_bits
+from tests.family.drawn import training_codes, weights_of
 from tests.laws import encoding
-from tests.parts.in_parts import encoded_in_parts, parts_of
-from tests.parts.test_orders import encoded
 
 EVERY_SCHEME = sorted(encoding.SCHEMES)
-WITHOUT_LEAK = [name for name in EVERY_SCHEME if name != "greedy"]
 
 
 def evidence(keys, positive, weights, key, visible, r):
@@ -43,29 +37,9 @@ def evidence(keys, positive, weights, key, visible, r):
     return math.inf if with_others == 0 else float(log(np.array([with_label / with_others]))[0])
 
 
-def first_of_order(size):
-    return encoding.random_order("ordered", size)[0]
-
-
-def quietly(function, *arguments, **named):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return function(*arguments, **named)
-
-
-def training_codes(drawn, scheme, **choices):
-    encoder = WeightOfEvidenceEncoder(encoding.SCHEMES[scheme](), columns=["key"], **choices)
-    codes = quietly(encoder.fit_transform, encoding.framed(drawn.keys), drawn.target, sample_weight=drawn.weight)
-    return np.asarray(codes, dtype=np.float64)[:, :-2]
-
-
-def weights_of(drawn):
-    return [1] * drawn.size if drawn.weight is None else drawn.weight.tolist()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", EVERY_SCHEME)
-@encoding.examples(5)
+@strategies.examples(5)
 @given(data=st.data())
 def test_training_codes_are_the_formula(scheme, data):
     size = data.draw(st.sampled_from(encoding.SIZES))
@@ -73,13 +47,13 @@ def test_training_codes_are_the_formula(scheme, data):
     r = data.draw(st.sampled_from([0.0, 0.5, 1.0, 3.0]))
     seen = list(encoding.visibility(scheme, size))
     if scheme == "ordered":
-        seen[first_of_order(size)] = ()
+        seen[encoding.random_order("ordered", size)[0]] = ()
     labels = [1] if drawn.kind == "binary" else [0, 1, 2]
     expected = [
         [evidence(drawn.keys, drawn.target == label, weights_of(drawn), key, rows, r) for label in labels]
         for key, rows in zip(drawn.keys, seen, strict=True)
     ]
-    encoding.assert_same_bits(training_codes(drawn, scheme, regularization=r), expected)
+    assert_same_bits(training_codes(WeightOfEvidenceEncoder, drawn, scheme, regularization=r), expected)
 
 
 def test_category_encoders_numbers():
@@ -91,7 +65,7 @@ def test_category_encoders_numbers():
     assert encoder.transform([["c"]]).tolist() == [[0.0]]
 
 
-@encoding.examples(10)
+@strategies.examples(10)
 @given(data=st.data())
 def test_new_rows_see_all_rows(data):
     drawn = data.draw(strategies.drawn_rows("binary", nulls=True))
@@ -99,7 +73,7 @@ def test_new_rows_see_all_rows(data):
     expected = [
         evidence(drawn.keys, drawn.target == 1, weights_of(drawn), key, range(drawn.size), 0.25) for key in drawn.keys
     ]
-    encoding.assert_same_bits(encoder.transform(drawn.frame)[:, 0], expected)
+    assert_same_bits(encoder.transform(drawn.frame)[:, 0], expected)
 
 
 @pytest.mark.parametrize("r", [0.0, 1.0])
@@ -136,111 +110,17 @@ def test_light_rows_beside_heavy_ones_keep_their_digits(heavy):
     X, y, weight = [["a"], ["a"], ["b"], ["b"]], np.array([1, 0, 1, 0]), np.array([heavy, 1e-3, 1.0, 1.0])
     encoder = WeightOfEvidenceEncoder(Greedy(), 0.0).fit(X, y, sample_weight=weight)
     expected = [evidence("aabb", y == 1, weight.tolist(), key, range(4), 0.0) for key in "ab"]
-    encoding.assert_same_bits(encoder.encodings_[0], expected)
+    assert_same_bits(encoder.encodings_[0], expected)
     assert np.isfinite(expected).all()
     labels = np.array(["v", "u", "v", "w"])
     several = WeightOfEvidenceEncoder(Greedy(), 0.0).fit(X, labels, sample_weight=weight)
     expected = [evidence("aabb", labels == "v", weight.tolist(), key, range(4), 0.0) for key in "ab"]
-    encoding.assert_same_bits(several.encodings_[1], expected)
+    assert_same_bits(several.encodings_[1], expected)
 
 
 def test_one_label_alone_is_no_evidence():
     encoder = WeightOfEvidenceEncoder(regularization=0).fit([["a"], ["b"]], [1, 1])
     assert [codes.tolist() for codes in encoder.encodings_] == [[0.0, 0.0]]
-
-
-@pytest.mark.host
-@pytest.mark.parametrize("scheme", WITHOUT_LEAK)
-@encoding.examples(4)
-@given(data=st.data())
-def test_a_flipped_target_leaves_the_own_code_alone(scheme, data):
-    drawn = data.draw(strategies.drawn_rows("binary", smallest=6, largest_size=14, nulls=True, each=2))
-    row = data.draw(st.integers(0, drawn.size - 1))
-    choices = {
-        "regularization": data.draw(st.sampled_from([0.0, 1.0])),
-        "min_count": data.draw(st.sampled_from([0, 2])),
-        "handle_missing": data.draw(st.sampled_from(["category", "zero"])),
-        "indicators": data.draw(st.booleans()),
-    }
-    target = drawn.target.copy()
-    target[row] = 1 - target[row]
-    other = strategies.Drawn(drawn.keys, target, drawn.weight, drawn.kind)
-    before, after = (training_codes(rows, scheme, **choices)[row] for rows in (drawn, other))
-    assert before.tobytes() == after.tobytes()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("scheme", [5, LeaveOneOut(), Ordered(2), KFold(3, blow_up=True)])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_every_backend_gives_the_same_bits(scheme, weighted):
-    generator = np.random.default_rng(8)
-    X, y = generator.integers(0, 40, (700, 2)), generator.integers(0, 2, 700)
-    weight = generator.random(700) if weighted else None
-    found = []
-    for name in ("numpy", "compiled"):
-        with ops.use_backend(name):
-            found.append(WeightOfEvidenceEncoder(scheme).fit_transform(X, y, sample_weight=weight))
-    assert found[0].tobytes() == found[1].tobytes()
-
-
-def frame_of(n_rows=60):
-    generator = np.random.default_rng(4)
-    return pd.DataFrame(
-        {"city": generator.choice(["x", "y", "z", None], n_rows), "zip": generator.integers(0, 5, n_rows)}
-    ), generator.choice(["no", "yes"], n_rows)
-
-
-@pytest.mark.host
-@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
-def test_every_frame_gives_the_same_bits(convert):
-    X, y = frame_of()
-    expected = WeightOfEvidenceEncoder().fit_transform(X, y)
-    found = WeightOfEvidenceEncoder().fit_transform(convert(X), y)
-    for name in expected.columns:
-        assert np.asarray(found[name]).tobytes() == expected[name].to_numpy().tobytes()
-
-
-@pytest.mark.parametrize("cv", [5, LeaveOneOut(), Ordered()])
-def test_pieces_and_parts_are_one_table(cv):
-    X, y = frame_of()
-    encoder = WeightOfEvidenceEncoder(cv=cv)
-    whole = encoder.fit_transform(X, y)
-    pieces = encoder.fit_transform([X[:10], X[10:11], X[11:]], [y[:10], y[10:11], y[11:]])
-    assert pd.concat(pieces).equals(whole)
-    parts = parts_of(X, y, cuts=(7, 31))
-    other = WeightOfEvidenceEncoder(cv=cv)
-    tables = encoded(other, parts, 3, "side by side") if isinstance(cv, Ordered) else encoded_in_parts(other, parts)
-    assert pd.concat(tables).equals(whole)
-
-
-def test_sums_add_up():
-    X, y = frame_of()
-    whole = WeightOfEvidenceEncoder().fit(X, y)
-    grown = WeightOfEvidenceEncoder().partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
-    joined = WeightOfEvidenceEncoder().fit(X[20:], y[20:]).merge(WeightOfEvidenceEncoder().fit(X[:20], y[:20]))
-    for other in (grown, joined):
-        assert other.transform(X).equals(whole.transform(X))
-        assert other.information_value_.tobytes() == whole.information_value_.tobytes()
-
-
-@pytest.mark.host
-def test_saved_and_pickled(tmp_path):
-    X, y = frame_of()
-    encoder = WeightOfEvidenceEncoder(regularization=0.5, indicators=True).fit(X, y)
-    encoder.save(tmp_path / "encoder")
-    for again in (load(tmp_path / "encoder"), pickle.loads(pickle.dumps(encoder))):
-        assert again.transform(X).equals(encoder.transform(X))
-        assert again.information_value_.tolist() == encoder.information_value_.tolist()
-        assert again.classes_.tolist() == ["no", "yes"]
-
-
-def test_whole_weights_repeat_rows():
-    X, y = frame_of()
-    weight = np.arange(len(y)) % 3
-    weighted = WeightOfEvidenceEncoder().fit(X, y, sample_weight=weight)
-    repeated = WeightOfEvidenceEncoder().fit(X.loc[X.index.repeat(weight)], np.repeat(y, weight))
-    for mine, theirs in zip(weighted.encodings_, repeated.encodings_, strict=True):
-        assert mine.tobytes() == theirs.tobytes()
 
 
 def test_each_label_against_the_rest():
@@ -259,22 +139,28 @@ def test_each_label_against_the_rest():
 def test_unseen_values(policy, code):
     encoder = WeightOfEvidenceEncoder(handle_unknown=policy, cv=LeaveOneOut())
     codes = encoder.fit_transform([["a"], ["b"], ["b"]], [0, 1, 0])
-    encoding.assert_same_bits(codes[0], [code])
-    encoding.assert_same_bits(encoder.transform([["c"]]), [[code]])
+    assert_same_bits(codes[0], [code])
+    assert_same_bits(encoder.transform([["c"]]), [[code]])
 
 
-def test_refusals():
-    X = [["a"], ["b"], ["b"]]
-    with pytest.raises(ValueError, match="needs a binary or multiclass target, but y is continuous"):
-        WeightOfEvidenceEncoder().fit(X, [0.5, 1.0, 2.0])
-    with pytest.raises(ValueError, match="'regularization' parameter of WeightOfEvidenceEncoder must be a finite"):
-        WeightOfEvidenceEncoder(regularization=-1).fit(X, [0, 1, 1])
-    with pytest.raises(ValueError, match="must be one of 'zero', 'nan', 'error', a number"):
-        WeightOfEvidenceEncoder(handle_unknown="prior").fit(X, [0, 1, 1])
-    with pytest.raises(ValueError, match="Found unknown categories"):
-        WeightOfEvidenceEncoder(handle_unknown="error").fit(X, [0, 1, 1]).transform([["c"]])
-    with pytest.raises(ValueError, match='Fill them, or choose handle_missing="category", or another one than "error"'):
-        WeightOfEvidenceEncoder(handle_missing="error").fit([["a"], [None]], [0, 1])
+@pytest.mark.parametrize(
+    ("parameters", "rows", "y", "message"),
+    [
+        ({}, "abb", [0.5, 1.0, 2.0], "needs a binary or multiclass target, but y is continuous"),
+        ({"regularization": -1}, "abb", [0, 1, 1], "'regularization' parameter of WeightOfEvidenceEncoder must be a"),
+        ({"handle_unknown": "prior"}, "abb", [0, 1, 1], "must be one of 'zero', 'nan', 'error', a number"),
+        ({"handle_unknown": "error"}, "abb", [0, 1, 1], "Found unknown categories"),
+        (
+            {"handle_missing": "error"},
+            ["a", None],
+            [0, 1],
+            'Fill them, or choose handle_missing="category", or another',
+        ),
+    ],
+)
+def test_refusals(parameters, rows, y, message):
+    with pytest.raises(ValueError, match=message):
+        WeightOfEvidenceEncoder(**parameters).fit([[each] for each in rows], y).transform([["never seen"]])
 
 
 # Codes of training rows are not those of new rows, on purpose, and logarithms are too far apart for the tolerance.

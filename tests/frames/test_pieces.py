@@ -106,11 +106,7 @@ TYPES = {
     "float32 and float64": ([np.array([0.5], "float32"), np.array([0.1])], "float64", [0.1, 0.5]),
     "int and bool": ([np.array([1, 2]), np.array([True, False])], "int64", [0, 1, 2]),
     "bool": ([np.array([True]), np.array([False])], "bool", [False, True]),
-    "signed and unsigned": (
-        [np.array([-1, 3]), np.array([2**64 - 1, 3], "uint64")],
-        "decimal",
-        [-1, 3, 2**64 - 1],
-    ),
+    "signed and unsigned": ([np.array([-1, 3]), np.array([2**64 - 1, 3], "uint64")], "decimal", [-1, 3, 2**64 - 1]),
     "integers that no float is": ([np.array([2**53 + 1]), np.array([0.5])], "decimal", [0.5, 2**53 + 1]),
     "int and NaN alone": ([np.array([1, 2]), np.array([np.nan])], "float64", [1.0, 2.0]),
     "int and None alone": ([np.array([1, 2]), np.array([None], object)], "int64", [1, 2]),
@@ -488,23 +484,39 @@ def test_concatenating_keeps_single_precision_numbers():
     assert concatenated([tiny, tiny]).dtype == np.float32
 
 
-def test_nulls_of_targets_are_counted_over_all_tables():
-    with pytest.raises(ValueError, match="y has 2 missing values, the first in row 1"):
-        vectors([[0.5, None], [], [np.nan]]).targets()
-    with pytest.raises(ValueError, match="y has 1 missing value, in row 2"):
-        vectors([["a", "b"], [], [None]]).targets()
-    with pytest.raises(ValueError, match="y has 1 missing value, in row 2"):
-        vectors([["a", "b"], [], [np.nan]]).targets()
+DAYS = pd.Series(pd.date_range("2024-01-01", periods=3))
+OTHER_LENGTHS = r"inconsistent numbers of samples: \[0, 1\]. X\[1\] has 0 rows and "
+RAGGED = "is a list whose rows have different lengths"
 
 
-def test_lengths_that_do_not_match_their_table():
-    message = r"inconsistent numbers of samples: \[0, 1\]. X\[1\] has 0 rows and y\[1\] 1;"
-    with pytest.raises(ValueError, match=message):
-        vectors([[1, 2], [3], [4]]).targets()
-    with pytest.raises(ValueError, match=message.replace("y", "groups")):
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ([[0.5, None], [], [np.nan]], ValueError, "y has 2 missing values, the first in row 1"),
+        ([["a", "b"], [], [None]], ValueError, "y has 1 missing value, in row 2"),
+        ([["a", "b"], [], [np.nan]], ValueError, "y has 1 missing value, in row 2"),
+        ([[1, 2], [3], [4]], ValueError, OTHER_LENGTHS + r"y\[1\] 1;"),
+        ([[1, 2], [], 3], ValueError, r"y\[2\] should be a 1d array"),
+        ([[1, 2], [], "ab"], ValueError, r"y\[2\] should be a 1d array"),
+        ([[[1], [2, 3]], [], [4]], ValueError, rf"^y\[0\] {RAGGED}"),
+        ([DAYS[:2], DAYS[:0], DAYS[2:]], TypeError, "y holds dates or times"),
+        ([DAYS[:2].to_frame(), DAYS[:0].to_frame(), DAYS[2:].to_frame()], TypeError, "y holds dates or times"),
+    ],
+)
+def test_targets_that_are_refused(data, error, message):
+    with pytest.raises(error, match=message):
+        vectors(data).targets()
+
+
+def test_other_vectors_that_are_refused():
+    with pytest.raises(ValueError, match=OTHER_LENGTHS + r"groups\[1\] 1;"):
         vectors([["a", "b"], ["c"], ["d"]], "groups").grouping()
     with pytest.raises(ValueError, match="sample_weight holds 2 vectors for the 3 tables of X"):
         vectors([[1, 2], [3]], "sample_weight")
+    with pytest.raises(ValueError, match=rf"^y {RAGGED}\. .* one value per target"):
+        read_targets(in_line([[1], [2, 3], [4]], "y", read(TABLE)))
+    with pytest.raises(ValueError, match=rf"^X {RAGGED}\. .* one value per column"):
+        read([[1], [2, 3]])
 
 
 @pytest.mark.parametrize("role", ["y", "sample_weight", "groups"])
@@ -517,30 +529,8 @@ def test_vectors_for_each_table_where_there_is_one(data, role):
         in_line(data, role, read(TABLE))
 
 
-def test_ragged_rows_are_those_of_the_argument():
-    with pytest.raises(ValueError, match=r"^y is a list whose rows have different lengths\. .* one value per target"):
-        read_targets(in_line([[1], [2, 3], [4]], "y", read(TABLE)))
-    with pytest.raises(ValueError, match=r"^y\[0\] is a list whose rows have different lengths"):
-        vectors([[[1], [2, 3]], [], [4]]).targets()
-    with pytest.raises(ValueError, match=r"^X is a list whose rows have different lengths\. .* one value per column"):
-        read([[1], [2, 3]])
-
-
-@pytest.mark.parametrize("wrong", [3, "ab"])
-def test_a_value_among_vectors(wrong):
-    with pytest.raises(ValueError, match=r"y\[2\] should be a 1d array"):
-        vectors([[1, 2], [], wrong]).targets()
-
-
-def test_moments_are_no_targets():
-    days = pd.Series(pd.date_range("2024-01-01", periods=3))
-    for y in ([days[:2], days[:0], days[2:]], [days[:2].to_frame(), days[:0].to_frame(), days[2:].to_frame()]):
-        with pytest.raises(TypeError, match="y holds dates or times"):
-            vectors(y).targets()
-
-
 def test_moments_as_groups_are_of_one_unit():
-    days = pd.Series(pd.date_range("2024-01-01", periods=3).as_unit("ns"))
+    days = DAYS.dt.as_unit("ns")
     parts = [days[:2], days[:0], days[2:]]
     found = vectors(parts, "groups").grouping().keys(0, cpu_fallback)
     assert found.codes.tolist() == [0, 1, 2]

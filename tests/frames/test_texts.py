@@ -18,21 +18,8 @@ from gpu_encode.frames import dictionaries, read, read_pieces
 from gpu_encode.ops import use_backend
 from tests.backends import backend
 
-WORDS = [
-    "",
-    "a",
-    "a\0",
-    "b",
-    "ß",
-    "日本",
-    "cat_0000001",
-    "cat_0000002",
-    "x" * 16,
-    "x" * 17,
-    "x" * 40,
-    "x" * 40 + "y",
-    None,
-]
+LONG = ["x" * 16, "x" * 17, "x" * 40, "x" * 40 + "y"]
+WORDS = ["", "a", "a\0", "b", "ß", "日本", "cat_0000001", "cat_0000002", *LONG, None]
 
 
 def drawn(seed, n_rows=400):

@@ -8,20 +8,12 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
-PARAMETERS = (
-    "n_folds",
-    "smooth",
-    "seed",
-    "split_method",
-    "verbose",
-    "output_type",
-    "stat",
-    "multi_feature_mode",
-)
+# "stat" is always the mean here: the others have no counterpart.
+PARAMETERS = {"n_folds", "smooth", "seed", "split_method", "verbose", "output_type", "stat", "multi_feature_mode"}
 
 
 class TargetEncoder:
-    """The peer, with its parameters; a column of NumPy floats comes out, one for each column if "independent"."""
+    """The peer; a column of NumPy floats comes out, one for each column if "independent"."""
 
     def __init__(
         self,
@@ -30,18 +22,14 @@ class TargetEncoder:
         smooth=0,
         seed=42,
         split_method="interleaved",
-        verbose=False,
         output_type=None,
-        stat="mean",
         multi_feature_mode="combination",
     ):
         self.n_folds = n_folds
         self.smooth = smooth
         self.seed = seed
         self.split_method = split_method
-        self.verbose = verbose
         self.output_type = output_type
-        self.stat = stat
         self.multi_feature_mode = multi_feature_mode
 
     def fit(self, X, y, *, fold_ids=None):
@@ -49,9 +37,6 @@ class TargetEncoder:
         self.train = self.fitted = X.reset_index(drop=True)
         self.folds = self.make_folds(len(X), fold_ids)
         self.mean = self.y.mean()
-        self.mean2 = (self.y * self.y).mean()
-        # What a row without statistics gets.
-        self.y_stat_val = {"mean": self.y.mean, "var": self.y.var, "median": self.y.median}[self.stat]()
         self.train_encode = self.new_rows(X) if self.multi_feature_mode == "independent" else self.out_of_fold()
         return self
 
@@ -101,35 +86,23 @@ class TargetEncoder:
         return found
 
     def out_of_fold(self):
-        codes = np.full((len(self.train), 1), self.y_stat_val)
+        codes = np.full((len(self.train), 1), self.mean)
         for rows in self.rows_of(self.train).values():
             for fold in {self.folds[row] for row in rows}:
                 seen = self.y[[row for row in rows if self.folds[row] != fold]]
-                codes[[row for row in rows if self.folds[row] == fold], 0] = self.code(seen, self.stat)
+                codes[[row for row in rows if self.folds[row] == fold], 0] = self.code(seen)
         return codes
 
     def new_rows(self, X):
         if self.multi_feature_mode == "combination":
-            return self.by_all(X, self.fitted, self.stat)
-        # "independent" knows "median"; "var" is not looked at.
-        stat = "median" if self.stat == "median" else "mean"
-        return np.hstack([self.by_all(X[[name]], self.fitted[[name]], stat) for name in self.fitted.columns])
+            return self.by_all(X, self.fitted)
+        return np.hstack([self.by_all(X[[name]], self.fitted[[name]]) for name in self.fitted.columns])
 
-    def by_all(self, X, train, stat):
-        code = {key: self.code(self.y[rows], stat) for key, rows in self.rows_of(train).items()}
-        return np.array([[code.get(key, self.y_stat_val)] for key in self.keys(X)])
+    def by_all(self, X, train):
+        code = {key: self.code(self.y[rows]) for key, rows in self.rows_of(train).items()}
+        return np.array([[code.get(key, self.mean)] for key in self.keys(X)])
 
-    def code(self, seen, stat):
-        """Statistic of the target of what is seen, shrunk towards the one of all training rows."""
+    def code(self, seen):
+        """Mean of the target of what is seen, shrunk towards the one of all training rows."""
         n, smooth = len(seen), self.smooth
-        if n + (0 if stat == "median" else smooth) == 0:
-            return self.y_stat_val
-        if stat == "median":
-            return seen.median()
-        mean = (seen.sum() + smooth * self.mean) / (n + smooth)
-        if stat == "mean":
-            return mean
-        mean2 = ((seen * seen).sum() + smooth * self.mean2) / (n + smooth)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance = (mean2 - mean**2) * n / np.float64(n - 1)
-        return self.y_stat_val if np.isnan(variance) else variance
+        return (seen.sum() + smooth * self.mean) / (n + smooth) if n + smooth else self.mean

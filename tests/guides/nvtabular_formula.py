@@ -8,23 +8,10 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
-PARAMETERS = (
-    "target",
-    "target_mean",
-    "kfold",
-    "fold_seed",
-    "p_smooth",
-    "out_col",
-    "out_dtype",
-    "split_out",
-    "split_every",
-    "cat_cache",
-    "out_path",
-    "on_host",
-    "name_sep",
-    "drop_folds",
-    "tree_width",
-)
+PARAMETERS = {
+    *("target", "target_mean", "kfold", "fold_seed", "p_smooth", "out_col", "out_dtype", "split_out", "split_every"),
+    *("cat_cache", "out_path", "on_host", "name_sep", "drop_folds", "tree_width"),
+}
 
 
 def folds_of(n_rows, kfold, fold_seed):

@@ -87,13 +87,10 @@ def test_every_block_runs_or_says_why_not():
     assert len(tags) > 10
     assert [tag for tag in tags if tag not in TAGS and not re.fullmatch(r"python no-run \(.+\)", tag)] == []
     assert sum(tag not in TAGS for tag in tags) <= 6
-
-
-@pytest.mark.parametrize("name", sorted(DOCUMENTS))
-def test_blocks_compile(name):
-    for tag, code in blocks(DOCUMENTS[name]):
-        if tag.startswith("python"):
-            compile(code, name, "exec")
+    for name, text in DOCUMENTS.items():
+        for tag, code in blocks(text):
+            if tag.startswith("python no-run"):
+                compile(code, name, "exec")
 
 
 def first_column(text, title):
@@ -108,14 +105,14 @@ def first_column(text, title):
     [("from-cuml.md", cuml_formula.PARAMETERS), ("from-nvtabular.md", nvtabular_formula.PARAMETERS)],
 )
 def test_every_parameter_of_the_peer_is_mapped(name, parameters):
-    assert set(parameters) <= set(first_column(DOCUMENTS[name], "Parameters"))
+    assert parameters <= set(first_column(DOCUMENTS[name], "Parameters"))
 
 
 if importlib.util.find_spec("cuml") is not None:
 
     def test_the_recorded_parameters_are_those_of_cuml():
         encoder = importlib.import_module("cuml.preprocessing").TargetEncoder
-        assert set(inspect.signature(encoder).parameters) == set(cuml_formula.PARAMETERS)
+        assert set(inspect.signature(encoder).parameters) == cuml_formula.PARAMETERS
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))

@@ -1,7 +1,5 @@
 """What `docs/from-cuml.md` says of the numbers, against cuML's formulas."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -132,8 +130,6 @@ def test_independent_columns_are_not_cross_fitted_there():
     np.testing.assert_allclose(greedy, theirs, rtol=1e-14)
     cross_fitted = TargetEncoder(cv=INTERLEAVED, smooth=0).fit_transform(frame[names], target)
     assert (cross_fitted != theirs).any(axis=None)
-    ignored = OfCuML(multi_feature_mode="independent", stat="var").fit_transform(frame[names], target)
-    np.testing.assert_array_equal(ignored, theirs)
 
 
 def test_transform_asks_whether_the_frame_is_the_training_frame_there_and_never_here():
@@ -173,46 +169,3 @@ def test_two_values_are_recoded_unless_the_target_is_called_continuous(labels):
     if not isinstance(labels[0], str):
         as_quantity = encoder(["shop"], smooth=4, target_type="continuous").fit(frame[["shop"]], two)
         assert as_quantity.target_mean_ == np.mean(two.astype(float))
-
-
-def test_whole_numbers_are_refused_there_and_classes_or_a_quantity_here():
-    frame, _ = fitted_rows()
-    stars = (np.arange(64) % 5).astype(float)
-    with pytest.raises(ValueError, match="only supports"):
-        OfCuML().fit(frame[["shop"]], stars)
-    assert encoder(["shop"]).fit_transform(frame[["shop"]], stars).shape == (64, 5)
-    assert encoder(["shop"], target_type="continuous").fit_transform(frame[["shop"]], stars).shape == (64, 1)
-
-
-def test_a_missing_target_is_an_error_here():
-    frame, target = fitted_rows()
-    target[7] = np.nan
-    assert OfCuML().fit(frame[["shop"]], target).target_type_ == "continuous"
-    with pytest.raises(ValueError, match="y has 1 missing value, in row 7"):
-        encoder(["shop"]).fit(frame[["shop"]], target)
-
-
-def test_an_encoder_keeps_categories_and_no_rows():
-    sizes = []
-    for copies in (1, 100):
-        frame, target = fitted_rows()
-        rows = pd.concat([frame] * copies, ignore_index=True)
-        fitted = encoder(["shop"]).fit(rows[["shop"]], np.tile(target, copies))
-        sizes.append(len(pickle.dumps(fitted)))
-    assert sizes[1] < sizes[0] + 100
-
-
-def test_one_fold_is_refused_here():
-    frame, target = fitted_rows()
-    theirs = OfCuML(n_folds=1).fit_transform(frame[["shop"]], target)
-    assert (theirs == target.mean()).all()
-    with pytest.raises(ValueError, match="n_splits"):
-        TargetEncoder(cv=KFold(1)).fit_transform(frame[["shop"]], target)
-
-
-@pytest.mark.parametrize("stat", ["var", "median"])
-def test_other_statistics_have_no_counterpart(stat):
-    frame, target = fitted_rows()
-    assert np.isfinite(OfCuML(stat=stat).fit_transform(frame[["shop"]], target)).all()
-    with pytest.raises(TypeError, match="stat"):
-        TargetEncoder(stat=stat)

@@ -8,57 +8,46 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 import gpu_encode
 from gpu_encode import ops
 from tests import naive
-from tests.strategies import Drawn
+from tests.bits import assert_same_bits
+from tests.cases import SMOOTHINGS, schemes, some
+from tests.strategies import Drawn, drawn_rows
 
 BACKENDS = tuple(os.environ.get("LAW_BACKENDS", "numpy,compiled").split(","))
 SIZES = (4, 7, 16, 23)
 
-SMOOTHINGS = {
-    "none": (lambda: None, naive.unsmoothed),
-    "auto": (lambda: "auto", naive.empirical_bayes_total),
-    "number": (lambda: 2.5, naive.m_estimate(2.5)),
-    "m-estimate": (lambda: gpu_encode.MEstimate(0.3), naive.m_estimate(0.3)),
-    "sigmoid": (lambda: gpu_encode.Sigmoid(k=3.0, f=1.5), naive.sigmoid(3.0, 1.5)),
-    "between": (lambda: gpu_encode.EmpiricalBayes(tau="between"), naive.empirical_bayes_between),
-    "james-stein": (gpu_encode.JamesStein, naive.james_stein_pooled),
-    "james-stein-independent": (lambda: gpu_encode.JamesStein(model="independent"), naive.james_stein_independent),
-    "partial-pooling": (gpu_encode.PartialPooling, naive.partial_pooling),
+# The definition of each smoothing.
+FORMULAS = {
+    "none": naive.unsmoothed,
+    "auto": naive.empirical_bayes_total,
+    "number": naive.m_estimate(2.5),
+    "m-estimate": naive.m_estimate(0.3),
+    "sigmoid": naive.sigmoid(3.0, 1.5),
+    "between": naive.empirical_bayes_between,
+    "james-stein": naive.james_stein_pooled,
+    "james-stein-independent": naive.james_stein_independent,
+    "partial-pooling": naive.partial_pooling,
 }
-
-SCHEMES = {
-    "greedy": gpu_encode.Greedy,
-    "int": lambda: 2,
-    "k-fold": lambda: gpu_encode.KFold(3, random_state=4),
-    "contiguous": lambda: gpu_encode.KFold(4, order="contiguous"),
-    "interleaved": lambda: gpu_encode.KFold(2, order="interleaved"),
-    "groups": lambda: gpu_encode.GroupKFold(2, groups="group"),
-    "time-folds": lambda: gpu_encode.TimeFolds(3, time="time"),
-    "time-folds-gap": lambda: gpu_encode.TimeFolds(4, time="time", gap=1),
-    "holdout": lambda: gpu_encode.Holdout(0.4, random_state=2),
-    "leave-one-out": gpu_encode.LeaveOneOut,
-    "ordered": lambda: gpu_encode.Ordered(random_state=6),
-    "ordered-time": lambda: gpu_encode.Ordered(time="time"),
-}
-
-
-def examples(count: int) -> settings:
-    """Settings of a law: few examples in every run, many where LAW_EXAMPLES multiplies them."""
-    return settings(
-        max_examples=count * int(os.environ.get("LAW_EXAMPLES", "1")),
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-    )
+SCHEMES = some(
+    schemes(groups="group", time="time"),
+    *("greedy", "number", "k-fold", "contiguous", "interleaved", "groups", "time-folds", "holdout", "leave-one-out"),
+    *("ordered", "ordered-time"),
+) | {"time-folds-no-gap": gpu_encode.TimeFolds(3, time="time")}
 
 
 def framed(keys: Sequence[Any]) -> pd.DataFrame:
     """Put keys beside a group and a time that depend on the row number alone."""
     row = np.arange(len(keys))
     return pd.DataFrame({"key": np.asarray(keys, dtype=object), "group": row * 5 % 4, "time": row * 7 % 6})
+
+
+def sized_rows(kind: str, **choices: Any) -> st.SearchStrategy[Drawn]:
+    """Draw rows of one of the few sizes for which it is found once who sees whom."""
+    return st.sampled_from(SIZES).flatmap(lambda size: drawn_rows(kind, size, **choices))
 
 
 def encoder(scheme: Any, smooth: Any, kind: str, **choices: Any) -> Any:
@@ -109,60 +98,41 @@ def problems(drawn: Drawn, **choices: Any) -> list[naive.Problem]:
     return [naive.Problem(paths, column, weights, **choices) for column in columns]
 
 
-def assert_same_bits(found: Any, expected: Any) -> None:
-    """Demand equal bits, except that one NaN is as good as another."""
-    found, expected = (np.array(values, dtype=np.float64) for values in (found, expected))
-    assert found.shape == expected.shape
-    different = (found.view(np.int64) != expected.view(np.int64)) & ~(np.isnan(found) & np.isnan(expected))
-    where = np.argwhere(different).tolist()
-    assert not where, f"{where}: {found[different].tolist()} is not {expected[different].tolist()}"
+@cache
+def sees(scheme: str, size: int) -> Any:
+    """Find which rows each row sees, as a matrix: those whose target, alone raised to 1, raises its code."""
+    frame = framed(["a"] * size)
+    codes = fit_transform(frame, np.eye(size), None, SCHEMES[scheme], None, "continuous", columns=["key"])
+    return codes[:, :size] > 0
 
 
-def _flipped_rows(size: int, codes_of: Any) -> list[Any]:
-    """Raise one target after the other from 0 to 1 and return what codes become."""
-    return [codes_of(np.eye(size)[row]) for row in range(size)]
+@cache
+def new_row_sees(scheme: str, size: int) -> Any:
+    """Find which training rows new rows see."""
+    drawn = Drawn(np.array(["a"] * size, dtype=object), np.eye(size), None, "continuous")
+    return transformed_codes(drawn, ["a"], SCHEMES[scheme], None)[0] > 0
 
 
 @cache
 def visibility(scheme: str, size: int) -> tuple[tuple[int, ...], ...]:
-    """Find which rows each row looks at: those whose target changes its code."""
-    keys = np.array(["a"] * size, dtype=object)
-
-    def codes(target: np.ndarray[Any, Any]) -> Any:
-        return training_codes(Drawn(keys, target, None, "continuous"), SCHEMES[scheme](), None)[:, 0]
-
-    changed = np.array(_flipped_rows(size, codes)) > 0
-    return tuple(tuple(np.flatnonzero(changed[:, row]).tolist()) for row in range(size))
+    """List the rows that each row sees."""
+    return tuple(tuple(np.flatnonzero(row).tolist()) for row in sees(scheme, size))
 
 
-@cache
-def transform_visibility(scheme: str, size: int) -> tuple[int, ...]:
-    """Find which training rows new rows look at."""
-    keys = np.array(["a"] * size, dtype=object)
-
-    def code(target: np.ndarray[Any, Any]) -> Any:
-        return transformed_codes(Drawn(keys, target, None, "continuous"), ["a"], SCHEMES[scheme](), None)[0, 0]
-
-    return tuple(np.flatnonzero(np.array(_flipped_rows(size, code)) > 0).tolist())
-
-
-def order_of(sees: np.ndarray[Any, Any]) -> list[int]:
+def order_of(seen: np.ndarray[Any, Any]) -> list[int]:
     """Find an order from which row sees which: place p sees p rows, but the first sees all others.
 
     The first row is the one that sees all and is seen by all.
     """
-    size = len(sees)
-    looks, looked_at = sees.sum(axis=1), sees.sum(axis=0)
+    size = len(seen)
+    looks, looked_at = seen.sum(axis=1), seen.sum(axis=0)
     first = int(np.flatnonzero((looks == size - 1) & (looked_at == size - 1))[0])
     return [first, *sorted((row for row in range(size) if row != first), key=lambda row: looks[row])]
 
 
 def random_order(scheme: str, size: int) -> list[int]:
     """Find the order behind an ordered scheme."""
-    sees = np.zeros((size, size), dtype=bool)
-    for row, seen in enumerate(visibility(scheme, size)):
-        sees[row, list(seen)] = True
-    return order_of(sees)
+    return order_of(sees(scheme, size))
 
 
 def expected_codes(scheme: str, drawn: Drawn, **choices: Any) -> np.ndarray[Any, Any]:
@@ -176,3 +146,20 @@ def expected_codes(scheme: str, drawn: Drawn, **choices: Any) -> np.ndarray[Any,
     else:
         columns = [problem.codes(visibility(scheme, drawn.size)) for problem in stated]
     return np.array(columns).T
+
+
+def check_codes(expected: Any, frame: pd.DataFrame, drawn: Drawn, scheme: Any, smoothing: str, **choices: Any) -> None:
+    """Demand expected codes in the first columns, from every backend and bit by bit."""
+    expected = np.asarray(expected).reshape(drawn.size, -1)
+    smooth = SMOOTHINGS[smoothing]
+    for backend in BACKENDS:
+        found = fit_transform(frame, drawn.target, drawn.weight, scheme, smooth, drawn.kind, backend, **choices)
+        assert_same_bits(found[:, : expected.shape[1]], expected)
+
+
+def check_training_codes(drawn: Drawn, scheme: str, smoothing: str, definition: Any = None, **choices: Any) -> None:
+    """Demand the codes of the definition for the key column; `definition` has the choices in the oracle's words."""
+    definition = choices if definition is None else definition
+    expected = expected_codes(scheme, drawn, smoothing=FORMULAS[smoothing], **definition)
+    choices = {"columns": ["key"]} | choices
+    check_codes(expected, framed(drawn.keys), drawn, SCHEMES[scheme], smoothing, **choices)

@@ -6,7 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests import strategies
+from tests.bits import assert_same_bits
 from tests.laws import encoding
+from tests.strategies import examples
 
 
 def lambdas(smoothing, counts, backend):
@@ -15,14 +17,14 @@ def lambdas(smoothing, counts, backend):
     target = [0.0, 2.0] * len(counts) + [-6.0, -5.0, 4.0, 6.0]
     weight = [count / 2 for count in counts for _ in range(2)] + [1.0] * 4
     drawn = strategies.Drawn(np.array(keys, dtype=object), np.array(target), np.array(weight), "continuous")
-    make, _ = encoding.SMOOTHINGS[smoothing]
+    smooth = encoding.SMOOTHINGS[smoothing]
     asked = [f"own{place}" for place in range(len(counts))]
-    return encoding.transformed_codes(drawn, asked, 5, make(), backend, prior=0.0)[:, 0]
+    return encoding.transformed_codes(drawn, asked, 5, smooth, backend, prior=0.0)[:, 0]
 
 
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(15)
+@examples(15)
 @given(counts=st.lists(st.integers(1, 5000).map(lambda half: 2.0 * half), min_size=2, max_size=12))
 def test_lambda_is_a_share_and_does_not_fall_as_rows_are_added(smoothing, backend, counts):
     found = lambdas(smoothing, sorted(counts), backend)
@@ -41,26 +43,26 @@ def test_many_rows_give_the_category_mean(smoothing, backend):
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
 @pytest.mark.parametrize("prior", ["mean", "category_mean", -3.5])
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(5)
+@examples(5)
 @given(data=st.data())
 def test_no_rows_give_the_prior(smoothing, prior, backend, data):
     drawn = data.draw(strategies.drawn_rows("continuous"))
-    make, definition = encoding.SMOOTHINGS[smoothing]
-    (problem,) = encoding.problems(drawn, smoothing=definition, prior=prior)
+    smooth, formula = encoding.SMOOTHINGS[smoothing], encoding.FORMULAS[smoothing]
+    (problem,) = encoding.problems(drawn, smoothing=formula, prior=prior)
     expected = problem.prior_code(tuple(range(drawn.size)))
-    found = encoding.transformed_codes(drawn, ["never seen"], 5, make(), backend, prior=prior)
-    encoding.assert_same_bits(found, [[expected]])
+    found = encoding.transformed_codes(drawn, ["never seen"], 5, smooth, backend, prior=prior)
+    assert_same_bits(found, [[expected]])
 
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
-@encoding.examples(10)
+@examples(10)
 @given(data=st.data())
 def test_codes_lie_between_prior_and_category_mean(smoothing, data):
     drawn = data.draw(strategies.drawn_rows("continuous"))
     assume(drawn.weight is None or (drawn.weight > 0).all())
-    make, _ = encoding.SMOOTHINGS[smoothing]
+    smooth = encoding.SMOOTHINGS[smoothing]
     keys = list(dict.fromkeys(drawn.keys))
-    codes = encoding.transformed_codes(drawn, keys, 5, make())[:, 0]
+    codes = encoding.transformed_codes(drawn, keys, 5, smooth)[:, 0]
     means = encoding.transformed_codes(drawn, keys, 5, None)[:, 0]
     (prior,) = encoding.transformed_codes(drawn, ["never seen"], 5, None)[:, 0]
     # Each of the two roundings of a code costs half a unit of the larger of its parts.

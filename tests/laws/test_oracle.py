@@ -1,35 +1,17 @@
 """The oracle itself against scikit-learn, category_encoders, fsum and numbers in print."""
 
-from math import exp, fsum, isnan
+from math import fsum, isnan
 
 import numpy as np
-import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import KFold
-from sklearn.preprocessing import TargetEncoder as ScikitTargetEncoder
 
 from tests import naive, strategies
-from tests.laws import published
 
 
 def problem_of(keys, target, **choices):
     targets = [naive.exact(value) for value in target]
     return naive.Problem([(key,) for key in keys], targets, [1] * len(targets), **choices)
-
-
-def table(keys, target, **choices):
-    problem = problem_of(keys, target, **choices)
-    everyone = tuple(range(len(keys)))
-    return {key: problem.code((key,), everyone) for key in dict.fromkeys(keys)}
-
-
-@pytest.fixture
-def random_rows():
-    generator = np.random.default_rng(5)
-    keys = generator.integers(0, 7, 200)
-    return keys, keys * 0.3 + generator.normal(size=200)
 
 
 @given(st.lists(strategies.finite_numbers(), min_size=1))
@@ -54,70 +36,6 @@ def test_the_mean_is_the_exact_mean_within_one_unit(values, weight):
     count = len(values) * weight
     expected = naive.nearest(total / count)
     assert abs(naive.quotient(total, count) - expected) <= np.spacing(abs(expected))
-
-
-@pytest.mark.parametrize(("smooth", "codes"), published.SCIKIT_LEARN_CODES)
-def test_scikit_learn_docstring_numbers(smooth, codes):
-    smoothing = naive.empirical_bayes_total if smooth == "auto" else naive.m_estimate(smooth)
-    keys, target = published.scikit_learn_rows()
-    found = table(keys, target, smoothing=smoothing)
-    np.testing.assert_allclose([found["cat"], found["dog"], found["snake"]], codes, rtol=1e-9)
-
-
-@pytest.mark.parametrize("smooth", ["auto", 0.0, 3.5])
-def test_scikit_learn_training_codes(random_rows, smooth):
-    keys, target = random_rows
-    smoothing = naive.empirical_bayes_total if smooth == "auto" else naive.m_estimate(smooth)
-    splitter = KFold(4, shuffle=True, random_state=1)
-    folds = np.zeros(len(keys), dtype=int)
-    for fold, (_, test) in enumerate(splitter.split(keys)):
-        folds[test] = fold
-    scikit = ScikitTargetEncoder(smooth=smooth, cv=splitter).fit_transform(keys.reshape(-1, 1), target)
-    problem = problem_of(keys.tolist(), target, smoothing=smoothing)
-    np.testing.assert_allclose(problem.codes(naive.fold_visibility(folds)), scikit[:, 0], rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "smoothing"),
-    [
-        ("MEstimateEncoder", {"m": 2.5}, naive.m_estimate(2.5)),
-        (
-            "TargetEncoder",
-            {"min_samples_leaf": 12, "smoothing": 7},
-            lambda own, _level: 1 / (1 + exp(-(own.count - 12) / 7)),
-        ),
-        ("JamesSteinEncoder", {"model": "pooled"}, naive.james_stein_pooled),
-        ("JamesSteinEncoder", {"model": "independent"}, naive.james_stein_independent),
-    ],
-)
-@pytest.mark.filterwarnings("ignore")  # what the peer does to pandas is its own affair
-def test_category_encoders_formulas(random_rows, name, options, smoothing):
-    category_encoders = pytest.importorskip("category_encoders")
-    keys, target = random_rows
-    frame = pd.DataFrame({"key": keys.astype(str)})
-    peer = getattr(category_encoders, name)(cols=["key"], **options).fit(frame, pd.Series(target))
-    expected = peer.transform(frame)["key"].to_numpy()
-    found = table(keys.tolist(), target, smoothing=smoothing)
-    np.testing.assert_allclose([found[key] for key in keys.tolist()], expected, rtol=1e-9)
-
-
-def test_vtreat_pooled_estimate(random_rows):
-    keys, target = random_rows
-    found = table(keys.tolist(), target, smoothing=naive.partial_pooling)
-    for key, code in published.vtreat_codes(keys, target).items():
-        assert found[key] == pytest.approx(code, rel=1e-9)
-
-
-def test_catboost_pinned_numbers_by_place():
-    problem = problem_of("ABBCA", [1, 0, 1, 0, 1], smoothing=naive.m_estimate(1.0), prior=0.6)
-    codes = naive.permuted_codes(problem, range(5))
-    np.testing.assert_allclose(codes, [0.6, 0.6, 0.3, 0.6, 0.8])
-
-
-def test_leave_one_out_pinned_numbers():
-    problem = problem_of("aaabbb", [1, 0, 0, 1, 0, 1])
-    codes = problem.codes(naive.fold_visibility(range(6)))
-    np.testing.assert_allclose(codes, [0, 0.5, 0.5, 0.5, 1, 0.5])
 
 
 def test_rows_of_equal_time_do_not_see_each_other():

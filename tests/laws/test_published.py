@@ -76,34 +76,34 @@ def test_category_encoders_ordered():
     np.testing.assert_allclose(new, [2.6 / 3, 1.6 / 3])
 
 
-@pytest.mark.filterwarnings("ignore")  # what the peer does to pandas is its own affair
-@pytest.mark.parametrize("model", ["pooled", "independent"])
-def test_category_encoders_james_stein(model):
-    category_encoders = pytest.importorskip("category_encoders")
+@pytest.fixture
+def random_rows():
     generator = np.random.default_rng(3)
     keys = generator.integers(0, 9, 300).astype(str)
-    target = keys.astype(float) * 0.2 + generator.normal(size=300)
+    return keys, keys.astype(float) * 0.2 + generator.normal(size=300)
+
+
+@pytest.mark.filterwarnings("ignore")  # what the peer does to pandas is its own affair
+@pytest.mark.parametrize(
+    ("name", "options", "smooth"),
+    [
+        ("MEstimateEncoder", {"m": 2.5}, 2.5),
+        ("TargetEncoder", {"min_samples_leaf": 12, "smoothing": 7}, gpu_encode.Sigmoid(k=12, f=7)),
+        ("JamesSteinEncoder", {"model": "pooled"}, gpu_encode.JamesStein()),
+        ("JamesSteinEncoder", {"model": "independent"}, gpu_encode.JamesStein(model="independent")),
+    ],
+)
+def test_category_encoders_formulas(random_rows, name, options, smooth):
+    category_encoders = pytest.importorskip("category_encoders")
+    keys, target = random_rows
     frame = pd.DataFrame({"key": keys})
-    peer = category_encoders.JamesSteinEncoder(cols=["key"], model=model).fit(frame, pd.Series(target))
-    found = codes(keys, target, keys, gpu_encode.JamesStein(model=model))
+    peer = getattr(category_encoders, name)(cols=["key"], **options).fit(frame, pd.Series(target))
+    found = codes(keys, target, keys, smooth)
     np.testing.assert_allclose(found, peer.transform(frame)["key"].to_numpy(), rtol=1e-9)
 
 
-def test_vtreat_pooled_estimate():
-    generator = np.random.default_rng(4)
-    keys = generator.integers(0, 9, 300).astype(str)
-    target = keys.astype(float) * 0.2 + generator.normal(size=300)
+def test_vtreat_pooled_estimate(random_rows):
+    keys, target = random_rows
     expected = published.vtreat_codes(keys, target)
     found = codes(keys, target, list(expected), gpu_encode.PartialPooling())
     np.testing.assert_allclose(found, list(expected.values()), rtol=1e-9)
-
-
-def test_joint_keys_equal_joined_texts():
-    generator = np.random.default_rng(2)
-    frame = pd.DataFrame({"a": generator.choice(["x", "y"], 90), "b": generator.choice(["x", "y", "z"], 90)})
-    target = generator.normal(size=90)
-    joined = pd.DataFrame({"key": frame["a"] + "|" + frame["b"]})
-    choices = {"target_type": "continuous", "cv": 3}
-    together = gpu_encode.TargetEncoder(columns=[("a", "b")], **choices).fit_transform(frame, target)
-    alone = gpu_encode.TargetEncoder(**choices).fit_transform(joined, target)
-    encoding.assert_same_bits(together, alone)

@@ -4,13 +4,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from cpu_fallback.exact import Scaled
 from gpu_encode.formulas.mixed_models import gaussian
 from tests.mixed_models.models import REFERENCES, STATSMODELS, column, fit_gaussian, plain, restricted, scaled, sums_of
+from tests.strategies import examples
 
 REAL = [name for name, table in REFERENCES.items() if "within" in table]
 SIX = [[1.0, 2.0, 4.0], [2.0, 3.5], [6.0, 7.0, 7.5, 9.0], [5.0], [3.0, 3.0], [8.0, 1.0, 4.0]]
@@ -48,12 +49,11 @@ def test_statsmodels_on_real_data(name):
     assert plain(fit.within).item() == pytest.approx(reference["within"], rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.lists(st.integers(-20, 20), min_size=1, max_size=5), min_size=2, max_size=6))
 def test_the_restricted_likelihood_is_highest(categories):
     n, mean, within = sums_of(categories)
-    if sum(within) == 0 or sum(n) <= len(n):
-        return
+    assume(sum(within) > 0 and sum(n) > len(n))
     fit = fit_gaussian(n, mean, within)
     ratio = (plain(fit.between) / plain(fit.within)).item()
     grid = np.exp(np.linspace(-12, 12, 200))

@@ -8,27 +8,16 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from gpu_encode import (
-    EmpiricalBayes,
-    Greedy,
-    GroupKFold,
-    Holdout,
-    JamesStein,
-    KFold,
-    LeaveOneOut,
-    PartialPooling,
-    Prefixes,
-    Sigmoid,
-    TargetEncoder,
-    TimeFolds,
-)
+from gpu_encode import GroupKFold, KFold, LeaveOneOut, Prefixes, TargetEncoder
 from gpu_encode.parts import PartialSums, Profile, fit, measure, plan, profile
-from tests.encoders.test_pieces import (
+from tests.bits import assert_same_bits, assert_same_encoder
+from tests.cases import SMOOTHINGS, STRATIFIED, fold_schemes, named, some
+from tests.encoders.pieces import (
     LIBRARIES,
     TARGETS,
     WEIGHTS,
     WHOLE,
-    assert_same_bits,
+    assert_same_rows,
     encoder,
     in_libraries,
     saved,
@@ -39,106 +28,75 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 # Nothing of a city in one part, parts without rows, a part of one row.
 CUTS = {1: [], 2: [50], 7: [1, 20, 30, 30, 47, 83], 64: [*range(1, 60), 60, 70, 70, 80]}
-SCHEMES = {
-    "number": lambda: 3,
-    "random": lambda: KFold(3, random_state=4),
-    "contiguous": lambda: KFold(4, order="contiguous"),
-    "interleaved": lambda: KFold(3, order="interleaved"),
-    "blow-up": lambda: KFold(2, blow_up=True),
-    "groups in a column": lambda: GroupKFold(3, groups="shop"),
-    "groups beside": lambda: GroupKFold(3),
-    "time folds": lambda: TimeFolds(4, time="day"),
-    "holdout": lambda: Holdout(0.4),
-    "leave one out": LeaveOneOut,
-    "greedy": Greedy,
-    "fold numbers": lambda: "fold",
-}
-FOR_LABELS = {
-    "stratified": lambda: KFold(3, stratify=True),
-    "stratified, interleaved": lambda: KFold(3, stratify=True, order="interleaved"),
-    "stratified, contiguous": lambda: KFold(3, stratify=True, order="contiguous"),
-}
-SMOOTHINGS = {
-    "auto": "auto",
-    "sigmoid": Sigmoid(),
-    "between": EmpiricalBayes(tau="between"),
-    "James-Stein": JamesStein(),
-    "pooled": PartialPooling(),
-}
+SCHEMES = fold_schemes() | {"groups-beside": GroupKFold(3)}
+SOME_SCHEMES = some(SCHEMES, "k-fold", "time-folds", "leave-one-out")
+QUANTITY = TARGETS["quantity"]
 
 
-def compared(scheme, target="quantity", weight="unweighted", cuts=7, library="pandas", folder=None, **parameters):
-    """Encode in one piece and in parts; compare codes and what is saved."""
-    y, weights = TARGETS[target], WEIGHTS[weight]
-    groups = (
-        {"groups": WHOLE["shop"].to_numpy()} if isinstance(scheme(), GroupKFold) and scheme().groups is None else {}
-    )
-    one = encoder(cv=scheme(), **parameters)
+def compared(y=QUANTITY, weights=None, cuts=7, library="pandas", folder=None, **parameters):
+    """Encode in one piece and in parts; compare codes and what is learned, and what is saved in a folder."""
+    one, other = encoder(**parameters), encoder(**parameters)
+    beside = isinstance(one.cv, GroupKFold) and one.cv.groups is None
+    groups = {"groups": WHOLE["shop"].to_numpy()} if beside else {}
     expected = one.fit_transform(WHOLE, y, sample_weight=weights, **groups)
     parts = parts_of(WHOLE, y, weights, groups.get("groups"), CUTS[cuts])
     tables = in_libraries([part.X for part in parts], LIBRARIES[library])
-    other = encoder(cv=scheme(), **parameters)
     found = encoded_in_parts(other, [replace(part, X=X) for part, X in zip(parts, tables, strict=True)])
     if library == "pandas":
         pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
+        assert_same_encoder(other, one)
     else:
-        assert_same_bits(found, expected)
-    assert all(np.array_equal(mine, theirs) for mine, theirs in zip(one.encodings_, other.encodings_, strict=True))
+        assert_same_rows(found, expected)
+        for mine, theirs in zip(one.encodings_, other.encodings_, strict=True):
+            assert_same_bits(mine, theirs)
     if folder is not None:
         assert saved(one, folder) == saved(other, folder)
-    return one, other
+    return other
 
 
 # One of each way in which rows see others: the simulator of a GPU asks no more.
-OF_EACH_WAY = ("random", "time folds", "leave one out")
+@pytest.mark.parametrize("cv", named(SCHEMES, tuple(SOME_SCHEMES)))
+def test_every_scheme(cv):
+    compared(cuts=2, cv=cv)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "scheme",
+    ("target", "weight", "cuts"),
     [
-        pytest.param(scheme, id=name, marks=() if name in OF_EACH_WAY else pytest.mark.host)
-        for name, scheme in SCHEMES.items()
+        *itertools.product(TARGETS, ["unweighted"], [1, 7]),
+        *itertools.product(TARGETS, ["weighted"], [7]),
+        ("quantity", "unweighted", 64),
     ],
 )
-def test_every_scheme(scheme):
-    compared(scheme, cuts=2)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("target", "cuts"), [*itertools.product(TARGETS, [1, 7]), ("quantity", 64)])
-@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
-def test_every_scheme_target_and_number_of_parts(scheme, target, cuts, tmp_path):
-    compared(scheme, target, cuts=cuts, folder=tmp_path)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
-def test_weights(scheme, target, tmp_path):
-    compared(scheme, target, "weighted", folder=tmp_path)
+@pytest.mark.parametrize("cv", named(SCHEMES))
+def test_every_scheme_target_and_number_of_parts(cv, target, weight, cuts, tmp_path):
+    compared(TARGETS[target], WEIGHTS[weight], cuts, folder=tmp_path, cv=cv)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("cuts", CUTS)
 @pytest.mark.parametrize("target", ["binary", "classes"])
-@pytest.mark.parametrize("scheme", FOR_LABELS.values(), ids=FOR_LABELS)
-def test_folds_within_classes(scheme, target, cuts):
-    compared(scheme, target, cuts=cuts)
+@pytest.mark.parametrize("cv", named(STRATIFIED))
+def test_folds_within_classes(cv, target, cuts):
+    compared(TARGETS[target], cuts=cuts, cv=cv)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("smooth", SMOOTHINGS.values(), ids=SMOOTHINGS)
-@pytest.mark.parametrize("scheme", ["random", "leave one out"])
-def test_smoothings(scheme, smooth):
-    compared(SCHEMES[scheme], smooth=smooth)
-    compared(SCHEMES[scheme], "classes", smooth=smooth, prior="category_mean")
+@pytest.mark.parametrize(
+    "smooth", named(some(SMOOTHINGS, "auto", "sigmoid", "between", "james-stein", "partial-pooling"))
+)
+@pytest.mark.parametrize("cv", named(some(SCHEMES, "k-fold", "leave-one-out")))
+def test_smoothings(cv, smooth):
+    compared(cv=cv, smooth=smooth)
+    compared(TARGETS["classes"], cv=cv, smooth=smooth, prior="category_mean")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("library", [library for library in LIBRARIES if library != "numpy"])
-@pytest.mark.parametrize("scheme", ["random", "time folds", "leave one out"])
-def test_libraries(scheme, library):
-    compared(SCHEMES[scheme], library=library)
+@pytest.mark.parametrize("cv", named(SOME_SCHEMES))
+def test_libraries(cv, library):
+    compared(library=library, cv=cv)
 
 
 @pytest.mark.long
@@ -155,22 +113,16 @@ def test_libraries(scheme, library):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("scheme", ["random", "leave one out"])
-def test_parameters(scheme, parameters):
-    y = TARGETS["quantity"]
-    expected = encoder(cv=SCHEMES[scheme](), **parameters).fit_transform(WHOLE, y)
-    for cuts in CUTS.values():
-        found = encoded_in_parts(encoder(cv=SCHEMES[scheme](), **parameters), parts_of(WHOLE, y, cuts=cuts))
-        pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
+@pytest.mark.parametrize("cv", named(some(SCHEMES, "k-fold", "leave-one-out")))
+def test_parameters(cv, parameters):
+    for cuts in CUTS:
+        compared(cuts=cuts, cv=cv, **parameters)
 
 
 @pytest.mark.host
-def test_several_targets():
-    y = np.column_stack([TARGETS["quantity"], TARGETS["binary"]])
-    for kinds in ("continuous", ["continuous", "binary"], ["auto", "auto"]):
-        expected = encoder(target_type=kinds).fit_transform(WHOLE, y)
-        found = encoded_in_parts(encoder(target_type=kinds), parts_of(WHOLE, y, cuts=CUTS[7]))
-        pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
+@pytest.mark.parametrize("kinds", ["continuous", ["continuous", "binary"], ["auto", "auto"]])
+def test_several_targets(kinds):
+    compared(np.column_stack([QUANTITY, TARGETS["binary"]]), target_type=kinds)
 
 
 @pytest.mark.host
@@ -187,27 +139,16 @@ def test_several_targets():
     ids=["a fraction in the last row", "two", "three", "a large number", "text", "booleans"],
 )
 def test_the_kind_of_target_follows_from_all_rows(y, kind):
-    one, other = encoder(), encoder()
-    expected = one.fit_transform(WHOLE, y)
-    found = encoded_in_parts(other, parts_of(WHOLE, y, cuts=CUTS[7]))
-    pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
-    assert one.target_type_ == other.target_type_ == kind
-    assert (one.classes_ is None and other.classes_ is None) or one.classes_.tolist() == other.classes_.tolist()
+    assert compared(y).target_type_ == kind
 
 
-def test_sums_that_cancel_leave_room_for_every_row():
-    y = np.r_[np.full(40, 1e300), np.full(40, -1e300), [3.0, 1e-300, 0.1, 5.0]]
-    for scheme in (LeaveOneOut(), 3):
-        expected = encoder(cv=scheme).fit_transform(WHOLE, y)
-        found = encoded_in_parts(encoder(cv=scheme), parts_of(WHOLE, y, cuts=CUTS[7]))
-        pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
+@pytest.mark.parametrize("cv", [LeaveOneOut(), 3])
+def test_sums_that_cancel_leave_room_for_every_row(cv):
+    compared(np.r_[np.full(40, 1e300), np.full(40, -1e300), [3.0, 1e-300, 0.1, 5.0]], cv=cv)
 
 
 def test_zero_weights_of_a_whole_part():
-    weight = np.r_[np.zeros(50), np.ones(34)]
-    expected = encoder().fit_transform(WHOLE, TARGETS["binary"], sample_weight=weight)
-    found = encoded_in_parts(encoder(), parts_of(WHOLE, TARGETS["binary"], weight, cuts=CUTS[7]))
-    pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
+    compared(TARGETS["binary"], np.r_[np.zeros(50), np.ones(34)])
 
 
 def test_types_that_only_some_parts_have():

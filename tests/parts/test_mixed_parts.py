@@ -8,7 +8,7 @@ import pytest
 
 from gpu_encode import GroupKFold, KFold, LeaveOneOut, Ordered, TargetEncoder
 from gpu_encode.parts import Part, encode
-from tests.encoders.test_pieces import saved
+from tests.encoders.pieces import saved
 from tests.parts.in_parts import encoded_in_parts, fitted_in_parts
 from tests.parts.test_orders import encoded
 

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import cpu_fallback
-from gpu_encode import EmpiricalBayes, JamesStein, Ordered, PartialPooling, Prefixes
+from gpu_encode import EmpiricalBayes, JamesStein, PartialPooling, Prefixes
 from gpu_encode.parts import (
     CategoryMeanDeltas,
     CategoryMeanScan,
@@ -18,22 +17,15 @@ from gpu_encode.parts import (
     shuffle,
     with_categories,
 )
-from tests.encoders.test_pieces import TARGETS, WEIGHTS, WHOLE, encoder
+from tests.backends import small_tiles
+from tests.cases import named, ordered_schemes, some
+from tests.encoders.pieces import TARGETS, WEIGHTS, WHOLE, encoder
 from tests.parts.in_parts import fitted_in_parts, parts_of, through_pickle
 from tests.parts.test_laws import CUTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-SCHEMES = {
-    "rows": lambda: Ordered(shuffle=False),
-    "rows, burn-in": lambda: Ordered(shuffle=False, burn_in=30),
-    "random": lambda: Ordered(random_state=3),
-    "random, burn-in": lambda: Ordered(burn_in=0.2),
-    "averaged": lambda: Ordered(3),
-    "apart": lambda: Ordered(2, average=False),
-    "time": lambda: Ordered(time="day"),
-    "time, burn-in": lambda: Ordered(time="day", burn_in=9),
-}
+SCHEMES = ordered_schemes()
 
 
 def one_after_another(tables, order, buckets):
@@ -101,50 +93,39 @@ def encoded(one, parts, n_buckets, way):
     ]
 
 
-def compared(scheme, target="quantity", weight=None, cuts=7, n_buckets=3, way="one after another", **parameters):
-    y = TARGETS[target]
-    expected = encoder(cv=scheme(), **parameters).fit_transform(WHOLE, y, sample_weight=weight)
-    other = encoder(cv=scheme(), **parameters)
-    found = encoded(other, parts_of(WHOLE, y, weight, cuts=CUTS[cuts]), n_buckets, way)
+def compared(y=TARGETS["quantity"], weight=None, cuts=7, n_buckets=3, way="one after another", **parameters):
+    expected = encoder(**parameters).fit_transform(WHOLE, y, sample_weight=weight)
+    found = encoded(encoder(**parameters), parts_of(WHOLE, y, weight, cuts=CUTS[cuts]), n_buckets, way)
     pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
 
 
 @pytest.fixture(autouse=True)
-def small_tiles(monkeypatch):
-    """Cut buckets into tiles."""
-    monkeypatch.setattr(cpu_fallback, "TILE", 40)
+def tiles_within_buckets():
+    with small_tiles(40):
+        yield
 
 
 # The simulator of a GPU takes seconds for an order.
-SIMULATED = ("random", "time, burn-in")
-
-
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        pytest.param(scheme, id=name, marks=() if name in SIMULATED else pytest.mark.host)
-        for name, scheme in SCHEMES.items()
-    ],
-)
-def test_every_order(scheme, way):
-    compared(scheme, way=way)
+@pytest.mark.parametrize("cv", named(SCHEMES, ("ordered", "ordered-time-burn-in")))
+def test_every_order(cv, way):
+    compared(way=way, cv=cv)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n_buckets", [1, 40])
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
-def test_every_order_target_and_number_of_buckets(scheme, target, n_buckets, way):
-    compared(scheme, target, n_buckets=n_buckets, way=way)
+@pytest.mark.parametrize("cv", named(SCHEMES))
+def test_every_order_target_and_number_of_buckets(cv, target, n_buckets, way):
+    compared(TARGETS[target], n_buckets=n_buckets, way=way, cv=cv)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("cuts", "target"), [(1, "quantity"), (2, "classes"), (64, "binary")])
-@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
-def test_parts_and_weights(scheme, cuts, target):
-    compared(scheme, target, WEIGHTS["weighted"], cuts)
+@pytest.mark.parametrize("cv", named(SCHEMES))
+def test_parts_and_weights(cv, cuts, target):
+    compared(TARGETS[target], WEIGHTS["weighted"], cuts, cv=cv)
 
 
 @pytest.mark.long
@@ -164,27 +145,28 @@ def test_parts_and_weights(scheme, cuts, target):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("scheme", ["rows", "averaged", "time"])
-def test_parameters(scheme, parameters, way):
-    compared(SCHEMES[scheme], "quantity" if way == "side by side" else "binary", way=way, **parameters)
+@pytest.mark.parametrize("cv", named(some(SCHEMES, "ordered-rows", "averaged", "ordered-time")))
+def test_parameters(cv, parameters, way):
+    compared(TARGETS["quantity" if way == "side by side" else "binary"], way=way, cv=cv, **parameters)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("scheme", ["rows", "random", "time"])
-def test_sums_that_cancel_leave_room_for_every_row(scheme):
-    for y in (
+@pytest.mark.parametrize("cv", named(some(SCHEMES, "ordered-rows", "ordered", "ordered-time")))
+@pytest.mark.parametrize(
+    "y",
+    [
         np.r_[np.full(40, 1e300), np.full(40, -1e300), [3.0, 1e-300, 0.1, 5.0]],
         np.r_[np.full(40, 1 << 56), np.full(44, -(1 << 56))],
-    ):
-        expected = encoder(cv=SCHEMES[scheme](), target_type="continuous").fit_transform(WHOLE, y)
-        one = encoder(cv=SCHEMES[scheme](), target_type="continuous")
-        found = encoded(one, parts_of(WHOLE, y, cuts=CUTS[7]), 3, "side by side")
-        pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
+    ],
+    ids=["real", "whole"],
+)
+def test_sums_that_cancel_leave_room_for_every_row(cv, y):
+    compared(y, way="side by side", cv=cv, target_type="continuous")
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("scheme", [*SCHEMES.values()], ids=SCHEMES)
-def test_rows_with_none_before_them_are_warned_of_once(scheme):
+@pytest.mark.parametrize("cv", named(SCHEMES))
+def test_rows_with_none_before_them_are_warned_of_once(cv):
     def warned(call):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
@@ -192,7 +174,6 @@ def test_rows_with_none_before_them_are_warned_of_once(scheme):
         return [str(each.message) for each in found]
 
     y = TARGETS["binary"]
-    expected = warned(lambda: encoder(cv=scheme()).fit_transform(WHOLE, y))
-    assert (
-        warned(lambda: encoded(encoder(cv=scheme()), parts_of(WHOLE, y, cuts=CUTS[7]), 3, "side by side")) == expected
-    )
+    expected = warned(lambda: encoder(cv=cv).fit_transform(WHOLE, y))
+    found = warned(lambda: encoded(encoder(cv=cv), parts_of(WHOLE, y, cuts=CUTS[7]), 3, "side by side"))
+    assert found == expected

@@ -13,16 +13,7 @@ import pyarrow as pa
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
-from gpu_encode import (
-    GroupKFold,
-    Holdout,
-    KFold,
-    LeaveOneOut,
-    Ordered,
-    TargetEncoder,
-    TimeFolds,
-    load,
-)
+from gpu_encode import GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TargetEncoder, TimeFolds, load
 from gpu_encode.frames import read_grouping, read_vector
 from tests.rapids import frames
 
@@ -226,19 +217,18 @@ def test_frames_in_pieces_are_one_frame(kinds, target):
 
 
 @pytest.mark.parametrize(
-    ("given", "match"),
+    ("y", "role", "wrong", "match"),
     [
-        ({"y": pa.array(["a", "b", None, "a"])}, r"y has 1 missing value, in row 6"),
-        ({"y": pa.array([0.5, 1.0, None, 0.0])}, r"y has 1 missing value, in row 6"),
-        ({"sample_weight": pa.array(["a", "b", None, "a"])}, r"sample_weight must hold numbers"),
+        (["a", "b", "a", "b"], "y", ["a", "b", None, "a"], r"y has 1 missing value, in row 6"),
+        ([0.0, 1.0, 0.5, 0.0], "y", [0.5, 1.0, None, 0.0], r"y has 1 missing value, in row 6"),
+        (["a", "b", "a", "b"], "sample_weight", ["a", "b", None, "a"], r"sample_weight must hold numbers"),
     ],
 )
-def test_what_is_missing_in_a_piece_is_refused(given, match):
+def test_what_is_missing_in_a_piece_is_refused(y, role, wrong, match):
     X = frames.frame({"k": pa.array(["a", "b", "a", "b"])})
-    fine = {"y": pa.array(["a", "b", "a", "b"]), "sample_weight": pa.array([1.0, 1.0, 1.0, 1.0])}
-    if given.keys() == {"y"} and given["y"].type == pa.float64():
-        fine["y"] = pa.array([0.0, 1.0, 0.5, 0.0])
-    vectors = {role: [frames.series(each), frames.series(given.get(role, each))] for role, each in fine.items()}
+    fine = {"y": y, "sample_weight": [1.0] * 4}
+    pieces = {name: [each, wrong if name == role else each] for name, each in fine.items()}
+    vectors = {name: [frames.series(pa.array(each)) for each in pair] for name, pair in pieces.items()}
     with pytest.raises(ValueError, match=match):
         TargetEncoder(cv=KFold(2), device="cuda").fit_transform([X, X], **vectors)
 

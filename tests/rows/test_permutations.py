@@ -5,18 +5,12 @@ from math import factorial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_fallback.row_numbers import Permutation, places_of, rows_at
-
-WORD = (1 << 64) - 1
-
-
-def mixed(word):
-    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & WORD
-    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & WORD
-    return word ^ (word >> 31)
+from tests.rows.test_fold_patterns import WORD, mixed
+from tests.strategies import examples
 
 
 def place_of(row, n_rows, seed):
@@ -34,7 +28,7 @@ def place_of(row, n_rows, seed):
             return row
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(n_rows=st.integers(1, 3000) | st.integers(1, 2**40), seed=st.integers(0, WORD), data=st.data())
 def test_places_are_those_of_the_network(n_rows, seed, data):
     start = data.draw(st.integers(0, n_rows - 1))
@@ -46,9 +40,10 @@ def test_places_are_those_of_the_network(n_rows, seed, data):
         assert rows_at(order, place, place + 1).tolist() == [row]
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 5, 255, 256, 257, 1023, 1024, 1025, 4097])
-def test_every_row_has_one_place(n_rows):
-    order = Permutation(n_rows, seed=n_rows)
+@examples(60)
+@given(n_rows=st.integers(1, 4100) | st.sampled_from([255, 256, 257, 1023, 1024, 1025]), seed=st.integers(0, WORD))
+def test_every_row_has_one_place(n_rows, seed):
+    order = Permutation(n_rows, seed)
     places, rows = places_of(order, 0, n_rows), rows_at(order, 0, n_rows)
     assert sorted(places.tolist()) == list(range(n_rows))
     assert rows[places].tolist() == list(range(n_rows))

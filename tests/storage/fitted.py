@@ -11,26 +11,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from gpu_encode import (
-    GLMM,
-    Bits,
-    EmpiricalBayes,
-    Greedy,
-    GroupKFold,
-    Holdout,
-    JamesStein,
-    KFold,
-    LeaveOneOut,
-    MEstimate,
-    Ordered,
-    PartialPooling,
-    Parts,
-    Prefixes,
-    Sigmoid,
-    TargetEncoder,
-    TimeFolds,
-    interactions,
-)
+from gpu_encode import GLMM, Bits, Parts, Prefixes, Sigmoid, TargetEncoder, interactions
+from tests.cases import SMOOTHINGS, STRATIFIED, schemes
 
 N_ROWS = 60
 
@@ -101,20 +83,8 @@ def objects(values: list[Any]) -> np.ndarray[Any, Any]:
     return column
 
 
-SMOOTHINGS = ["auto", None, 2.5, np.float32(0.5), 3, MEstimate(4.0), Sigmoid(3.0, 0.5), JamesStein(), PartialPooling()]
-SMOOTHINGS += [GLMM(), EmpiricalBayes(), EmpiricalBayes("between"), JamesStein("independent")]
-SCHEMES = [
-    None,
-    3,
-    np.int64(4),
-    Greedy(),
-    KFold(3, order="interleaved"),
-    KFold(3, blow_up=True),
-    KFold(4, stratify=True),
-]
-SCHEMES += [Holdout(0.4, random_state=3), LeaveOneOut(), Ordered(2), Ordered(3, average=False), "fold"]
-SCHEMES += [Ordered(shuffle=False)]
-SCHEMES += [TimeFolds(3, time="day", gap=1), Ordered(time="day", burn_in=0.1), GroupKFold(3, groups="day")]
+SMOOTHED = [*SMOOTHINGS.values(), np.float32(0.5), 3, GLMM()]
+SCHEMES = [None, np.int64(4), *STRATIFIED.values(), *schemes(groups="day").values()]
 
 MOMENT = datetime.datetime(2024, 2, 29, 12, 30, 15, 123456)
 DAY = datetime.timedelta(days=1)
@@ -185,7 +155,7 @@ LABELS: dict[str, Any] = {
     "one class": np.zeros(N_ROWS, int),
 }
 CASES: dict[str, Callable[[], Case]] = {
-    **{f"smoothing {smooth!r}, {y}": of_table(y, smooth=smooth) for smooth in SMOOTHINGS for y in TARGETS},
+    **{f"smoothing {smooth!r}, {y}": of_table(y, smooth=smooth) for smooth in SMOOTHED for y in TARGETS},
     **{f"scheme {cv!r}": of_table("binary" if "stratify" in repr(cv) else "continuous", cv=cv) for cv in SCHEMES},
     **{f"values {name}": case for name, case in VALUES.items()},
     **{f"option {name}": case for name, case in OPTIONS.items()},

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.contenders.base import Contender, Prepared, expected_of
-from benchmarks.cpu.grid import FOLD_WORKS, N_CLASSES, SMOOTH
-from benchmarks.cpu.rows import Array, Rows
+from benchmarks.cpu.grid import FOLD_WORKS, SMOOTH
+from benchmarks.cpu.judge import expected_of
+from benchmarks.harness.grid import Contender, Prepared
+from benchmarks.harness.rows import N_CLASSES, Array, Rows
 
 WINDOWED = ("mean", "mean-real", "ordered", "leave-one-out", "count", "codes")
 JOINED = ("mean", "mean-real", "folds", "folds-real", "leave-one-out", "count", "classes", "codes")
@@ -79,7 +80,7 @@ def join_by_fold(work: str) -> str:
     )
 
 
-def prepared(rows: Rows, form: str) -> Prepared:
+def prepare(rows: Rows, form: str) -> Prepared:
     """One form of duckdb; its rows come in any order, and go to their places by number."""
     connection = connected(rows)
     query = join(rows.work) if form == "join" else window(rows.work)
@@ -100,7 +101,7 @@ def prepared(rows: Rows, form: str) -> Prepared:
     return Prepared(call, expected_of(rows, tolerance=1e-8), connection.close)
 
 
-CONTENDERS = [
-    Contender("duckdb-join", "engine", partial(prepared, form="join"), JOINED, needs=("duckdb",)),
-    Contender("duckdb-window", "engine", partial(prepared, form="window"), WINDOWED, needs=("duckdb",)),
-]
+CONTENDERS = (
+    Contender("duckdb-join", "engine", partial(prepare, form="join"), {"work": JOINED}, ("duckdb",)),
+    Contender("duckdb-window", "engine", partial(prepare, form="window"), {"work": WINDOWED}, ("duckdb",)),
+)

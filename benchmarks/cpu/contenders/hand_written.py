@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.contenders.base import Contender, Prepared, expected_of
-from benchmarks.cpu.grid import FOLD_WORKS, N_CLASSES, N_FOLDS, SMOOTH
-from benchmarks.cpu.rows import Array, Rows
+from benchmarks.cpu.grid import FOLD_WORKS, MEANS, SMOOTH
+from benchmarks.cpu.judge import expected_of
+from benchmarks.harness.grid import Contender, Prepared
+from benchmarks.harness.rows import N_CLASSES, N_FOLDS, Array, Rows
 
-MAPPED = ("mean", "mean-real", "count")
-COUNTED = ("mean", "mean-real", "folds", "folds-real", "leave-one-out", "count", "classes")
-TRANSFORMED = ("mean", "mean-real", "ordered", "leave-one-out", "count")
+MAPPED = (*MEANS, "count")
+COUNTED = (*MEANS, *FOLD_WORKS, "leave-one-out", "count")
+TRANSFORMED = (*MEANS, "ordered", "leave-one-out", "count")
 
 
 def grouped(keys: Any, y: Any) -> Any:
@@ -118,7 +119,7 @@ def texts(rows: Rows) -> Any:
     return pd.Series(rows.arrow.to_pandas(), dtype="str", name="key")
 
 
-def prepared(rows: Rows, form: str, keys: Callable[[Rows], Any] = lambda rows: rows.series) -> Prepared:
+def prepare(rows: Rows, form: str, keys: Callable[[Rows], Any] = lambda rows: rows.series) -> Prepared:
     """One form, on one kind of container."""
     import pandas as pd
 
@@ -136,29 +137,21 @@ def prepared(rows: Rows, form: str, keys: Callable[[Rows], Any] = lambda rows: r
     return Prepared(partial(mapped if form == "map" else transformed, column, y, rows.work), expected)
 
 
-PANDAS = {"needs": ("pandas",)}
-CONTENDERS = [
-    Contender("pandas-map", "hand-written", partial(prepared, form="map"), MAPPED, **PANDAS),
-    Contender("pandas-map-str", "hand-written", partial(prepared, form="map", keys=texts), MAPPED, ("text",), **PANDAS),
-    Contender("pandas-transform", "hand-written", partial(prepared, form="transform"), TRANSFORMED, **PANDAS),
-    Contender("pandas-folds", "hand-written", partial(prepared, form="by fold"), FOLD_WORKS, **PANDAS),
-    Contender(
-        "numpy",
-        "hand-written",
-        partial(prepared, form="numpy"),
-        (*COUNTED, "codes"),
-        **PANDAS,
-    ),
-    Contender(
-        "numpy-str",
-        "hand-written",
-        partial(prepared, form="numpy", keys=texts),
-        (*COUNTED, "codes"),
-        ("text",),
-        **PANDAS,
-    ),
-    Contender("numpy-range", "hand-written", partial(prepared, form="range"), COUNTED, ("int",), **PANDAS),
-    Contender(
-        "arrow", "hand-written", partial(prepared, form="arrow"), ("codes",), ("int", "sparse", "text"), **PANDAS
-    ),
-]
+def pandas(
+    name: str, works: tuple[str, ...], form: str, *keys: str, prepare: Callable[..., Prepared] = prepare
+) -> Contender:
+    """Give a contender that pandas has a part in; `-str` reads pandas' own type of text."""
+    call = partial(prepare, form=form, **({"keys": texts} if name.endswith("-str") else {}))
+    return Contender(name, "hand-written", call, {"work": works, **({"keys": keys} if keys else {})}, ("pandas",))
+
+
+CONTENDERS = (
+    pandas("pandas-map", MAPPED, "map"),
+    pandas("pandas-map-str", MAPPED, "map", "text"),
+    pandas("pandas-transform", TRANSFORMED, "transform"),
+    pandas("pandas-folds", FOLD_WORKS, "by fold"),
+    pandas("numpy", (*COUNTED, "codes"), "numpy"),
+    pandas("numpy-str", (*COUNTED, "codes"), "numpy", "text"),
+    pandas("numpy-range", COUNTED, "range", "int"),
+    pandas("arrow", ("codes",), "arrow", "int", "sparse", "text"),
+)

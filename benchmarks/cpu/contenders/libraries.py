@@ -2,37 +2,52 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.contenders.base import Contender, Prepared, expected_of, splitter, splitting
-from benchmarks.cpu.grid import SMOOTH
-from benchmarks.cpu.judge import LABELS, m_estimate, sigmoid
-from benchmarks.cpu.rows import Array, Rows
+from benchmarks.cpu.grid import FOLD_WORKS, MEANS, SMOOTH
+from benchmarks.cpu.judge import expected_of, m_estimate, sigmoid
+from benchmarks.harness.grid import Contender, Prepared
+from benchmarks.harness.rows import N_CLASSES, N_FOLDS, Array, Rows
 
-MEANS = ("mean", "mean-real")
-FOLDS = ("folds", "folds-real", "classes")
 # category_encoders maps integers by way of float64, and gives wrong codes of those above 2^53: they are not asked for.
 SAFE_KEYS = ("int", "text", "category")
-KINDS = {"binary": "binary", "real": "continuous", "classes": "multiclass"}
+
+
+def splitter(kind: str) -> Any:
+    """What scikit-learn splits rows with; before 1.9 its encoder takes a number only."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    return (KFold if kind == "continuous" else StratifiedKFold)(N_FOLDS, shuffle=True, random_state=0)
+
+
+def sklearn_encoder(kind: str) -> Any:
+    """scikit-learn's TargetEncoder, whose folds are its own."""
+    import sklearn
+    from sklearn.preprocessing import TargetEncoder
+
+    release = tuple(int(number) for number in sklearn.__version__.split(".")[:2])
+    folds = {"cv": splitter(kind)} if release >= (1, 9) else {"cv": N_FOLDS, "random_state": 0}
+    return TargetEncoder(smooth=SMOOTH, target_type=kind, **folds)
+
+
+def sklearn_folds(rows: Rows) -> Array:
+    """Fold numbers that scikit-learn's TargetEncoder draws."""
+    folds = np.empty(rows.n_rows, dtype=np.int32)
+    for number, (_, own) in enumerate(splitter(rows.kind).split(np.empty((rows.n_rows, 1)), rows.target)):
+        folds[own] = number
+    return folds
 
 
 def sklearn(rows: Rows) -> Prepared:
-    """scikit-learn's TargetEncoder, whose folds are its own."""
-    from sklearn.preprocessing import TargetEncoder
-
-    X, y, kind = rows.matrix, rows.target, KINDS[rows.target_name]
-
-    def made() -> Any:
-        return TargetEncoder(smooth=SMOOTH, target_type=kind, **splitting(kind))
-
+    """scikit-learn's TargetEncoder."""
+    X, y, make = rows.matrix, rows.target, partial(sklearn_encoder, rows.kind)
     if rows.work in MEANS:
-        return Prepared(lambda: made().fit(X, y).transform(X), expected_of(rows))
-    folds = np.empty(rows.n_rows, dtype=np.int32)
-    for number, (_, own) in enumerate(splitter(kind).split(np.empty((rows.n_rows, 1)), y)):
-        folds[own] = number
-    return Prepared(lambda: made().fit_transform(X, y), expected_of(rows, folds=folds, visible_prior=True))
+        return Prepared(lambda: make().fit(X, y).transform(X), expected_of(rows))
+    expected = expected_of(rows, folds=sklearn_folds(rows), visible_prior=True)
+    return Prepared(lambda: make().fit_transform(X, y), expected)
 
 
 def ordinal(rows: Rows) -> Prepared:
@@ -50,34 +65,24 @@ def series_of(rows: Rows) -> Any:
     return pd.Series(rows.target, name="y", copy=False)
 
 
-def fitted(made: Callable[[], Any], rows: Rows, transforms_with_y: bool = False) -> Callable[[], Array]:
-    """Give the call of an encoder of frames."""
-    X, y = rows.frame, series_of(rows)
-    if transforms_with_y:
-        return lambda: made().fit_transform(X, y).to_numpy()
-    return lambda: made().fit(X, y).transform(X).to_numpy()
+def category_encoder(name: str, **options: Any) -> Callable[[], Any]:
+    """Give what makes an encoder of category_encoders."""
+    return lambda: getattr(import_module("category_encoders"), name)(cols=["key"], **options)
 
 
-def category_encoders(rows: Rows, name: str) -> Prepared:
-    """One encoder of category_encoders."""
-    import category_encoders as module
+def feature_encoder(name: str, **options: Any) -> Callable[[], Any]:
+    """Give what makes an encoder of feature-engine."""
+    return lambda: getattr(import_module("feature_engine.encoding"), name)(
+        variables=["key"], ignore_format=True, **options
+    )
 
-    columns = {"cols": ["key"]}
-    if name == "ce-m-estimate":
-        return Prepared(fitted(lambda: module.MEstimateEncoder(m=SMOOTH, **columns), rows), expected_of(rows))
-    if name == "ce-target":
-        # Its weight is logistic, with its own defaults: judged by that.
-        made = partial(module.TargetEncoder, min_samples_leaf=20, smoothing=10, **columns)
-        return Prepared(fitted(made, rows), expected_of(rows, blend=sigmoid))
-    if name == "ce-leave-one-out":
-        call = fitted(lambda: module.LeaveOneOutEncoder(sigma=None, **columns), rows, transforms_with_y=True)
-        return Prepared(call, expected_of(rows, blend=partial(m_estimate, smooth=0.0)))
-    if name == "ce-catboost":
-        call = fitted(lambda: module.CatBoostEncoder(a=SMOOTH, **columns), rows, transforms_with_y=True)
-        return Prepared(call, expected_of(rows))
-    if name == "ce-count":
-        return Prepared(fitted(lambda: module.CountEncoder(**columns), rows), expected_of(rows))
-    return Prepared(fitted(lambda: module.OrdinalEncoder(**columns), rows), expected_of(rows))
+
+def of_frames(rows: Rows, make: Callable[[], Any], in_one_call: bool = False, **rule: Any) -> Prepared:
+    """An encoder of pandas frames; `rule` is what is not as in `expected_of`."""
+    X, y, expected = rows.frame, series_of(rows), expected_of(rows, **rule)
+    if in_one_call:
+        return Prepared(lambda: make().fit_transform(X, y).to_numpy(), expected)
+    return Prepared(lambda: make().fit(X, y).transform(X).to_numpy(), expected)
 
 
 def nested(rows: Rows) -> Prepared:
@@ -90,14 +95,14 @@ def nested(rows: Rows) -> Prepared:
     changes: dict[str, Any] = {"visible_prior": True}
     if rows.work == "classes":
         folds = beginning_alike(rows)
-        changes["classes"] = [label for label in LABELS if label != rows.target[0]]
+        changes["classes"] = [label for label in range(N_CLASSES) if label != rows.target[0]]
 
-    def made() -> Any:
+    def make() -> Any:
         one = MEstimateEncoder(m=SMOOTH, cols=["key"])
         return NestedCVWrapper(PolynomialWrapper(one) if rows.work == "classes" else one, cv=PredefinedSplit(folds))
 
     def call() -> Array:
-        found = made().fit_transform(X, y)
+        found = make().fit_transform(X, y)
         if rows.work == "classes":
             # Its columns come in the order in which the classes do.
             found = found[sorted(found.columns, key=lambda name: float(str(name).rsplit("_", 1)[1]))]
@@ -113,40 +118,35 @@ def beginning_alike(rows: Rows) -> Array:
     return folds
 
 
-def feature_engine(rows: Rows, name: str) -> Prepared:
-    """One encoder of feature-engine."""
-    from feature_engine import encoding
-
-    columns = {"variables": ["key"], "ignore_format": True}
-    if name == "fe-mean":
-        made = partial(encoding.MeanEncoder, smoothing=SMOOTH, **columns)
-    elif name == "fe-count":
-        made = partial(encoding.CountFrequencyEncoder, encoding_method="count", **columns)
-    else:
-        made = partial(encoding.OrdinalEncoder, encoding_method="arbitrary", **columns)
-    return Prepared(fitted(made, rows), expected_of(rows))
+def library(name: str, works: tuple[str, ...], make: Callable[[], Any], **options: Any) -> Contender:
+    """Give an encoder of category_encoders (`ce-`) or feature-engine (`fe-`)."""
+    prepare = partial(of_frames, make=make, **options)
+    if name.startswith("fe-"):
+        return Contender(name, "library", prepare, {"work": works}, ("feature_engine",))
+    return Contender(name, "library", prepare, {"work": works, "keys": SAFE_KEYS}, ("category_encoders",))
 
 
-OF_CATEGORY_ENCODERS = {
-    "ce-m-estimate": MEANS,
-    "ce-target": MEANS,
-    "ce-leave-one-out": ("leave-one-out",),
-    "ce-catboost": ("ordered",),
-    "ce-count": ("count",),
-    "ce-ordinal": ("codes",),
-}
-OF_FEATURE_ENGINE = {"fe-mean": MEANS, "fe-count": ("count",), "fe-ordinal": ("codes",)}
-
-CONTENDERS = [
-    Contender("sklearn", "scikit-learn", sklearn, (*MEANS, *FOLDS), needs=("sklearn",)),
-    Contender("sklearn-ordinal", "scikit-learn", ordinal, ("codes",), needs=("sklearn",)),
-    *(
-        Contender(name, "library", partial(category_encoders, name=name), works, SAFE_KEYS, ("category_encoders",))
-        for name, works in OF_CATEGORY_ENCODERS.items()
+COUNTS = (
+    library("ce-count", ("count",), category_encoder("CountEncoder")),
+    library("fe-count", ("count",), feature_encoder("CountFrequencyEncoder", encoding_method="count")),
+)
+CONTENDERS = (
+    Contender("sklearn", "scikit-learn", sklearn, {"work": (*MEANS, *FOLD_WORKS)}, ("sklearn",)),
+    Contender("sklearn-ordinal", "scikit-learn", ordinal, {"work": ("codes",)}, ("sklearn",)),
+    library("ce-m-estimate", MEANS, category_encoder("MEstimateEncoder", m=SMOOTH)),
+    # Its weight is logistic, with its own defaults: judged by that.
+    library("ce-target", MEANS, category_encoder("TargetEncoder", min_samples_leaf=20, smoothing=10), blend=sigmoid),
+    library(
+        "ce-leave-one-out",
+        ("leave-one-out",),
+        category_encoder("LeaveOneOutEncoder", sigma=None),
+        in_one_call=True,
+        blend=partial(m_estimate, smooth=0.0),
     ),
-    Contender("ce-nested", "library", nested, FOLDS, SAFE_KEYS, ("category_encoders",)),
-    *(
-        Contender(name, "library", partial(feature_engine, name=name), works, needs=("feature_engine",))
-        for name, works in OF_FEATURE_ENGINE.items()
-    ),
-]
+    library("ce-catboost", ("ordered",), category_encoder("CatBoostEncoder", a=SMOOTH), in_one_call=True),
+    library("ce-ordinal", ("codes",), category_encoder("OrdinalEncoder")),
+    Contender("ce-nested", "library", nested, {"work": FOLD_WORKS, "keys": SAFE_KEYS}, ("category_encoders",)),
+    library("fe-mean", MEANS, feature_encoder("MeanEncoder", smoothing=SMOOTH)),
+    library("fe-ordinal", ("codes",), feature_encoder("OrdinalEncoder", encoding_method="arbitrary")),
+    *COUNTS,
+)

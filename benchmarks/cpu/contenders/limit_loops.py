@@ -1,4 +1,4 @@
-"""Bare loops of the limit, part two: numbers into sums, and sums into codes of rows."""
+"""Bare loops of the limit, part two: numbers into sums, and sums into encodings of rows."""
 
 import numpy as np
 
@@ -66,49 +66,26 @@ def sum_reals(codes, low, target, n_folds, cells, start, stop):
 
 
 @compiled
-def code_of(cells, first, cell, n_folds, smooth, share):
-    """Code of what a row of one fold sees, of cells that are counts of 0 and 1."""
+def encoding_of(cells, first, cell, n_folds, smooth, share, both):
+    """Encoding of a row of one fold; cells are counts of 0 and 1 (`both` is 1), or counts and sums (0)."""
     own = np.uint64(cell)
     if n_folds == 1:
-        return (cells[own + ONE] + share) / (cells[own] + cells[own + ONE] + smooth)
-    count = sum_ = 0
+        return (cells[own + ONE] + share) / (cells[own] + both * cells[own + ONE] + smooth)
+    count = sum_ = 0 * cells[own]
     for fold in range(n_folds):
         other = np.uint64(first + 2 * fold)
-        count += cells[other] + cells[other + ONE]
+        count += cells[other] + both * cells[other + ONE]
         sum_ += cells[other + ONE]
-    return (sum_ - cells[own + ONE] + share) / (count - cells[own] - cells[own + ONE] + smooth)
+    return (sum_ - cells[own + ONE] + share) / (count - cells[own] - both * cells[own + ONE] + smooth)
 
 
 @compiled
-def real_code_of(cells, first, cell, n_folds, smooth, share):
-    """The same of cells that are counts and sums."""
-    own = np.uint64(cell)
-    if n_folds == 1:
-        return (cells[own + ONE] + share) / (cells[own] + smooth)
-    count = sum_ = 0.0
-    for fold in range(n_folds):
-        other = np.uint64(first + 2 * fold)
-        count += cells[other]
-        sum_ += cells[other + ONE]
-    return (sum_ - cells[own + ONE] + share) / (count - cells[own] + smooth)
-
-
-@compiled
-def class_table(cells, n_folds, smooth, prior, table, start, stop):
+def encode_table(cells, n_folds, smooth, prior, both, table, start, stop):
     for category in range(start, stop):
         first = 2 * category * n_folds
         for fold in range(n_folds):
-            table[category * n_folds + fold] = code_of(cells, first, first + 2 * fold, n_folds, smooth, smooth * prior)
-
-
-@compiled
-def real_table(cells, n_folds, smooth, prior, table, start, stop):
-    for category in range(start, stop):
-        first = 2 * category * n_folds
-        for fold in range(n_folds):
-            table[category * n_folds + fold] = real_code_of(
-                cells, first, first + 2 * fold, n_folds, smooth, smooth * prior
-            )
+            cell = first + 2 * fold
+            table[category * n_folds + fold] = encoding_of(cells, first, cell, n_folds, smooth, smooth * prior, both)
 
 
 @compiled
@@ -123,24 +100,12 @@ def gather(codes, low, table, n_folds, out, start, stop):
 
 
 @compiled
-def class_codes(codes, low, cells, n_folds, smooth, prior, out, start, stop):
+def encode_rows(codes, low, cells, n_folds, smooth, prior, both, out, start, stop):
     fold = start % n_folds
     for row in range(start, stop):
         i = np.uint64(row)
         first = 2 * (codes[i] - low) * n_folds
-        out[i] = code_of(cells, first, first + 2 * fold, n_folds, smooth, smooth * prior)
-        fold += 1
-        if fold == n_folds:
-            fold = 0
-
-
-@compiled
-def real_codes(codes, low, cells, n_folds, smooth, prior, out, start, stop):
-    fold = start % n_folds
-    for row in range(start, stop):
-        i = np.uint64(row)
-        first = 2 * (codes[i] - low) * n_folds
-        out[i] = real_code_of(cells, first, first + 2 * fold, n_folds, smooth, smooth * prior)
+        out[i] = encoding_of(cells, first, first + 2 * fold, n_folds, smooth, smooth * prior, both)
         fold += 1
         if fold == n_folds:
             fold = 0
@@ -148,7 +113,7 @@ def real_codes(codes, low, cells, n_folds, smooth, prior, out, start, stop):
 
 @compiled
 def others_table(cells, smooth, prior, table, start, stop):
-    """Codes of rows of either label, without the row itself."""
+    """Encodings of rows of either label, without the row itself."""
     for category in range(start, stop):
         count, sum_ = cells[2 * category] + cells[2 * category + 1], cells[2 * category + 1]
         table[2 * category] = (sum_ + smooth * prior) / (count - 1 + smooth)
@@ -163,7 +128,7 @@ def gather_others(codes, low, table, labels, out, start, stop):
 
 
 @compiled
-def others_codes(codes, low, cells, labels, smooth, prior, out, start, stop):
+def encode_others(codes, low, cells, labels, smooth, prior, out, start, stop):
     for row in range(start, stop):
         i = np.uint64(row)
         first = np.uint64(2 * (codes[i] - low))
@@ -216,14 +181,14 @@ def gather_shares(codes, low, table, n_folds, out, start, stop):
 
 
 @compiled
-def share_codes(codes, low, totals, cells, n_folds, n_classes, weights, smooth, out, start, stop):
+def encode_shares(codes, low, totals, cells, n_folds, n_classes, weights, smooth, out, start, stop):
     for row in range(start, stop):
         i = np.uint64(row)
         row_shares(totals, cells, codes[i] - low, row % n_folds, n_folds, n_classes, weights, smooth, out[i])
 
 
 @compiled
-def ordered_codes(codes, low, labels, cells, smooth, total, out, start, stop):
+def encode_ordered(codes, low, labels, cells, smooth, total, out, start, stop):
     """Earlier rows of the category; the prior is the mean of rows before a place of nine binary digits and zeros."""
     step, end = 1, 512
     while end <= start:

@@ -4,8 +4,10 @@ from typing import Any
 
 import numba
 import numpy as np
-
-from benchmarks.cpu.contenders.machine_words import prefetch, word_at
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import Signature
+from numba.extending import intrinsic
 
 compiled: Any = numba.njit(nogil=True, cache=True, boundscheck=False)
 TILE = 128
@@ -13,6 +15,41 @@ FIRST_SLOTS = 1 << 12
 ONE, TWO = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
 # From a slot's key to its number; a place that is no signed number is never counted from the end.
 NEXT = np.uint64(1)
+BYTE = ir.IntType(8)
+
+
+def address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    """Address of an item of an array, as one of bytes."""
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), BYTE.as_pointer())
+
+
+@intrinsic
+def prefetch(_: Any, array: Any, index: Any) -> tuple[Signature, Any]:
+    """Ask for the cache line of an item."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = address(context, builder, signature.args[0], *arguments)
+        whole = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [BYTE.as_pointer(), whole, whole, whole])
+        hint = builder.module.declare_intrinsic("llvm.prefetch", [BYTE.as_pointer()], kind)
+        # For reading and writing, to be kept in all caches, of data.
+        builder.call(hint, [place, whole(1), whole(3), whole(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+@intrinsic
+def word_at(_: Any, data: Any, index: Any) -> tuple[Signature, Any]:
+    """Eight bytes from an address that is no multiple of eight."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = address(context, builder, signature.args[0], *arguments)
+        word = cgutils.pointer_add(builder, place, context.get_constant(types.intp, 0), ir.IntType(64).as_pointer())
+        return builder.load(word, align=1)
+
+    return numba.uint64(data, index), generate
 
 
 @compiled
@@ -125,6 +162,21 @@ def insert(slots, count, keys, spread, n, codes, start):
 
 
 @compiled
+def mix_integers(keys, first, n, spread):
+    for j in range(n):
+        spread[j] = np.int64(mixed(np.uint64(keys[np.uint64(first + j)])))
+
+
+@compiled
+def mix_text(offsets, data, first, n, keys, spread):
+    """Make a tile of keys from texts, each known by 64 bits only."""
+    for j in range(n):
+        row = np.uint64(first + j)
+        keys[j] = np.int64(hash_of(data, offsets[row], offsets[row + NEXT]))
+        spread[j] = np.int64(mixed(np.uint64(keys[j])))
+
+
+@compiled
 def hashed_integers(keys, codes, start, stop):
     """Numbers of int64 keys in the order of their first rows, and the table."""
     slots, count = np.zeros(2 * FIRST_SLOTS, dtype=np.int64), 0
@@ -133,25 +185,21 @@ def hashed_integers(keys, codes, start, stop):
         n = min(TILE, stop - first)
         if 2 * (count + n) > len(slots) // 2:
             slots = grown(slots)
-        for j in range(n):
-            spread[j] = np.int64(mixed(np.uint64(keys[np.uint64(first + j)])))
+        mix_integers(keys, first, n, spread)
         count = insert(slots, count, keys[first : first + n], spread, n, codes, first)
     return slots, count
 
 
 @compiled
 def hashed_text(offsets, data, codes, start, stop):
-    """The same of texts, each known by 64 bits only."""
+    """The same of texts."""
     slots, count = np.zeros(2 * FIRST_SLOTS, dtype=np.int64), 0
     keys, spread = np.empty(TILE, dtype=np.int64), np.empty(TILE, dtype=np.int64)
     for first in range(start, stop, TILE):
         n = min(TILE, stop - first)
         if 2 * (count + n) > len(slots) // 2:
             slots = grown(slots)
-        for j in range(n):
-            row = np.uint64(first + j)
-            keys[j] = np.int64(hash_of(data, offsets[row], offsets[row + NEXT]))
-            spread[j] = np.int64(mixed(np.uint64(keys[j])))
+        mix_text(offsets, data, first, n, keys, spread)
         count = insert(slots, count, keys, spread, n, codes, first)
     return slots, count
 
@@ -198,8 +246,7 @@ def known_integers(keys, slots, codes, start, stop):
     spread = np.empty(TILE, dtype=np.int64)
     for first in range(start, stop, TILE):
         n = min(TILE, stop - first)
-        for j in range(n):
-            spread[j] = np.int64(mixed(np.uint64(keys[np.uint64(first + j)])))
+        mix_integers(keys, first, n, spread)
         look_up(slots, keys[first : first + n], spread, n, codes, first)
 
 
@@ -208,10 +255,7 @@ def known_text(offsets, data, slots, codes, start, stop):
     keys, spread = np.empty(TILE, dtype=np.int64), np.empty(TILE, dtype=np.int64)
     for first in range(start, stop, TILE):
         n = min(TILE, stop - first)
-        for j in range(n):
-            row = np.uint64(first + j)
-            keys[j] = np.int64(hash_of(data, offsets[row], offsets[row + NEXT]))
-            spread[j] = np.int64(mixed(np.uint64(keys[j])))
+        mix_text(offsets, data, first, n, keys, spread)
         look_up(slots, keys, spread, n, codes, first)
 
 

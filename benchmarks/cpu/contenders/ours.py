@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.cpu.contenders.base import Contender, Prepared, expected_of, floored
-from benchmarks.cpu.grid import N_FOLDS, SMOOTH
-from benchmarks.cpu.rows import Array, Rows
+from benchmarks.cpu.grid import FOLD_WORKS, MEANS, SMOOTH, WORKS
+from benchmarks.cpu.judge import expected_of
+from benchmarks.harness.grid import Contender, Prepared
+from benchmarks.harness.rows import N_FOLDS, Array, Rows
 from cpu_fallback.row_numbers import FoldPattern, Permutation, fold_numbers, rows_at
 from gpu_encode import CountEncoder, Greedy, LeaveOneOut, Ordered, TargetEncoder
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
@@ -17,7 +18,6 @@ from gpu_encode.frames import read
 from gpu_encode.ops import resolve
 from gpu_encode.schemes.base import seed_of
 
-KINDS = {"binary": "binary", "real": "continuous", "classes": "multiclass"}
 TOLERANCE = {"float64": 1e-12, "float32": 2.0**-22}
 
 
@@ -28,8 +28,13 @@ def table_of(rows: Rows) -> Any:
     return pa.table({"key": rows.text}) if rows.keys == "text" else rows.integers.reshape(-1, 1)
 
 
+def own_folds(n_rows: int, n_folds: int = N_FOLDS) -> Array:
+    """Fold numbers that our encoders draw."""
+    return fold_numbers(FoldPattern("random", n_folds, seed_of(0, "KFold")), 0, n_rows)
+
+
 def matrix(found: Any) -> Array:
-    """NumPy array of a table of codes, as cheaply as its library allows."""
+    """NumPy array of a table of encodings, as cheaply as its library allows."""
     if isinstance(found, np.ndarray):
         return found
     if isinstance(found, pa.Table):
@@ -46,7 +51,7 @@ def matrix(found: Any) -> Array:
 
 def encoding(rows: Rows, dtype: str, X: Any, form: str) -> Callable[[], Array]:
     """Give the call of the encoder; "one call" numbers the rows once where fit and transform number them twice."""
-    options = {"smooth": SMOOTH, "target_type": KINDS[rows.target_name], "device": "cpu", "dtype": dtype}
+    options = {"smooth": SMOOTH, "target_type": rows.kind, "device": "cpu", "dtype": dtype}
     y = rows.target
     if form == "one call":
         return lambda: matrix(TargetEncoder(cv=Greedy(), **options).fit_transform(X, y))
@@ -62,7 +67,7 @@ def codes_of(X: Any) -> Array:
     return CategoryIndex.fit(KeySpec("key", (0,)), frame, resolve(frame.n_rows), True)[1]
 
 
-def prepared(rows: Rows, dtype: str = "float64", form: str = "") -> Prepared:
+def prepare(rows: Rows, dtype: str = "float64", form: str = "") -> Prepared:
     """Our encoder, judged with its own folds, order and priors."""
     X, n_rows = rows.matrix if form == "objects" else table_of(rows), rows.n_rows
     if rows.work == "codes":
@@ -71,20 +76,29 @@ def prepared(rows: Rows, dtype: str = "float64", form: str = "") -> Prepared:
     if rows.work == "count":
         encoder = CountEncoder(device="cpu", dtype=dtype)
         return Prepared(lambda: matrix(encoder.fit_transform(X)), expected_of(rows, **own))
-    if rows.work == "ordered":
-        own["floor"] = floored
-        if form == "shuffled":
-            own["order"] = rows_at(Permutation(n_rows, seed_of(0, "Ordered")), 0, n_rows)
-    elif not rows.work.startswith("mean"):
-        own["folds"] = fold_numbers(FoldPattern("random", N_FOLDS, seed_of(0, "KFold")), 0, n_rows)
+    if form == "shuffled":
+        own["order"] = rows_at(Permutation(n_rows, seed_of(0, "Ordered")), 0, n_rows)
+    if rows.work in FOLD_WORKS:
+        own["folds"] = own_folds(n_rows)
     return Prepared(encoding(rows, dtype, X, form), expected_of(rows, **own))
 
 
-FLOATS = ("mean", "mean-real", "folds", "folds-real", "ordered", "leave-one-out", "count", "classes")
-CONTENDERS = [
-    Contender("ours", "ours", prepared, compiles=True),
-    Contender("ours-float32", "ours", partial(prepared, dtype="float32"), FLOATS, compiles=True),
-    Contender("ours-one-call", "ours", partial(prepared, form="one call"), ("mean", "mean-real"), compiles=True),
-    Contender("ours-objects", "ours", partial(prepared, form="objects"), ("mean", "folds"), ("text",), compiles=True),
-    Contender("ours-shuffled", "ours", partial(prepared, form="shuffled"), ("ordered",), compiles=True),
-]
+FLOATS = tuple(work for work in WORKS if work != "codes")
+FLOAT32, ONE_CALL, OBJECTS, SHUFFLED = "ours-float32", "ours-one-call", "ours-objects", "ours-shuffled"
+CONTENDERS = (
+    Contender("ours", "ours", prepare, compiles=True),
+    Contender(FLOAT32, "ours", partial(prepare, dtype="float32"), {"work": FLOATS}, compiles=True),
+    Contender(ONE_CALL, "ours", partial(prepare, form="one call"), {"work": MEANS}, compiles=True),
+    Contender(
+        OBJECTS, "ours", partial(prepare, form="objects"), {"work": ("mean", "folds"), "keys": ("text",)}, compiles=True
+    ),
+    Contender(SHUFFLED, "ours", partial(prepare, form="shuffled"), {"work": ("ordered",)}, compiles=True),
+)
+# What each of ours is compared with: those that look at the values as often, and read the same objects.
+VIEWS = {
+    "ours": None,
+    FLOAT32: (),
+    ONE_CALL: ("engine", "hand-written", "limit"),
+    OBJECTS: ("scikit-learn", "library"),
+    SHUFFLED: (),
+}

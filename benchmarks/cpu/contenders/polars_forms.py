@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.contenders.base import Contender, Prepared, expected_of
-from benchmarks.cpu.grid import FOLD_WORKS, N_CLASSES, REAL_WORKS, SMOOTH
-from benchmarks.cpu.rows import Array, Rows
+from benchmarks.cpu.grid import FOLD_WORKS, REAL_WORKS, SMOOTH
+from benchmarks.cpu.judge import expected_of
+from benchmarks.harness.grid import Contender, Prepared
+from benchmarks.harness.rows import N_CLASSES, Array, Rows
 
 WINDOWED = ("mean", "mean-real", "ordered", "leave-one-out", "count")
 JOINED = ("mean", "mean-real", "folds", "folds-real", "leave-one-out", "count", "classes", "codes")
@@ -97,7 +98,7 @@ def joined_by_fold(frame: Any, work: str, engine: str) -> Array:
     return np.asarray(found.to_numpy() if priors is not None else found["code"].to_numpy())
 
 
-def prepared(rows: Rows, form: str) -> Prepared:
+def prepare(rows: Rows, form: str) -> Prepared:
     """One form of polars."""
     frame = frame_of(rows)
     # Window sums of reals are no more exact than running ones.
@@ -107,8 +108,8 @@ def prepared(rows: Rows, form: str) -> Prepared:
     return Prepared(partial(joined, frame, rows.work, form), expected_of(rows, **changes))
 
 
-CONTENDERS = [
-    Contender("polars-over", "engine", partial(prepared, form="over"), WINDOWED, needs=("polars",)),
-    Contender("polars-join", "engine", partial(prepared, form="in-memory"), JOINED, needs=("polars",)),
-    Contender("polars-streaming", "engine", partial(prepared, form="streaming"), JOINED, needs=("polars",)),
-]
+CONTENDERS = (
+    Contender("polars-over", "engine", partial(prepare, form="over"), {"work": WINDOWED}, ("polars",)),
+    Contender("polars-join", "engine", partial(prepare, form="in-memory"), {"work": JOINED}, ("polars",)),
+    Contender("polars-streaming", "engine", partial(prepare, form="streaming"), {"work": JOINED}, ("polars",)),
+)

@@ -1,102 +1,76 @@
 """category_encoders and scikit-learn: ready-made encoders as their users call them."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.contenders import CONTENDERS as OF_TARGETS
-from benchmarks.cpu.contenders.base import Prepared
-from benchmarks.cpu.contenders.libraries import series_of
-from benchmarks.cpu.rows import Rows
-from benchmarks.family import judge, mixed, words
-from benchmarks.family.contenders.base import MOST_DENSE, Bounded, expected_of, values_of
-from benchmarks.family.grid import N_COMPONENTS
-from benchmarks.family.judge import Indicators, defined
-
-# statsmodels stops before the last digits.
-TOLERANCE_OF_GLMM = 1e-3
+from benchmarks.cpu.contenders.libraries import COUNTS, category_encoder, series_of
+from benchmarks.family import judge, words
+from benchmarks.family.indicators import MOST_DENSE, Indicators
+from benchmarks.family.judge import defined, expected_of
+from benchmarks.family.words import N_COMPONENTS
+from benchmarks.harness.grid import Contender, Prepared
+from benchmarks.harness.rows import Rows
 
 
-def category_encoders(rows: Rows, name: str) -> Prepared:
-    """One encoder of category_encoders that reads no target."""
-    import category_encoders as module
-
-    X, cols = rows.frame, ["key"]
-    if name == "ce-ordinal":
-        expected = defined(partial(judge.by_appearance, first=1))
-        return Prepared(lambda: module.OrdinalEncoder(cols=cols).fit_transform(X).to_numpy(), expected)
-    if name == "ce-one-hot":
-        expected = defined(judge.by_appearance)
-        return Prepared(lambda: Indicators(module.OneHotEncoder(cols=cols).fit_transform(X)), expected)
-    expected = defined(partial(words.components, component=words.of_md5))
-    return Prepared(
-        lambda: Indicators(module.HashingEncoder(n_components=N_COMPONENTS, cols=cols).fit_transform(X)), expected
-    )
+def of_keys(
+    rows: Rows, make: Callable[[], Any], find: Callable[[Rows], Any], show: Callable[[Any], Any] = np.asarray
+) -> Prepared:
+    """An encoder of category_encoders that reads no target."""
+    X = rows.frame
+    return Prepared(lambda: show(make().fit_transform(X)), defined(find, rows))
 
 
 def evidence(rows: Rows) -> Prepared:
     """WOEEncoder, which gives 0 to categories of one row; on folds by its wrapper."""
-    from category_encoders import WOEEncoder
     from category_encoders.wrapper import NestedCVWrapper
     from sklearn.model_selection import PredefinedSplit
 
-    X, y = rows.frame, series_of(rows)
+    X, y, make = rows.frame, series_of(rows), category_encoder("WOEEncoder")
     if rows.work == "evidence":
-        expected = defined(partial(judge.evidence, least=2))
-        return Prepared(lambda: WOEEncoder(cols=["key"]).fit(X, y).transform(X).to_numpy(), expected)
+        expected = defined(partial(judge.evidence, least=2), rows)
+        return Prepared(lambda: make().fit(X, y).transform(X).to_numpy(), expected)
     split = PredefinedSplit(rows.folds)
-    expected = defined(partial(judge.evidence, folds=rows.folds, least=2))
-    return Prepared(
-        lambda: NestedCVWrapper(WOEEncoder(cols=["key"]), cv=split).fit_transform(X, y).to_numpy(), expected
-    )
+    expected = defined(partial(judge.evidence, folds=rows.folds, least=2), rows)
+    return Prepared(lambda: NestedCVWrapper(make(), cv=split).fit_transform(X, y).to_numpy(), expected)
 
 
-def mixed_model(rows: Rows) -> Prepared:
-    """GLMMEncoder of a real target, whose codes are effects without the common value."""
-    import pandas as pd
-    from category_encoders import GLMMEncoder
-
-    X, y = rows.frame, pd.Series(values_of(rows), name="y")
-    made = partial(GLMMEncoder, cols=["key"], binomial_target=False)
-    return Prepared(
-        lambda: made().fit(X, y).transform(X).to_numpy(), defined(mixed.effects_of, tolerance=TOLERANCE_OF_GLMM)
-    )
-
-
-def sklearn(rows: Rows, name: str) -> Prepared:
-    """One encoder of scikit-learn."""
+def sklearn(rows: Rows) -> Prepared:
+    """The encoder of scikit-learn that does the work."""
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
     X: Any = rows.matrix
-    if name == "sklearn-ordinal":
+    if rows.work == "ordinal":
         return Prepared(lambda: OrdinalEncoder(dtype=np.float64).fit_transform(X), expected_of(rows))
-    if name == "sklearn-one-hot":
+    if rows.work == "one-hot":
         return Prepared(lambda: Indicators(OneHotEncoder().fit_transform(X)), expected_of(rows))
     lists, options = X.tolist(), {"input_type": "string", "alternate_sign": False}
     return Prepared(lambda: Indicators(FeatureHasher(N_COMPONENTS, **options).transform(lists)), expected_of(rows))
 
 
-KEYS = ("int", "text")
-NEEDED = ("category_encoders",)
-CONTENDERS = [
-    OF_TARGETS["ce-count"],
-    Bounded("ce-ordinal", "library", partial(category_encoders, name="ce-ordinal"), ("ordinal",), KEYS, NEEDED),
-    Bounded(
-        "ce-one-hot",
-        "library",
-        partial(category_encoders, name="ce-one-hot"),
-        ("one-hot",),
-        KEYS,
-        NEEDED,
-        most_categories={"one-hot": MOST_DENSE},
-    ),
-    Bounded("ce-hashing", "library", partial(category_encoders, name="ce-hashing"), ("hashing",), KEYS, NEEDED),
-    Bounded("ce-evidence", "library", evidence, ("evidence", "evidence-folds"), KEYS, NEEDED),
-    Bounded("ce-glmm", "library", mixed_model, ("glmm",), KEYS, (*NEEDED, "statsmodels")),
-    OF_TARGETS["fe-count"],
-    Bounded("sklearn-ordinal", "scikit-learn", partial(sklearn, name="sklearn-ordinal"), ("ordinal",), KEYS),
-    Bounded("sklearn-one-hot", "scikit-learn", partial(sklearn, name="sklearn-one-hot"), ("one-hot",), KEYS),
-    Bounded("sklearn-hashing", "scikit-learn", partial(sklearn, name="sklearn-hashing"), ("hashing",), ("text",)),
-]
+def library(name: str, prepare: Callable[[Rows], Prepared], *works: str, **only: Any) -> Contender:
+    """Give an encoder of category_encoders."""
+    return Contender(name, "library", prepare, {"work": works, **only}, ("category_encoders",))
+
+
+ORDINAL = partial(of_keys, make=category_encoder("OrdinalEncoder"), find=partial(judge.by_appearance, first=1))
+ONE_HOT = partial(of_keys, make=category_encoder("OneHotEncoder"), find=judge.by_appearance, show=Indicators)
+HASHING = partial(
+    of_keys,
+    make=category_encoder("HashingEncoder", n_components=N_COMPONENTS),
+    find=partial(words.components, component=words.of_md5),
+    show=Indicators,
+)
+CONTENDERS = (
+    *COUNTS,
+    library("ce-ordinal", ORDINAL, "ordinal"),
+    library("ce-one-hot", ONE_HOT, "one-hot", categories=range(MOST_DENSE + 1)),
+    library("ce-hashing", HASHING, "hashing"),
+    library("ce-evidence", evidence, "evidence", "evidence-folds"),
+    Contender("sklearn-ordinal", "scikit-learn", sklearn, {"work": ("ordinal",)}, ("sklearn",)),
+    Contender("sklearn-one-hot", "scikit-learn", sklearn, {"work": ("one-hot",)}, ("sklearn",)),
+    Contender("sklearn-hashing", "scikit-learn", sklearn, {"work": ("hashing",), "keys": ("text",)}, ("sklearn",)),
+)

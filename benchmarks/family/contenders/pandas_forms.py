@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.contenders import CONTENDERS as OF_TARGETS
-from benchmarks.cpu.contenders.base import Prepared
-from benchmarks.cpu.contenders.hand_written import grouped, texts
+from benchmarks.cpu.contenders import hand_written
+from benchmarks.cpu.contenders.hand_written import grouped, pandas
 from benchmarks.cpu.contenders.libraries import series_of
-from benchmarks.cpu.grid import N_FOLDS, SMOOTH
-from benchmarks.cpu.rows import Array, Rows
-from benchmarks.family.contenders.base import MOST_DENSE, STATISTICS, Bounded, expected_of, values_of
-from benchmarks.family.judge import Indicators
+from benchmarks.cpu.grid import SMOOTH
+from benchmarks.family.indicators import MOST_DENSE, Indicators
+from benchmarks.family.judge import STATISTICS, expected_of
+from benchmarks.harness.grid import Contender, Prepared
+from benchmarks.harness.rows import N_FOLDS, Array, Rows
 
 MAPPED = ("count", "ordinal", "ordinal-frequency")
 TRANSFORMED = ("count", "evidence", "evidence-folds", "statistics", "median", "impact-folds")
@@ -63,16 +63,17 @@ def mapped(keys: Any, work: str) -> Array:
     return np.asarray(keys.map(pd.Series(np.arange(len(counts)), index=counts.index)))
 
 
-def prepared(rows: Rows, form: str, keys: Callable[[Rows], Any] = lambda rows: rows.series) -> Prepared:
+def prepare(rows: Rows, form: str, keys: Callable[[Rows], Any] = lambda rows: rows.series) -> Prepared:
     """One form of pandas, on one kind of text."""
     import pandas as pd
 
     if rows.work == "count":
-        return OF_TARGETS[form].prepare(rows)
+        return hand_written.prepare(rows, form, keys)
     column = keys(rows)
-    if form.startswith("pandas-map"):
+    if form == "map":
         return Prepared(partial(mapped, column, rows.work), expected_of(rows))
-    y = pd.Series(values_of(rows)) if rows.work in ("statistics", "median") else series_of(rows)
+    real = rows.work in ("statistics", "median")
+    y = pd.Series(rows.values) if real else series_of(rows)
     return Prepared(partial(transformed, column, y, rows.work, rows.folds), expected_of(rows))
 
 
@@ -84,33 +85,11 @@ def dummies(rows: Rows) -> Prepared:
     return Prepared(lambda: Indicators(pd.get_dummies(keys)), expected_of(rows))
 
 
-KEYS, NEEDED, OTHERS = ("int", "text"), ("pandas",), TRANSFORMED[1:]
-CONTENDERS = [
-    Bounded("pandas-map", "hand-written", partial(prepared, form="pandas-map"), MAPPED, KEYS, NEEDED),
-    Bounded(
-        "pandas-map-str",
-        "hand-written",
-        partial(prepared, form="pandas-map-str", keys=texts),
-        MAPPED,
-        ("text",),
-        NEEDED,
-    ),
-    Bounded("pandas-transform", "hand-written", partial(prepared, form="pandas-transform"), TRANSFORMED, KEYS, NEEDED),
-    Bounded(
-        "pandas-transform-str",
-        "hand-written",
-        partial(prepared, form="pandas-transform-str", keys=texts),
-        OTHERS,
-        ("text",),
-        NEEDED,
-    ),
-    Bounded(
-        "pandas-dummies",
-        "hand-written",
-        dummies,
-        ("one-hot",),
-        KEYS,
-        NEEDED,
-        most_categories={"one-hot": MOST_DENSE},
-    ),
-]
+DENSE = {"work": ("one-hot",), "categories": range(MOST_DENSE + 1)}
+CONTENDERS = (
+    pandas("pandas-map", MAPPED, "map", prepare=prepare),
+    pandas("pandas-map-str", MAPPED, "map", "text", prepare=prepare),
+    pandas("pandas-transform", TRANSFORMED, "transform", prepare=prepare),
+    pandas("pandas-transform-str", TRANSFORMED[1:], "transform", "text", prepare=prepare),
+    Contender("pandas-dummies", "hand-written", dummies, DENSE, ("pandas",)),
+)

@@ -3,14 +3,14 @@
 from functools import partial
 from typing import Any
 
-from benchmarks.cpu.contenders import CONTENDERS as OF_TARGETS
-from benchmarks.cpu.contenders.base import Prepared
+from benchmarks.cpu.contenders import polars_forms as of_targets
 from benchmarks.cpu.contenders.polars_forms import frame_of
 from benchmarks.cpu.grid import SMOOTH
-from benchmarks.cpu.judge import Expected
-from benchmarks.cpu.rows import Array, Rows
-from benchmarks.family.contenders.base import MOST_DENSE, Bounded, expected_of, values_of
-from benchmarks.family.judge import Indicators
+from benchmarks.family.indicators import MOST_DENSE, Indicators
+from benchmarks.family.judge import expected_of
+from benchmarks.harness.grid import Contender, Prepared
+from benchmarks.harness.judge import Numbering
+from benchmarks.harness.rows import Array, Rows
 
 WINDOWED = ("count", "ordinal", "evidence", "statistics", "median")
 JOINED = ("count", "ordinal", "ordinal-frequency", "evidence", "evidence-folds", "statistics", "median", "impact-folds")
@@ -22,7 +22,7 @@ def whole(rows: Rows) -> Any:
     if rows.work.endswith("-folds"):
         frame = frame.with_columns(fold=rows.folds)
     if rows.work in ("statistics", "median"):
-        frame = frame.with_columns(value=values_of(rows))
+        frame = frame.with_columns(value=rows.values)
     return frame.collect().lazy()
 
 
@@ -108,11 +108,11 @@ def impact(n: Any, s: Any, n_all: Any, s_all: Any) -> list[Any]:
     return [(shrunk - mean).alias("code0"), deviation.alias("code1"), (n / n_all).alias("code2")]
 
 
-def prepared(rows: Rows, form: str) -> Prepared:
+def prepare(rows: Rows, form: str) -> Prepared:
     """One form of polars."""
     if rows.work == "count":
-        return OF_TARGETS[form].prepare(rows)
-    frame, call = whole(rows), windowed if form == "polars-over" else joined
+        return of_targets.prepare(rows, form)
+    frame, call = whole(rows), windowed if form == "over" else joined
     call = by_fold if rows.work.endswith("-folds") else call
     return Prepared(partial(call, frame, rows.work), expected_of(rows))
 
@@ -121,12 +121,12 @@ def dummies(rows: Rows) -> Prepared:
     """A dense column for each category, of bytes."""
     keys = whole(rows).select("key").collect()
     # Its columns come in no defined order: their names tell them apart.
-    return Prepared(lambda: Indicators(keys.to_dummies("key")), Expected("codes"))
+    return Prepared(lambda: Indicators(keys.to_dummies("key")), Numbering(rows.codes))
 
 
-NEEDED, KEYS = ("polars",), ("int", "text")
-CONTENDERS = [
-    Bounded("polars-over", "engine", partial(prepared, form="polars-over"), WINDOWED, KEYS, NEEDED),
-    Bounded("polars-join", "engine", partial(prepared, form="polars-join"), JOINED, KEYS, NEEDED),
-    Bounded("polars-dummies", "engine", dummies, ("one-hot",), KEYS, NEEDED, most_categories={"one-hot": MOST_DENSE}),
-]
+DENSE = {"work": ("one-hot",), "categories": range(MOST_DENSE + 1)}
+CONTENDERS = (
+    Contender("polars-over", "engine", partial(prepare, form="over"), {"work": WINDOWED}, ("polars",)),
+    Contender("polars-join", "engine", partial(prepare, form="in-memory"), {"work": JOINED}, ("polars",)),
+    Contender("polars-dummies", "engine", dummies, DENSE, ("polars",)),
+)

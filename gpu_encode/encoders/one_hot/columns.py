@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from gpu_encode.errors.one_hot import (
     drops_of_other_length,
     infrequent_drop,
     missing_refused,
+    name_is_no_text,
 )
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.infrequent import infrequent
@@ -250,3 +251,18 @@ def position_of(vocabulary: Vocabulary, value: Any) -> int:
     if wanted.values.title != vocabulary.values.title:
         return UNKNOWN
     return int(vocabulary.positions(wanted, None)[0])
+
+
+def combiner(given: Any) -> Callable[[str, Any], str]:
+    """Function that gives the name of a column, by its column of X and its category."""
+    if not callable(given):
+        return concatenated
+    if not isinstance(found := given("feature", "category"), str):
+        raise name_is_no_text(found)
+    return cast(Callable[[str, Any], str], given)
+
+
+def concatenated(name: str, category: Any) -> str:
+    """Names joined by "_"; of a joint key, values joined as the names of its columns are."""
+    shown = "_x_".join(map(str, category)) if isinstance(category, tuple) else str(category)
+    return f"{name}_{shown}"

@@ -6,14 +6,35 @@ import numpy as np
 from sklearn.utils import Tags
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.one_hot import OneHot
-from gpu_encode.encoders.one_hot.calls import OneHotCalls
-from gpu_encode.encoders.one_hot.containers import check_form
-from gpu_encode.encoders.one_hot.statistic import listed
+from gpu_encode.encoders.one_hot.columns import OneHotColumns, combiner
+from gpu_encode.encoders.one_hot.inverse import original
+from gpu_encode.encoders.one_hot.matrices import (
+    check_form,
+    check_passed,
+    checked_type,
+    container_checked,
+    cut,
+    dense,
+    has_names,
+    sparse_tables,
+)
+from gpu_encode.encoders.one_hot.rows import OneHotModel, refuse_at_fit
+from gpu_encode.encoders.one_hot.statistic import OneHot, listed
+from gpu_encode.fitting.columns import ColumnMap
+from gpu_encode.fitting.dispatch import dispatched
+from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.names import check_unique, own_names
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.work import Work
+from gpu_encode.frames import Frame, Pieces
+from gpu_encode.schemes import plans
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.training import encodings
 
 
-class OneHotEncoder(OneHotCalls):
+class OneHotEncoder(Encoder):
     """Encode categories as columns of zeros and ones, one for each category.
 
     A superset of OneHotEncoder of scikit-learn 1.9: the same parameters, columns, names and words of errors; and any
@@ -119,29 +140,6 @@ class OneHotEncoder(OneHotCalls):
         self.columns = columns
         self.device = device
 
-    @property
-    def categories_(self) -> list[Array]:
-        """Values of each encoded column, a missing value last; tuples for joint keys."""
-        return [entry.values for entry in self._of_fit().entries]
-
-    @property
-    def drop_idx_(self) -> Array | None:
-        """Position of the dropped category of each encoded column."""
-        columns = self._of_fit()
-        if columns.statistic.drop is None:
-            return None
-        return np.array([entry.drop_index for entry in columns.entries], dtype=object)
-
-    @property
-    def infrequent_categories_(self) -> list[Array | None]:
-        """Infrequent categories of each encoded column."""
-        return [entry.values[entry.rare] if entry.has_rare else None for entry in self._of_fit().entries]
-
-    @property
-    def encodings_(self) -> list[Array]:
-        """Column of each category among those of its column of X, -1 where it is dropped."""
-        return [entry.columns for entry in self._of_fit().entries]
-
     def _options(self) -> Parameters:
         drop, missing = listed(self.drop), self.handle_missing
         options = Parameters(
@@ -158,6 +156,143 @@ class OneHotEncoder(OneHotCalls):
         options.check()
         check_form(self.sparse_output, self.dtype, self.feature_name_combiner)
         return options
+
+    @container_checked
+    @dispatched
+    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Learn the categories, and give the columns of these rows, as `transform` does.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`; y and groups play no part.
+
+        Returns
+        -------
+        CSR matrix or table of shape (n_rows, n_columns), or list of them
+            Of several tables one for each.
+
+        Examples
+        --------
+        >>> from gpu_encode import OneHotEncoder
+        >>> OneHotEncoder(drop="if_binary", dtype=int).fit_transform([["a", 1], ["b", 2], ["a", 3]]).toarray().tolist()
+        [[0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]
+        """
+        work = Work(type(self).__name__, self._options(), Inputs(X, y, sample_weight, groups))
+        check_passed(self.sparse_output, work.place, work.selection.passed)
+        self._keep(work, [[encodings.lasting(task, plans.all_rows()) for task in tasks] for tasks in work.tasks])
+        ones = self._model.ones([codes for _, codes in work.keyed], work.place, work.ops)
+        return self._assemble(work.frame, ones, work.place)
+
+    @container_checked
+    def transform(self, X: Any) -> Any:
+        """Give the columns of new rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns), or collection of tables
+            Of any kind, whatever kind the encoder was fitted on.
+
+        Returns
+        -------
+        CSR matrix or table of shape (n_rows, n_columns), or list of them
+
+        Raises
+        ------
+        ValueError
+            If a fitted column is missing or holds another kind of values, and for the policies "error".
+
+        Examples
+        --------
+        >>> from gpu_encode import OneHotEncoder
+        >>> OneHotEncoder(sparse_output=False).fit([["a"], ["b"]]).transform([["b"], ["a"]]).tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+        """
+        return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Give the categories that columns stand for, as scikit-learn does.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or frame of shape (n_rows, n_columns)
+            The encoded columns alone.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_encoded)
+            The category whose number is largest, the first of equal ones; infrequent ones are "infrequent_sklearn".  A
+            row of zeros is the dropped category, or None, or an error where every category has a column.
+
+        Examples
+        --------
+        >>> from gpu_encode import OneHotEncoder
+        >>> encoder = OneHotEncoder(drop="first").fit([["a"], ["b"], ["c"]])
+        >>> encoder.inverse_transform([[0, 1], [0, 0]]).ravel().tolist()
+        ['c', 'a']
+        """
+        return original(self._columns, X)
+
+    @property
+    def categories_(self) -> list[Array]:
+        """Values of each encoded column, a missing value last; tuples for joint keys."""
+        return [entry.values for entry in self._columns.entries]
+
+    @property
+    def drop_idx_(self) -> Array | None:
+        """Position of the dropped category of each encoded column."""
+        columns = self._columns
+        if columns.statistic.drop is None:
+            return None
+        return np.array([entry.drop_index for entry in columns.entries], dtype=object)
+
+    @property
+    def infrequent_categories_(self) -> list[Array | None]:
+        """Infrequent categories of each encoded column."""
+        return [entry.values[entry.rare] if entry.has_rare else None for entry in self._columns.entries]
+
+    @property
+    def encodings_(self) -> list[Array]:
+        """Column of each category among those of its column of X, -1 where it is dropped."""
+        return [entry.columns for entry in self._columns.entries]
+
+    _model: OneHotModel
+
+    @property
+    def _columns(self) -> OneHotColumns:
+        self._fitted()
+        return self._model.columns
+
+    def _keep(self, work: Work, statistics: list[list[CategorySums]], known: Model | None = None) -> None:
+        statistic = work.rules[0].statistic
+        assert isinstance(statistic, OneHot)
+        refuse_at_fit(statistic, work.keyed, work.place, work.ops)
+        super()._keep(work, statistics, known)
+
+    def _check_model(self, model: Model) -> None:
+        # Two columns of one name matter only in a frame; what does not fit the parameters is found before all is kept.
+        OneHotColumns.of(model)
+
+    def _publish(self, model: Model) -> None:
+        super()._publish(OneHotModel.of(model))
+
+    def _encoded_names(self, names: Any) -> list[str]:
+        inputs = [entry.name for entry in self._model.selection.named([str(name) for name in names]).entries]
+        return self._columns.names(inputs, combiner(self.feature_name_combiner))
+
+    def _assemble(self, frame: Frame | Pieces, arrays: Any, place: ColumnMap) -> Any:
+        """Put ones and zeros together in the container that the user wants."""
+        model, dtype, passed = self._model, checked_type(self.dtype), self._model.selection.passed
+        check_passed(self.sparse_output, place, passed)
+        if self.sparse_output:
+            return sparse_tables(frame, arrays, dtype)
+        matrix = dense(arrays, dtype)
+        if has_names(frame, self):
+            names = model.feature_names or [f"x{i}" for i in range(model.n_features)]
+            check_unique(self._encoded_names(own_names(frame, model) or names))
+        elif not matrix.shape[1] and not passed:
+            return cut(frame, matrix)
+        return super()._assemble(frame, [matrix[:, i] for i in range(matrix.shape[1])], place)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,21 +1,108 @@
-"""Columns of zeros and ones, as a matrix that holds all of them or only the ones."""
+"""Zeros and ones in the container that the user wants: a sparse matrix for each table, or columns of a table."""
 
+from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
+from sklearn.utils._set_output import _get_output_config
 
 from cpu_fallback.types import Array
-from gpu_encode import devices
-from gpu_encode.errors.one_hot import sparse_type_on_device
+from gpu_encode import devices, frames
+from gpu_encode.encoders.one_hot.statistic import OWNER
+from gpu_encode.errors.one_hot import sparse_beside_passed, sparse_in_dask, sparse_in_frame, sparse_type_on_device
+from gpu_encode.errors.parameters import bad_option, check_option
+from gpu_encode.fitting.columns import ColumnMap
+from gpu_encode.frames import Frame, Pieces, parts_of
 from gpu_encode.ops import Ops
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+ARRAYS = ("numpy", "cupy")
 # Up to this many columns and ones their numbers are int32, as scikit-learn has them, else int64.
 MOST_SMALL = (1 << 31) - 1
 # Types of cupyx's sparse matrices.
 ON_DEVICE = ("bool", "float32", "float64")
+
+
+class Ones(NamedTuple):
+    """Where the ones of each row stand.
+
+    Parameters
+    ----------
+    places : int array (rows, entries)
+        Column of each one, negative where there is none.
+    n_columns : int
+    ops : Ops
+        What computes, where `places` lie.
+    """
+
+    places: Array
+    n_columns: int
+    ops: Ops
+
+
+def container_checked(method: Method) -> Method:
+    """Refuse containers that hold no sparse matrix, before anything is done."""
+
+    @wraps(method)
+    def call(encoder: Any, X: Any, *vectors: Any, **named: Any) -> Any:
+        wanted = _get_output_config("transform", encoder)["dense"]
+        if encoder.sparse_output and wanted != "default":
+            raise sparse_in_frame(wanted)
+        if encoder.sparse_output and frames.is_partitioned(X) and not isinstance(X, (list, tuple)):
+            raise sparse_in_dask()
+        return method(encoder, X, *vectors, **named)
+
+    return cast(Method, call)
+
+
+def check_passed(sparse_output: bool, at: ColumnMap, passed: Sequence[int]) -> None:
+    """Raise ValueError for columns that pass through beside a sparse matrix."""
+    if sparse_output and passed:
+        raise sparse_beside_passed([at.frame.label(at.places[each]) for each in passed if each in at.places])
+
+
+def check_form(sparse_output: Any, dtype: Any, feature_name_combiner: Any) -> None:
+    """Raise ValueError for parameters that no output can have."""
+    check_option(OWNER, "sparse_output", sparse_output, (True, False))
+    checked_type(dtype)
+    if not callable(feature_name_combiner):
+        check_option(OWNER, "feature_name_combiner", feature_name_combiner, ("concat",), "a callable")
+
+
+def checked_type(dtype: Any) -> np.dtype[Any]:
+    """Type of the output; ValueError if it is none of numbers."""
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found.kind not in "biuf":
+        raise bad_option(OWNER, "dtype", dtype, ("a NumPy type of numbers", "bool"))
+    return found
+
+
+def sparse_tables(frame: Frame | Pieces, ones: Ones, dtype: Any) -> Any:
+    """Give a CSR matrix where each table lies; a list of them for several tables."""
+    places, n_columns, ops = ones
+    if isinstance(frame, Pieces):
+        return [
+            sparse_matrix(places[rows], n_columns, dtype, part.is_on_device, ops) for _, part, rows in frame.stretches()
+        ]
+    return sparse_matrix(places, n_columns, dtype, frame.is_on_device, ops)
+
+
+def cut(frame: Frame | Pieces, matrix: Array) -> Any:
+    """Give a matrix, or a list of the rows of each of several tables."""
+    return [matrix[rows] for _, _, rows in frame.stretches()] if isinstance(frame, Pieces) else matrix
+
+
+def has_names(frame: Frame | Pieces, encoder: Any) -> bool:
+    """Whether any table of the output has names of columns."""
+    wanted = _get_output_config("transform", encoder)["dense"]
+    return wanted != "default" or any(part.kind not in ARRAYS for part in parts_of(frame))
 
 
 def number_type(largest: int) -> Any:
@@ -80,14 +167,15 @@ def sparse_matrix(places: Array, n_columns: int, dtype: Any, on_device: bool, op
     return made((ones, ops.to_host(indices), ops.to_host(indptr)), shape=shape)
 
 
-def dense(places: Array, n_columns: int, dtype: Any, ops: Ops) -> Array:
+def dense(ones: Ones, dtype: Any) -> Array:
     """Matrix (rows, columns) of zeros, with a one at each place; a negative place is no one."""
+    places, n_columns, ops = ones
     n_rows, n_entries = places.shape
     matrix = ops.zeros((n_rows, n_columns), dtype)
     for entry in range(n_entries):
         rows = np.flatnonzero(places[:, entry] >= 0)
-        ones = ops.empty((rows.size,), dtype)
-        ones[...] = 1
+        values = ops.empty((rows.size,), dtype)
+        values[...] = 1
         # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-        matrix.put(rows * n_columns + places[:, entry][rows], ones)
+        matrix.put(rows * n_columns + places[:, entry][rows], values)
     return matrix

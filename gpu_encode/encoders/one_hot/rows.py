@@ -1,6 +1,7 @@
 """Which columns each row has a one in; rows that the policies refuse, or warn of."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,16 +9,36 @@ import numpy as np
 from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.one_hot.columns import OneHotColumns, not_a_category
-from gpu_encode.encoders.one_hot.matrices import number_type
+from gpu_encode.encoders.one_hot.matrices import Ones, number_type
 from gpu_encode.encoders.one_hot.statistic import OneHot
 from gpu_encode.errors.one_hot import category_without_column, missing_without_column
-from gpu_encode.fitting.columns import ColumnMap
-from gpu_encode.frames import part_with, with_piece
+from gpu_encode.fitting.columns import ColumnMap, located
+from gpu_encode.fitting.model import Model
+from gpu_encode.frames import Frame, Pieces, part_with, with_piece
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
 
 AT_FIT = '. Add them to categories, or choose handle_unknown="ignore" or "infrequent_if_exist".'
 LATER = '. Choose handle_unknown="ignore", "infrequent_if_exist" or "warn" to accept them.'
+
+
+class OneHotModel(Model):
+    """A model whose rows get ones in columns, in place of encodings from a table."""
+
+    @cached_property
+    def columns(self) -> OneHotColumns:
+        """Columns of all entries."""
+        return OneHotColumns.of(self)
+
+    def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[Any, ColumnMap]:
+        """Find the ones of every row of a new frame."""
+        at = located(frame, self.selection, self.feature_names, self.n_features)
+        keyed = zip(self.keys, self.rules, strict=True)
+        return self.ones([key.lookup(at, ops, rule.missing == "category") for key, rule in keyed], at, ops), at
+
+    def ones(self, codes: Sequence[Array], at: ColumnMap, ops: Ops) -> Ones:
+        """Find the ones of rows by their category of every entry."""
+        return Ones(places_of(self.columns, self.keys, codes, at, ops), self.columns.n_columns, ops)
 
 
 def places_of(

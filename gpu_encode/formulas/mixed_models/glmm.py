@@ -10,6 +10,7 @@ from gpu_encode.errors.parameters import check_count
 from gpu_encode.formulas.mixed_models.binomial import binomial
 from gpu_encode.formulas.mixed_models.gaussian import gaussian
 from gpu_encode.formulas.smoothing import Smoothing
+from gpu_encode.formulas.statistic import Needs
 from gpu_encode.sums.moments import Moments
 
 if TYPE_CHECKING:
@@ -49,8 +50,10 @@ class GLMM(Smoothing):
     [1.5714, 2.5357, 6.3929]
     """
 
-    needs_squares = True
-    needs_table = True
+    @property
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target."""
+        return Needs(squares=True, table=True)
 
     def __init__(self, points: int = 1) -> None:
         self.points = points

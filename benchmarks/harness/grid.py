@@ -1,0 +1,227 @@
+"""What a topic is made of: grids of cells, and contenders that do the work of a cell."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.rows import draw, open_rows
+
+Cell = dict[str, Any]
+Choice = Mapping[str, Collection[Any]]
+
+
+class Seconds(float):
+    """What a call gives that has measured its time itself."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A contender with the rows of a cell.
+
+    Parameters
+    ----------
+    call : callable
+        What is measured. It gives the answer, in the order of the rows.
+    expected : object
+        Its method `verdict` takes the answer, and gives what is wrong with it ("" if nothing) and the largest error.
+    finish : callable, optional
+        Gives back what has to be given back at the end.
+    watch : callable, optional
+        Gives further figures of a right answer: those of the record that it knows better ("peak bytes" of a GPU), and
+        under "more" columns of the table.
+    """
+
+    call: Callable[[], Any]
+    expected: Any
+    finish: Callable[[], Any] = bool
+    watch: Callable[[], dict[str, Any]] = dict
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One way to do some kinds of work.
+
+    Parameters
+    ----------
+    name : str
+    family : str
+        Tables show the fastest of each family.
+    prepare : callable
+        Makes `Prepared` of the rows of a cell.
+    only : mapping
+        Axis to the values of it that this contender can do; all values of axes that are not named.
+    needs : tuple of str
+        Modules without which it cannot run.
+    compiles : bool
+        Whether a first call with as many rows compiles something, and must not be judged by its memory.
+    """
+
+    name: str
+    family: str
+    prepare: Callable[[Any], Prepared]
+    only: Choice = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    compiles: bool = False
+
+    def does(self, cell: Cell) -> bool:
+        """Tell whether it can do a cell."""
+        return all(cell[axis] in values for axis, values in self.only.items())
+
+    @property
+    def missing(self) -> list[str]:
+        """Modules that it needs and that are not installed."""
+        return [name for name in self.needs if find_spec(name) is None]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells that are measured in the same way.
+
+    Parameters
+    ----------
+    name : str
+    axes : mapping
+        Axis to its values, the axis that changes most slowly first; few rows come before many.
+    contenders : sequence of Contender
+        The first one is ours: ratios are against it.
+    quick : mapping
+        Values of some axes for a trial on a few rows.
+    keep : callable, optional
+        Takes a cell and the axes that the user chose, and tells whether the cell exists.
+    listed : callable, optional
+        Gives all cells where they are no product of axes; takes whether this is a trial.
+    draw, open : callable
+        Draw the rows of a cell into a folder, once; and open them in a process (or only the first so many).
+    fresh : bool
+        Whether each timed call is the first call of a new process.
+    isolated : bool
+        Whether each contender has a process of its own, and not all this one.
+    environment : callable, optional
+        Environment variables of a process that is about to begin, from the cell and its folder; processes then serve
+        one cell.
+    clock : callable
+        Gives the seconds and the answer of a call.
+    most_turns : int
+        Timed calls of a fast contender.
+    views : mapping
+        Contender of ours to the families that it is compared with; only the first contender with all families unless
+        given.
+    mark : callable, optional
+        Text behind a ratio, such as that of a missed goal, from the measured cell, the family and the ratio.
+    remark : callable, optional
+        Lines below the table, from all measured cells.
+    across, panel, lines : str
+        Axes of a picture: the one along which it shows times, the one that has a panel for each value, and those that
+        have lines of their own.
+    """
+
+    name: str
+    axes: Mapping[str, Sequence[Any]]
+    contenders: Sequence[Contender]
+    quick: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    keep: Callable[[Cell, Choice], bool] = lambda _cell, _chosen: True
+    listed: Callable[[bool], list[Cell]] | None = None
+    draw: Callable[[Path, Cell], Path] = draw
+    open: Callable[..., Any] = open_rows
+    fresh: bool = False
+    isolated: bool = True
+    environment: Callable[[Cell, Path], dict[str, str]] | None = None
+    clock: Callable[[Callable[[], Any]], tuple[float, Any]] | None = None
+    most_turns: int = 15
+    views: Mapping[str, Collection[str] | None] | None = None
+    mark: Callable[[Cell, str, float], str] = lambda _cell, _family, _ratio: ""
+    remark: Callable[[list[Cell]], list[str]] = lambda _: []
+    across: str = "rows"
+    panel: str = "work"
+    lines: tuple[str, ...] = ("keys",)
+
+    def cells(self, chosen: Choice, quick: bool) -> Iterator[Cell]:
+        """Give the cells of the axes that the user chose."""
+        if self.listed is not None:
+            yield from self.listed(quick)
+            return
+        axes = {**self.axes, **(self.quick if quick else {})}
+        for axis in axes.keys() & chosen.keys():
+            numbers = isinstance(axes[axis][0], int)
+            axes[axis] = sorted(chosen[axis]) if numbers else [each for each in axes[axis] if each in chosen[axis]]
+        for values in product(*axes.values()):
+            cell = dict(zip(axes, values, strict=True))
+            if self.keep(cell, chosen):
+                yield cell
+
+    def contender(self, name: str) -> Contender:
+        """Find a contender: one of this grid, or one that another module holds, as `module:NAME`."""
+        if ":" in name:
+            module, _, attribute = name.partition(":")
+            found: Contender = getattr(import_module(module), attribute)
+            return found
+        return next(each for each in self.contenders if each.name == name)
+
+    def names_for(self, cell: Cell, asked: Sequence[str], also: Sequence[str] = ()) -> list[str]:
+        """Give the contenders that are asked for, do a cell, and have their libraries."""
+        names = [each.name for each in self.contenders if each.name in asked] + list(also)
+        found = {name: self.contender(name) for name in names}
+        return [name for name, each in found.items() if each.does(cell) and not each.missing]
+
+    def timed(self, call: Callable[[], Any]) -> tuple[float, Any]:
+        """Give the seconds and the answer of a call."""
+        if self.clock is not None:
+            return self.clock(call)
+        begun = time.perf_counter()
+        answer = call()
+        seconds = time.perf_counter() - begun
+        return (answer if isinstance(answer, Seconds) else seconds), answer
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One command.
+
+    Parameters
+    ----------
+    module : str
+        The module that holds `TOPIC`; worker processes import it.
+    title : str
+        First line of the report.
+    grids : tuple of Grid
+    notes : str
+        What a reader of the report has to know.
+    packages : tuple of str
+        Distributions whose versions the report names.
+    machine : callable, optional
+        Says more of the machine, or better: its GPU.
+    """
+
+    module: str
+    title: str
+    grids: tuple[Grid, ...]
+    notes: str = ""
+    packages: tuple[str, ...] = ()
+    machine: Callable[[], dict[str, Any]] = dict
+
+    @property
+    def command(self) -> str:
+        """The module that a user runs."""
+        return self.module.removesuffix(".__main__")
+
+    @property
+    def name(self) -> str:
+        """Name of its files."""
+        return self.command.rpartition(".")[2]
+
+    def grid(self, name: str) -> Grid:
+        """Find a grid."""
+        return next(each for each in self.grids if each.name == name)
+
+
+def name_of(cell: Cell) -> str:
+    """Give a cell in words."""
+    texts = (
+        f"{value:,} {axis}" if isinstance(value, int) else str(value) for axis, value in cell.items() if axis != "grid"
+    )
+    return ", ".join(texts)

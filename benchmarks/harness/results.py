@@ -1,0 +1,137 @@
+"""Results in two files, JSON and Markdown: all that is known so far, on disk at any time."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.grid import Cell, name_of
+from benchmarks.harness.turns import TIME_WAS_UP
+from benchmarks.harness.worker import Record
+from gpu_encode.cli.whole_files import whole_files
+
+Document = dict[str, Any]
+# What has to be the same for two runs to be one.
+SAME = ("device", "cores", "commit", "versions", "quick")
+BAD = ("wrong", "failed")
+
+
+class RefusedError(Exception):
+    """What is in the folder would be lost, or is of another run."""
+
+
+def differences(found: Document, head: Document, same: Sequence[str] = SAME) -> list[str]:
+    """What differs between results and a run that would go on with them."""
+    return [f"{name} {found.get(name)}, now {head.get(name)}" for name in same if found.get(name) != head.get(name)]
+
+
+def save(document: Document, path: Path, text: str) -> None:
+    """Write a document (a line for each cell) and its report beside it, or neither."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    top = json.dumps({key: value for key, value in document.items() if key != "cells"}, indent=1)
+    cells = ",\n".join(f"  {json.dumps(cell)}" for cell in document["cells"])
+    with whole_files(path, path.with_suffix(".md")) as [data, report]:
+        data.write_text(f'{top[:-2]},\n "cells": [\n{cells}\n ]\n}}\n')
+        report.write_text(text)
+
+
+class Results:
+    """Cells in a folder; each is a cell's axes, the name of its grid, and a record of each contender.
+
+    Parameters
+    ----------
+    path : Path
+        The JSON file.
+    document : dict
+    report : callable
+        Makes Markdown of the document.
+    """
+
+    def __init__(self, path: Path, document: Document, report: Callable[[Document], str]) -> None:
+        self.path, self.document, self.report = path, document, report
+
+    @classmethod
+    def open(cls, path: Path, head: Document, report: Callable[[Document], str], resume: bool = False) -> "Results":
+        """Begin results, or go on with those that are there.
+
+        Raises
+        ------
+        RefusedError
+            If finished cells would be lost, or the file holds results of other settings.
+        """
+        found: Document | None = json.loads(path.read_text()) if path.exists() else None
+        if found is not None and resume:
+            if differing := differences(found, head):
+                message = f"{path} is of another run: {'; '.join(differing)}. --out names another folder"
+                raise RefusedError(message)
+            return cls(path, found | {"status": "running"}, report)
+        if found is not None and found["cells"] and not found.get("quick"):
+            message = (
+                f"{path} holds {len(found['cells'])} cells: --resume goes on with them, --out names another folder"
+            )
+            raise RefusedError(message)
+        begun = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(path, {**head, "begun": begun, "status": "running", "cells": []}, report)
+
+    @property
+    def cells(self) -> list[Record]:
+        """Cells so far."""
+        found: list[Record] = self.document["cells"]
+        return found
+
+    def find(self, cell: Cell) -> Record | None:
+        """What is known of a cell."""
+        return next((found for found in self.cells if cell.items() <= axes_of(found).items()), None)
+
+    def has(self, cell: Cell, names: Sequence[str]) -> bool:
+        """Whether a cell needs no run: all were asked, none of them was wrong, broke, or lacked time."""
+        found = self.find(cell)
+        records = {} if found is None else found["contenders"]
+        return all(
+            name in records and records[name]["status"] not in BAD and records[name].get("said") != TIME_WAS_UP
+            for name in names
+        )
+
+    def guess(self, cell: Cell, name: str) -> float | None:
+        """Seconds that a contender will take, in proportion to those of the nearest smaller number of rows."""
+        others, known = {axis: value for axis, value in cell.items() if axis != "rows"}, []
+        for found in self.cells:
+            record = found["contenders"].get(name, {})
+            # What was not run on fewer rows would take at least as long as was known then.
+            seconds = record.get("seconds", record.get("about"))
+            if others.items() <= axes_of(found).items() and found.get("rows", 0) < cell.get("rows", 0) and seconds:
+                known.append((found["rows"], seconds * cell["rows"] / found["rows"]))
+        return max(known)[1] if known else None
+
+    def add(self, cell: Cell, records: dict[str, Record]) -> None:
+        """Put a cell where it was, or at the end; times of one cell are compared, so that all are of one run."""
+        earlier = self.find(cell)
+        if earlier is None:
+            self.cells.append({**cell, "contenders": records})
+        else:
+            earlier["contenders"] = records
+        self.save()
+
+    def end(self, status: str) -> None:
+        """Say how it ended."""
+        self.document["status"] = status
+        self.save()
+
+    def wrong(self) -> list[str]:
+        """What must not be: wrong answers of anybody, and contenders that broke."""
+        return [
+            f"{name} ({name_of(axes_of(cell))}): {record['status']}"
+            for cell in self.cells
+            for name, record in cell["contenders"].items()
+            if record["status"] in BAD
+        ]
+
+    def save(self) -> None:
+        """Write both files, or neither."""
+        save(self.document, self.path, self.report(self.document))
+
+
+def axes_of(record: Record) -> Cell:
+    """Axes of a measured cell."""
+    return {axis: value for axis, value in record.items() if axis != "contenders"}

@@ -1,0 +1,209 @@
+"""Rows of a benchmark: drawn once, kept in files, and mapped into every process that works on them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+N_FOLDS = 5
+N_CLASSES = 10
+CHUNK = 1 << 20
+SHARE_OF_ONES = 0.3
+
+
+def draw(root: Path, cell: dict[str, Any]) -> Path:
+    """Draw the rows of a cell into a folder, unless they are there, and give the folder."""
+    rows, categories = cell["rows"], cell["categories"]
+    folder = root / f"{rows}-{categories}"
+    if not (folder / "continuous.npy").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        draw_numbers(folder, rows, categories)
+    if cell["keys"] == "text" and not (folder / "text.arrow").exists():
+        write_text(folder, categories)
+    return folder
+
+
+def open_rows(folder: Path, cell: dict[str, Any], first: int | None = None) -> "Rows":
+    """Open the rows of a cell, or only so many; every page is read, so that no run is charged with that."""
+    rows = Rows(folder, cell, first)
+    rows.touch()
+    return rows
+
+
+def draw_numbers(folder: Path, rows: int, categories: int) -> None:
+    """Draw codes by a bounded Zipf law (the k-th most frequent has a share of 1/k) and the targets."""
+    random = np.random.default_rng([20, rows, categories])
+    shares = np.cumsum(1.0 / np.arange(1, categories + 1))
+    shares /= shares[-1]
+    scattered = random.permutation(categories)
+    effects = random.standard_normal(categories)
+    parts: dict[str, list[Array]] = {"codes": [], "binary": [], "multiclass": [], "continuous": []}
+    for start in range(0, rows, CHUNK):
+        size = min(CHUNK, rows - start)
+        ranks = np.minimum(np.searchsorted(shares, random.random(size), side="right"), categories - 1)
+        codes = scattered[ranks]
+        parts["codes"].append(codes)
+        parts["binary"].append((random.random(size) < SHARE_OF_ONES).astype(np.int64))
+        parts["multiclass"].append(random.integers(N_CLASSES, size=size))
+        parts["continuous"].append(random.standard_normal(size) + effects[codes])
+    for name, found in parts.items():
+        np.save(folder / f"{name}.npy", np.concatenate(found))
+
+
+def words_of(categories: int) -> pa.Array:
+    """Give the text of every category, 11 bytes each."""
+    return pa.array([f"cat_{number:07d}" for number in range(categories)], pa.utf8())
+
+
+def write_text(folder: Path, categories: int) -> None:
+    """Write the text of each row, in Arrow's own format, which can be mapped."""
+    text = words_of(categories).take(pa.array(np.load(folder / "codes.npy")))
+    table = pa.table({"key": text})
+    with pa.OSFile(str(folder / "text.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def hashed(codes: Array) -> Array:
+    """Integers over the whole range of 64 bits, another one for every code (splitmix64)."""
+    found = codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (found ^ (found >> np.uint64(31))).view(np.int64)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one cell in the containers that contenders want, each made when it is first asked for.
+
+    Parameters
+    ----------
+    folder : Path
+    cell : dict
+        `keys` ("int", "sparse", "text" or "category"), `categories`, and where there is one `work` and `target`
+        ("binary", "continuous" or "multiclass").
+    first : int, optional
+        Only so many rows.
+    """
+
+    folder: Path
+    cell: dict[str, Any]
+    first: int | None = None
+
+    @property
+    def keys(self) -> str:
+        """Kind of the keys."""
+        return str(self.cell["keys"])
+
+    @property
+    def work(self) -> str:
+        """What is to be done."""
+        return str(self.cell.get("work", ""))
+
+    @property
+    def kind(self) -> str:
+        """Kind of the target."""
+        return str(self.cell.get("target", "binary"))
+
+    @property
+    def categories(self) -> int:
+        """Categories that rows are drawn from."""
+        return int(self.cell["categories"])
+
+    def mapped(self, name: str) -> Array:
+        """Array of a file: pages of memory are shared, and nobody who writes changes what others read."""
+        return np.asarray(np.load(self.folder / f"{name}.npy", mmap_mode="c"))[: self.first]
+
+    @cached_property
+    def codes(self) -> Array:
+        """Number of the category of each row: what the judge goes by."""
+        return self.mapped("codes")
+
+    @cached_property
+    def target(self) -> Array:
+        """Target of each row: int64 labels, or float64."""
+        return self.mapped(self.kind)
+
+    @cached_property
+    def values(self) -> Array:
+        """Column of reals beside the keys, every page of it read."""
+        found = self.mapped("continuous")
+        found.sum()
+        return found
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    @cached_property
+    def folds(self) -> Array:
+        """Fold number of each row, for those who cannot draw their own."""
+        return np.arange(self.n_rows, dtype=np.int32) % np.int32(N_FOLDS)
+
+    @cached_property
+    def integers(self) -> Array:
+        """Keys as int64."""
+        return hashed(self.codes) if self.keys == "sparse" else self.codes
+
+    @cached_property
+    def text(self) -> pa.Array:
+        """Keys as Arrow's text, in one piece."""
+        with pa.memory_map(str(self.folder / "text.arrow")) as source:
+            found = pa.ipc.open_file(source).read_all()["key"]
+        found = found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
+        return found if self.first is None else found.slice(0, self.first)
+
+    @cached_property
+    def objects(self) -> Array:
+        """Keys as Python's text, one object a category, as readers of files make them."""
+        words = np.array(words_of(self.categories).to_pylist(), dtype=object)
+        return words[self.codes]
+
+    @cached_property
+    def series(self) -> Any:
+        """Keys as pandas has them: numbers, objects or a categorical."""
+        import pandas as pd
+
+        if self.keys == "category":
+            return pd.Series(pd.Categorical.from_codes(self.codes.astype(np.int32), self.words), name="key")
+        values = self.objects if self.keys == "text" else self.integers
+        return pd.Series(values, name="key", dtype=object if self.keys == "text" else None, copy=False)
+
+    @cached_property
+    def words(self) -> Any:
+        """Categories of a categorical."""
+        return words_of(self.categories).to_pandas()
+
+    @cached_property
+    def frame(self) -> Any:
+        """Keys as a pandas frame of one column."""
+        return self.series.to_frame()
+
+    @cached_property
+    def arrow(self) -> Any:
+        """Keys as Arrow has them."""
+        if self.keys == "category":
+            return pa.DictionaryArray.from_arrays(pa.array(self.codes.astype(np.int32)), words_of(self.categories))
+        return self.text if self.keys == "text" else pa.array(self.integers)
+
+    @cached_property
+    def matrix(self) -> Any:
+        """Keys as scikit-learn wants them: a NumPy matrix, or a frame of a categorical."""
+        if self.keys == "category":
+            return self.frame
+        return (self.objects if self.keys == "text" else self.integers).reshape(-1, 1)
+
+    def touch(self) -> None:
+        """Read every page of what is mapped."""
+        for array in (self.codes, self.target):
+            array.sum()
+        if self.keys == "text":
+            for buffer in self.text.buffers()[1:]:
+                np.frombuffer(buffer, np.uint8).max()
+        else:
+            self.integers.sum()

@@ -1,0 +1,145 @@
+"""Tables in Markdown: of any rows, and of measured cells."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from benchmarks.harness.grid import Grid, Topic, name_of
+from benchmarks.harness.results import Document, axes_of
+from benchmarks.harness.worker import Record
+
+HEAD = ("device", "cores", "memory", "commit", "begun", "status")
+NOTES = """
+A time is the median of calls taken in turns, after one whose answer was judged. In every turn a contender is called
+twice, and the second call counts: the first one, on the caches that others left, is "cold" (above 0.3 s one call is
+both; in a grid of first calls each call is the first of a new process). `x` is how many times faster ours is than the
+fastest of a family. Spread is (slowest - fastest) / median. B/row is the peak of resident memory over the input, less
+the output; what earlier calls left in heaps is given back before it counts.
+""".strip()
+
+
+def cell_text(value: Any) -> str:
+    """Text of one value: few digits, none of nothing."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "**NO**"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return str(value).replace("|", "\\|").replace("\n", "<br>")
+
+
+def table(rows: list[Record]) -> list[str]:
+    """Lines of a table with a column for every key that has a value, in the order in which they occur."""
+    known = dict.fromkeys(key for row in rows for key in row)
+    columns = [key for key in known if any(row.get(key) is not None for row in rows)]
+    numeric = [all(isinstance(row.get(key), int | float | None) for row in rows) for key in columns]
+    lines = [columns, ["---:" if right else "---" for right in numeric]]
+    lines += [[cell_text(row.get(key)) for key in columns] for row in rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def fastest(cell: Record, family: str) -> tuple[str, float] | None:
+    """Name and seconds of the fastest of a family that was timed."""
+    records = cell["contenders"].items()
+    found = [
+        (record["seconds"], name) for name, record in records if record["family"] == family and "seconds" in record
+    ]
+    return None if not found else min(found)[::-1]
+
+
+def bytes_a_row(cell: Record, name: str) -> float | None:
+    """Bytes a row of a contender over input and output."""
+    record = cell["contenders"].get(name, {})
+    if record.get("peak bytes") is None or "rows" not in cell:
+        return None
+    return round((record["peak bytes"] - record["bytes out"]) / cell["rows"], 1)
+
+
+def ratio_text(grid: Grid, cell: Record, seconds: float, family: str) -> str | None:
+    """How many times faster ours is than the fastest of a family; or why nobody knows."""
+    peer = fastest(cell, family)
+    if peer is not None:
+        ratio = peer[1] / seconds
+        return f"{ratio:.3g}{grid.mark(cell, family, ratio)} {peer[0]}"
+    found = [record for record in cell["contenders"].values() if record["family"] == family]
+    said = [f"{record['status']}, {record['said']}" for record in found if record["status"] == "not run"]
+    return said[0] if said else (found[0]["status"] if found else None)
+
+
+def compare(grid: Grid, cell: Record) -> Iterable[Record]:
+    """Lines of one cell: ours, in each of its views, beside the fastest of every family."""
+    families = [each.family for each in grid.contenders] + [each["family"] for each in cell["contenders"].values()]
+    families = [each for each in dict.fromkeys(families) if each != grid.contenders[0].family]
+    views: dict[str, Collection[str] | None] = dict(grid.views or {grid.contenders[0].name: None})
+    for name, allowed in views.items():
+        record = cell["contenders"].get(name, {})
+        if not record:
+            continue
+        line = {axis: value for axis, value in axes_of(cell).items() if axis != "grid"} | {"ours": name}
+        if "seconds" not in record:
+            yield line | {"ms": record["status"]}
+            continue
+        line |= {"ms": record["seconds"] * 1e3, "cold, ms": record["cold"] * 1e3}
+        if "rows a second" in record:
+            line["M rows/s"] = record["rows a second"] / 1e6
+        for family in families:
+            known = allowed is None or family in allowed
+            line[f"x {family}"] = ratio_text(grid, cell, record["seconds"], family) if known else None
+        yield line | {"B/row": bytes_a_row(cell, name)}
+
+
+def list_contenders(cells: list[Record]) -> list[Record]:
+    """One line for each contender of each cell; ratios are to the first."""
+    lines = []
+    for cell in cells:
+        first = next(iter(cell["contenders"].values()), {}).get("seconds")
+        for name, record in cell["contenders"].items():
+            line = {axis: value for axis, value in axes_of(cell).items() if axis != "grid"} | {"contender": name}
+            if "seconds" not in record:
+                lines.append(line | {"ms": f"{record['status']} {record.get('said', '')[:40]}".strip()})
+                continue
+            line |= {"ms": record["seconds"] * 1e3, "cold, ms": record["cold"] * 1e3}
+            line |= {"over the first": record["seconds"] / first if first else None, "turns": record["turns"]}
+            line["spread"] = f"{100 * record['spread']:.0f} %"
+            lines.append(line | {"B/row": bytes_a_row(cell, name)} | record.get("more", {}))
+    return lines
+
+
+def preface(document: Document, title: str) -> list[str]:
+    """Give what was measured where, and with what."""
+    lines = [f"# {title}: {document['device']}", ""]
+    if document.get("quick"):
+        lines += ["**A trial on a few rows: nothing here is a measurement.**", ""]
+    lines += [f"- {name}: {document[name]}" for name in HEAD if document.get(name) is not None]
+    rates = document.get("copy", {})
+    lines += [f"- copy in memory, {name}: {rate / 1e9:.1f} GB/s read and written" for name, rate in rates.items()]
+    lines += ["- versions: " + ", ".join(f"{name} {found}" for name, found in document["versions"].items())]
+    missing = document.get("left out", {})
+    lines += [f"- left out: {name} ({', '.join(needs)} not installed)" for name, needs in missing.items()]
+    return lines
+
+
+def troubles(document: Document) -> list[str]:
+    """Lines on contenders that were wrong or broke."""
+    lines = []
+    for cell in document["cells"]:
+        for name, record in cell["contenders"].items():
+            if record["status"] not in ("timed", "not run"):
+                lines.append(f"**{name}: {record['status']}** ({name_of(axes_of(cell))})")
+                lines += ["", "```", *str(record.get("said", "")).splitlines(), "```", ""]
+    return ["## What went wrong", "", *lines] if lines else []
+
+
+def report(topic: Topic, document: Document) -> str:
+    """Give the whole report of a topic."""
+    lines = [*preface(document, topic.title), "", NOTES, "", *([topic.notes, ""] if topic.notes else [])]
+    lines += troubles(document)
+    for grid in topic.grids:
+        cells = [cell for cell in document["cells"] if cell["grid"] == grid.name]
+        if cells:
+            beside = [line for cell in cells for line in compare(grid, cell)]
+            lines += [f"## {grid.name}", "", *(table(beside) if beside else []), "", *grid.remark(cells), ""]
+            lines += [f"## {grid.name}: every contender", "", *table(list_contenders(cells)), ""]
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,133 @@
+"""Contenders in a process of their own: what is asked is read from a pipe and answered, a line of JSON each."""
+
+import gc
+import json
+import os
+import sys
+import traceback
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TextIO
+
+from benchmarks.harness.grid import Cell, Grid, Prepared, Topic
+from benchmarks.harness.memory import forget_peak, peak_over
+
+WARM_UP_ROWS = 3_000
+LINES_OF_TRACE = 4
+# Seconds above which a call has warmed its own caches up long before it ends.
+LONGEST_COLD = 0.3
+Record = dict[str, Any]
+
+
+class Worker:
+    """A contender of a grid, and the rows it works on.
+
+    Parameters
+    ----------
+    grid : Grid
+    name : str
+        Contender.
+    """
+
+    def __init__(self, grid: Grid, name: str) -> None:
+        self.grid, self.contender = grid, grid.contender(name)
+        self.prepared: Prepared | None = None
+
+    def open(self, cell: Cell, folder: str, warm: bool = True) -> Record:
+        """Warm up on a few rows, then do all of them once, and judge that."""
+        self.close()
+        many = warm and cell.get("rows", 0) > WARM_UP_ROWS
+        if many:
+            # What libraries leave in cycles goes here; what stays is not looked at again.
+            gc.unfreeze()
+            gc.collect()
+            few = self.contender.prepare(self.grid.open(Path(folder), cell, WARM_UP_ROWS))
+            few.call()
+            few.finish()
+        self.prepared = self.contender.prepare(self.grid.open(Path(folder), cell))
+        if many and self.contender.compiles:
+            # Few rows take another path, so that its kernels are compiled by many.
+            self.prepared.call()
+        gc.freeze()
+        before = forget_peak()
+        seconds, answer = self.grid.timed(self.prepared.call)
+        size = int(getattr(answer, "nbytes", 0))
+        peak = peak_over(before, size)
+        said, difference = self.prepared.expected.verdict(answer)
+        found = {"status": "wrong" if said else "right", "said": said, "difference": difference, "first": seconds}
+        found |= {"peak bytes": peak, "bytes out": size}
+        return found if said else found | self.prepared.watch()
+
+    def run(self) -> Record:
+        """Do all rows once more, on caches that other processes left cold, and again where that can matter."""
+        cold = seconds = self.once()
+        if cold < LONGEST_COLD:
+            seconds = self.once()
+        return {"status": "right", "cold": cold, "seconds": seconds}
+
+    def once(self) -> float:
+        """Seconds of one call."""
+        assert self.prepared is not None
+        gc.collect()
+        return float(self.grid.timed(self.prepared.call)[0])
+
+    def close(self) -> Record:
+        """Give the rows back."""
+        if self.prepared is not None:
+            self.prepared.finish()
+        self.prepared = None
+        return {"status": "closed"}
+
+
+class Workers:
+    """All contenders of a topic that one process has met.
+
+    Parameters
+    ----------
+    topic : Topic
+    """
+
+    def __init__(self, topic: Topic) -> None:
+        self.topic = topic
+        self.known: dict[tuple[str, str], Worker] = {}
+
+    def ask(self, grid: str, name: str, what: str, **details: Any) -> Record:
+        """Do what is asked; a contender that breaks is part of the answer."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if (grid, name) not in self.known:
+                    self.known[grid, name] = Worker(self.topic.grid(grid), name)
+                found: Record = getattr(self.known[grid, name], what)(**details)
+        except MemoryError as error:
+            return {"status": "out of memory", "said": str(error)}
+        except Exception:
+            return {"status": "failed", "said": traceback.format_exc(limit=-LINES_OF_TRACE)}
+        return found
+
+    def end(self) -> None:
+        """Give all rows back."""
+        for worker in self.known.values():
+            worker.close()
+        self.known.clear()
+
+
+def serve(workers: Workers, asked: TextIO, answers: TextIO) -> None:
+    """Answer until nobody asks."""
+    for line in asked:
+        answers.write(json.dumps(workers.ask(**json.loads(line))) + "\n")
+        answers.flush()
+    workers.end()
+
+
+def main() -> None:
+    """Serve the process that began this one."""
+    # Whatever a library prints must not get between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    serve(Workers(import_module(sys.argv[1]).TOPIC), sys.stdin, answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""The same to the last bit: encodings, and what an encoder has learned."""
+
+from typing import Any
+
+import numpy as np
+
+LEARNED = (
+    "encodings_",
+    "categories_",
+    "target_mean_",
+    "target_type_",
+    "classes_",
+    "n_features_in_",
+    "feature_names_in_",
+)
+
+
+def assert_same_bits(found: Any, expected: Any) -> None:
+    """Demand equal shapes and bits of arrays, frames or lists of floats, except that one NaN is as good as another."""
+    found, expected = (np.array(values, dtype=np.float64) for values in (found, expected))
+    assert found.shape == expected.shape
+    different = (found.view(np.int64) != expected.view(np.int64)) & ~(np.isnan(found) & np.isnan(expected))
+    where = np.argwhere(different).tolist()
+    assert not where, f"{where}: {found[different].tolist()} is not {expected[different].tolist()}"
+
+
+def plain(value: Any) -> Any:
+    """Type, shape and exact values of an array, or of each array in a list."""
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    array = np.asarray(value)
+    # The text of a double has all of its digits, and the sign of a zero.
+    return array.dtype, array.shape, repr(array.tolist())
+
+
+def learned(encoder: Any) -> dict[str, Any]:
+    """Fitted attributes of an encoder, to be compared, and the names of its columns."""
+    found = {name: plain(getattr(encoder, name)) for name in LEARNED if hasattr(encoder, name)}
+    return found | {"names": encoder.get_feature_names_out().tolist()}
+
+
+def assert_same_encoder(found: Any, expected: Any) -> None:
+    """Demand that two encoders have learned the same, to the bit."""
+    mine, theirs = learned(found), learned(expected)
+    assert mine.keys() == theirs.keys()
+    for name in mine:
+        assert mine[name] == theirs[name], name

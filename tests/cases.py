@@ -1,0 +1,91 @@
+"""Schemes and smoothings that the suites share, each under one name.
+
+Encoders do not change them, so that one of each serves all tests.
+"""
+
+from typing import Any
+
+import pytest
+
+from gpu_encode import (
+    EmpiricalBayes,
+    Greedy,
+    GroupKFold,
+    Holdout,
+    JamesStein,
+    KFold,
+    LeaveOneOut,
+    MEstimate,
+    Ordered,
+    PartialPooling,
+    Sigmoid,
+    TimeFolds,
+)
+
+SMOOTHINGS: dict[str, Any] = {
+    "none": None,
+    "auto": "auto",
+    "number": 2.5,
+    "m-estimate": MEstimate(0.3),
+    "sigmoid": Sigmoid(k=3.0, f=1.5),
+    "between": EmpiricalBayes(tau="between"),
+    "james-stein": JamesStein(),
+    "james-stein-independent": JamesStein(model="independent"),
+    "partial-pooling": PartialPooling(),
+}
+
+# Folds with about equal shares of each class: for targets of classes.
+STRATIFIED: dict[str, Any] = {
+    "stratified": KFold(3, stratify=True),
+    "stratified-contiguous": KFold(3, stratify=True, order="contiguous"),
+    "stratified-interleaved": KFold(3, stratify=True, order="interleaved"),
+}
+
+
+def fold_schemes(groups: Any = "shop", time: Any = "day", folds: Any = "fold") -> dict[str, Any]:
+    """Schemes of folds, and of one row each; `groups`, `time` and `folds` name columns of the frame."""
+    return {
+        "greedy": Greedy(),
+        "number": 3,
+        "k-fold": KFold(3, random_state=4),
+        "contiguous": KFold(4, order="contiguous"),
+        "interleaved": KFold(3, order="interleaved"),
+        "blow-up": KFold(2, blow_up=True),
+        "groups": GroupKFold(3, groups=groups),
+        "time-folds": TimeFolds(4, time=time, gap=1),
+        "holdout": Holdout(0.4, random_state=2),
+        "leave-one-out": LeaveOneOut(),
+        "fold-column": folds,
+    }
+
+
+def ordered_schemes(time: Any = "day") -> dict[str, Any]:
+    """Schemes in which a row sees the rows before it; `time` names a column of the frame."""
+    return {
+        "ordered-rows": Ordered(shuffle=False),
+        "ordered-rows-burn-in": Ordered(shuffle=False, burn_in=30),
+        "ordered": Ordered(random_state=6),
+        "ordered-burn-in": Ordered(burn_in=0.2),
+        "averaged": Ordered(3),
+        "apart": Ordered(2, average=False),
+        "ordered-time": Ordered(time=time),
+        "ordered-time-burn-in": Ordered(time=time, burn_in=9),
+    }
+
+
+def schemes(groups: Any = "shop", time: Any = "day", folds: Any = "fold") -> dict[str, Any]:
+    """All schemes that need nothing but named columns."""
+    return fold_schemes(groups, time, folds) | ordered_schemes(time)
+
+
+def some(cases: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Choose cases by name."""
+    return {name: cases[name] for name in names}
+
+
+def named(cases: dict[str, Any], simulated: tuple[str, ...] | None = None) -> list[Any]:
+    """Parameters for ``pytest.mark.parametrize`` with the names as ids; a GPU's simulator runs those of `simulated`."""
+    return [
+        pytest.param(case, id=name, marks=() if simulated is None or name in simulated else pytest.mark.host)
+        for name, case in cases.items()
+    ]

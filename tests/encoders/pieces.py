@@ -1,0 +1,100 @@
+"""Rows of many kinds, tables and vectors cut into pieces, and what makes two encoders of them the same."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+from gpu_encode import TargetEncoder
+from tests.bits import assert_same_bits, assert_same_encoder
+
+N = 84
+ROWS = np.arange(N)
+CITIES = np.array(["b", "a", "ä", "", "zz", "c"], object)[ROWS * 7 % 11 % 6]
+CITIES[ROWS * 5 % 13 == 1] = None
+# All of one piece of seven is null, and a value first appears in the last.
+CITIES[20:30] = None
+CITIES[-1] = "first here"
+WHOLE = pd.DataFrame(
+    {
+        "city": CITIES,
+        "zip": ROWS * 11 % 17 - 4,
+        "size": np.where(ROWS % 9 == 4, np.nan, ROWS * 3 % 7 / 4),
+        "day": ROWS * 29 % 31,
+        "shop": np.array(list("pqrstuv"), object)[ROWS * 3 % 10 % 7],
+        "fold": ROWS * 5 % 3,
+        "note": ROWS / 7,
+    },
+    index=pd.Index(ROWS * 2 + 100, name="row"),
+)
+CUTS = {1: [], 2: [50], 7: [1, 20, 30, 30, 47, 83]}
+TARGETS = {
+    "quantity": np.sin(ROWS) * 10.0 ** (ROWS % 5),
+    "binary": (ROWS * 5 % 7 < 3).astype(int),
+    "classes": np.array(["lo", "mid", "high"], object)[ROWS * ROWS % 7 % 3],
+}
+WEIGHTS = {"unweighted": None, "weighted": (ROWS % 4 + 1) / 2}
+ENCODED = {"columns": ["city", "zip", ("city", "zip"), "size"], "indicators": True}
+
+
+def cut(rows, cuts):
+    edges = [0, *cuts, len(rows)]
+    take = rows.iloc if isinstance(rows, pd.DataFrame) else rows
+    return [take[start:stop] for start, stop in itertools.pairwise(edges)]
+
+
+def batch(frame):
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], schema=table.schema)
+
+
+def objects(frame):
+    return frame.astype(object).to_numpy()
+
+
+LIBRARIES = {
+    "pandas": [lambda frame: frame],
+    "polars": [pl.from_pandas],
+    "arrow": [lambda frame: pa.Table.from_pandas(frame, preserve_index=False)],
+    "batches": [batch],
+    "numpy": [objects],
+    "categories": [lambda frame: frame.astype({"city": "category", "shop": "category"}), pl.from_pandas],
+    "mixed": [pl.from_pandas, lambda frame: frame, batch],
+}
+
+
+def in_libraries(frames, makers):
+    return [make(frame) for make, frame in zip(itertools.cycle(makers), frames)]
+
+
+def encoder(**parameters):
+    return TargetEncoder(**({"smooth": 1.5} | ENCODED | parameters))
+
+
+def matrix(tables):
+    """Give the encoded columns of tables as one array of float64."""
+    found = []
+    for table in tables if isinstance(tables, list) else [tables]:
+        each = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+        found.append(np.asarray(each.to_pandas() if isinstance(each, pa.Table) else each, dtype=object))
+    return np.concatenate(found)
+
+
+def assert_same_rows(tables, whole):
+    """Demand the bits of the encoded columns, and the values of those that pass through."""
+    found, expected = matrix(tables), matrix(whole)
+    # Four codes and four indicators, then the columns that pass through.
+    assert_same_bits(found[:, :8], expected[:, :8])
+    assert found[:, 8:].tolist() == expected[:, 8:].tolist()
+
+
+def saved(fitted, folder):
+    fitted.save(folder / "model")
+    return (folder / "model").read_bytes()
+
+
+def assert_same_model(fitted, whole, folder):
+    assert saved(fitted, folder) == saved(whole, folder)
+    assert_same_encoder(fitted, whole)
