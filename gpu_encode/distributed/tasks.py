@@ -152,7 +152,7 @@ def bucket_of(found: Sequence[Sequence[OrderedRows]], order: int, number: int) -
 def bucket_joined(pieces: Sequence[OrderedRows | None]) -> OrderedRows | None:
     """Join what all partitions have in a bucket; None of no rows."""
     filled = [each for each in pieces if each is not None]
-    return OrderedRows.joined(filled) if filled else None
+    return OrderedRows.join(filled) if filled else None
 
 
 def bucket_sums(bucket: OrderedRows | None, tables: EncodingTables) -> PrecedingSums | None:
@@ -167,7 +167,7 @@ def bucket_gained(
     gaining = CategoryMeanScan(tables, order, earlier)
     if bucket is not None:
         gaining.add(bucket)
-    return gaining.gained()
+    return gaining.deltas()
 
 
 def completed(tables: EncodingTables, gained: Sequence[CategoryMeanDeltas]) -> EncodingTables:
@@ -179,7 +179,7 @@ def bucket_codes(
     bucket: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
 ) -> RowEncodings | None:
     """Codes of the rows of a bucket, after the sums of those before it."""
-    return None if bucket is None else OrderedScan(tables, order, earlier).codes(bucket)
+    return None if bucket is None else OrderedScan(tables, order, earlier).encode(bucket)
 
 
 def codes_between(codes: RowEncodings | None, start: int, stop: int) -> RowEncodings | None:

@@ -24,13 +24,14 @@ from gpu_encode.fitting.targets import SummedColumn, read_summed
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.notices import warn
 from gpu_encode.schemes import Ordered, Scheme, Splits
-from gpu_encode.schemes.assignment import RowsAtHand, assigned
+from gpu_encode.schemes.assignment import RowsAtHand, assign
 from gpu_encode.schemes.plans import FoldPlan, Plan, Request
 from gpu_encode.sums import layouts, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.targets import Target
 from gpu_encode.training import encodings
-from gpu_encode.training.indicators import columns_of_entry, missing_rows
+from gpu_encode.training.indicators import missing_rows
+from gpu_encode.training.outputs import OutputColumns, to_columns
 from gpu_encode.training.tasks import EncodingTask
 
 
@@ -180,9 +181,7 @@ def plan_rows(scheme: Scheme, rows: TrainingRows, read_targets: Sequence[Target]
     X, y = rows.inputs.for_splitter() if isinstance(scheme, Splits) else (None, None)
     plan = scheme.plan(Request(rows.n_rows, counts, class_counts, X, y, rows.groups))
     codes = {role: column.codes for role, column in columns.items()}
-    plan = assigned(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].values))
-    # Once for all tasks: what a plan says of each row may have to go to a GPU.
-    return encodings.numbered(encodings.placed(plan, ops), rows.n_rows, ops)
+    return assign(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].values))
 
 
 def count_classes(rows: TrainingRows, target: Target) -> Array | None:
@@ -202,34 +201,33 @@ def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list
     parameters, n_columns = context.parameters, encodings.n_columns(plan)
     widths = [[task.n_outputs * n_columns for task in tasks] for tasks in context.tasks]
     matrix = context.rows.ops.empty((context.rows.n_rows, sum(map(sum, widths))), parameters.dtype, "F")
-    flags, sums, priors_of_seen, start, unsure = [], [], [], 0, False
+    output = OutputColumns(matrix, parameters.indicators)
+    sums, priors_of_seen, unsure = [], [], False
     for entry, (tasks, sizes) in enumerate(zip(context.tasks, widths, strict=True)):
         kept = []
         for number, (task, size) in enumerate(zip(tasks, sizes, strict=True)):
             first = number == context.rules[entry].statistic.first_target
             want_unseen = "unseen" in parameters.indicators and first
-            done = encodings.train(task, plan, matrix[:, start : start + size], want_unseen)
+            out = output.next(size)
+            done = encodings.train(task, plan, out, want_unseen)
             if isinstance(task.rule.prior, str) and not done.all_see:
-                priors_of_seen += [matrix[:, column] for column in range(start, start + size)]
+                priors_of_seen += to_columns(out)
             unsure |= task.rule.prior is None and task.rule.needs_rows and not done.all_see
-            start += size
             kept.append(done.statistics)
             if first:
-                flags += make_flags(context, entry, done.unseen)
+                output.add_indicators(done.unseen, partial(find_missing, context, entry))
         sums.append(kept)
     warn_of_plan(context, plan, sums)
     parameters.warn_of_nothing_seen(priors_of_seen, plan)
     if unsure:
         parameters.warn_of_first_rows(plan, context.rows.n_rows)
-    return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], sums
+    return output.to_list(), sums
 
 
-def make_flags(context: FitContext, entry: int, unseen: Array | None) -> list[Array]:
-    """Make the indicators of one key; `unseen` says which rows' categories nobody they see has."""
-    parameters, own = context.parameters, context.categories[entry]
-    as_category = parameters.missing == "category"
-    missing = partial(missing_rows, own.key, own.codes, context.columns, context.rows.ops, as_category)
-    return columns_of_entry(parameters.indicators, unseen, missing, parameters.dtype)
+def find_missing(context: FitContext, entry: int) -> Array:
+    """Find the rows of one key that have no value."""
+    own, as_category = context.categories[entry], context.parameters.missing == "category"
+    return missing_rows(own.key, own.codes, context.columns, context.rows.ops, as_category)
 
 
 def warn_of_plan(context: FitContext, plan: Plan, sums: Sequence[Sequence[CategorySums]]) -> None:

@@ -20,8 +20,8 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import counted_classes, joined_labels
 from gpu_encode.training.encodings import flat
-from gpu_encode.training.indicators import columns_of_entry, indicator, missing_rows
-from gpu_encode.training.outputs import in_type
+from gpu_encode.training.indicators import indicator, missing_rows
+from gpu_encode.training.outputs import OutputColumns, in_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,19 +148,17 @@ class Model:
         columns = locate_columns(frame, self.selection, self.feature_names, self.n_features)
         lookups = self.lookups(ops)
         matrix = ops.empty((frame.n_rows, sum(lookup.shape[2] for lookup in lookups)), self.dtype, "F")
-        flags: list[Array] = []
-        start = 0
+        output = OutputColumns(matrix, self.indicators)
         for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
             missing = self.rules[number].missing
-            out = matrix[:, start : start + lookup.shape[2]]
-            start += lookup.shape[2]
+            out = output.next(lookup.shape[2])
             if self._by_number(key, columns, ops, lookup, out):
                 continue
             codes = key.lookup(columns, ops, missing == "category")
             self._refuse(codes, key, columns, missing)
             ops.gather(lookup, codes, None, out)
-            flags += self._flags(number, codes, columns, ops)
-        return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], columns
+            self._add_indicators(output, number, codes, columns, ops)
+        return output.to_list(), columns
 
     def _by_number(self, key: CategoryIndex, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
         """Write the encodings of a column of numbers without its codes, where nothing else asks for these."""
@@ -172,17 +170,15 @@ class Model:
         ops.gather_numbers(lookup, numbers, key.vocabularies[0].values.array, out)
         return True
 
-    def _flags(self, number: int, codes: Array, columns: ColumnMap, ops: Ops) -> list[Array]:
-        """Indicators of one entry."""
+    def _add_indicators(self, output: OutputColumns, number: int, codes: Array, columns: ColumnMap, ops: Ops) -> None:
+        """Append the indicators of one key."""
         key, unseen = self.keys[number], None
         if "unseen" in self.indicators:
             target = self.rules[number].statistic.first_target
             nobody = np.all(self.tables_on(ops)[number][target].unseen, axis=1, keepdims=True)
             unseen = indicator(ops, nobody, codes, None)
         as_category = self.rules[number].missing == "category"
-        return columns_of_entry(
-            self.indicators, unseen, lambda: missing_rows(key, codes, columns, ops, as_category), self.dtype
-        )
+        output.add_indicators(unseen, lambda: missing_rows(key, codes, columns, ops, as_category))
 
     def _refuse(self, codes: Array, key: CategoryIndex, columns: ColumnMap, missing: str) -> None:
         """Raise ValueError for values that the policies refuse."""

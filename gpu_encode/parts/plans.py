@@ -1,7 +1,7 @@
 """What all rows decide before they are summed: kinds of targets, classes, and who may look at whom."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +11,15 @@ from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.folds import no_groups
 from gpu_encode.errors.parts import no_rows_in_parts, order_of_values, rows_have_changed, splitter_for_parts
 from gpu_encode.errors.targets import more_than_two_labels, weights_all_zero
+from gpu_encode.fitting.inputs import TrainingRows
 from gpu_encode.fitting.model import TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.scheme_columns import column_keys
-from gpu_encode.frames import Frame, Pieces
-from gpu_encode.ops import Ops
 from gpu_encode.parts.profiles import Profile, ValueCounts, deals_within_classes
 from gpu_encode.schemes import Ordered, Splits
-from gpu_encode.schemes.assignment import RowsAtHand, assigned
+from gpu_encode.schemes.assignment import RowsAtHand, assign
 from gpu_encode.schemes.plans import OrderedPlan, Plan, Request, RowOrder
 from gpu_encode.sums import targets
-from gpu_encode.training import encodings
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,7 @@ class EncodingPlan:
             return None
         return "rows" if self.plan.orders and isinstance(self.plan.orders[0], RowOrder) else "shuffled"
 
-    def codes_of(self, rows: "ReadRows", column: Any, role: str) -> Array:
+    def codes_of(self, rows: TrainingRows, column: Any, role: str) -> Array:
         """Place of each row's value among the sorted values, of all rows, of a column that the scheme reads."""
         column = rows.groups if column is None else column
         if column is None:
@@ -83,23 +81,13 @@ class EncodingPlan:
         """Whether the folds of rows follow from their classes."""
         return deals_within_classes(self.options)
 
-    def plan_of(self, rows: "ReadRows", labels: Array, first_row: int) -> Plan:
+    def plan_of(self, rows: TrainingRows, labels: Array, first_row: int) -> Plan:
         """Give the plan with the fold numbers of the rows at hand; `labels` are their classes, if `needs_labels`."""
         earlier = self.earlier.get(first_row)
         if self.needs_labels and earlier is None:
             raise rows_have_changed(f"A part begins at row {first_row}, with rows")
         codes = {role: self.codes_of(rows, column, role) for column, role in self.options.scheme.reads()}
-        at_hand = RowsAtHand(rows.ops, rows.frame.n_rows, codes, labels, first_row, earlier)
-        plan = assigned(self.plan, at_hand)
-        return encodings.numbered(encodings.placed(plan, rows.ops), rows.frame.n_rows, rows.ops)
-
-
-class ReadRows(Protocol):
-    """Rows that were read: all of them that a scheme asks for."""
-
-    frame: Frame | Pieces
-    groups: Frame | Pieces | None
-    ops: Ops
+        return assign(self.plan, RowsAtHand(rows.ops, rows.n_rows, codes, labels, first_row, earlier))
 
 
 def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:

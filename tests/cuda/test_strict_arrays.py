@@ -19,6 +19,7 @@ from gpu_encode.fitting.fit import plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.formulas import encoding_rule
 from gpu_encode.ops import use_backend
+from gpu_encode.schemes.assignment import upload
 from gpu_encode.schemes.plans import Plan
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.training import encodings
@@ -152,7 +153,7 @@ def assert_same(data: Data, kind: str, weighted: bool, scheme: str, *, dtype: st
         warnings.simplefilter("ignore", UserWarning)
         jobs, plan = read(data, kind, weighted, SCHEMES[scheme](), dtype=dtype, **choices)
         for job in jobs:
-            expected, found = trained(job, plan, dtype), trained(strict(job), encodings.placed(plan, STRICT), dtype)
+            expected, found = trained(job, plan, dtype), trained(strict(job), upload(plan, STRICT), dtype)
             for mine, theirs in zip(found, expected, strict=True):
                 assert mine.dtype == theirs.dtype
                 assert_same_bits(mine, theirs)
