@@ -264,7 +264,7 @@ def is_describable(readouts: Sequence[Any], resume: bool) -> bool:
 
     Examples
     --------
-    >>> is_describable([gpu_encode.StatisticEncoder([max])._options().readout], resume=False)
+    >>> is_describable([gpu_encode.StatisticEncoder([max])._parameters().readout], resume=False)
     False
     """
     try:
@@ -295,7 +295,7 @@ def is_repeatable(encoder: Any) -> bool:
     >>> is_repeatable(gpu_encode.TargetEncoder(random_state=None))
     False
     """
-    scheme = encoder._options().scheme
+    scheme = encoder._parameters().scheme
     return not isinstance(scheme, Splits) and isinstance(getattr(scheme, "random_state", 0), Integral)
 
 

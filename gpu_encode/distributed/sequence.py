@@ -134,7 +134,7 @@ def partial_fit(*_: Any, **__: Any) -> None:
 
 def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
     """Read what a call on training rows was given, before anything is computed."""
-    if y is None and encoder._options().reads_target:
+    if y is None and encoder._parameters().reads_target:
         raise no_target(type(encoder).__name__)
     partitions = read(X, y, sample_weight, groups)
     check_container(encoder, partitions)
@@ -160,19 +160,19 @@ def drafted(encoder: Encoder, partitions: Partitions, with_codes: bool) -> tuple
     """
     import dask
 
-    own, options = unfitted(encoder), encoder._options()
+    own, parameters = unfitted(encoder), encoder._parameters()
     asked = own
-    if options.reads_target and not (with_codes or options.new_rows_see_folds or options.needs_tables):
+    if parameters.reads_target and not (with_codes or parameters.new_rows_see_folds or parameters.needs_tables):
         asked = unfitted(encoder).set_params(cv=LeaveOneOut())
     looked_at = partitions.with_columns(columns_to_survey(asked, partitions))
-    profiles = looked_at.mapped(tasks.profiled, dask.delayed(asked, traverse=False))
+    profiles = looked_at.mapped(tasks.profiled, dask.delayed(asked._parameters(), traverse=False))
     try:
         (found,) = dask.compute(added(profiles, tasks.surveyed_together))
     except RowInPartitionError as error:
         lengths = dask.compute(*looked_at.mapped(tasks.n_rows)[: error.partition])
         raise error.counted(lengths) from None
     # What the encoder's own scheme says of columns and outputs counts in any case.
-    encoding_plan = replace(parts.plan(asked, found.profile), encoder=own, options=options)
+    encoding_plan = replace(parts.plan(asked, found.profile), encoder=own, parameters=parameters)
     return encoding_plan, partitions.counted([0, *accumulate(found.lengths[:-1])])
 
 

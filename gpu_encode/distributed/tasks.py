@@ -10,6 +10,7 @@ from gpu_encode.distributed.partitions import Place
 from gpu_encode.errors.distributed import RowInPartitionError
 from gpu_encode.errors.rows import RowError
 from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.parts import (
     CategoryMeanDeltas,
     CategoryMeanScan,
@@ -23,6 +24,7 @@ from gpu_encode.parts import (
     Profile,
     RowEncodings,
 )
+from gpu_encode.parts.profiles import profile_rows
 
 
 class Found(NamedTuple):
@@ -47,10 +49,10 @@ def part_of(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place) -> Pa
     return Part(X, y, sample_weight, groups, first_row=place.first_row, name=place.name)
 
 
-def profiled(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, encoder: Any) -> Found:
+def profiled(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, parameters: Parameters) -> Found:
     """Profile a partition whose first row's number is not known yet."""
     try:
-        found = parts.profile(encoder, part_of(X, y, sample_weight, groups, place))
+        found = profile_rows(parameters, part_of(X, y, sample_weight, groups, place))
     except RowError as error:
         raise RowInPartitionError(error.before, error.row, error.after, place.number) from error
     return Found(found, (found.n_rows,))

@@ -45,7 +45,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         for name, method in own.items():
             setattr(cls, name, method)
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         raise NotImplementedError
 
     @dispatch
@@ -84,7 +84,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         >>> encoder.fit(pieces, [[0, 1], [1]], sample_weight=[1, 3, 1]).encodings_
         [array([0.75, 1.  ])]
         """
-        parameters = self._options()
+        parameters = self._parameters()
         sums_alone = not parameters.new_rows_see_folds
         context = prepare(parameters, Inputs(X, y, sample_weight, groups), sums_alone=sums_alone)
         plan = plans.all_rows() if sums_alone else plan_rows(parameters.scheme, context.rows, context.targets)
@@ -128,7 +128,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         >>> encoder.fit_transform([["a"], ["a"], ["a"], ["b"]], [1.0, 2.0, 4.5, 3.0]).ravel().tolist()
         [3.25, 2.75, 1.5, 2.5]
         """
-        parameters = self._options()
+        parameters = self._parameters()
         context = prepare(parameters, Inputs(X, y, sample_weight, groups))
         plan = plan_rows(parameters.scheme, context.rows, context.targets)
         arrays, sums = encode_rows(context, plan)
@@ -193,7 +193,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         >>> encoder.partial_fit([["a"], ["b"]], [0, 1]).partial_fit([["a"], ["c"]], [1, 1]).encodings_
         [array([0.5, 1. , 1. ])]
         """
-        parameters = self._options()
+        parameters = self._parameters()
         if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
             raise blow_up_without_folds()
         known = self._model if hasattr(self, "_model") else None

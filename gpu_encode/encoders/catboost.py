@@ -161,12 +161,12 @@ class CatBoostEncoder(Encoder):
         ValueError
             If parameters, columns or targets differ, or borders are quantiles, which differ with the rows.
         """
-        options = self._options()
-        if options.cut is not None:
-            options.cut.check_fixed()
+        parameters = self._parameters()
+        if parameters.cut is not None:
+            parameters.cut.check_fixed()
         return super().merge(*others)
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         check_option("CatBoostEncoder", "statistic", self.statistic, (*OF_TARGETS, *OF_COUNTS))
         scheme = self._scheme()
         counts, cut = self.statistic in OF_COUNTS, self._cut()

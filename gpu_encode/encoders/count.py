@@ -103,7 +103,7 @@ class CountEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         return Parameters.of(self, Counts(self.kind), as_unseen="zero")
 
     def __sklearn_tags__(self) -> Tags:

@@ -139,7 +139,7 @@ class GradientEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
         statistic = GradientRatios(self.output, self.regularization)
         folds = integer_folds(self.cv, scheme)

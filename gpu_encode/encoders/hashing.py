@@ -104,9 +104,9 @@ class HashingEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         check_option(type(self).__name__, "handle_missing", self.handle_missing, ("category", "zero", "error"))
-        options = Parameters(
+        parameters = Parameters(
             owner=type(self).__name__,
             statistic=Hashes(self.n_components, self.alternate_sign, self.per_column, self.seed),
             columns=self.columns,
@@ -116,8 +116,8 @@ class HashingEncoder(Encoder):
             dtype=self.dtype,
             device=self.device,
         )
-        options.check()
-        return options
+        parameters.check()
+        return parameters
 
     @dispatch
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
@@ -145,7 +145,7 @@ class HashingEncoder(Encoder):
         >>> HashingEncoder(2).fit_transform([["a"], ["c"]]).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        context = prepare(self._options(), Inputs(X, y, sample_weight, groups))
+        context = prepare(self._parameters(), Inputs(X, y, sample_weight, groups))
         self._keep(context, sum_rows(context, plans.all_rows()))
         keyed = [(own.key, own.codes) for own in context.categories]
         arrays = self._model.counted(keyed, context.rows.n_rows, context.rows.ops)

@@ -182,7 +182,7 @@ class StatisticEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         asked = StatisticSpec(self.columns, self.values, self.statistics)
         if isinstance(self.statistics, dict):
             asked = StatisticSpec.of_pairs(self.statistics, self.columns, self.values)

@@ -153,7 +153,7 @@ class WeightOfEvidenceEncoder(Encoder):
                 per_output.append(values.T.ravel())
         return np.concatenate(per_output)
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
         return Parameters.of(
             self,

@@ -7,7 +7,6 @@ rows see, and `encode_rows` the training encodings as well; `make_model` puts to
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from gpu_encode.schemes.assignment import RowsAtHand, assign
 from gpu_encode.schemes.plans import FoldPlan, Plan, Request
 from gpu_encode.sums import layouts, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import Target
 from gpu_encode.training import encodings
 from gpu_encode.training.indicators import missing_rows
@@ -150,7 +150,6 @@ def make_tasks(
     rules: Sequence[EncodingRule],
 ) -> list[list[EncodingTask]]:
     """Put together what is computed of each key and target."""
-    totals: list[Any] = [[] for _ in summed]
     return [
         [
             EncodingTask(
@@ -160,7 +159,6 @@ def make_tasks(
                 column.target.n_classes,
                 specs[number],
                 rule.of_target(number),
-                totals[number],
                 own.sums,
             )
             for number, column in enumerate(summed)
@@ -202,6 +200,7 @@ def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list
     widths = [[task.n_outputs * n_columns for task in tasks] for tasks in context.tasks]
     matrix = context.rows.ops.empty((context.rows.n_rows, sum(map(sum, widths))), parameters.dtype, "F")
     output = OutputColumns(matrix, parameters.indicators)
+    totals: list[Moments | None] = [None] * len(context.targets)
     sums, priors_of_seen, unsure = [], [], False
     for entry, (tasks, sizes) in enumerate(zip(context.tasks, widths, strict=True)):
         kept = []
@@ -209,7 +208,8 @@ def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list
             first = number == context.rules[entry].statistic.first_target
             want_unseen = "unseen" in parameters.indicators and first
             out = output.next(size)
-            done = encodings.train(task, plan, out, want_unseen)
+            done = encodings.train(task, plan, out, want_unseen, totals[number])
+            totals[number] = done.total
             if isinstance(task.rule.prior, str) and not done.all_see:
                 priors_of_seen += to_columns(out)
             unsure |= task.rule.prior is None and task.rule.needs_rows and not done.all_see

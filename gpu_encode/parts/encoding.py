@@ -74,7 +74,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
         if not given.frame.n_rows:
             with notices.kept():  # Warnings of encodings that no row here gets.
                 return tables.encoder.transform(part.X)
-        if not tables.encoding_plan.options.trains_apart:
+        if not tables.encoding_plan.parameters.trains_apart:
             check_columns(given.frame, tables)
             return tables.encoder.transform(part.X)
         if isinstance(plan, FoldPlan):
@@ -91,7 +91,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
 def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     """Look every row up by its category and fold."""
     model = tables.model
-    backend = ops.resolve(given.frame.n_rows, given.device(tables.encoding_plan.options.device))
+    backend = ops.resolve(given.frame.n_rows, given.device(tables.encoding_plan.parameters.device))
     # Neither weights nor, as a rule, the target matter any more: they are not read.
     rows = TrainingRows(given, backend, None, given.groups())
     check_columns(rows.frame, tables)
@@ -115,7 +115,7 @@ def plan_of_folds(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows
     if encoding_plan.needs_labels:
         if not given.has_target:
             raise no_target(type(encoding_plan.encoder).__name__)
-        named, cut = given.targets(), encoding_plan.options.cut
+        named, cut = given.targets(), encoding_plan.parameters.cut
         named = named if cut is None else cut.buckets(rows.ops, named)
         labels = read_fixed_targets(rows.ops, named, encoding_plan.targets)[0].values
     plan = encoding_plan.plan_of(rows, labels, first_row)
@@ -162,7 +162,7 @@ def by_place(
 ) -> Any:
     """Put the encodings of every order where their rows stand; average over the orders where that is asked for."""
     model, n_rows = tables.model, given.frame.n_rows
-    backend = ops.resolve(n_rows, given.device(tables.encoding_plan.options.device))
+    backend = ops.resolve(n_rows, given.device(tables.encoding_plan.parameters.device))
     orders = [sort_by_row(pieces, part.first_row, n_rows) for pieces in placed]
     width = orders[0].values.shape[1]
     if plan.average or len(orders) == 1:

@@ -15,7 +15,7 @@ from gpu_encode.fitting.inputs import TrainingRows
 from gpu_encode.fitting.model import TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.scheme_columns import column_keys
-from gpu_encode.parts.profiles import Profile, ValueCounts, deals_within_classes
+from gpu_encode.parts.profiles import Profile, ValueCounts
 from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.schemes.assignment import RowsAtHand, assign
 from gpu_encode.schemes.plans import OrderedPlan, Plan, Request, RowOrder
@@ -30,7 +30,7 @@ class EncodingPlan:
     ----------
     encoder : TargetEncoder
         Its parameters.
-    options : Parameters
+    parameters : Parameters
         The same, checked.
     n_rows : int
         Rows of all parts.
@@ -48,7 +48,7 @@ class EncodingPlan:
     """
 
     encoder: Encoder
-    options: Parameters
+    parameters: Parameters
     n_rows: int
     targets: list[TargetInfo]
     plan: Plan
@@ -79,14 +79,14 @@ class EncodingPlan:
     @property
     def needs_labels(self) -> bool:
         """Whether the folds of rows follow from their classes."""
-        return deals_within_classes(self.options)
+        return self.parameters.scheme.reads_classes
 
     def plan_of(self, rows: TrainingRows, labels: Array, first_row: int) -> Plan:
         """Give the plan with the fold numbers of the rows at hand; `labels` are their classes, if `needs_labels`."""
         earlier = self.earlier.get(first_row)
         if self.needs_labels and earlier is None:
             raise rows_have_changed(f"A part begins at row {first_row}, with rows")
-        codes = {role: self.codes_of(rows, column, role) for column, role in self.options.scheme.reads()}
+        codes = {role: self.codes_of(rows, column, role) for column, role in self.parameters.scheme.reads()}
         return assign(self.plan, RowsAtHand(rows.ops, rows.n_rows, codes, labels, first_row, earlier))
 
 
@@ -122,38 +122,38 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     >>> plan(encoder, profile(encoder, Part([["a"], ["b"], ["a"]], [1, 0, 1]))).targets[0].kind
     'binary'
     """
-    options = encoder._options()
-    if isinstance(options.scheme, Splits):
-        raise splitter_for_parts(options.scheme.cv)
-    if isinstance(options.scheme, Ordered) and options.values is not None:
+    parameters = encoder._parameters()
+    if isinstance(parameters.scheme, Splits):
+        raise splitter_for_parts(parameters.scheme.cv)
+    if isinstance(parameters.scheme, Ordered) and parameters.values is not None:
         raise order_of_values(type(encoder).__name__)
     if not profile.n_rows:
         raise no_rows_in_parts(type(encoder).__name__)
     if not profile.some_weight:
         raise weights_all_zero()
-    infos = target_infos(profile, options)
-    known = list(zip(profile.targets, infos, strict=True)) if options.reads_target else []
+    infos = target_infos(profile, parameters)
+    known = list(zip(profile.targets, infos, strict=True)) if parameters.reads_target else []
     counts = [class_counts(*each) for each in known] or [None]
     groups = profile.values.get("groups")
     value_counts = {role: values.counts for role, values in profile.values.items()}
     request = Request(profile.n_rows, value_counts, counts, groups=groups)
-    plan = options.scheme.plan(request)
-    if options.integer_folds is not None:
+    plan = parameters.scheme.plan(request)
+    if parameters.integer_folds is not None:
         for found, info in known:
             if info.classes is not None:
-                targets.warn_of_rare_classes(found.counts, options.integer_folds)
+                targets.warn_of_rare_classes(found.counts, parameters.integer_folds)
     before = classes_before(profile)
     floats = [each.are_floats and info.classes is None for each, info in known]
     return EncodingPlan(
-        encoder, options, profile.n_rows, infos, plan, profile.values, before, floats, profile.float_weight
+        encoder, parameters, profile.n_rows, infos, plan, profile.values, before, floats, profile.float_weight
     )
 
 
-def target_infos(profile: Profile, options: Parameters) -> list[TargetInfo]:
+def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
     """Kinds of all targets, asked for or inferred, and their classes."""
-    if not options.reads_target:
+    if not parameters.reads_target:
         return [TargetInfo(None, targets.NO_TARGET, None)]
-    kinds = targets.kinds_of([each.kind for each in profile.targets], options.target_type)
+    kinds = targets.kinds_of([each.kind for each in profile.targets], parameters.target_type)
     infos = []
     for each, kind in zip(profile.targets, kinds, strict=True):
         classes = None if kind == "continuous" else each.labels

@@ -117,4 +117,4 @@ def prepare_part(
     inputs = InFloats(part, encoding_plan.floats, encoding_plan.float_weight)
     if not inputs.frame.n_rows:
         return None
-    return prepare(encoding_plan.options, inputs, fixed_targets=encoding_plan.targets, fixed_keys=keys)
+    return prepare(encoding_plan.parameters, inputs, fixed_targets=encoding_plan.targets, fixed_keys=keys)

@@ -113,7 +113,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     if sums.n_rows != encoding_plan.n_rows:
         raise other_rows_measured(encoding_plan.n_rows, sums.n_rows)
     model = sums.model.carried()
-    if not encoding_plan.options.trains_apart:
+    if not encoding_plan.parameters.trains_apart:
         encoder._adopt(model, device_of(encoding_plan))
         return EncodingTables(encoding_plan, encoder)
     if isinstance(encoding_plan.plan, FoldPlan):
@@ -130,13 +130,13 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
         ]
     encoder._adopt(model, device_of(encoding_plan))
     if any(rule.needs_rows for rule in model.rules) and (blind := first_rows(encoding_plan.plan, encoding_plan.n_rows)):
-        encoding_plan.options.warn_of_blind_rows(blind, encoding_plan.plan)
+        encoding_plan.parameters.warn_of_blind_rows(blind, encoding_plan.plan)
     return EncodingTables(encoding_plan, encoder, sums=kept, before=before)
 
 
 def device_of(encoding_plan: EncodingPlan) -> str:
     """Where parts compute: "cpu" or "cuda"."""
-    return ops.device_of(ops.resolve(encoding_plan.n_rows, devices.choose(encoding_plan.options.device)))
+    return ops.device_of(ops.resolve(encoding_plan.n_rows, devices.choose(encoding_plan.parameters.device)))
 
 
 def widen(statistics: CategorySums, reach: Layout) -> CategorySums:
@@ -187,7 +187,7 @@ def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, 
     if plan.n_folds == 1:
         warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
     if blind:
-        encoding_plan.options.warn_of_blind_rows("Some", plan)
+        encoding_plan.parameters.warn_of_blind_rows("Some", plan)
     return EncodingTables(encoding_plan, encoder, per_key)
 
 

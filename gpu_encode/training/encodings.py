@@ -6,7 +6,7 @@ import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table, total_of_views
 from gpu_encode.ops import Ops
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, SplitPlan
 from gpu_encode.sums.category_sums import CategorySums
@@ -44,19 +44,25 @@ class Trained:
         Rows that see no row of their category; None unless asked for.
     all_see : bool
         Whether it is known that every row sees some rows.
+    total : Moments, optional
+        All rows that each fold sees, for the next key of the same target; None where the plan has no folds.
     """
 
     statistics: CategorySums
     unseen: Array | None
     all_see: bool = False
+    total: Moments | None = None
 
 
-def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool) -> Trained:
-    """Write the training encodings of every row to `out` (rows, outputs * columns)."""
+def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: Moments | None = None) -> Trained:
+    """Write the training encodings of every row to `out` (rows, outputs * columns).
+
+    `total` is that of another key of the same target, where there is one: it is the same under every key.
+    """
     if not task.n_outputs:
-        return Trained(lasting(task, plan), None, all_see=True)
+        return Trained(lasting(task, plan), None, True, total)
     if isinstance(plan, FoldPlan):
-        return by_folds(task, plan, out, want_unseen)
+        return by_folds(task, plan, out, want_unseen, total)
     if isinstance(plan, SplitPlan):
         return by_splits(task, plan, out, want_unseen)
     if isinstance(plan, OrderedPlan):
@@ -65,13 +71,14 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool) -> Trai
     return Trained(statistics, leave_one_out(task, statistics, out, want_unseen))
 
 
-def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool) -> Trained:
+def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, total: Moments | None) -> Trained:
     """Sum by category and fold, make a table of encodings from the sums, and look up every row in it."""
     sums = task.measure(plan.folds, plan.n_folds)
-    total = None if plan.blow_up else task.total_of_views(sums, plan.visibility)
+    if total is None and not plan.blow_up:
+        total = total_of_views(sums, plan.visibility, task.rule, task.ops)
     new, encodings = tables_by_fold(sums, plan, task.key, task.rule, task.ops, total)
     unseen = look_up(task.ops, encodings, task.rows.codes, plan.lookup_folds, out, want_unseen)
-    return Trained(new, unseen, total is not None and bool((total.n > 0).all()))
+    return Trained(new, unseen, total is not None and bool((total.n > 0).all()), total)
 
 
 def tables_by_fold(

@@ -97,7 +97,7 @@ def tune(
     check_option("tune", "per_column", per_column, (True, False))
     if frames.is_partitioned(X):
         raise tuning_of_dask()
-    parameters = encoder._options()
+    parameters = encoder._parameters()
     candidates = checked_smoothings(smoothings, parameters)
     planned = checked_schemes(schemes, encoder, parameters, folds)
     with devices.memory_explained():

@@ -42,7 +42,7 @@ class Views:
         """Sum the rows; ValueError where a fold sees rows of its own."""
         if isinstance(plan, FoldPlan) and not plan.visibility.diagonal().any():
             sums = task.measure(plan.folds, plan.n_folds)
-            return cls(task, sums, plan.visibility, sums, task.total_of_views(sums, plan.visibility))
+            return cls(task, sums, plan.visibility, sums, total_of_views(sums, plan.visibility, task.rule, task.ops))
         if not isinstance(plan, SplitPlan):
             raise scheme_without_held_out_rows(scheme)
         held_out = task.measure(plan.folds, len(plan.training))

@@ -113,7 +113,7 @@ def read(data: Data, kind: str, weighted: bool, scheme: Any, **choices: Any) -> 
     encoder = ge.TargetEncoder(cv=scheme, target_type=kind, columns=["key"], **choices)
     weight = data.weight if weighted else None
     with use_backend("numpy"):
-        parameters = encoder._options()
+        parameters = encoder._parameters()
         context = prepare(parameters, Inputs(data.frame, data.targets[kind], weight))
         plan = plan_rows(parameters.scheme, context.rows, context.targets)
         return [task for tasks in context.tasks for task in tasks], plan
@@ -123,7 +123,7 @@ def strict(job: EncodingTask) -> EncodingTask:
     """Give the job with its rows on the other side."""
     parts = (job.rows.codes, job.rows.classes, job.rows.target, job.rows.weight)
     rows = Rows(*(part if part is None else STRICT.to_device(part) for part in parts))
-    return replace(job, ops=STRICT, rows=rows, totals=[])
+    return replace(job, ops=STRICT, rows=rows)
 
 
 def trained(job: EncodingTask, plan: Plan, dtype: str) -> list[Any]:

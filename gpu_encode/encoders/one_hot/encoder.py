@@ -138,9 +138,9 @@ class OneHotEncoder(Encoder):
         self.columns = columns
         self.device = device
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         drop, missing = listed(self.drop), self.handle_missing
-        options = Parameters(
+        parameters = Parameters(
             owner=type(self).__name__,
             statistic=OneHot(drop, self.min_frequency, self.max_categories, self.handle_unknown, missing),
             categories=self.categories,
@@ -151,9 +151,9 @@ class OneHotEncoder(Encoder):
             handle_missing="category" if missing == "category" else "zero",
             device=self.device,
         )
-        options.check()
+        parameters.check()
         check_form(self.sparse_output, self.dtype, self.feature_name_combiner)
-        return options
+        return parameters
 
     @container_checked
     @dispatch
@@ -176,7 +176,7 @@ class OneHotEncoder(Encoder):
         >>> OneHotEncoder(drop="if_binary", dtype=int).fit_transform([["a", 1], ["b", 2], ["a", 3]]).toarray().tolist()
         [[0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]
         """
-        context = prepare(self._options(), Inputs(X, y, sample_weight, groups))
+        context = prepare(self._parameters(), Inputs(X, y, sample_weight, groups))
         check_passed(self.sparse_output, context.columns, context.selection.passed)
         self._keep(context, sum_rows(context, plans.all_rows()))
         ones = self._model.ones([own.codes for own in context.categories], context.columns, context.rows.ops)

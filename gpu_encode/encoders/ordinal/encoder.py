@@ -144,13 +144,13 @@ class OrdinalEncoder(Encoder):
         self.columns = columns
         self.device = device
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         self._check_codes()
         by_target, name = self.order == "target", type_of_codes(self.dtype).name
         scheme = (
             schemes.resolve(self.cv, True, self.random_state, type(self).__name__) if by_target else schemes.Greedy()
         )
-        options = Parameters(
+        parameters = Parameters(
             owner=type(self).__name__,
             statistic=Ranks(
                 self.order,
@@ -173,8 +173,8 @@ class OrdinalEncoder(Encoder):
             dtype=name if name in COMPUTED else "float64",
             device=self.device,
         )
-        options.check()
-        return options
+        parameters.check()
+        return parameters
 
     def _check_codes(self) -> None:
         """Raise ValueError or TypeError for codes of unknown and missing values that do not go with the others."""
