@@ -8,7 +8,7 @@ from gpu_encode import schemes
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.borders import borders_of_counts, borders_of_labels
 from gpu_encode.errors.parameters import check_option
-from gpu_encode.fitting.borders import Cut, plain_borders
+from gpu_encode.fitting.borders import Cut, list_borders
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
 from gpu_encode.schemes.given import integer_folds
@@ -175,7 +175,7 @@ class CatBoostEncoder(Encoder):
         statistic = (
             CountRatios(self.statistic, self.priors, self.weight)
             if counts
-            else TargetRatios(self.statistic, self.priors, self.weight, plain_borders(self.borders))
+            else TargetRatios(self.statistic, self.priors, self.weight, list_borders(self.borders))
         )
         return Parameters.of(
             self,

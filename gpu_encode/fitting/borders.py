@@ -113,7 +113,7 @@ class Cut:
         return np.unique(np.minimum(quantiles(values + 0.0, weight, int(self.borders)), distinct[-2]))
 
 
-def plain_borders(borders: Any) -> Any:
+def list_borders(borders: Any) -> Any:
     """Give borders as a list of floats, whatever container they came in, so that equal ones compare equal."""
     given = borders.tolist() if isinstance(borders, np.ndarray) else borders
     numbers = isinstance(given, (list, tuple)) and all(isinstance(border, Real) for border in given)

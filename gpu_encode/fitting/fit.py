@@ -13,7 +13,7 @@ import numpy as np
 from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories
-from gpu_encode.fitting.columns import ColumnMap, Selection, same_frame, select
+from gpu_encode.fitting.columns import ColumnMap, Selection, map_columns, select
 from gpu_encode.fitting.compatibility import check_same_columns, check_same_parameters, check_same_statistic
 from gpu_encode.fitting.inputs import Inputs, TrainingRows, read_rows
 from gpu_encode.fitting.model import Model, TargetInfo
@@ -70,7 +70,7 @@ class FitContext:
     @property
     def columns(self) -> ColumnMap:
         """Columns of the table, by their positions at fit."""
-        return same_frame(self.rows.frame)
+        return map_columns(self.rows.frame)
 
 
 def prepare(
@@ -109,7 +109,7 @@ def prepare(
     if known is not None:
         check_same_columns(known, rows.frame, selection, summed if parameters.values else [])
     specs = [specify_sums(parameters, rows, number, column) for number, column in enumerate(summed)]
-    columns = same_frame(rows.frame)
+    columns = map_columns(rows.frame)
     if fixed_keys is not None:
         categories = look_up_categories(parameters, fixed_keys, columns, rows.ops)
     else:

@@ -199,14 +199,14 @@ class Model:
 
     def merge(self, other: "Model") -> "Model":
         """Give the model of the rows of both, its sums in canonical digits."""
-        return self.joined(other).carried()
+        return self.join(other).carried()
 
     def carried(self) -> "Model":
         """Give the same with sums in canonical digits: the same for the same rows, whatever way they came together."""
         return replace(self, statistics=[[sums.carried() for sums in per_target] for per_target in self.statistics])
 
-    def joined(self, other: "Model", in_place: bool = False) -> "Model":
-        """Model of the rows of both; in place, this one is given up to hold the result."""
+    def join(self, other: "Model", in_place: bool = False) -> "Model":
+        """Give the model of the rows of both; in place, this one is given up to hold the result."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
         keys, statistics = [], []
         for mine, theirs, own, others in zip(self.keys, other.keys, self.statistics, other.statistics, strict=True):
@@ -230,7 +230,7 @@ def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces
 
 
 def join_keys(mine: CategoryIndex, theirs: CategoryIndex) -> tuple[CategoryIndex, Array, Array]:
-    """Key of the categories of both, and the new code of each one's categories."""
+    """Give the key of the categories of both, and the new codes of the categories of each."""
     if mine.given:
         same = np.arange(mine.n_categories, dtype=np.int32)
         return mine, same, same

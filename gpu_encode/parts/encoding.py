@@ -15,7 +15,7 @@ from gpu_encode.errors.parts import codes_of_orders_needed, other_rows_placed
 from gpu_encode.errors.tables import other_width
 from gpu_encode.errors.targets import no_target
 from gpu_encode.fitting.categories import known_codes
-from gpu_encode.fitting.columns import ColumnMap, same_frame
+from gpu_encode.fitting.columns import ColumnMap, map_columns
 from gpu_encode.fitting.fit import FitContext, find_missing
 from gpu_encode.fitting.inputs import Inputs, TrainingRows
 from gpu_encode.fitting.targets import read_fixed_targets
@@ -96,7 +96,7 @@ def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     rows = TrainingRows(given, backend, None, given.groups())
     check_columns(rows.frame, tables)
     plan = plan_of_folds(tables.encoding_plan, given, rows, part.first_row)
-    columns = same_frame(rows.frame)
+    columns = map_columns(rows.frame)
     width = sum(encodings.values.shape[2] for encodings in tables.encodings)
     output = OutputColumns(rows.ops.empty((rows.n_rows, width), model.dtype, "F"), model.indicators)
     for key, rule, encodings in zip(model.keys, model.rules, tables.encodings, strict=True):
@@ -174,7 +174,7 @@ def by_place(
     matrix = backend.to_device(np.asfortranarray(in_type(values, model.dtype, ops.host(n_rows))))
     unseen = np.logical_and.reduce([order.unseen for order in orders])
     check_columns(given.frame, tables)
-    columns, output = same_frame(given.frame), OutputColumns(matrix, model.indicators)
+    columns, output = map_columns(given.frame), OutputColumns(matrix, model.indicators)
     for entry, (key, rule) in enumerate(zip(model.keys, model.rules, strict=True)):
         flags = backend.to_device(unseen[:, entry]) if unseen.shape[1] else None
         output.add_indicators(flags, partial(look_up_missing, key, rule.missing, columns, backend))

@@ -59,7 +59,7 @@ class PartialSums:
         check_mergeable_columns(self.model, other.model)
         return PartialSums(
             self.n_rows + other.n_rows,
-            self.model.joined(other.model, in_place),
+            self.model.join(other.model, in_place),
             [mine + theirs for mine, theirs in zip(self.reach, other.reach, strict=True)],
             [mine + theirs for mine, theirs in zip(self.segments, other.segments, strict=True)],
         )
