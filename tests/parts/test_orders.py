@@ -78,9 +78,7 @@ def encoded(one, parts, n_buckets, way):
     for order in range(len(tables.before)):
         buckets = [own[order] for own in scattered if own[order]]
         chosen = (
-            [own[0] for own in buckets]
-            if in_rows
-            else [OrderedRows.join(each) for each in zip(*buckets, strict=True)]
+            [own[0] for own in buckets] if in_rows else [OrderedRows.join(each) for each in zip(*buckets, strict=True)]
         )
         orders.append([through_pickle(each) for each in chosen if len(each)])
     if tables.needs_categories:
