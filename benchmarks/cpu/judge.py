@@ -24,12 +24,6 @@ def m_estimate(counts: Array, sums: Array, prior: Array | float, smooth: float =
     )
 
 
-def sigmoid(counts: Array, sums: Array, prior: Array | float, least: float = 20.0, width: float = 10.0) -> Array:
-    """Blend of category_encoders.TargetEncoder: Micci-Barreca's logistic weight."""
-    share = 1 / (1 + np.exp(-(counts - least) / width))
-    return prior * (1 - share) + sums / np.maximum(counts, 1) * share
-
-
 def floor_places(places: Array) -> Array:
     """Places with all but their highest binary digits cleared."""
     spare = np.maximum(np.frexp(places.astype(np.float64))[1] - DIGITS_OF_PLACE, 0)

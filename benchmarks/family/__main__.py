@@ -1,7 +1,7 @@
 """The other encoders on the CPU: counts, ranks, one-hot columns, evidence, statistics, hashes, mixed models.
 
     python -m benchmarks.family [--rows 1e6] [--categories 100,1e5] [--works count,one-hot] [--keys int,text]
-                                [--contenders ours,polars-join] [--out FOLDER] [--resume] [--quick]
+                                [--contenders ours,polars] [--out FOLDER] [--resume] [--quick]
 
 Ours beside category_encoders, scikit-learn, polars and pandas, judged, in processes of their own, in turns.
 family.json and family.md are on disk after every cell. The exit status is 1 if anything was wrong.
@@ -66,7 +66,7 @@ TOPIC = Topic(
     "The other encoders on the CPU",
     (FAMILY, MIXED_MODEL),
     NOTES,
-    (*PACKAGES, "feature-engine", "scipy", "statsmodels"),
+    (*PACKAGES, "scipy", "statsmodels"),
 )
 
 if __name__ == "__main__":

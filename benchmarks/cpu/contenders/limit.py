@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.grid import FOLD_WORKS, MEANS, REAL_WORKS, SMOOTH
+from benchmarks.cpu.grid import FOLD_WORKS, REAL_WORKS, SMOOTH
 from benchmarks.cpu.judge import expected_of, floor_places
 from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.harness.machine import cores
@@ -86,16 +86,12 @@ class Loops:
     rows : Rows
     by : {"range", "hashed", "text"}
     way : Way
-    twice : bool
-        Look the values up once more before encodings are written, as `transform` must after `fit`.
     """
 
     rows: Rows
     by: str
     way: Way
-    twice: bool = False
     keys: Any = None
-    slots: Any = None
 
     def __post_init__(self) -> None:
         rows = self.rows
@@ -148,17 +144,7 @@ class Loops:
         for (start, stop), (others, n_others) in zip(pieces[1:], found[1:], strict=True):
             slots, places, count = self.tables.joined(slots, count, others, n_others)
             split(self.tables.renumber, stop - start, codes[start:stop], places)
-        self.slots = slots
         return codes, 0, count
-
-    def look_up(self) -> Array:
-        """Numbers of the values by the hash table that there is."""
-        codes = np.empty(self.rows.n_rows, np.int32)
-        if self.by == "text":
-            split(self.tables.known_text, len(codes), *self.keys, self.slots, codes)
-        else:
-            split(self.tables.known_integers, len(codes), self.keys, self.slots, codes)
-        return codes
 
     def sum(self, kernel: Any, size: int, dtype: Any, *arguments: Any) -> Array:
         """Sums of all rows in so many cells."""
@@ -201,8 +187,6 @@ class Loops:
         else:
             cells = self.sum(loops.count_classes, 2 * size * n_folds, np.int32, codes, low, y, n_folds, 2)
         formula = n_folds, SMOOTH, self.prior(cells), int(self.rows.work not in REAL_WORKS)
-        if self.twice:
-            codes = self.look_up()
         if self.way.table:
             table = np.empty(size * n_folds)
             split(loops.encode_table, size, cells, *formula, table)
@@ -280,9 +264,9 @@ def seconds_of(loops: Loops) -> float:
     return min(times)
 
 
-def prepare(rows: Rows, by: str, twice: bool = False) -> Prepared:
+def prepare(rows: Rows, by: str) -> Prepared:
     """The fastest arrangement for these rows."""
-    fastest = min((Loops(rows, by, way, twice) for way in ways(by, rows.work)), key=seconds_of)
+    fastest = min((Loops(rows, by, way) for way in ways(by, rows.work)), key=seconds_of)
     return Prepared(fastest.call, expected_of(rows, tolerance=1e-8, visible_prior=rows.work == "ordered"))
 
 
@@ -291,16 +275,8 @@ def limit(by: str, *keys: str) -> Contender:
     return Contender(f"limit-{by}", "limit", partial(prepare, by=by), {"keys": keys}, ("numba",))
 
 
-def limit_twice(by: str, keys: str) -> Contender:
-    """Give loops that look values up again for `transform`."""
-    only = {"work": MEANS, "keys": (keys,)}
-    return Contender(f"limit-{by}-twice", "limit, twice", partial(prepare, by=by, twice=True), only, needs=("numba",))
-
-
 CONTENDERS = (
     limit("range", "int", "category"),
     limit("hashed", "int", "sparse"),
     limit("text", "text"),
-    limit_twice("hashed", "sparse"),
-    limit_twice("text", "text"),
 )

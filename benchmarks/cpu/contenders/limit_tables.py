@@ -227,39 +227,6 @@ def joined(slots, count, others, n_others):
 
 
 @compiled
-def look_up(slots, keys, spread, n, codes, start):
-    """Numbers of a tile of keys, all of which have one."""
-    mask = len(slots) // 2 - 1
-    for j in range(n):
-        prefetch(slots, 2 * (spread[j] & mask))
-    for j in range(n):
-        slot = spread[j] & mask
-        at = np.uint64(2 * slot)
-        while slots[at] != keys[j] or slots[at + NEXT] == 0:
-            slot = (slot + 1) & mask
-            at = np.uint64(2 * slot)
-        codes[np.uint64(start + j)] = slots[at + NEXT] - 1
-
-
-@compiled
-def known_integers(keys, slots, codes, start, stop):
-    spread = np.empty(TILE, dtype=np.int64)
-    for first in range(start, stop, TILE):
-        n = min(TILE, stop - first)
-        mix_integers(keys, first, n, spread)
-        look_up(slots, keys[first : first + n], spread, n, codes, first)
-
-
-@compiled
-def known_text(offsets, data, slots, codes, start, stop):
-    keys, spread = np.empty(TILE, dtype=np.int64), np.empty(TILE, dtype=np.int64)
-    for first in range(start, stop, TILE):
-        n = min(TILE, stop - first)
-        mix_text(offsets, data, first, n, keys, spread)
-        look_up(slots, keys, spread, n, codes, first)
-
-
-@compiled
 def renumber(codes, places, start, stop):
     for row in range(start, stop):
         i = np.uint64(row)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.contenders.libraries import COUNTS, category_encoder, series_of
+from benchmarks.cpu.contenders.libraries import COUNT, category_encoder, series_of
 from benchmarks.family import judge, words
 from benchmarks.family.indicators import MOST_DENSE, Indicators
 from benchmarks.family.judge import defined, expected_of
@@ -65,7 +65,7 @@ HASHING = partial(
     show=Indicators,
 )
 CONTENDERS = (
-    *COUNTS,
+    COUNT,
     library("ce-ordinal", ORDINAL, "ordinal"),
     library("ce-one-hot", ONE_HOT, "one-hot", categories=range(MOST_DENSE + 1)),
     library("ce-hashing", HASHING, "hashing"),
