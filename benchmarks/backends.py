@@ -48,8 +48,8 @@ TOPIC = Topic(
     "benchmarks.backends",
     "The compiled backend beside NumPy",
     (
-        Grid("loaded", AXES, CONTENDERS, QUICK, panel="target"),
-        Grid("cold", AXES, CONTENDERS, QUICK, panel="target", fresh=True),
+        Grid("loaded", AXES, CONTENDERS, QUICK),
+        Grid("cold", AXES, CONTENDERS, QUICK, fresh=True),
     ),
     packages=("gpu-encode", "numpy", "numba", "pyarrow", "scikit-learn"),
 )

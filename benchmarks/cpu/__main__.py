@@ -29,8 +29,6 @@ TABLE = Grid(
     open=open_cell,
     views=VIEWS,
     mark=mark,
-    across="categories",
-    lines=("keys", "rows"),
 )
 TOPIC = Topic(
     "benchmarks.cpu.__main__",

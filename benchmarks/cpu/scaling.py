@@ -144,7 +144,4 @@ SCALING = Grid(
     open=Point,
     environment=set_threads,
     remark=tell_exponents,
-    across="value",
-    panel="axis",
-    lines=("work",),
 )

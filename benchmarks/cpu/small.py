@@ -93,7 +93,6 @@ SMALL = Grid(
     open=open_cell,
     most_turns=100,
     mark=mark,
-    across="columns",
 )
 IMPORTS = Grid(
     "imports",
@@ -123,6 +122,4 @@ FIRST_CALLS = Grid(
     fresh=True,
     environment=cache_of,
     most_turns=5,
-    panel="cache",
-    lines=("keys", "target"),
 )

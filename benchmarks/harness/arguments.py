@@ -76,10 +76,10 @@ def parser_of(topic: Topic, description: str | None) -> argparse.ArgumentParser:
     contenders = list(dict.fromkeys(each.name for grid in topic.grids for each in grid.contenders))
     for axis, values in axes_of(topic).items():
         reader: Any = whole_numbers if isinstance(values[0], int) else names_of(values, axis, True)
-        add(f"--{plural(axis)}", dest=f"axis {axis}", type=reader, help=f"of {','.join(map(str, values))}")
+        name, known = plural(axis), ",".join(map(str, values))
+        add(f"--{name}", dest=f"axis {axis}", metavar=name.upper(), type=reader, help=f"of {known}")
     add("--only", type=names_of(grids, "part", True), default=grids, help=f"of {','.join(grids)}")
     add("--contenders", type=names_of(contenders, "contender", True), default=contenders, help=",".join(contenders))
-    add("--also", action="append", default=[], metavar="MODULE:NAME", help="a further contender")
     add("--most-rows", type=whole_number, help="cells of more rows are left out")
     add("--repeats", type=whole_number, help="timed calls of each contender; by its speed unless given")
     add("--contender-limit", type=float, default=60.0, help="seconds; slower contenders are not run")

@@ -75,10 +75,8 @@ def prepare(rows: Rows) -> Prepared:
     """The form of polars that does the work."""
     # Window sums of reals are no more exact than running ones.
     expected = expected_of(rows, **({"tolerance": 1e-8} if rows.work in REAL_WORKS else {}))
-    by_windows = number if rows.work == "codes" else encode_by_windows
-    return Prepared(
-        partial(encode_by_fold if rows.work in FOLD_WORKS else by_windows, frame_of(rows), rows.work), expected
-    )
+    call = encode_by_fold if rows.work in FOLD_WORKS else number if rows.work == "codes" else encode_by_windows
+    return Prepared(partial(call, frame_of(rows), rows.work), expected)
 
 
 CONTENDERS = (Contender("polars", "engine", prepare, needs=("polars",)),)
