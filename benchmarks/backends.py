@@ -23,8 +23,7 @@ def prepare(rows: Rows, backend: str) -> Prepared:
 
     def call(backend: str) -> Array:
         with use_backend(backend):
-            found: Array = TargetEncoder().fit_transform(X, y)
-            return found
+            return TargetEncoder().fit_transform(X, y)
 
     def columns() -> Iterator[Array]:
         # Not before the call: what it loads would not count.

@@ -86,8 +86,7 @@ def ours(data: Dataset, rows: Rows, scheme: str, smoothing: str) -> Encoded:
 
 def numbers_of(data: Dataset, X: pd.DataFrame) -> np.ndarray:
     """Columns that are numbers."""
-    found: np.ndarray = X[data.numbers].to_numpy(np.float64, na_value=np.nan)
-    return found
+    return X[data.numbers].to_numpy(np.float64, na_value=np.nan)
 
 
 def together(data: Dataset, X: pd.DataFrame, encodings: Any) -> np.ndarray:

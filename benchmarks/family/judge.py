@@ -85,8 +85,7 @@ def evidence(rows: Rows, folds: Array | None = None, least: int = 1, r: float = 
 def spread(n: Array | float, s: Array | float) -> Array:
     """Sample standard deviation of n labels, s of which are 1; 0 of fewer than two."""
     n, s = np.asarray(n, np.float64), np.asarray(s, np.float64)
-    found: Array = np.sqrt(s * (n - s) / np.maximum(n * (n - 1), 1))
-    return found
+    return np.sqrt(s * (n - s) / np.maximum(n * (n - 1), 1))
 
 
 def impact(rows: Rows, folds: Array) -> list[Array]:

@@ -25,7 +25,6 @@ STEPS = {
     "races": "races.run",
     "examples": "examples.run",
     "beyond": "beyond.run",
-    "memory": "encoders.watch_memory",
     "sanitizer": "suites.sanitize",
     "kernels": "kernels.run",
 }

@@ -75,8 +75,7 @@ class Results:
     @property
     def cells(self) -> list[Record]:
         """Cells so far."""
-        found: list[Record] = self.document["cells"]
-        return found
+        return self.document["cells"]
 
     def find(self, cell: Cell) -> Record | None:
         """What is known of a cell."""

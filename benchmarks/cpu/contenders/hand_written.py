@@ -92,8 +92,7 @@ def pandas(rows: Rows) -> Prepared:
 
 def dictionary_encode(keys: Any) -> Array:
     """Number the keys by Arrow's dictionary_encode."""
-    codes: Array = keys.dictionary_encode().indices.to_numpy()
-    return codes
+    return keys.dictionary_encode().indices.to_numpy()
 
 
 def arrow(rows: Rows) -> Prepared:

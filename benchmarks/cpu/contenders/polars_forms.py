@@ -40,15 +40,13 @@ def encode_by_windows(frame: Any, work: str) -> Array:
         encoding = shrink(y.sum().over("key") - y, pl.len().over("key") - 1)
     else:
         encoding = shrink(y.sum().over("key"), pl.len().over("key"))
-    encodings: Array = frame.select(encoding.alias("encoding")).collect()["encoding"].to_numpy()
-    return encodings
+    return frame.select(encoding.alias("encoding")).collect()["encoding"].to_numpy()
 
 
 def number(frame: Any, _: str) -> Array:
     """Number the keys by unique and join."""
     table = frame.select("key").unique().with_row_index("code")
-    codes: Array = frame.join(table, on="key", how="left", maintain_order="left").collect()["code"].to_numpy()
-    return codes
+    return frame.join(table, on="key", how="left", maintain_order="left").collect()["code"].to_numpy()
 
 
 def encode_by_fold(frame: Any, work: str) -> Array:
@@ -63,8 +61,7 @@ def encode_by_fold(frame: Any, work: str) -> Array:
     table = table.with_columns((pl.col(name).sum().over("key") - pl.col(name)).alias(name) for name in ("n", *sums))
     both = frame.join(table, on=("key", "fold"), how="left", maintain_order="left")
     if work != "classes":
-        encodings: Array = both.select(shrink(pl.col("sum"), pl.col("n"))).collect().to_series().to_numpy()
-        return encodings
+        return both.select(shrink(pl.col("sum"), pl.col("n"))).collect().to_series().to_numpy()
     priors = frame.select((y == label).mean().alias(f"prior{label}") for label in range(N_CLASSES)).collect().row(0)
     shares = zip(sums, priors, strict=True)
     shrunk = [((pl.col(name) + SMOOTH * prior) / (pl.col("n") + SMOOTH)).alias(name) for name, prior in shares]

@@ -28,8 +28,7 @@ def array(frame: Any) -> Array:
     import polars.selectors
 
     columns = frame.select(polars.selectors.starts_with("code")).collect()
-    values: Array = (columns.to_series() if columns.width == 1 else columns).to_numpy()
-    return values
+    return (columns.to_series() if columns.width == 1 else columns).to_numpy()
 
 
 def log_ratio(n: Any, s: Any, n_all: Any, s_all: Any, r: float = 1.0) -> Any:
