@@ -95,7 +95,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     rows.add_argument("--data", type=Path, help="folder of the data sets")
     rows.add_argument("--quick", "--generated", action="store_true", help="on rows made here; measures nothing")
     for name, known in (("datasets", READERS), ("schemes", SCHEMES), ("smoothings", SMOOTHINGS)):
-        add(f"--{name}", type=names_of(known, name[:-1], True), default=list(known), help=f"of {','.join(known)}")
+        add(f"--{name}", type=names_of(known, name[:-1]), default=list(known), help=f"of {','.join(known)}")
     add("--rows", type=whole_number, default=12_000, help="at most, of each data set, drawn at random")
     add("--folds", type=whole_number, default=5, help="outer folds")
     add("--jobs", type=whole_number, default=2, help="processes, of one thread each")

@@ -50,7 +50,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     add("--time-limit", type=float, default=FOREVER, help="seconds; what is found by then is kept")
     add("--rows", type=whole_numbers, help="of the step encoders; 1e8 unless given, or as many as fit")
     add("--categories", type=whole_numbers, help="of the step encoders")
-    add("--drawn", type=names_of(DRAWN, "distribution", True), default=["uniform"], help=f"of {','.join(DRAWN)}")
+    add("--drawn", type=names_of(DRAWN, "distribution"), default=["uniform"], help=f"of {','.join(DRAWN)}")
     add("--cases", type=lambda text: text.split(","), help="of the step encoders; benchmarks/gpu/encoders.py has all")
     add("--repeats", type=whole_number, default=5, help="timed calls of each case")
     add("--profile", action="store_true", help="list the kernels of each case by their time, which needs torch")
