@@ -35,7 +35,7 @@ DRAWN = {"uniform": "uniform", "zipf": "Zipf 1.5"}
 read_steps = names_of(STEPS, "step")
 
 
-def parsed(arguments: list[str] | None) -> argparse.Namespace:
+def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.gpu",
@@ -106,7 +106,7 @@ def run_all(options: argparse.Namespace, arguments: list[str], folder: Path, dev
 def main(arguments: list[str] | None = None) -> int:
     """Run everything; 1 if something is wrong, 2 if there is no GPU."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    options = parsed(arguments)
+    options = parse(arguments)
     device = device_name()
     if device is None:
         print("No NVIDIA GPU and driver found; NUMBA_ENABLE_CUDASIM=1 and --tiny run this without.", file=sys.stderr)

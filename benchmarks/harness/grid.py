@@ -155,7 +155,7 @@ class Grid:
         """Give the contenders that are asked for, do a cell, and have their libraries."""
         return [each.name for each in self.contenders if each.name in asked and each.does(cell) and not each.missing]
 
-    def timed(self, call: Callable[[], Any]) -> tuple[float, Any]:
+    def time_call(self, call: Callable[[], Any]) -> tuple[float, Any]:
         """Give the seconds and the answer of a call."""
         if self.clock is not None:
             return self.clock(call)

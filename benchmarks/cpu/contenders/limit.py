@@ -124,25 +124,25 @@ class Loops:
         """Numbers of the values that occur, in a range."""
         codes, places = np.empty(len(self.keys), np.int32), np.zeros(size, np.int32)
         if self.way.threads == 1:
-            return codes, 0, self.tables.first_seen(self.keys, low, places, codes)
+            return codes, 0, self.tables.number_by_first_row(self.keys, low, places, codes)
         seen = np.zeros(size, np.int8)
         split(self.tables.mark, len(self.keys), self.keys, low, seen)
-        count = self.tables.places_of(seen, places)
+        count = self.tables.number_seen(seen, places)
         split(self.loops.gather, len(self.keys), self.keys, low, places, 1, codes)
         return codes, 0, count
 
     def number_by_hash(self) -> tuple[Array, int, int]:
-        """Numbers by a hash table; with more threads by one each, joined."""
+        """Numbers by a hash table; with more threads by one each, join_tables."""
         codes = np.empty(self.rows.n_rows, np.int32)
         if self.by == "text":
-            call = partial(self.tables.hashed_text, *self.keys, codes)
+            call = partial(self.tables.number_text, *self.keys, codes)
         else:
-            call = partial(self.tables.hashed_integers, self.keys, codes)
+            call = partial(self.tables.number_integers, self.keys, codes)
         pieces = parts(len(codes), self.way.threads)
         found = run_together([partial(call, *piece) for piece in pieces])
         slots, count = found[0]
         for (start, stop), (others, n_others) in zip(pieces[1:], found[1:], strict=True):
-            slots, places, count = self.tables.joined(slots, count, others, n_others)
+            slots, places, count = self.tables.join_tables(slots, count, others, n_others)
             split(self.tables.renumber, stop - start, codes[start:stop], places)
         return codes, 0, count
 
@@ -186,13 +186,13 @@ class Loops:
             cells = self.sum(loops.sum_reals, 2 * size * n_folds, np.float64, codes, low, y, n_folds)
         else:
             cells = self.sum(loops.count_classes, 2 * size * n_folds, np.int32, codes, low, y, n_folds, 2)
-        formula = n_folds, SMOOTH, self.prior(cells), int(self.rows.work not in REAL_WORKS)
+        rule = n_folds, SMOOTH, self.prior(cells), int(self.rows.work not in REAL_WORKS)
         if self.way.table:
             table = np.empty(size * n_folds)
-            split(loops.encode_table, size, cells, *formula, table)
+            split(loops.encode_table, size, cells, *rule, table)
             split(loops.gather, len(codes), codes, low, table, n_folds, out)
         else:
-            split(loops.encode_rows, len(codes), codes, low, cells, *formula, out)
+            split(loops.encode_rows, len(codes), codes, low, cells, *rule, out)
         return out
 
     def others(self, codes: Array, low: int, size: int) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.cpu.contenders.libraries import category_encoder, series_of
 from benchmarks.cpu.contenders.ours import matrix, table_of
 from benchmarks.family import mixed
-from benchmarks.family.judge import defined
+from benchmarks.family.judge import expect
 from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.harness.judge import Unjudged
 from benchmarks.harness.rows import N_FOLDS, Rows
@@ -22,7 +22,7 @@ def expected_of(rows: Rows, tolerance: float = TOLERANCE, effects: bool = False)
     """What a model of a real target should give; for others, and for folds, there is no definition but the models."""
     if rows.kind != "continuous" or rows.work != "glmm":
         return Unjudged()
-    return defined(mixed.effects_of if effects else mixed.values_of, rows, tolerance=tolerance)
+    return expect(mixed.effects_of if effects else mixed.values_of, rows, tolerance=tolerance)
 
 
 def ours(rows: Rows, objects: bool = False) -> Prepared:

@@ -24,10 +24,10 @@ def collect(rows: Rows) -> Any:
 
 
 def array(frame: Any) -> Array:
-    """NumPy array of the columns called code."""
+    """NumPy array of the columns of encodings."""
     import polars.selectors
 
-    columns = frame.select(polars.selectors.starts_with("code")).collect()
+    columns = frame.select(polars.selectors.starts_with("encoding")).collect()
     return (columns.to_series() if columns.width == 1 else columns).to_numpy()
 
 
@@ -36,7 +36,7 @@ def log_ratio(n: Any, s: Any, n_all: Any, s_all: Any, r: float = 1.0) -> Any:
     import polars as pl
 
     ratio = ((s + r) / (s_all + 2 * r) / ((n - s + r) / (n_all - s_all + 2 * r))).log()
-    return pl.when(n > 0).then(ratio).otherwise(0.0).alias("code")
+    return pl.when(n > 0).then(ratio).otherwise(0.0).alias("encoding")
 
 
 def encode(frame: Any, work: str) -> Array:
@@ -45,16 +45,16 @@ def encode(frame: Any, work: str) -> Array:
 
     y, value, count = pl.col("y"), pl.col("value"), pl.len().cast(pl.Int64)
     if work == "ordinal":
-        return array(frame.select((pl.col("key").rank("dense") - 1).alias("code")))
+        return array(frame.select((pl.col("key").rank("dense") - 1).alias("encoding")))
     if work == "ordinal-frequency":
         table = frame.group_by("key").agg(count.alias("n"))
-        table = table.sort("n", "key", descending=[True, False]).with_row_index("code")
+        table = table.sort("n", "key", descending=[True, False]).with_row_index("encoding")
         return array(frame.join(table, on="key", how="left", maintain_order="left"))
     if work == "evidence":
         n, s = (each.over("key").cast(pl.Int64) for each in (pl.len(), y.sum()))
         return array(frame.select(log_ratio(n, s, count, y.sum())))
     figures = [value.median()] if work == "median" else [value.mean(), value.std(), pl.len().cast(pl.Float64)]
-    return array(frame.select(each.over("key").alias(f"code{number}") for number, each in enumerate(figures)))
+    return array(frame.select(each.over("key").alias(f"encoding{number}") for number, each in enumerate(figures)))
 
 
 def encode_by_fold(frame: Any, work: str) -> Array:
@@ -78,7 +78,7 @@ def impact(n: Any, s: Any, n_all: Any, s_all: Any) -> list[Any]:
     mean, most = s_all / n_all, (s_all * (n_all - s_all) / (n_all * (n_all - 1))).sqrt()
     deviation = pl.when(n > 1).then((s * (n - s) / (n * (n - 1))).sqrt()).otherwise(most)
     shrunk = (s + SMOOTH * mean) / (n + SMOOTH)
-    return [(shrunk - mean).alias("code0"), deviation.alias("code1"), (n / n_all).alias("code2")]
+    return [(shrunk - mean).alias("encoding0"), deviation.alias("encoding1"), (n / n_all).alias("encoding2")]
 
 
 def prepare(rows: Rows) -> Prepared:
