@@ -27,11 +27,6 @@ def unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
     )
 
 
-def repeated_statistic(name: str) -> ValueError:
-    """Error for two statistics of one name."""
-    return ValueError(f"statistics lists {name!r} twice. Leave one out, or give the function another name.")
-
-
 def nameless_statistic(function: object) -> ValueError:
     """Error for a function, or for the name of a statistic, that names no column."""
     if not callable(function):
@@ -46,24 +41,6 @@ def misshapen_statistic(name: str, expected: tuple[int, ...], found: object) -> 
     return ValueError(
         f"the statistic {name!r} must give an array of shape {expected}, as those that it is given have, but gave "
         f"{found}. Compute it by array expressions, such as mean / count."
-    )
-
-
-def bad_mergeable(name: object, terms: object, finish: object) -> ValueError:
-    """Error for parts that no statistic can be made of."""
-    return ValueError(
-        f"MergeableStatistic({name!r}, ...) needs terms, a list of functions of an array of values, and finish, a "
-        f"function of counts and sums. Got terms={terms!r} and finish={finish!r}."
-    )
-
-
-def misshapen_term(
-    name: str, place: int, expected: tuple[int, ...], shape: tuple[int, ...], dtype: object
-) -> ValueError:
-    """Error for a term that is not one number a row."""
-    return ValueError(
-        f"terms[{place}] of the statistic {name!r} must give an array of numbers of shape {expected}, as the values "
-        f"have, but gave {dtype} of shape {shape}. Compute it value by value, as np.log does."
     )
 
 
@@ -87,30 +64,6 @@ def inexact_beside_fractions(row: int, found: object) -> RowError:
         f"'skew' and statistics with terms take whole numbers up to 2**53, but a value is {found!r} in row ",
         row,
         ". Convert the values to float64, which rounds them, or leave such statistics out.",
-    )
-
-
-def fractional_weights() -> ValueError:
-    """Error for weights that repeat no row, where rows are put in order."""
-    return ValueError(
-        "Quantiles, modes and numbers of distinct values need whole weights, which repeat rows, but sample_weight has "
-        "fractions. Leave it out, or take statistics of sums: count, sum, mean, var, std, sem, skew."
-    )
-
-
-def order_statistic_of_labels(owner: str, statistic: object, kind: str, of_sums: Sequence[str]) -> ValueError:
-    """Error for values in order where the target has labels; worded so that scikit-learn's checks know it."""
-    return ValueError(
-        f"Unknown label type: {statistic!r} of {owner} needs a continuous target, but y is {kind}. "
-        f'Pass target_type="continuous" if its labels are numbers, or take statistics of sums: {", ".join(of_sums)}.'
-    )
-
-
-def number_out_of_range(statistic: object) -> ValueError:
-    """Error for a statistic whose number is none that it can have."""
-    return ValueError(
-        f'statistics lists {statistic!r}. A quantile is ("quantile", q) with q from 0 to 1, and a share '
-        '("share", t) with a finite threshold t, which it counts the values above.'
     )
 
 

@@ -40,11 +40,6 @@ def text_as_quantity(text: object) -> ValueError:
     )
 
 
-def uneven_target_types(n_kinds: int, n_targets: int) -> ValueError:
-    """Error for a list of kinds that is not one per target."""
-    return ValueError(f"target_type lists {n_kinds} kinds for {n_targets} targets. Give one per target.")
-
-
 def one_type_for_several(n_targets: int, found: str, kinds: Sequence[str]) -> ValueError:
     """Error for several targets of which not every one has its kind said."""
     return _unknown_label_type(
@@ -81,11 +76,6 @@ def more_than_two_labels_now(labels: NDArray[Any]) -> ValueError:
     )
 
 
-def single_class_dropped() -> ValueError:
-    """Error for a target whose only class is left out."""
-    return ValueError('drop="first" leaves no column: y holds one class only. Choose drop=None.')
-
-
 def labels_of_another_type(before: NDArray[Any], now: NDArray[Any]) -> ValueError:
     """Error for numbers after text, or text after numbers."""
     return ValueError(f"y held the labels {_shown(before)} and now holds {_shown(now)}. Convert them to one type.")
@@ -98,11 +88,6 @@ def incomparable_labels(types: Sequence[str]) -> TypeError:
 
 def _shown(labels: NDArray[Any]) -> str:
     return ", ".join(repr(label) for label in labels[:5].tolist()) + (", ..." if len(labels) > 5 else "")
-
-
-def weights_without_numbers(found: object) -> ValueError:
-    """Error for weights that are no numbers."""
-    return ValueError(f"sample_weight must hold numbers, one per row. Got {found!r} instead.")
 
 
 def bad_weights(word: str, rows: NDArray[Any], first: object) -> RowError:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
-from gpu_encode.errors.tables import unknown_kind
 from gpu_encode.frames import cudf, on_device
 
 if TYPE_CHECKING:
@@ -39,7 +38,9 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
     elif wanted in _BUILDERS:
         table = _BUILDERS[wanted](frame, names, arrays, passed)
     else:
-        raise unknown_kind(kind, ["numpy", *_BUILDERS])
+        raise ValueError(
+            f"kind {kind!r} of table is not known. Use one of {', '.join(map(repr, ['numpy', *_BUILDERS]))}."
+        )
     return wrapped(frame, table, own)
 
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cpu_fallback.types import Array
-from gpu_encode.errors.values import index_outside_of_dictionary
 
 # What pyarrow has no kernel or no import for, or would take for something else.
 _POLARS_BY_VALUE = ("Int128", "UInt128", "Object")
@@ -79,7 +78,11 @@ def _join_dictionaries(array: Any) -> tuple[Array, Any]:
         own = _codes(part.indices)
         lowest, highest = (int(own.min()), int(own.max())) if len(own) else (0, -1)
         if lowest < -1 or highest >= len(part.dictionary):
-            raise index_outside_of_dictionary(lowest if lowest < -1 else highest, len(part.dictionary))
+            raise ValueError(
+                f"a dictionary column of X has the index {lowest if lowest < -1 else highest}, but its dictionary has "
+                f"{len(part.dictionary)} entries. The array is damaged: array.validate(full=True) of pyarrow says "
+                "where."
+            )
         codes.append(np.where(own < 0, own, own + np.int32(start)) if start else own)
     joined = entries[0] if len(entries) == 1 else pa.concat_arrays([pa.array([], array.type.value_type), *entries])
     return codes[1] if len(codes) == 2 else np.concatenate(codes), joined

@@ -6,7 +6,7 @@ import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
-from gpu_encode.errors.values import integers_beyond_floats, unsupported_type
+from gpu_encode.errors.values import unsupported_type
 
 NUMBERS = "biuf"
 
@@ -52,7 +52,10 @@ def assembled(arrays: list[Array], native: Array, passed: list[int]) -> Array:
     if native.dtype.kind in "iu" and dtype.kind == "f" and len(native):
         largest = max(abs(int(end)) for column in columns[len(encoded) :] for end in (column.max(), column.min()))
         if largest.bit_length() > np.finfo(dtype).nmant + 1:
-            raise integers_beyond_floats(largest, str(dtype))
+            raise ValueError(
+                f"A column that passes through holds {largest}, which {dtype!s} codes beside it cannot hold "
+                "exactly. Pass a frame, whose columns have types of their own, or leave the column out."
+            )
     cast = devices.cuda().cast
     return np.stack([cast(column, dtype) for column in columns], axis=1)
 

@@ -10,7 +10,7 @@ from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.categories import values as typed
 from gpu_encode.categories.objects import is_null
-from gpu_encode.errors.pieces import length_of_piece, targets_of_piece, uneven_pieces, vectors_beside_one_table
+from gpu_encode.errors.pieces import targets_of_piece, vectors_beside_one_table
 from gpu_encode.errors.tables import not_one_column
 from gpu_encode.errors.targets import missing_targets, moments_as_target
 from gpu_encode.errors.values import mixed_types
@@ -84,7 +84,11 @@ class PieceVectors:
         for number, (each, n_rows) in enumerate(zip(found, self.lengths, strict=True)):
             length = each.n_rows if isinstance(each, Frame) else len(each)
             if length != n_rows:
-                raise length_of_piece(self.role, number, n_rows, length)
+                raise ValueError(
+                    f"Found input variables with inconsistent numbers of samples: {[n_rows, length]}. X[{number}] has "
+                    f"{n_rows} rows and {self.role}[{number}] {length}; rows match by position, so give one value per "
+                    "row."
+                )
 
     def _check_moments(self) -> None:
         """Raise for dates and times as a target, and for those of several units: of each bare numbers are read."""
@@ -121,7 +125,10 @@ def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
             raise vectors_beside_one_table(role, len(data), frame.n_rows)
         return data
     if len(data) != len(frame.parts):
-        raise uneven_pieces(role, len(data), len(frame.parts))
+        raise ValueError(
+            f"{role} holds {len(data)} vectors for the {len(frame.parts)} tables of X. Give one per table, or one "
+            "vector for all rows."
+        )
     return PieceVectors(list(data), role, frame.lengths)
 
 

@@ -11,14 +11,7 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.errors.pieces import (
-    columns_of_piece,
-    in_piece,
-    no_tables,
-    not_a_table,
-    series_among_tables,
-    width_of_piece,
-)
+from gpu_encode.errors.pieces import columns_of_piece, in_piece, series_among_tables
 from gpu_encode.errors.rows import RowError
 from gpu_encode.frames.frame import Frame
 from gpu_encode.frames.joining import concatenated, joined_vocabulary
@@ -184,10 +177,16 @@ def tables_of(data: Any) -> list[Any] | None:
         if not is_table(table):
             if not tables and not iterated:
                 return None
-            raise not_a_table(number, type(table).__name__)
+            raise TypeError(
+                f"X[{number}] is no table: a {type(table).__name__}. In a list or iterator of tables each must be a "
+                "frame or an array of two dimensions; rows may come as a list of lists."
+            )
         tables.append(table)
     if not tables:
-        raise no_tables("iterator" if iterated else type(data).__name__)
+        raise ValueError(
+            f"X is an empty {'iterator' if iterated else type(data).__name__}. Give a table with rows, or a list or "
+            "iterator of at least one table."
+        )
     return tables
 
 
@@ -267,5 +266,8 @@ def _same_columns(first: Frame, other: Frame) -> bool:
 
 def _other_columns(number: int, first: Frame, other: Frame) -> ValueError:
     if first.n_columns != other.n_columns and (first.labels is None or other.labels is None):
-        return width_of_piece(number, first.n_columns, other.n_columns)
+        return ValueError(
+            f"X[{number}] has {other.n_columns} columns, but X[0] has {first.n_columns}. All tables must have the same "
+            "columns."
+        )
     return columns_of_piece(number, first.labels, other.labels)
