@@ -22,7 +22,7 @@ from gpu_encode.errors.values import infinite_value
 from gpu_encode.fitting.columns import locate
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.frames import Frame, Pieces, parts_of, with_piece
-from gpu_encode.frames.encoding import is_moment, plain
+from gpu_encode.frames.columns import is_moment, plain
 from gpu_encode.ops import Ops
 from gpu_encode.sums.targets import Target
 from gpu_encode.sums.terms import side_by_side

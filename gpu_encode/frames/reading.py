@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpu_encode import devices
 from gpu_encode.errors.tables import check_real, not_two_dimensional, ragged_rows
-from gpu_encode.frames import cudf, on_device
+from gpu_encode.frames import cudf, device_columns
 from gpu_encode.frames.frame import Frame
 
 _MODULE = nw.dependencies
@@ -148,7 +148,7 @@ def is_series(data: Any) -> bool:
 
 def _read_array(data: Any) -> Frame:
     if devices.on_gpu(data):
-        matrix = on_device.adopt(data, "X")
+        matrix = device_columns.adopt(data, "X")
         if matrix.ndim != 2:
             raise not_two_dimensional(matrix.shape, matrix)
         return Frame(matrix, "cupy", matrix.shape)
