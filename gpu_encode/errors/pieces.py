@@ -14,15 +14,6 @@ def series_among_tables(number: int, type_name: str, has_to_frame: bool) -> Type
     )
 
 
-def vectors_beside_one_table(role: str, n_vectors: int, n_rows: int) -> ValueError:
-    """Error for a list of vectors where X is one table, worded as scikit-learn does."""
-    return ValueError(
-        f"Found input variables with inconsistent numbers of samples: {[n_rows, n_vectors]}. "
-        f"X is one table of {n_rows} rows, and {role} holds {n_vectors} vectors. Give {role} one value per row of X, "
-        f"or X as a list of tables, one for each vector of {role}."
-    )
-
-
 def in_piece(role: str, number: int, error: Exception) -> Exception:
     """Give the error that one table of several raised, with the number of the table; where it names no row."""
     kind = TypeError if isinstance(error, TypeError) else ValueError

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
-from gpu_encode.errors.devices import rows_not_held
 from gpu_encode.errors.values import unsupported_type
 from gpu_encode.frames import device_columns
 from gpu_encode.frames.device_columns import DeviceColumn
@@ -141,7 +140,11 @@ def _numbers(held: Any, dtype: str) -> Array:
     start = held.offset() * width
     found = _bytes(held.data())[start : start + held.size() * width].view(dtype)
     if len(found) != held.size():
-        raise rows_not_held(len(found), held.size())
+        raise RuntimeError(
+            f"A cuDF column of {held.size()} rows shows memory for {len(found)}: this version of cuDF holds columns in "
+            "a way that gpu-encode does not know. `gpu-encode doctor` shows the versions; device='cpu' on "
+            "X.to_pandas() works."
+        )
     return found
 
 

@@ -12,7 +12,7 @@ from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.categories import values as typed
 from gpu_encode.categories.objects import is_null
-from gpu_encode.errors.pieces import targets_of_piece, vectors_beside_one_table
+from gpu_encode.errors.pieces import targets_of_piece
 from gpu_encode.errors.tables import check_real, inconsistent_lengths, not_one_column
 from gpu_encode.errors.targets import missing_targets, moments_as_target
 from gpu_encode.errors.values import mixed_types
@@ -273,7 +273,11 @@ def in_line(data: Any, role: str, frame: Frame | Pieces) -> Any:
         return data
     if not isinstance(frame, Pieces):
         if len(data) != frame.n_rows:
-            raise vectors_beside_one_table(role, len(data), frame.n_rows)
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: {[frame.n_rows, len(data)]}. "
+                f"X is one table of {frame.n_rows} rows, and {role} holds {len(data)} vectors. Give {role} one value "
+                f"per row of X, or X as a list of tables, one for each vector of {role}."
+            )
         return data
     if len(data) != len(frame.parts):
         raise ValueError(
