@@ -12,7 +12,7 @@ from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.errors.columns import not_encoded
 from gpu_encode.errors.parameters import bad_option, check_number, check_option, infinite_code
-from gpu_encode.errors.readouts import (
+from gpu_encode.errors.statistics import (
     hierarchy_of_tables,
     infrequent_by_row,
     pooled_beside_hierarchy,

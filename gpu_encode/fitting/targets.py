@@ -27,7 +27,7 @@ from gpu_encode.fitting.model import TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.frames import Frame, Pieces, parts_of, with_piece
-from gpu_encode.frames.encoding import is_moment, plain
+from gpu_encode.frames.columns import is_moment, plain
 from gpu_encode.ops import Ops
 from gpu_encode.sums import targets
 from gpu_encode.sums.targets import Target

@@ -8,19 +8,12 @@ import numpy as np
 from cpu_fallback.exact import Floats, Scaled, cube_parts
 from cpu_fallback.types import Array
 from gpu_encode.errors.parameters import check_option
-from gpu_encode.errors.statistics import cube_out_of_range, misshapen_statistic, order_statistic_of_labels
+from gpu_encode.errors.statistics import cube_out_of_range, misshapen_statistic
 from gpu_encode.formulas.deviations import plain, skewness, square_root
 from gpu_encode.formulas.mergeable import MergeableStatistic
 from gpu_encode.formulas.ranges import range_of
 from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic
-from gpu_encode.formulas.statistic_names import (
-    OF_LABELS,
-    check_statistics,
-    has_terms,
-    is_ordered,
-    name_of,
-    union_of,
-)
+from gpu_encode.formulas.statistic_names import OF_LABELS, check_statistics, has_terms, is_ordered, name_of, union_of
 from gpu_encode.ops import Ops, holding
 from gpu_encode.sums.moments import Moments
 
@@ -142,7 +135,11 @@ class Summaries(Statistic):
         for kind in kinds:
             if kind not in self.needs.target_kinds:
                 numeric = next(each for each in self.statistics if is_ordered(each) or has_terms(each))
-                raise order_statistic_of_labels(owner, numeric, kind, OF_LABELS)
+                raise ValueError(
+                    f"Unknown label type: {numeric!r} of {owner} needs a continuous target, but y is {kind}. Pass "
+                    'target_type="continuous" if its labels are numbers, or take statistics of sums: '
+                    f"{', '.join(OF_LABELS)}."
+                )
 
     def check(self) -> None:
         """Raise ValueError for statistics that there are not, or that are listed twice."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers, key_of
-from gpu_encode.errors.folds import empty_part, nothing_to_stratify
+from gpu_encode.errors.folds import nothing_to_stratify
 from gpu_encode.errors.parameters import (
     check_count,
     check_number,
@@ -262,5 +262,8 @@ class Holdout(Scheme):
         # A block of rows holds every fold of the pattern once, or as often as any other.
         some = folds.fold_of[fold_numbers(pattern, 0, min(request.n_rows, share.denominator))]
         if request.n_rows and not 0 < some.sum() < len(some):
-            raise empty_part(self.fraction, request.n_rows)
+            raise ValueError(
+                f"Holdout(fraction={self.fraction}) leaves one part of {request.n_rows} rows empty. Take more rows or "
+                "another fraction."
+            )
         return FoldPlan(None, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]), fold_rule=folds)

@@ -9,14 +9,6 @@ from numpy.typing import NDArray
 
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import Array, Folds
-from gpu_encode.errors.folds import (
-    not_row_numbers,
-    row_out_of_range,
-    shaped_row_numbers,
-    too_many_folds,
-    uncovered_rows,
-    uneven_mask,
-)
 
 # The visibility matrix is square, and sums are kept per category and fold.
 MOST_FOLDS = 10_000
@@ -178,7 +170,9 @@ Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
 def all_but_own(folds: FoldPattern | FoldRule, n_folds: int, blow_up: bool = False) -> FoldPlan:
     """k-fold: every fold but the row's own."""
     if n_folds > MOST_FOLDS:
-        raise too_many_folds(n_folds, MOST_FOLDS)
+        raise ValueError(
+            f"{n_folds} folds are more than the {MOST_FOLDS} that are kept apart at once. Take fewer, or LeaveOneOut."
+        )
     visibility = 1 - np.eye(n_folds, dtype=np.int64)
     new_rows = visibility if blow_up else np.ones((1, n_folds), np.int64)
     pattern, rule = (folds, None) if isinstance(folds, FoldPattern) else (None, folds)
@@ -214,7 +208,10 @@ def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | Sp
     tests = [row_numbers(test, n_rows, "validation") for _, test in splits]
     seen = np.bincount(np.concatenate(tests), minlength=n_rows)
     if len(seen) != n_rows or not (seen == 1).all():
-        raise uncovered_rows()
+        raise ValueError(
+            "Validation indices from `cv` must cover each sample index exactly once with no overlap. Pass a splitter "
+            "with non-overlapping validation folds as `cv`; for rows in time order use TimeFolds or Ordered."
+        )
     view = np.zeros(n_rows, np.int32)
     for number, test in enumerate(tests):
         view[test] = number
@@ -234,16 +231,16 @@ def row_numbers(chosen: Any, n_rows: int, role: str) -> NDArray[np.int64]:
     """Row numbers of one part of a split, given as numbers or as a mask."""
     array = np.asarray(chosen)
     if array.ndim != 1:
-        raise shaped_row_numbers(role, array.shape)
+        raise ValueError(f"The {role} rows of a split must be a 1-D array. Got shape {array.shape}.")
     if array.dtype == bool:
         if len(array) != n_rows:
-            raise uneven_mask(role, len(array), n_rows)
+            raise ValueError(f"The {role} mask of a split has {len(array)} entries for {n_rows} rows.")
         return np.flatnonzero(array)
     if len(array) and array.dtype.kind not in "iu":
-        raise not_row_numbers(role, str(array.dtype))
+        raise ValueError(f"The {role} rows of a split must be integers or a mask. Got {array.dtype!s} values.")
     outside = (array < 0) | (array >= n_rows)
     if outside.any():
-        raise row_out_of_range(role, int(array[outside][0]), n_rows)
+        raise ValueError(f"The {role} rows of a split must lie in 0 .. {n_rows - 1}. Got {int(array[outside][0])}.")
     return array.astype(np.int64)
 
 

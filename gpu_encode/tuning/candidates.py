@@ -5,13 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.errors.tuning import (
-    no_list_of,
-    no_smoothing_to_tune,
-    scheme_without_held_out_rows,
-    schemes_of_other_columns,
-    splits_used_once,
-)
+from gpu_encode.errors.tuning import no_list_of, scheme_without_held_out_rows, splits_used_once
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.smoothing import MEstimate, PartialPooling, Sigmoid
@@ -35,7 +29,10 @@ def default_smoothings() -> list[Any]:
 def check_encoder(encoder: Any) -> None:
     """Raise TypeError for an encoder that has no smoothing, or that cannot be cloned."""
     if not isinstance(encoder, TargetEncoder):
-        raise no_smoothing_to_tune(encoder)
+        raise TypeError(
+            "tune chooses the parameter `smooth` and so takes a TargetEncoder, not fitted or fitted. Got "
+            f"{type(encoder).__name__} instead."
+        )
     if isinstance(encoder.cv, Iterator):
         raise splits_used_once(encoder.cv)
 
@@ -75,5 +72,8 @@ def checked_schemes(
             raise scheme_without_held_out_rows(scheme)
         found.append((each, scheme))
     if any(scheme.used_columns() != found[0][1].used_columns() for _, scheme in found):
-        raise schemes_of_other_columns()
+        raise ValueError(
+            "The schemes listed read different columns of X, which are then not encoded, so their likelihoods are of "
+            "different columns. List schemes that read the same; or tune for each alone."
+        )
     return found

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from gpu_encode import devices, frames
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.errors.parameters import check_option
-from gpu_encode.errors.tuning import nothing_held_out, tuning_of_dask
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -96,7 +95,10 @@ def tune(
     check_encoder(encoder)
     check_option("tune", "per_column", per_column, (True, False))
     if frames.is_partitioned(X):
-        raise tuning_of_dask()
+        raise TypeError(
+            "tune reads rows in memory, not partitions of Dask. Pass a list of the partitions computed, "
+            "[part.compute() for part in X.partitions], or a sample."
+        )
     parameters = encoder._parameters()
     candidates = checked_smoothings(smoothings, parameters)
     planned = checked_schemes(schemes, encoder, parameters, folds)
@@ -138,7 +140,10 @@ def likelihoods(task: EncodingTask, rules: Sequence[EncodingRule], plan: Plan, s
     kind = OfClasses if task.measured.classification else OfNumbers
     rows = kind.of(views, rules[0])
     if not any(rows.weights):
-        raise nothing_held_out()
+        raise ValueError(
+            "No row that is held out has both a weight and a code from other folds, so there is nothing to compare. "
+            "Use fewer folds, or handle_unknown='prior' and handle_missing='prior'."
+        )
     return [rows.likelihood(rule) for rule in rules]
 
 
