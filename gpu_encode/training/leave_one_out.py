@@ -7,7 +7,7 @@ import numpy as np
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Rows
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, in_one_pass
-from gpu_encode.formulas.other_rows import OtherRows
+from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.formulas.statistic import Context
 from gpu_encode.ops import tiles
 from gpu_encode.sums.category_sums import CategorySums
@@ -81,7 +81,7 @@ def by_own_class(task: EncodingTask, statistics: CategorySums, out: Array, want_
 
 def table_in_one_pass(task: EncodingTask, statistics: CategorySums) -> EncodingTable | None:
     """Give the table from one pass of the backend over the cells; None where it has no such pass."""
-    if task.key.levels or task.rule.for_backends() is None:
+    if task.key.levels or task.rule.describe_fused() is None:
         return None
     one_each = Rows(task.ops.zeros(task.n_classes, np.int32), task.ops.xp.arange(task.n_classes, dtype=np.int32))
     others = task.ops.leave_one_out(statistics.totals(task.ops).accumulators[:, 0], one_each, task.measured.layout)
@@ -133,7 +133,7 @@ class Evaluation:
         task, level = self.task, keying.level
         at_level = statistics if level is None else statistics.grouped(task.ops, level.of_leaf, level.n)
         moments = task.rule.moments(task.ops, at_level.accumulators[:, 0], task.measured)
-        counted = task.rule.leaf_counts(moments)
+        counted = task.rule.which_leaves_count(moments)
         if level is not None:
             counted[-1] = False
         return Whole(keying, at_level.accumulators[:, 0], moments, task.rule.categories_of(moments, counted))
@@ -146,15 +146,15 @@ class Evaluation:
         seen = [self._seen(level, rows, total) for level in self.levels]
         if self.others is not None:
             return self._in_order(self.others, rows, seen[-1], total)
-        return row_codes(seen, rows.codes, task.rule.root(total, seen[-1].context.categories), task.rule)
+        return row_codes(seen, rows.codes, task.rule.find_prior(total, seen[-1].context.categories), task.rule)
 
     def _in_order(self, others: OtherRows, rows: Rows, leaf: VisibleMoments, total: Moments) -> tuple[Floats, Mask]:
         """Codes of a tile that follow from values in order, and which rows' categories are unseen."""
         task = self.task
-        counted = task.rule.counts(leaf.moments) & leaf.has[:, None]
+        counted = task.rule.which_count(leaf.moments) & leaf.has[:, None]
         # Other rows than these have codes of their own categories alone.
         values = others.seen_by(task.ops, rows, ~counted[:, 0])
-        codes, root = task.rule.statistic.ranked(task.ops, leaf.moments, total, values)
+        codes, root = task.rule.statistic.encode_in_order(task.ops, leaf.moments, total, values)
         return by_policies(codes, root, root, leaf, rows.codes, task.rule)
 
     def _seen(self, level: Whole, rows: Rows, total: Moments) -> VisibleMoments:
@@ -171,4 +171,4 @@ class Evaluation:
 
 def own_category(moments: Moments, has: Mask, rule: EncodingRule) -> CategoryMoments:
     """Each row's own category as sums over one category, or over none where it does not count."""
-    return CategoryMoments.of(moments.mean[None], (rule.counts(moments) & has[:, None])[None])
+    return CategoryMoments.of(moments.mean[None], (rule.which_count(moments) & has[:, None])[None])

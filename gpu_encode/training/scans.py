@@ -70,7 +70,7 @@ class SequentialScan:
             context = Context(total, None if own is None else own.at(at))
             seen.append(VisibleMoments(moments, context, keying.has(codes, task.rule)))
         self.walked += len(rows)
-        root = task.rule.root(total, seen[-1].context.categories)
+        root = task.rule.find_prior(total, seen[-1].context.categories)
         if self.at_start and self.shuffled and task.rule.needs_rows:
             root[0] = root_of_others(task, self.before.everything, rows)
         self.at_start = False
@@ -119,7 +119,7 @@ class SegmentMeanDeltas:
     def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
         """Sum number, mean and squared mean of the rows' categories that count, per segment and output."""
         ops, n_segments = self.task.ops, len(self.checkpoints)
-        counted = np.broadcast_to(self.task.rule.counts(moments) & has[:, None], moments.mean.shape)
+        counted = np.broadcast_to(self.task.rule.which_count(moments) & has[:, None], moments.mean.shape)
         parts = []
         for column, valid in zip(moments.mean.T, counted.T, strict=True):
             means = np.where(valid, column, 0.0)
@@ -157,5 +157,5 @@ def root_of_others(task: EncodingTask, everything: Integers, rows: Rows) -> Floa
     accumulators[0] = everything
     others = task.ops.leave_one_out(accumulators, without_key(rows.block(0, 1)), task.measured.layout)
     seen = task.rule.moments(task.ops, others, task.measured)
-    root: Floats = task.rule.statistic.root(seen)[0] if task.rule.prior is None else seen.mean[0]
+    root: Floats = task.rule.statistic.find_prior(seen)[0] if task.rule.prior is None else seen.mean[0]
     return root

@@ -61,7 +61,7 @@ class OneHot(Statistic):
         """One, whatever the target."""
         return 1
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
+    def encode(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
         """Give n."""
         return seen.n
 
