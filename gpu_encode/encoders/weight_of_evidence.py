@@ -8,7 +8,7 @@ from cpu_fallback.types import Array
 from gpu_encode import schemes
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.formulas.encoding_rule import told_apart, total_of_views
+from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
 from gpu_encode.formulas.evidence import Evidence
 from gpu_encode.ops import host
 from gpu_encode.schemes.given import integer_folds
@@ -148,7 +148,7 @@ class WeightOfEvidenceEncoder(Encoder):
                 ops = host(statistics.accumulators.size)
                 total = total_of_views(statistics, None, rule, ops)
                 seen = rule.moments_of_views(ops, statistics, None)
-                seen, counted, _ = told_apart(statistics, None, rule, ops, total, seen)
+                seen, counted, _ = split_infrequent(statistics, None, rule, ops, total, seen)
                 values = cast(Evidence, rule.statistic).information(seen, counted, total)
                 per_output.append(values.T.ravel())
         return np.concatenate(per_output)

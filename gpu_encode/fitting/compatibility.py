@@ -148,7 +148,7 @@ def entry_parameters(
     rule: EncodingRule, key: CategoryIndex, as_unseen: str, unknown_is_error: bool, of_all: dict[str, Any]
 ) -> dict[str, Any]:
     """Give what must stay the same of an entry between calls, by the names that an encoder's parameters have."""
-    rare, own = rule.rare, parameters_of(rule.statistic)
+    rare, own = rule.infrequent, parameters_of(rule.statistic)
     others = {
         "handle_unknown": "error" if unknown_is_error else as_unseen if rule.unseen is None else rule.unseen,
         "handle_missing": as_unseen if rule.missing == "prior" else rule.missing,

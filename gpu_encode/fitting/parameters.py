@@ -24,7 +24,7 @@ from gpu_encode.errors.statistics import (
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, locate
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.formulas.infrequent import Rare, check_rule
+from gpu_encode.formulas.infrequent import Infrequent, check_rule
 from gpu_encode.formulas.scales import check_ranges, check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.frames import Frame, Pieces
@@ -171,14 +171,14 @@ class Parameters:
             raise pooled_distributions(owner, self.statistic)
 
     @property
-    def rare(self) -> Rare:
+    def rare(self) -> Infrequent:
         """Which categories are infrequent."""
         # A search over parameters hands over NumPy's numbers, which a file of a model does not hold.
         least, most = (
             limit.item() if isinstance(limit, np.generic) else limit
             for limit in (self.min_frequency, self.max_categories)
         )
-        return Rare(least, most, self.handle_infrequent == "category")
+        return Infrequent(least, most, self.handle_infrequent == "category")
 
     def _check_prior(self) -> None:
         """Raise ValueError for a prior that is not one."""

@@ -12,7 +12,7 @@ from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.parts import other_rows_measured, sums_of_no_rows
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_of_views
-from gpu_encode.formulas.other_rows import OtherRows
+from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.notices import warn
 from gpu_encode.ops import host
 from gpu_encode.parts.plans import EncodingPlan

@@ -11,7 +11,7 @@ from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.formulas.infrequent import Rare
+from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.scales import check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
@@ -65,7 +65,7 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
 
 def describe_rule(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
     """Give how sums become encodings as JSON."""
-    return {name: encode(getattr(rule, own), writer) for name, own in RULE.items()} | {"rare": asdict(rule.rare)}
+    return {name: encode(getattr(rule, own), writer) for name, own in RULE.items()} | {"rare": asdict(rule.infrequent)}
 
 
 def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def read_rule(document: dict[str, Any], reader: Reader) -> EncodingRule:
     if type(least) is not float or not (unseen is None or type(unseen) is float):
         raise ValueError("min_count, or the code of unknown values, is no number")
     check_scale(type(statistic).__name__, scale)
-    rare = Rare(**read_field(document, "rare", dict))
+    rare = Infrequent(**read_field(document, "rare", dict))
     numbers = (rare.min_frequency, rare.max_categories)
     if any(not isinstance(number, int | float | None) for number in numbers) or type(rare.pooled) is not bool:
         raise ValueError(f"infrequent categories are told by {rare}")

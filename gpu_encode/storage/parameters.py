@@ -17,10 +17,10 @@ from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.catboost import CountRatios, TargetRatios
 from gpu_encode.formulas.counts import Counts
 from gpu_encode.formulas.evidence import Evidence
+from gpu_encode.formulas.glmm.smoothing import GLMM
 from gpu_encode.formulas.gradients import GradientRatios
 from gpu_encode.formulas.hashes import Hashes
 from gpu_encode.formulas.impact import Impact
-from gpu_encode.formulas.mixed_models.glmm import GLMM
 from gpu_encode.formulas.one_hot import OneHot
 from gpu_encode.formulas.ranks import Ranks
 from gpu_encode.formulas.summaries import Summaries

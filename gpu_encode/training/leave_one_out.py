@@ -7,7 +7,7 @@ import numpy as np
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Rows
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, in_one_pass
-from gpu_encode.formulas.other_rows import OtherRows
+from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.formulas.statistic import Context
 from gpu_encode.ops import tiles
 from gpu_encode.sums.category_sums import CategorySums
@@ -78,7 +78,7 @@ def by_own_class(task: EncodingTask, statistics: CategorySums, out: Array, want_
 
 def table_in_one_pass(task: EncodingTask, statistics: CategorySums) -> EncodingTable | None:
     """Make the table by category and class in one pass of the backend; None where it has no such pass."""
-    if task.key.levels or task.rule.for_backends() is None:
+    if task.key.levels or task.rule.describe_fused() is None:
         return None
     one_each = Rows(task.ops.zeros(task.n_classes, np.int32), task.ops.xp.arange(task.n_classes, dtype=np.int32))
     others = task.ops.leave_one_out(statistics.totals(task.ops).accumulators[:, 0], one_each, task.measured.layout)
@@ -130,7 +130,7 @@ class Evaluation:
         task, level = self.task, keying.level
         at_level = statistics if level is None else statistics.grouped(task.ops, level.of_leaf, level.n)
         moments = task.rule.moments(task.ops, at_level.accumulators[:, 0], task.measured)
-        counted = task.rule.leaf_counts(moments)
+        counted = task.rule.which_leaves_count(moments)
         if level is not None:
             counted[-1] = False
         return TotalSums(keying, at_level.accumulators[:, 0], moments, task.rule.categories_of(moments, counted))
@@ -143,15 +143,15 @@ class Evaluation:
         seen = [self._seen(level, rows, total) for level in self.levels]
         if self.others is not None:
             return self._in_order(self.others, rows, seen[-1], total)
-        return encode_rows(seen, rows.codes, task.rule.root(total, seen[-1].context.categories), task.rule)
+        return encode_rows(seen, rows.codes, task.rule.find_prior(total, seen[-1].context.categories), task.rule)
 
     def _in_order(self, others: OtherRows, rows: Rows, leaf: VisibleMoments, total: Moments) -> tuple[Floats, Mask]:
         """Encode a tile from the values of other rows in order, and say which rows' categories are unseen."""
         task = self.task
-        counted = task.rule.counts(leaf.moments) & leaf.has[:, None]
+        counted = task.rule.which_count(leaf.moments) & leaf.has[:, None]
         # Only rows whose category does not count need the values of other categories.
         values = others.seen_by(task.ops, rows, ~counted[:, 0])
-        encodings, root = task.rule.statistic.ranked(task.ops, leaf.moments, total, values)
+        encodings, root = task.rule.statistic.encode_in_order(task.ops, leaf.moments, total, values)
         return apply_policies(encodings, root, root, leaf, rows.codes, task.rule)
 
     def _seen(self, level: TotalSums, rows: Rows, total: Moments) -> VisibleMoments:
@@ -168,4 +168,4 @@ class Evaluation:
 
 def own_category(moments: Moments, has: Mask, rule: EncodingRule) -> CategoryMoments:
     """Each row's own category as sums over one category, or over none where it does not count."""
-    return CategoryMoments.of(moments.mean[None], (rule.counts(moments) & has[:, None])[None])
+    return CategoryMoments.of(moments.mean[None], (rule.which_count(moments) & has[:, None])[None])

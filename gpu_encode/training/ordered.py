@@ -94,7 +94,7 @@ def in_one_pass(
         row = task.rows.pick(first)
         root = root_of_others(task, statistics.totals(task.ops).accumulators[0, 0], row)[None]
         no_category = task.rule.missing != "category" and bool((row.codes == MISSING)[0])
-        values = task.rule.missing_code(root) if no_category else task.rule.or_unseen(root)
+        values = task.rule.encode_missing(root) if no_category else task.rule.encode_unseen(root)
         output.put(first, columns, values)
     return statistics
 

@@ -28,19 +28,19 @@ def encode_rows(
     """Encode the rows of a tile, and say whose category is unseen; `levels` come from the top, the category last."""
     mu = root
     for level in levels[:-1]:
-        use = rule.counts(level.moments) & level.has[:, None]
-        mu = np.where(use, rule.statistic.codes(level.moments, level.context, mu), mu)
+        use = rule.which_count(level.moments) & level.has[:, None]
+        mu = np.where(use, rule.statistic.encode(level.moments, level.context, mu), mu)
     leaf = levels[-1]
-    return apply_policies(rule.statistic.codes(leaf.moments, leaf.context, mu), mu, root, leaf, codes, rule)
+    return apply_policies(rule.statistic.encode(leaf.moments, leaf.context, mu), mu, root, leaf, codes, rule)
 
 
 def apply_policies(
     values: Floats, mu: Floats, root: Floats, leaf: VisibleMoments, codes: NDArray[np.int32], rule: EncodingRule
 ) -> tuple[Floats, Mask]:
     """Apply the policies for unseen, unknown and missing categories; `mu` is the encoding of an unseen one."""
-    counted = rule.counts(leaf.moments) & leaf.has[:, None]
-    values = np.where(counted, rule.scaled(values), rule.or_unseen(mu))
-    values = np.where((codes == UNKNOWN)[:, None], rule.or_unseen(root), values)
+    counted = rule.which_count(leaf.moments) & leaf.has[:, None]
+    values = np.where(counted, rule.scaled(values), rule.encode_unseen(mu))
+    values = np.where((codes == UNKNOWN)[:, None], rule.encode_unseen(root), values)
     if rule.missing != "category":
-        values = np.where((codes == MISSING)[:, None], rule.missing_code(root), values)
+        values = np.where((codes == MISSING)[:, None], rule.encode_missing(root), values)
     return values, ~counted[:, 0]

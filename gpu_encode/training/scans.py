@@ -146,7 +146,7 @@ class SequentialScan:
         checkpoints = np.searchsorted(self.before.places, prior_places(self.before.starts, begins))
         total = self.before.total.at(checkpoints)
         visible = self._visible_moments(tile, checkpoints, total)
-        root = task.rule.root(total, visible[-1].context.categories)
+        root = task.rule.find_prior(total, visible[-1].context.categories)
         if self.at_start and self.shuffled and task.rule.needs_rows:
             root[0] = root_of_others(task, self.before.everything, rows)
         self.at_start = False
@@ -224,7 +224,7 @@ class SegmentMeanDeltas:
     def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
         """Sum number, mean and squared mean of the rows' categories that count, per segment and output."""
         ops, n_segments = self.task.ops, len(self.checkpoints)
-        counted = np.broadcast_to(self.task.rule.counts(moments) & has[:, None], moments.mean.shape)
+        counted = np.broadcast_to(self.task.rule.which_count(moments) & has[:, None], moments.mean.shape)
         by_output = []
         for column, valid in zip(moments.mean.T, counted.T, strict=True):
             means = np.where(valid, column, 0.0)
@@ -264,5 +264,5 @@ def root_of_others(task: EncodingTask, everything: Integers, rows: Rows) -> Floa
     accumulators[0] = everything
     others = task.ops.leave_one_out(accumulators, without_key(rows.block(0, 1)), task.measured.layout)
     visible = task.rule.moments(task.ops, others, task.measured)
-    root: Floats = task.rule.statistic.root(visible)[0] if task.rule.prior is None else visible.mean[0]
+    root: Floats = task.rule.statistic.find_prior(visible)[0] if task.rule.prior is None else visible.mean[0]
     return root

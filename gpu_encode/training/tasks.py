@@ -69,7 +69,7 @@ class EncodingTask:
 
         They do where rows see nothing above their own category, by one of the formulas that they know.
         """
-        rule, blend = self.rule, self.rule.for_backends()
+        rule, blend = self.rule, self.rule.describe_fused()
         if blend is None or self.key.levels:
             return None
         by_mean = rule.prior == "mean"

@@ -63,7 +63,7 @@ class Views:
         """Codes (categories + 2, folds, outputs) of what the folds hold out, from what they see."""
         task = self.task
         # Infrequent categories together are measured as the formula asks, which need not be what all of them ask for.
-        leaf = None if rule.rare.pooled else self.leaf
+        leaf = None if rule.infrequent.pooled else self.leaf
         values = table(self.seen, self.visibility, task.key, rule, task.ops, self.total, leaf).values
         # Between the categories and the unknown stand the levels above, which rows reach through their categories.
         return values if not task.key.levels else np.concatenate([values[: task.key.n_categories], values[-2:]])

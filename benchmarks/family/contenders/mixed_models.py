@@ -40,7 +40,7 @@ def ours(rows: Rows, objects: bool = False) -> Prepared:
 def model_alone(rows: Rows) -> Prepared:
     """Our model of sums that are there already."""
     from cpu_fallback.exact import Scaled
-    from gpu_encode.formulas.mixed_models import binomial, gaussian
+    from gpu_encode.formulas.glmm import binomial, gaussian
 
     y = series_of(rows).astype(np.float64)
     sums = y.groupby(rows.codes).agg(["size", "mean", lambda own: ((own - own.mean()) ** 2).sum()]).to_numpy(float)

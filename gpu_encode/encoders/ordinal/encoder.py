@@ -17,7 +17,7 @@ from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.formulas.ranks import Ranks, type_of_codes
+from gpu_encode.formulas.ranks import Ranks, check_dtype
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes.given import integer_folds
 
@@ -146,7 +146,7 @@ class OrdinalEncoder(Encoder):
 
     def _parameters(self) -> Parameters:
         self._check_codes()
-        by_target, name = self.order == "target", type_of_codes(self.dtype).name
+        by_target, name = self.order == "target", check_dtype(self.dtype).name
         scheme = (
             schemes.resolve(self.cv, True, self.random_state, type(self).__name__) if by_target else schemes.Greedy()
         )
@@ -178,7 +178,7 @@ class OrdinalEncoder(Encoder):
 
     def _check_codes(self) -> None:
         """Raise ValueError or TypeError for codes of unknown and missing values that do not go with the others."""
-        owner, value, dtype = type(self).__name__, self.unknown_value, type_of_codes(self.dtype)
+        owner, value, dtype = type(self).__name__, self.unknown_value, check_dtype(self.dtype)
         check_option(owner, "handle_unknown", self.handle_unknown, ("error", "use_encoded_value"))
         if self.handle_unknown == "error" and value is not None:
             raise own_errors.unknown_value_without_use(value)

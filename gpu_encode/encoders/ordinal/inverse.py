@@ -62,7 +62,7 @@ class OrdinalInverse:
         total = float(total_of_views(statistics, None, rule, backend).n[0, 0])
         part = statistic.take_part(weights[:number] > 0)
         rare = np.zeros(number, np.bool_)
-        group, rare[part] = statistic.grouped(weights[:number][part], total)
+        group, rare[part] = statistic.group_infrequent(weights[:number][part], total)
         columns = sum(table.values.shape[1] * table.values.shape[2] for table in tables)
         n_codes = int(group.max(initial=-1)) + 1
         if statistic.places_weightless:
