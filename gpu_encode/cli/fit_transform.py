@@ -9,7 +9,7 @@ import gpu_encode
 from gpu_encode.cli.choices import made
 from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
 from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
-from gpu_encode.cli.messages import UsageError, on_terminal, say
+from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.cli.whole_files import refuse_closed_places, whole_files
 from gpu_encode.datasets.encoding import run_encoding
 from gpu_encode.datasets.source import opened
@@ -78,5 +78,4 @@ def refuse_model_as_rows(options: argparse.Namespace) -> None:
     for role, word in (*(("INPUT", word) for word in options.input), ("OUTPUT", options.output)):
         path = Path(word)
         if path.resolve() == model.resolve() or (path.exists() and model.exists() and path.samefile(model)):
-            message = f"{role} and --model are the same file {word!r}: give each its own"
-            raise UsageError(message)
+            refuse(f"{role} and --model are the same file {word!r}: give each its own")

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gpu_encode.cli.columns import key_name, known
+from gpu_encode.cli.columns import find_column, key_name
 from gpu_encode.cli.transform import load
 from gpu_encode.fitting.names import target_parts
 from gpu_encode.ops import resolve
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     encoder = load(Path(options.model))
     spoken = ["+".join(key) if isinstance(key, tuple) else key for key in keys_of(encoder)]
     if options.column is not None:
-        chosen = [spoken.index(known(spoken, options.column, "--column"))]
+        chosen = [spoken.index(find_column(spoken, options.column, "--column"))]
     else:
         chosen = list(range(len(spoken)))
     report = describe(encoder, chosen, options.top)

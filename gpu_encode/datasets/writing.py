@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -114,14 +115,14 @@ class RowWriter:
                 self._write_group()
         if self._gathered:
             # A slice would keep the whole table in memory.
-            last = self._gathered[-1]
-            self._gathered[-1] = last.take(pa.array(range(last.num_rows), pa.int64()))
+            self._gathered[-1] = copy_rows(self._gathered[-1])
 
     def _write_group(self) -> None:
         table = pa.concat_tables(self._gathered).unify_dictionaries().combine_chunks()
         self._gathered, self._room = [], self._group_rows
         if self._format == "arrow":
-            table = self._with_one_dictionary(table)
+            # An Arrow file of a slice has other bytes than one of a copy.
+            table = self._with_one_dictionary(copy_rows(table))
         self._writer.write_table(table, self._group_rows)
 
     def _with_one_dictionary(self, table: Any) -> Any:
@@ -138,6 +139,11 @@ class RowWriter:
             numbered = pa.DictionaryArray.from_arrays(indices, known, ordered=one.type.ordered)
             table = table.set_column(place, one, numbered)
         return table
+
+
+def copy_rows(table: Any) -> Any:
+    """Return a table of the same rows in memory of its own."""
+    return table.take(pa.array(np.arange(table.num_rows)))
 
 
 def check_compression(compression: str | None, suffix: str) -> None:

@@ -156,7 +156,7 @@ def test_transform_needs_no_target(run: Run, orders: pa.Table) -> None:
     assert "sold" not in read("codes.parquet").column_names
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv.gz"])
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv.gz", ".arrow"])
 def test_no_byte_depends_on_the_size_of_chunks(
     run: Run, orders: pa.Table, suffix: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
