@@ -20,8 +20,8 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import counted_classes, joined_labels
 from gpu_encode.training.encodings import flat
-from gpu_encode.training.indicators import columns_of_entry, indicator, missing_rows
-from gpu_encode.training.outputs import in_type
+from gpu_encode.training.indicators import indicator, missing_rows
+from gpu_encode.training.outputs import OutputColumns, in_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,23 +143,21 @@ class Model:
         ]
 
     def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], ColumnMap]:
-        """Codes of every row of a new frame, a column an array, then the indicators."""
+        """Encodings of every row of a new frame, a column an array, then the indicators."""
         place = located(frame, self.selection, self.feature_names, self.n_features)
         lookups = self.lookups(ops)
         matrix = ops.empty((frame.n_rows, sum(lookup.shape[2] for lookup in lookups)), self.dtype, "F")
-        flags: list[Array] = []
-        start = 0
+        columns = OutputColumns(matrix, self.indicators)
         for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
             missing = self.rules[number].missing
-            out = matrix[:, start : start + lookup.shape[2]]
-            start += lookup.shape[2]
+            out = columns.next(lookup.shape[2])
             if self._by_number(key, place, ops, lookup, out):
                 continue
             codes = key.lookup(place, ops, missing == "category")
             self._refuse(codes, key, frame, place, missing)
             ops.gather(lookup, codes, None, out)
-            flags += self._flags(number, codes, place, ops)
-        return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place
+            self._add_indicators(columns, number, codes, place, ops)
+        return columns.to_list(), place
 
     def _by_number(self, key: CategoryIndex, place: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
         """Write the codes of a column of numbers where nothing else asks for the categories of its rows."""
@@ -171,17 +169,15 @@ class Model:
         ops.gather_numbers(lookup, numbers, key.vocabularies[0].values.array, out)
         return True
 
-    def _flags(self, number: int, codes: Array, place: ColumnMap, ops: Ops) -> list[Array]:
-        """Indicators of one entry."""
+    def _add_indicators(self, columns: OutputColumns, number: int, codes: Array, place: ColumnMap, ops: Ops) -> None:
+        """Append the indicators of one key."""
         key, unseen = self.keys[number], None
         if "unseen" in self.indicators:
             first = self.rules[number].statistic.first_target
             nobody = np.all(self.tables_on(ops)[number][first].unseen, axis=1, keepdims=True)
             unseen = indicator(ops, nobody, codes, None)
         as_category = self.rules[number].missing == "category"
-        return columns_of_entry(
-            self.indicators, unseen, lambda: missing_rows(key, codes, place, ops, as_category), self.dtype
-        )
+        columns.add_indicators(unseen, lambda: missing_rows(key, codes, place, ops, as_category))
 
     def _refuse(self, codes: Array, key: CategoryIndex, frame: Frame | Pieces, place: ColumnMap, missing: str) -> None:
         """Raise ValueError for values that the policies refuse."""

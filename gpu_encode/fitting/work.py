@@ -1,6 +1,6 @@
 """Everything of one call on training rows: what was read, and the jobs to do."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,13 +31,14 @@ from gpu_encode.fitting.value_columns import SummedColumn, value_targets, with_t
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.notices import warn
 from gpu_encode.schemes import Ordered, Splits
-from gpu_encode.schemes.assignment import RowsAtHand, assigned
+from gpu_encode.schemes.assignment import RowsAtHand, assign
 from gpu_encode.schemes.plans import FoldPlan, Plan, Request
 from gpu_encode.sums import layouts, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.targets import Target
 from gpu_encode.training import encodings
-from gpu_encode.training.indicators import columns_of_entry, missing_rows
+from gpu_encode.training.indicators import missing_rows
+from gpu_encode.training.outputs import OutputColumns, to_columns
 from gpu_encode.training.tasks import EncodingTask
 
 
@@ -213,8 +214,7 @@ class Work:
         request = Request(self.frame.n_rows, self._counts_of, self._class_counts, X, y, self.groups)
         plan = self.options.scheme.plan(request)
         rows = RowsAtHand(self.ops, self.frame.n_rows, self._codes_of, self.targets[0].values)
-        # Once for all jobs: what a plan says of each row may have to go to a device.
-        return encodings.numbered(encodings.placed(assigned(plan, rows), self.ops), self.frame.n_rows, self.ops)
+        return assign(plan, rows)
 
     def _counts_of(self, column: Any, role: str) -> Array:
         """Rows of each value of a column that a scheme reads."""
@@ -238,24 +238,25 @@ class Work:
         ]
 
     def train(self, plan: Plan) -> tuple[list[Array], list[list[CategorySums]]]:
-        """Training codes, column by column, then indicators; and what new rows see."""
+        """Training encodings, column by column, then indicators; and what new rows see."""
         wide = encodings.n_columns(plan)
         widths = [[task.n_outputs * wide for task in tasks] for tasks in self.tasks]
         matrix = self.ops.empty((self.frame.n_rows, sum(map(sum, widths))), self.options.dtype, "F")
-        flags, statistics, blind, start, unsure = [], [], [], 0, False
+        columns = OutputColumns(matrix, self.options.indicators)
+        statistics, blind, unsure = [], [], False
         for entry, (tasks, sizes) in enumerate(zip(self.tasks, widths, strict=True)):
             kept = []
             for number, (task, size) in enumerate(zip(tasks, sizes, strict=True)):
                 first = number == self.rules[entry].statistic.first_target
                 want = "unseen" in self.options.indicators and first
-                done = encodings.train(task, plan, matrix[:, start : start + size], want)
+                out = columns.next(size)
+                done = encodings.train(task, plan, out, want)
                 if isinstance(task.rule.prior, str) and not done.all_see:
-                    blind += [matrix[:, column] for column in range(start, start + size)]
+                    blind += to_columns(out)
                 unsure |= task.rule.prior is None and task.rule.needs_rows and not done.all_see
-                start += size
                 kept.append(done.statistics)
                 if first:
-                    flags += self.flags(entry, done.unseen)
+                    columns.add_indicators(done.unseen, self.missing_of(entry))
             statistics.append(kept)
         if isinstance(plan, FoldPlan) and plan.n_folds == 1 and self.options.reads_target:
             warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
@@ -264,13 +265,12 @@ class Work:
         self.options.warn_of_nothing_seen(blind, plan)
         if unsure:
             self.options.warn_of_first_rows(plan, self.frame.n_rows)
-        return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], statistics
+        return columns.to_list(), statistics
 
-    def flags(self, entry: int, unseen: Array | None) -> list[Array]:
-        """Indicators of one entry; `unseen` says which rows' categories are."""
+    def missing_of(self, entry: int) -> Callable[[], Array]:
+        """Give what finds the rows of one key that have no value."""
         (key, codes), as_category = self.keyed[entry], self.options.missing == "category"
-        missing = partial(missing_rows, key, codes, self.place, self.ops, as_category)
-        return columns_of_entry(self.options.indicators, unseen, missing, self.options.dtype)
+        return partial(missing_rows, key, codes, self.place, self.ops, as_category)
 
     def _warn_of_rare_classes(self, statistics: list[CategorySums], n_splits: int) -> None:
         """Warn, as scikit-learn does, of a class with fewer rows than folds; `statistics` are those of any entry."""

@@ -19,10 +19,9 @@ from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
 from gpu_encode.parts.profiles import Profile, ValueCounts, deals_within_classes
 from gpu_encode.schemes import Ordered, Splits
-from gpu_encode.schemes.assignment import RowsAtHand, assigned
+from gpu_encode.schemes.assignment import RowsAtHand, assign
 from gpu_encode.schemes.plans import OrderedPlan, Plan, Request, RowOrder
 from gpu_encode.sums import targets
-from gpu_encode.training import encodings
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +89,7 @@ class EncodingPlan:
         if self.needs_labels and earlier is None:
             raise rows_have_changed(f"A part begins at row {first_row}, with rows")
         codes_of = partial(self.codes_of, rows)
-        at_hand = RowsAtHand(rows.ops, rows.frame.n_rows, codes_of, labels, first_row, earlier)
-        plan = assigned(self.plan, at_hand)
-        return encodings.numbered(encodings.placed(plan, rows.ops), rows.frame.n_rows, rows.ops)
+        return assign(self.plan, RowsAtHand(rows.ops, rows.frame.n_rows, codes_of, labels, first_row, earlier))
 
 
 class ReadRows(Protocol):

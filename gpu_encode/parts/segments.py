@@ -1,8 +1,6 @@
-"""Sums of the rows of an order between the places at which priors are taken."""
+"""Sums of rows by segment: between the places of an order at which priors are taken."""
 
 from dataclasses import dataclass
-
-import numpy as np
 
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
@@ -11,12 +9,12 @@ from gpu_encode.ops import host
 from gpu_encode.parts.plans import EncodingPlan
 from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan, RowOrder
 from gpu_encode.sums.category_sums import CategorySums
-from gpu_encode.training.checkpoints import checkpoint_places, segments_of
+from gpu_encode.training.scans import checkpoint_places, find_segments
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentSums:
-    """Sums of rows between checkpoints, per target; those of parts are added up."""
+    """Sums of rows by segment, per target; those of parts are added up."""
 
     sums: list[CategorySums]
 
@@ -25,7 +23,7 @@ class SegmentSums:
 
 
 def orders_of(plan: OrderedPlan) -> list[Order | ByTime]:
-    """Orders of a plan that no rows are assigned to."""
+    """Orders of a plan to which no rows were assigned."""
     return [plan.time] if plan.time is not None else list(plan.orders)
 
 
@@ -49,23 +47,16 @@ def begins_of(order: Order | ByTime, encoding_plan: EncodingPlan, work: Work, fi
 
 
 def segment_sums(encoding_plan: EncodingPlan, plan: OrderedPlan, work: Work, first_row: int) -> list[SegmentSums]:
-    """Sums of the rows of a part, per order."""
-    found = []
+    """Sum the rows of a part by segment, per order."""
+    per_order = []
     for order in orders_of(plan):
         on_host = checkpoint_places(starts_in(order), encoding_plan.n_rows, host(encoding_plan.n_rows))
         checkpoints = work.ops.to_device(on_host)
-        segments = segments_of(checkpoints, begins_of(order, encoding_plan, work, first_row))
-        sums = [
-            CategorySums.measure(
-                task.ops,
-                task.rows.with_codes(segments.astype(np.int32)),
-                len(checkpoints),
-                None,
-                1,
-                task.n_classes,
-                task.measured,
-            ).on_host(work.ops)
-            for task in work.tasks[0]
-        ]
-        found.append(SegmentSums(sums))
-    return found
+        segments = find_segments(checkpoints, begins_of(order, encoding_plan, work, first_row))
+        sums = []
+        for task in work.tasks[0]:
+            rows = task.rows.with_codes(segments)
+            by_segment = CategorySums.measure(task.ops, rows, len(checkpoints), None, 1, task.n_classes, task.measured)
+            sums.append(by_segment.on_host(work.ops))
+        per_order.append(SegmentSums(sums))
+    return per_order

@@ -1,4 +1,4 @@
-"""The second look at rows in parts: exact sums per category and fold, which add up in any order."""
+"""The second pass over rows in parts: exact sums by category and fold, which add up in any order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,17 +16,17 @@ from gpu_encode.sums.layouts import DigitSpan
 
 @dataclass(frozen=True, eq=False)
 class PartialSums:
-    """Categories and exact sums of some parts; sums of parts are added up, in any order and any tree.
+    """Categories and exact sums of some parts; these are added up, in any order and any tree.
 
     Parameters
     ----------
     n_rows : int
     model : Model, optional
-        Categories, and sums by fold; None of no rows.
+        Categories, and sums by fold; None if there are no rows.
     reach : list of DigitSpan
         Per target, the digits that its rows touch.
     segments : list of SegmentSums
-        Per order of an ordered scheme, the sums of its rows between the places at which priors are taken.
+        Per order of an ordered scheme, the sums of the rows between the places at which priors are taken.
 
     Examples
     --------
@@ -46,14 +46,14 @@ class PartialSums:
 
     @property
     def n_categories(self) -> list[int]:
-        """Categories of every entry."""
+        """Number of categories of every key."""
         return [] if self.model is None else [key.n_categories for key in self.model.keys]
 
     def __add__(self, other: "PartialSums") -> "PartialSums":
         return self.plus(other)
 
     def plus(self, other: "PartialSums", in_place: bool = False) -> "PartialSums":
-        """Sums of both; in place, these are given up to hold the result, which spares a copy of them for every part."""
+        """Add up both; `in_place` keeps the result in the memory of these sums, which saves a copy for every part."""
         if self.model is None or other.model is None:
             return other if self.model is None else self
         check_same_columns(self.model, other.model)
@@ -66,7 +66,7 @@ class PartialSums:
 
 
 def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
-    """Sum the rows of a part per category and fold.
+    """Sum the rows of a part by category and fold.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
 
     Returns
     -------
-    Sums
-        Grows with the categories of the part, not with its rows.
+    PartialSums
+        Its size grows with the categories of the part, not with its rows.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
 
 
 def work_on(encoding_plan: EncodingPlan, part: Part, keys: Sequence[CategoryIndex] | None = None) -> Work | None:
-    """Read a part, by known categories or its own; None where it has no rows."""
+    """Read a part, with known categories or its own; None where it has no rows."""
     given = InFloats(part, encoding_plan.floats, encoding_plan.float_weight)
     if not given.frame.n_rows:
         return None

@@ -209,7 +209,7 @@ class TimeFolds(Scheme):
         # Rows of one time are in one fold, so that no row has to be put in order.
         folds = ByValue(self.time, "time", (starts * self.n_splits // request.n_rows).astype(np.int32))
         visibility = np.tril(np.ones((self.n_splits, self.n_splits), np.int64), -1 - self.gap)
-        return FoldPlan(None, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64), dealt=folds)
+        return FoldPlan(None, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64), fold_rule=folds)
 
 
 class Holdout(Scheme):
@@ -259,4 +259,4 @@ class Holdout(Scheme):
         some = folds.fold_of[fold_numbers(pattern, 0, min(request.n_rows, share.denominator))]
         if request.n_rows and not 0 < some.sum() < len(some):
             raise empty_part(self.fraction, request.n_rows)
-        return FoldPlan(None, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]), dealt=folds)
+        return FoldPlan(None, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]), fold_rule=folds)

@@ -70,7 +70,7 @@ class WithinClasses:
 
 
 # How a row finds its fold.
-Dealt = ByValue | ByPattern | WithinClasses
+FoldRule = ByValue | ByPattern | WithinClasses
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class FoldPlan:
         What new rows see: one view, or one a fold's encoder for blow-up columns.
     blow_up : bool
         Every row gets one column per view of `new_rows`, in training too.
-    dealt : Dealt, optional
-        How rows find their folds where that takes more than their numbers; `assigned` then makes `folds` of it.
+    fold_rule : FoldRule, optional
+        How rows find their folds, where that takes more than their numbers; `assign` makes `folds` of it.
     """
 
     folds: Folds
@@ -96,7 +96,12 @@ class FoldPlan:
     visibility: NDArray[np.int64]
     new_rows: NDArray[np.int64]
     blow_up: bool = False
-    dealt: Dealt | None = None
+    fold_rule: FoldRule | None = None
+
+    @property
+    def lookup_folds(self) -> Folds:
+        """Folds by which rows find their encodings in a table; None where all rows look at the same columns."""
+        return None if self.blow_up else self.folds
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,7 @@ class OrderedPlan:
     burn_in : int
         Rows at the first `burn_in` places get NaN.
     time : ByTime, optional
-        The one order, where it is one in time; `assigned` makes `orders` of it.
+        The only order, where it is one in time; `assign` makes `orders` of it.
     """
 
     orders: list[Order]
@@ -170,14 +175,14 @@ class OrderedPlan:
 Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
 
 
-def all_but_own(folds: FoldPattern | Dealt, n_folds: int, blow_up: bool = False) -> FoldPlan:
+def all_but_own(folds: FoldPattern | FoldRule, n_folds: int, blow_up: bool = False) -> FoldPlan:
     """k-fold: every fold but the row's own."""
     if n_folds > MOST_FOLDS:
         raise too_many_folds(n_folds, MOST_FOLDS)
     visibility = 1 - np.eye(n_folds, dtype=np.int64)
     new_rows = visibility if blow_up else np.ones((1, n_folds), np.int64)
-    pattern, dealt = (folds, None) if isinstance(folds, FoldPattern) else (None, folds)
-    return FoldPlan(pattern, n_folds, visibility, new_rows, blow_up, dealt)
+    pattern, rule = (folds, None) if isinstance(folds, FoldPattern) else (None, folds)
+    return FoldPlan(pattern, n_folds, visibility, new_rows, blow_up, rule)
 
 
 def all_rows() -> FoldPlan:

@@ -19,6 +19,7 @@ from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.work import Work
 from gpu_encode.formulas import encoding_rule
 from gpu_encode.ops import use_backend
+from gpu_encode.schemes.assignment import upload
 from gpu_encode.schemes.plans import Plan
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.training import encodings
@@ -113,7 +114,7 @@ def read(data: Data, kind: str, weighted: bool, scheme: Any, **choices: Any) -> 
     weight = data.weight if weighted else None
     with use_backend("numpy"):
         work = Work("TargetEncoder", encoder._options(), Inputs(data.frame, data.targets[kind], weight))
-        return [job for jobs in work.jobs for job in jobs], work.plan()
+        return [job for tasks in work.tasks for job in tasks], work.plan()
 
 
 def strict(job: EncodingTask) -> EncodingTask:
@@ -150,7 +151,7 @@ def assert_same(data: Data, kind: str, weighted: bool, scheme: str, *, dtype: st
         warnings.simplefilter("ignore", UserWarning)
         jobs, plan = read(data, kind, weighted, SCHEMES[scheme](), dtype=dtype, **choices)
         for job in jobs:
-            expected, found = trained(job, plan, dtype), trained(strict(job), plan, dtype)
+            expected, found = trained(job, plan, dtype), trained(strict(job), upload(plan, STRICT), dtype)
             for mine, theirs in zip(found, expected, strict=True):
                 assert mine.dtype == theirs.dtype
                 assert_same_bits(mine, theirs)

@@ -9,7 +9,7 @@ from sklearn import model_selection
 
 from gpu_encode import GroupKFold, Holdout, KFold, Ordered, TargetEncoder, TimeFolds
 from gpu_encode.ops import resolve
-from gpu_encode.schemes.assignment import RowsAtHand, assigned
+from gpu_encode.schemes.assignment import RowsAtHand, assign
 from gpu_encode.schemes.plans import Request
 from gpu_encode.sums.targets import Target
 from tests.encoders.visibility import FRAME, ROW, SIZE, encoder, folds_of, other_folds, seen_by_new_rows, visible
@@ -83,7 +83,7 @@ def test_stratified_folds_are_even_in_every_class():
         backend = resolve(SIZE)
         plan = scheme.plan(Request(SIZE, no_column, lambda: [np.bincount(labels)]))
         rows = RowsAtHand(backend, SIZE, no_column, target.values)
-        folds = backend.to_host(assigned(plan, rows).folds)
+        folds = backend.to_host(assign(plan, rows).folds)
         for label in range(3):
             sizes = np.bincount(folds[labels == label], minlength=3)
             assert sizes.max() - sizes.min() <= 1 + (labels == label).sum() % 3
