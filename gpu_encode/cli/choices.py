@@ -248,12 +248,12 @@ def hierarchy_levels(text: str) -> list[str] | Choice:
     return text.split(",")
 
 
-def made(value: Any, library: Any) -> Any:
+def make_choices(value: Any, library: Any) -> Any:
     """Return `value` with every `Choice` in it made.
 
     Examples
     --------
-    >>> made({"zip": ["zip4"]}, None)
+    >>> make_choices({"zip": ["zip4"]}, None)
     {'zip': ['zip4']}
     """
     make: Callable[[Any], Any] = lambda one: one.make(library) if isinstance(one, Choice) else one  # noqa: E731

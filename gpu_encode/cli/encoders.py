@@ -103,13 +103,13 @@ def encoder_choices(options: argparse.Namespace) -> dict[str, Any]:
         given["handle_unknown"] = word_or_number(given["handle_unknown"], words, "--handle-unknown")
     if options.encoder == "impact" and given.get("smooth", "auto") is None:
         given["smooth"] = 0.0  # there None is another smoothing
-    given |= seeded(options, takes) | scheme_of(options, takes) | set_choices(options, takes, given)
+    given |= read_seed(options, takes) | read_scheme(options, takes) | set_choices(options, takes, given)
     if "sparse_output" in takes:
         given["sparse_output"] = False  # files have columns
     return given
 
 
-def seeded(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, Any]:
+def read_seed(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, Any]:
     """Read ``--seed``, for an encoder that takes one."""
     for name in ("random_state", "seed"):
         if name in takes:
@@ -119,7 +119,7 @@ def seeded(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, A
     return {}
 
 
-def scheme_of(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, Any]:
+def read_scheme(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, Any]:
     """Read the scheme that was asked for, of an encoder that takes one."""
     words = scheme_words(options, kfold_order="order" not in takes)
     asked = [*(["scheme"] if options.scheme else []), *(["fold_column"] if options.fold_column else []), *words]

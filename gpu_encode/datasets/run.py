@@ -190,7 +190,7 @@ class Run:
         n_bytes = self.source.read_bytes(self.source.schema.names if self._keeps_rows else columns)
         ahead = ReadAhead(lambda stopped: self._chunks(columns, size, start, stopped))
         with ahead:
-            yield self._told(ahead)
+            yield self._release_each(ahead)
         self.seconds["reading"] += ahead.seconds
         self.seconds["waiting"] += ahead.waited
         self.bytes_read += n_bytes
@@ -200,7 +200,7 @@ class Run:
             self.source = self.source.load()
         yield from self.source.chunks(columns, size, start, stopped)
 
-    def _told(self, chunks: ReadAhead[Chunk]) -> Iterator[Chunk]:
+    def _release_each(self, chunks: ReadAhead[Chunk]) -> Iterator[Chunk]:
         for chunk in chunks:
             n_rows = chunk.table.num_rows
             yield chunk
