@@ -66,7 +66,7 @@ class Roles:
         return table.select(self.targets) if self.several else table.column(self.targets[0])
 
     @contextlib.contextmanager
-    def advised(self, chunk: Chunk) -> Iterator[None]:
+    def explain_missing_target(self, chunk: Chunk) -> Iterator[None]:
         """Say of rows without a target, which nothing can be learned from, how to leave them out."""
         try:
             yield

@@ -73,7 +73,7 @@ class Staging:
             self.folder.mkdir(exist_ok=True)
         except PermissionError:
             raise errors.folder_is_closed(str(self.folder.parent)) from None
-        self._lock = locked(self.folder / "lock")
+        self._lock = lock_file(self.folder / "lock")
         return self
 
     def __exit__(
@@ -174,7 +174,7 @@ class Staging:
         sync_folder(self._place.parent)
 
 
-def locked(path: Path) -> Any:
+def lock_file(path: Path) -> Any:
     """Open a file that only one process may have; the system lets go of it when the process ends, however it ends."""
     stream = path.open("w")
     try:
@@ -190,7 +190,7 @@ def locked(path: Path) -> Any:
 
 
 @contextlib.contextmanager
-def failures_explained(destination: Destination) -> Iterator[None]:
+def explain_full_disk(destination: Destination) -> Iterator[None]:
     """Say what a full disk means."""
     try:
         yield
@@ -203,7 +203,7 @@ def failures_explained(destination: Destination) -> Iterator[None]:
         raise
 
 
-def described_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:
+def describe_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:
     """Describe what is read and written.
 
     Parameters
@@ -229,12 +229,12 @@ def described_run(source: Source, destination: Destination, choices: Mapping[str
     return described
 
 
-def described_parameters(encoder: Any) -> dict[str, Any]:
+def describe_parameters(encoder: Any) -> dict[str, Any]:
     """Describe the parameters of an encoder, each by itself.
 
     Examples
     --------
-    >>> described_parameters(gpu_encode.TargetEncoder(cv=3))["parameter cv"]
+    >>> describe_parameters(gpu_encode.TargetEncoder(cv=3))["parameter cv"]
     3
     """
     found = {}
@@ -276,7 +276,7 @@ def is_describable(readouts: Sequence[Any], resume: bool) -> bool:
     return True
 
 
-def described_fitted(encoder: Any) -> dict[str, Any]:
+def describe_fitted(encoder: Any) -> dict[str, Any]:
     """Describe a fitted encoder by a digest of what saving it would write."""
     content = io.BytesIO()
     with archive.Writer(content) as writer, warnings.catch_warnings():
@@ -319,10 +319,10 @@ def write_sums(path: Path, sums: PartialSums) -> None:
             "rows": sums.n_rows,
             "model": None if sums.model is None else models.describe(sums.model, writer),
             "reach": [
-                {"windows": described_windows(each.layout), "bounds": [str(bound) for bound in each.bounds]}
+                {"windows": describe_windows(each.layout), "bounds": [str(bound) for bound in each.bounds]}
                 for each in sums.reach
             ],
-            "stretches": [[described_statistics(each, writer) for each in segments.sums] for segments in sums.segments],
+            "stretches": [[describe_statistics(each, writer) for each in segments.sums] for segments in sums.segments],
         }
         writer.finish(document)
 
@@ -356,7 +356,7 @@ def read_sums(path: Path) -> PartialSums:
         raise errors.unreadable_sums(str(path), archive.one_line(reason)) from reason
 
 
-def described_windows(layout: Layout) -> list[Any]:
+def describe_windows(layout: Layout) -> list[Any]:
     """Give the columns of a cell as JSON."""
     windows = (layout.count, layout.total, layout.square)
     return [None if each is None else [each.low, each.width, each.whole] for each in windows]
@@ -367,7 +367,7 @@ def read_layout(document: dict[str, Any]) -> Layout:
     return Layout(*(read_window(each) for each in read_list(document, "windows", list, None)))  # type: ignore[arg-type]
 
 
-def described_statistics(statistics: CategorySums, writer: archive.Writer) -> dict[str, Any]:
+def describe_statistics(statistics: CategorySums, writer: archive.Writer) -> dict[str, Any]:
     """Give sums that belong to no entry as JSON."""
     described = models.describe_sums(statistics, writer)
     return {**described, "classification": statistics.measured.classification}
