@@ -113,14 +113,14 @@ class Work:
 
     def _measured(self, number: int, summed: SummedColumn) -> SumSpec:
         squares = self.options.statistic.of_target(number).needs.squares
-        return layouts.measured(self.ops, summed.target, summed.weight, squares, self.options.drop)
+        return layouts.choose_spec(self.ops, summed.target, summed.weight, squares, self.options.drop)
 
     def _weight(self) -> Array | None:
         with self.given.naming_piece("sample_weight"):
             weight = self.given.weight()
             if weight is None:
                 return None
-            return self.ops.to_device(targets.checked_weight(self.ops, self._readable(weight), self.decided is None))
+            return self.ops.to_device(targets.check_weight(self.ops, self._readable(weight), self.decided is None))
 
     def _summed(self, known: Model | None) -> list[SummedColumn]:
         """Read what is summed: columns of X, the targets, or nothing."""
