@@ -1,8 +1,8 @@
 """How likely the rows of a fold are, given encodings from other folds: from the sums of the fold alone.
 
 Rows of one category and fold have one encoding, so their likelihood is a function of their sums: of the weight of each
-class, or of weight, mean and squared deviations.  What each category and fold adds is rounded by itself, and these numbers are
-summed in integers.
+class, or of weight, mean and squared deviations.  What each category and fold adds is rounded by itself, and these
+numbers are summed in integers.
 """
 
 import math

@@ -74,8 +74,8 @@ def binomial(n: Floats, mean: Floats, counted: NDArray[np.bool_], points: int = 
     Where the variance cannot be told from the noise, it is zero and all encodings are the share of ones in what counts:
     a single category, or no more rows than categories.  It is zero, too, where categories differ no more than chance
     would have it (a singular fit).  Encodings are exactly 0 or 1 where only one class occurs, and only there: a
-    category of ones alone is drawn towards the others.  The variance is at most 4096, which it comes near where all categories are
-    of one class each and large.
+    category of ones alone is drawn towards the others.  The variance is at most 4096, which it comes near where all
+    categories are of one class each and large.
 
     Several classes are one output each, every class against the rest; their encodings need not sum to one.
 
@@ -150,7 +150,10 @@ class Profile:
         self.logits: list[Floats] = [np.full_like(block.n, start) for block in self.blocks]
 
     def best(self, variance: float) -> list[Likelihood]:
-        """Find the intercept at which the slope vanishes, by Newton's step and then secants; give each likelihood there."""
+        """Find the intercept at which the slope vanishes, and give the likelihood of each block there.
+
+        By Newton's step, and then by secants.
+        """
         before: tuple[float, float] | None = None
         last = LONGEST_STEP
         b = self.intercept
