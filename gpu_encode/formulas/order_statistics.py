@@ -71,6 +71,7 @@ class InOrder(ABC):
         with np.errstate(over="ignore"):
             step = above - below
         with np.errstate(over="ignore", invalid="ignore"):
+            # From the nearer of the two values, as NumPy does it, so that the bits are its own.
             between: Floats = np.where(part >= 0.5, above - step * (1.0 - part), below + step * part)
         return np.where(part == 0, below, between)
 
@@ -115,6 +116,7 @@ class Sorted(InOrder):
     @classmethod
     def by_category(cls, distribution: Distribution, n_categories: int) -> Self:
         """Group the values by category, in the order of a table: categories, then unknown and missing."""
+        # A distribution has no pair of a category without rows, so its categories are searched for.
         starts = np.searchsorted(distribution.category, np.arange(-BEFORE, n_categories + 1))
         # Unknown and missing come first in a distribution.
         ends = np.concatenate([starts[BEFORE:] - starts[BEFORE], starts[1 : BEFORE + 1] + starts[-1] - starts[BEFORE]])
@@ -229,6 +231,7 @@ class Undivided:
 
     def n_above(self, threshold: Real) -> Integers:
         """Rows of each group with values above a threshold; counted once for all tiles."""
+        # Kept, since a pass over all values would otherwise be made for every tile.
         if threshold not in self.above:
             self.above[threshold] = self.groups.n_above(threshold)[:, 0]
         return self.above[threshold]

@@ -121,6 +121,7 @@ class Summaries(Statistic):
         if self.needs.cubes:
             numbers = ops.cast(values[0], np.float64)
             size = np.abs(numbers)
+            # Outside this range a cube, or what is left of it after rounding, is no float64 number.
             beyond = (size > LARGEST_CUBED) | ((size < LEAST_CUBED) & (size > 0))
             if present is not None:
                 beyond &= present != 0

@@ -70,6 +70,7 @@ class GLMM(Smoothing):
         if of_classes:
             classes = binomial(n, mean, present, self.points)
             return ops.to_device(classes.values), prior_of(ops, classes.root, total)
+        # On the host: there are few numbers, and every device is to give the same bits.
         deviation = Scaled(ops.to_host(visible.deviation.fraction), ops.to_host(visible.deviation.exponent))
         fit = gaussian(n, mean, deviation, present)
         return ops.to_device(fit.values), prior_of(ops, fit.intercept, total)
