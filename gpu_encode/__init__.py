@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gpu_encode.encoders.hashing import HashingEncoder
     from gpu_encode.encoders.impact import ImpactEncoder
     from gpu_encode.encoders.one_hot.encoder import OneHotEncoder
-    from gpu_encode.encoders.ordinal import OrdinalEncoder
+    from gpu_encode.encoders.ordinal.encoder import OrdinalEncoder
     from gpu_encode.encoders.statistic import StatisticEncoder
     from gpu_encode.encoders.target import TargetEncoder
     from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
@@ -33,7 +33,7 @@ _HOME = {
     "HashingEncoder": "encoders.hashing",
     "ImpactEncoder": "encoders.impact",
     "OneHotEncoder": "encoders.one_hot.encoder",
-    "OrdinalEncoder": "encoders.ordinal",
+    "OrdinalEncoder": "encoders.ordinal.encoder",
     "StatisticEncoder": "encoders.statistic",
     "TargetEncoder": "encoders.target",
     "WeightOfEvidenceEncoder": "encoders.weight_of_evidence",

@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from cpu_fallback.types import Array
-from gpu_encode.errors.parameters import (
-    check_count,
-    empty_separator,
-    lengths_beyond_width,
-    lengths_not_falling,
-    no_lengths,
-)
+from gpu_encode.errors.parameters import check_count, empty_separator
 
 
 class Derived(BaseEstimator):
@@ -41,11 +35,11 @@ class Derived(BaseEstimator):
 def check_falling(owner: str, lengths: Sequence[int], low: int) -> None:
     """Raise ValueError unless the lengths are integers that fall strictly."""
     if not lengths:
-        raise no_lengths(owner)
+        raise ValueError(f"{owner} needs at least one length, for example {owner}(4, 3).")
     for length in lengths:
         check_count(owner, "lengths", length, low=low)
     if any(b >= a for a, b in pairwise(lengths)):
-        raise lengths_not_falling(owner, lengths)
+        raise ValueError(f"{owner}{tuple(lengths)} must fall strictly, from the nearest level to the top.")
 
 
 class Prefixes(Derived):
@@ -163,7 +157,7 @@ class Bits(Derived):
         check_count("Bits", "width", self.width, low=1)
         check_falling("Bits", self.lengths, 1)
         if self.lengths[0] >= self.width or self.width > 63:
-            raise lengths_beyond_width(self.lengths, self.width)
+            raise ValueError(f"Bits{tuple(self.lengths)} must lie below width={self.width}, which is at most 63.")
 
     def admits(self, values: Array) -> NDArray[np.bool_]:
         """Say which values are integers in [0, 2**width)."""

@@ -9,7 +9,6 @@ import numpy as np
 from cpu_fallback.types import Codes
 from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.values import values_outside_rule, values_without_levels
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,16 @@ def link(of_leaf: Codes, n: int, above: list[Level]) -> Codes:
 def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[Level]:
     """Levels that a rule derives from the values."""
     if len(vocabulary) and vocabulary.kind != rule.kind:
-        raise values_without_levels(column, type(rule).__name__, rule.kind, vocabulary.kind)
+        raise ValueError(
+            f"hierarchy of column {column!r}: {type(rule).__name__} needs {rule.kind} values, but the column holds "
+            f"{vocabulary.kind} values."
+        )
     values = vocabulary.to_numpy()
     if not (admitted := rule.admits(values)).all():
-        raise values_outside_rule(column, rule, int((~admitted).sum()), values[~admitted].tolist()[0])
+        raise ValueError(
+            f"hierarchy of column {column!r}: {rule!r} does not apply to {int((~admitted).sum())} of its values, the "
+            f"first {values[~admitted].tolist()[0]!r}. Clean the column, or choose another rule."
+        )
     found: list[Level] = []
     for paths in rule.paths(values):
         labels, _ = Vocabulary.from_values(

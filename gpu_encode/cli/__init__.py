@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in words
     try:
         options = parse(words)
-        with spoken_warnings(everything=debug), terminations_raise():
+        with warnings_as_lines(everything=debug), termination_as_error():
             status = run(options)
             sys.stdout.flush()
             return status
@@ -101,7 +101,7 @@ def explain(error: Exception, *, debug: bool) -> str:
 
 
 @contextlib.contextmanager
-def spoken_warnings(*, everything: bool) -> Iterator[None]:
+def warnings_as_lines(*, everything: bool) -> Iterator[None]:
     """Show the library's own warnings as lines of the command, and other people's only when debugging."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
@@ -115,7 +115,7 @@ def spoken_warnings(*, everything: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def terminations_raise() -> Iterator[None]:
+def termination_as_error() -> Iterator[None]:
     """Let SIGTERM unwind the stack as Ctrl-C does, so that temporary files go away with it."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set handlers

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import gpu_encode
-from gpu_encode.cli.messages import UsageError
+from gpu_encode.cli.messages import refuse
 
 PROGRAM = Path("benchmarks", "cpu", "__main__.py")
 
@@ -24,15 +24,13 @@ def run(options: argparse.Namespace) -> int:
 
 def checkout() -> Path:
     """Folder of the source that holds the benchmarks: this one, or the one that the package lies in."""
-    for folder in (Path.cwd(), Path(next(iter(gpu_encode.__path__))).resolve().parent):
-        if (folder / PROGRAM).is_file():
-            missing = [name for name in ("pandas",) if find_spec(name) is None]
-            if missing:
-                message = f"{missing[0]} is not installed: pip install 'gpu-encode[bench]'"
-                raise UsageError(message)
-            return folder
-    message = (
-        "the benchmarks come with the source and not with the package: run this in a checkout of gpu-encode, "
-        "after pip install --editable '.[bench,plot]'"
-    )
-    raise UsageError(message)
+    folders = (Path.cwd(), Path(next(iter(gpu_encode.__path__))).resolve().parent)
+    folder = next((folder for folder in folders if (folder / PROGRAM).is_file()), None)
+    if folder is None:
+        refuse(
+            "the benchmarks come with the source and not with the package: run this in a checkout of gpu-encode, "
+            "after pip install --editable '.[bench]'"
+        )
+    if find_spec("pandas") is None:
+        refuse("pandas is not installed: pip install 'gpu-encode[bench]'")
+    return folder

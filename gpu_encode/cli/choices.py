@@ -2,11 +2,11 @@
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_encode.cli.messages import UsageError, close_match
+from gpu_encode.cli.messages import close_match, refuse
 
 
 @dataclass(frozen=True)
@@ -32,25 +32,16 @@ class Choice:
         return getattr(library, self.name)(*self.positional, **self.parameters)
 
 
-SMOOTHINGS: dict[str, tuple[str, dict[str, str]]] = {
-    "m": ("MEstimate", {"m": "m"}),
-    "sigmoid": ("Sigmoid", {"k": "k", "f": "f"}),
-    "eb": ("EmpiricalBayes", {}),
-    "james-stein": ("JamesStein", {}),
-    "partial-pooling": ("PartialPooling", {}),
-    "glmm": ("GLMM", {}),
+# The class of a smoothing, and the parameters that it takes.
+SMOOTHINGS: dict[str, tuple[str, list[str]]] = {
+    "m": ("MEstimate", ["m"]),
+    "sigmoid": ("Sigmoid", ["k", "f"]),
+    "eb": ("EmpiricalBayes", []),
+    "james-stein": ("JamesStein", []),
+    "partial-pooling": ("PartialPooling", []),
+    "glmm": ("GLMM", []),
 }
-SMOOTHING_FORMS = [
-    "auto",
-    "none",
-    "m=10",
-    "sigmoid:k=20,f=10",
-    "eb:total",
-    "eb:between",
-    "james-stein",
-    "partial-pooling",
-    "glmm",
-]
+SMOOTHING_FORMS = "auto, none, m=10, sigmoid:k=20,f=10, eb:total, eb:between, james-stein, partial-pooling, glmm"
 
 
 def number(text: str, what: str) -> float:
@@ -64,8 +55,7 @@ def number(text: str, what: str) -> float:
     try:
         return float(text)
     except ValueError:
-        message = f"{what} wants a number, not {text!r}"
-        raise UsageError(message) from None
+        refuse(f"{what} wants a number, not {text!r}")
 
 
 def whole_number(text: str, option: str) -> int:
@@ -77,8 +67,7 @@ def whole_number(text: str, option: str) -> int:
     8
     """
     if not text.isdecimal():
-        message = f"{option} wants a whole number, not {text!r}"
-        raise UsageError(message)
+        refuse(f"{option} wants a whole number, not {text!r}")
     return int(text)
 
 
@@ -120,11 +109,10 @@ def statistics_choice(text: str) -> list[str | tuple[str, float]]:
 def refuse_pairs(text: str, option: str) -> None:
     """Raise UsageError for a dict of pairs, whose tuples no option holds."""
     if text.lstrip().startswith("{"):
-        message = (
+        refuse(
             f"{option}: a dict of pairs of a key and a column of values is for Python only; "
             "use --columns, --values and --statistics"
         )
-        raise UsageError(message)
 
 
 def borders_choice(text: str) -> int | list[float]:
@@ -149,10 +137,7 @@ def target_types(text: str) -> str | list[str]:
     types = text.split(",")
     for kind in types:
         if kind not in (allowed := ["auto", "binary", "continuous", "multiclass"]):
-            message = (
-                f"--target-type {kind!r} is unknown{close_match(kind, allowed)} (choose from {', '.join(allowed)})"
-            )
-            raise UsageError(message)
+            refuse(f"--target-type {kind!r} is unknown{close_match(kind, allowed)} (choose from {', '.join(allowed)})")
     return types[0] if len(types) == 1 else types
 
 
@@ -174,27 +159,24 @@ def smooth_choice(text: str) -> Choice | float | str | None:
         return Choice("MEstimate", {"m": number(text[2:], "--smooth m")})
     name, _, rest = text.partition(":")
     if name not in SMOOTHINGS:
-        hint = close_match(name, [form.partition(":")[0] for form in SMOOTHING_FORMS])
-        message = f"--smooth {text!r} is unknown{hint} (choose from a number, {', '.join(SMOOTHING_FORMS)})"
-        raise UsageError(message)
+        hint = close_match(name, [form.partition(":")[0] for form in SMOOTHING_FORMS.split(", ")])
+        refuse(f"--smooth {text!r} is unknown{hint} (choose from a number, {SMOOTHING_FORMS})")
     if name == "eb":
         tau = rest.removeprefix("tau=") or "total"
         if tau not in ("total", "between"):
-            message = f"--smooth eb wants total or between, not {tau!r}"
-            raise UsageError(message)
+            refuse(f"--smooth eb wants total or between, not {tau!r}")
         return Choice("EmpiricalBayes", {"tau": tau})
     class_name, allowed = SMOOTHINGS[name]
     return Choice(class_name, dict(parameter(piece, name, allowed) for piece in rest.split(",") if piece))
 
 
-def parameter(piece: str, name: str, allowed: Mapping[str, str]) -> tuple[str, float]:
+def parameter(piece: str, name: str, allowed: Sequence[str]) -> tuple[str, float]:
     """Read one ``k=20`` of a smoothing."""
     key, equals, value = piece.partition("=")
     if key not in allowed or not equals:
         takes = f"takes {', '.join(f'{one}=NUMBER' for one in allowed)}" if allowed else "takes no parameters"
-        message = f"--smooth {name} {takes}, not {piece!r}"
-        raise UsageError(message)
-    return allowed[key], number(value, f"--smooth {name}:{key}")
+        refuse(f"--smooth {name} {takes}, not {piece!r}")
+    return key, number(value, f"--smooth {name}:{key}")
 
 
 def prior_choice(words: list[str]) -> str | float | dict[str, float]:
@@ -209,13 +191,8 @@ def prior_choice(words: list[str]) -> str | float | dict[str, float]:
     if all(equals for _, equals, _ in per_column):
         return {name: number(value, f"--prior {name}") for name, _, value in per_column}
     if len(words) > 1:
-        message = "--prior is given once for all columns, or as COL=NUMBER for each of several"
-        raise UsageError(message)
-    return (
-        words[0]
-        if words[0] in ("mean", "category_mean")
-        else word_or_number(words[0], ["mean", "category_mean"], "--prior")
-    )
+        refuse("--prior is given once for all columns, or as COL=NUMBER for each of several")
+    return word_or_number(words[0], ["mean", "category_mean"], "--prior")
 
 
 def word_or_number(text: str, words: list[str], option: str) -> str | float:
@@ -232,8 +209,7 @@ def word_or_number(text: str, words: list[str], option: str) -> str | float:
         return float(text)
     except ValueError:
         hint = close_match(text, words)
-        message = f"{option} {text!r} is unknown{hint} (choose from {', '.join(words)} or a number)"
-        raise UsageError(message) from None
+        refuse(f"{option} {text!r} is unknown{hint} (choose from {', '.join(words)} or a number)")
 
 
 def hierarchy_choice(words: list[str]) -> dict[str, list[str] | Choice]:
@@ -248,11 +224,9 @@ def hierarchy_choice(words: list[str]) -> dict[str, list[str] | Choice]:
     for word in words:
         name, equals, rest = word.partition("=")
         if not (name and equals and rest):
-            message = f"--hierarchy {word!r} is not of the form COL=LEVELS, such as zip=zip4,zip3 or zip=prefix:4,3"
-            raise UsageError(message)
+            refuse(f"--hierarchy {word!r} is not of the form COL=LEVELS, such as zip=zip4,zip3 or zip=prefix:4,3")
         if name in levels:
-            message = f"--hierarchy gives the column {name!r} twice"
-            raise UsageError(message)
+            refuse(f"--hierarchy gives the column {name!r} twice")
         levels[name] = hierarchy_levels(rest)
     return levels
 
@@ -264,52 +238,45 @@ def hierarchy_levels(text: str) -> list[str] | Choice:
         try:
             lengths = tuple(int(piece) for piece in rest.split(","))
         except ValueError:
-            message = f"--hierarchy {rule}: wants whole numbers such as {rule}:16,8, not {rest!r}"
-            raise UsageError(message) from None
+            refuse(f"--hierarchy {rule}: wants whole numbers such as {rule}:16,8, not {rest!r}")
         return Choice({"prefix": "Prefixes", "bits": "Bits"}[rule], positional=lengths)
     if colon and rule == "parts":
         separator = rest.removesuffix(",from_end")
         if not separator:
-            message = "--hierarchy parts: wants a separator, such as parts:. or parts:.,from_end"
-            raise UsageError(message)
+            refuse("--hierarchy parts: wants a separator, such as parts:. or parts:.,from_end")
         return Choice("Parts", {"from_end": True} if separator != rest else {}, (separator,))
     return text.split(",")
 
 
-def made(value: Any, library: Any) -> Any:
+def make_choices(value: Any, library: Any) -> Any:
     """Return `value` with every `Choice` in it made.
 
     Examples
     --------
-    >>> made({"zip": ["zip4"]}, None)
+    >>> make_choices({"zip": ["zip4"]}, None)
     {'zip': ['zip4']}
     """
     make: Callable[[Any], Any] = lambda one: one.make(library) if isinstance(one, Choice) else one  # noqa: E731
     return {name: make(one) for name, one in value.items()} if isinstance(value, dict) else make(value)
 
 
+SEED = {"seed": "random_state"}
 # scheme -> class, and option -> parameter for the options that it takes
 SCHEMES: dict[str, tuple[str, dict[str, str]]] = {
     "greedy": ("Greedy", {}),
-    "kfold": (
-        "KFold",
-        {"folds": "n_splits", "order": "order", "stratify": "stratify", "blow_up": "blow_up", "seed": "random_state"},
-    ),
-    "holdout": ("Holdout", {"fraction": "fraction", "seed": "random_state"}),
+    "kfold": ("KFold", {"folds": "n_splits", "order": "order", "stratify": "stratify", "blow_up": "blow_up", **SEED}),
+    "holdout": ("Holdout", {"fraction": "fraction", **SEED}),
     "loo": ("LeaveOneOut", {}),
     "ordered": (
         "Ordered",
         {
             "permutations": "n_permutations",
-            "time": "time",
-            "average": "average",
-            "burn_in": "burn_in",
-            "shuffle": "shuffle",
-            "seed": "random_state",
+            **{name: name for name in ("time", "average", "burn_in", "shuffle")},
+            **SEED,
         },
     ),
     "time": ("TimeFolds", {"folds": "n_splits", "time": "time", "gap": "gap"}),
-    "group": ("GroupKFold", {"folds": "n_splits", "groups": "groups", "seed": "random_state"}),
+    "group": ("GroupKFold", {"folds": "n_splits", "groups": "groups", **SEED}),
 }
 
 
@@ -322,13 +289,11 @@ def scheme_words(options: argparse.Namespace, *, kfold_order: bool = True) -> di
     kfold_order : bool, default=True
         Whether ``--order`` is one of them, and not the encoder's.
     """
-    given = {
-        "folds": options.folds, "order": options.order if kfold_order else None, "stratify": options.stratify,
-        "blow_up": options.blow_up, "fraction": options.fraction, "groups": options.groups, "time": options.time,
-        "gap": options.gap, "permutations": options.permutations, "average": False if options.no_average else None,
-        "shuffle": False if options.no_shuffle else None,
-        "burn_in": None if options.burn_in is None else number_or_count(options.burn_in, "--burn-in"),
-    }  # fmt: skip
+    names = ("folds", "order", "stratify", "blow_up", "fraction", "groups", "time", "gap", "permutations")
+    given = {name: getattr(options, name) for name in names if name != "order" or kfold_order}
+    given["average"] = False if options.no_average else None
+    given["shuffle"] = False if options.no_shuffle else None
+    given["burn_in"] = None if options.burn_in is None else number_or_count(options.burn_in, "--burn-in")
     return {option: value for option, value in given.items() if value is not None}
 
 
@@ -347,20 +312,17 @@ def scheme_choice(options: argparse.Namespace, words: dict[str, Any], usual: str
     if options.fold_column is not None:
         if options.scheme or given:
             other = "scheme" if options.scheme else option_name(next(iter(given)))
-            message = f"--fold-column brings the folds: leave out --{other}"
-            raise UsageError(message)
+            refuse(f"--fold-column brings the folds: leave out --{other}")
         return str(options.fold_column)
     scheme = options.scheme or ("group" if "groups" in given else usual)
     class_name, takes = SCHEMES[scheme]
     for option in given:
         if option not in takes:
             schemes = " or ".join(name for name, (_, allowed) in SCHEMES.items() if option in allowed)
-            message = f"--{option_name(option)} is for --scheme {schemes}, not {scheme}"
-            raise UsageError(message)
+            refuse(f"--{option_name(option)} is for --scheme {schemes}, not {scheme}")
     for option in {"time": ["time"], "group": ["groups"]}.get(scheme, []):
         if option not in given:
-            message = f"--scheme {scheme} needs --{option} COL"
-            raise UsageError(message)
+            refuse(f"--scheme {scheme} needs --{option} COL")
     given["seed"] = options.seed or 0
     return Choice(class_name, {takes[option]: value for option, value in given.items() if option in takes})
 

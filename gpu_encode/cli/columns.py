@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_encode.cli.choices import Choice, split_names
-from gpu_encode.cli.messages import UsageError, close_match
+from gpu_encode.cli.messages import close_match, refuse
 from gpu_encode.datasets.formats import is_text
 
 Key = str | tuple[str, ...]
@@ -42,27 +42,26 @@ class Roles:
 def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, Any]) -> Roles:
     """Find every column that `options` name in `schema`; a name that is not there is a `UsageError`."""
     targets = [] if options.target is None else names([options.target], schema, "--target")
-    weight = found(options.weight, schema, "--weight") if options.weight is not None else None
+    weight = find_column(schema.names, options.weight, "--weight") if options.weight is not None else None
     for option in ("groups", "time", "fold_column"):
         if (name := getattr(options, option)) is not None:
-            found(name, schema, f"--{option.replace('_', '-')}")
+            find_column(schema.names, name, f"--{option.replace('_', '-')}")
     names(options.text, schema, "--text", at_least=0)
     values = [] if options.values is None else names([options.values], schema, "--values")
     hierarchy = parameters.get("hierarchy", {})
     levels = [one for group in hierarchy.values() if isinstance(group, list) for one in group]
     for name in (*hierarchy, *levels):
-        found(name, schema, "--hierarchy")
+        find_column(schema.names, name, "--hierarchy")
     given = joint_keys(options, schema)
     taken = [*targets, weight, options.groups, options.time, options.fold_column, *values]
     used = {part for key in given or () for part in ((key,) if isinstance(key, str) else key)}
     check_apart(targets + ([weight] if weight else []), values, used)
     keys = default_columns(schema, [*taken, *levels]) if given is None else given
     if not keys:
-        message = "there is no text or boolean column to encode: name the columns with --columns"
-        raise UsageError(message)
+        refuse("there is no text or boolean column to encode: name the columns with --columns")
     if isinstance(prior := parameters.get("prior"), dict):
         for name in prior:
-            known([*map(key_name, keys)], name, "--prior")
+            find_column([*map(key_name, keys)], name, "--prior")
     return Roles(targets, weight, keys, given is None, values)
 
 
@@ -71,19 +70,16 @@ def check_apart(aside: Sequence[str], values: Sequence[str], used: Collection[st
     for name in (*aside, *values):
         if name in used:
             role = "the target or weight" if name in aside else "one of --values"
-            message = f"column {name!r} is {role}: it cannot be encoded too"
-            raise UsageError(message)
+            refuse(f"column {name!r} is {role}: it cannot be encoded too")
     for name in values:
         if name in aside:
-            message = f"column {name!r} is the target or weight: it cannot be one of --values too"
-            raise UsageError(message)
+            refuse(f"column {name!r} is the target or weight: it cannot be one of --values too")
 
 
 def joint_keys(options: argparse.Namespace, schema: pa.Schema) -> list[Key] | None:
     """Return what ``--columns`` and ``--interactions`` name, or None where neither is given."""
     if options.interaction_order is not None and options.interactions is None:
-        message = "--interaction-order is for --interactions"
-        raise UsageError(message)
+        refuse("--interaction-order is for --interactions")
     if options.columns is None and options.interactions is None:
         return None
     keys: list[Key] = []
@@ -91,7 +87,7 @@ def joint_keys(options: argparse.Namespace, schema: pa.Schema) -> list[Key] | No
         # A column may have a plus in its own name; then that column is meant.
         parts = [word] if word in schema.names else word.split("+")
         for part in parts:
-            found(part, schema, "--columns")
+            find_column(schema.names, part, "--columns")
         keys.append(parts[0] if len(parts) == 1 else tuple(parts))
     if options.interactions is not None:
         from gpu_encode import interactions  # a mistake in the words above needs no library
@@ -109,35 +105,30 @@ def names_or_words(words: Sequence[str], schema: pa.Schema) -> list[str]:
 
 def names(words: Sequence[str], schema: pa.Schema, option: str, *, at_least: int = 1) -> list[str]:
     """Return the columns that a list names, each of them in `schema` and none of them twice."""
-    result = [found(name, schema, option) for name in names_or_words(words, schema)]
+    result = [find_column(schema.names, name, option) for name in names_or_words(words, schema)]
     if len(result) < at_least:
-        message = f"{option} names no column"
-        raise UsageError(message)
+        refuse(f"{option} names no column")
     for place, name in enumerate(result):
         if name in result[:place]:
-            message = f"{option} names the column {name!r} twice"
-            raise UsageError(message)
+            refuse(f"{option} names the column {name!r} twice")
     return result
 
 
-def found(name: str, schema: pa.Schema, option: str) -> str:
-    """Return `name` if it is a column of `schema`.
+def find_column(columns: Sequence[str], name: str, option: str) -> str:
+    """Return `name` if it is among `columns`, or say which option names what is not there.
 
     Examples
     --------
-    >>> found("city", pa.schema({"city": pa.string()}), "--columns")
+    >>> find_column(["city"], "city", "--columns")
     'city'
     """
-    return known(schema.names, name, option)
-
-
-def known(columns: Sequence[str], name: str, option: str) -> str:
-    """Return `name` if it is among `columns`."""
-    if name in columns:
-        return name
-    hint = close_match(name, columns) or f" (there are {', '.join(columns[:10])}{', ...' if len(columns) > 10 else ''})"
-    message = f"{option}: there is no column {name!r}{hint}"
-    raise UsageError(message)
+    if name not in columns:
+        hint = (
+            close_match(name, columns)
+            or f" (there are {', '.join(columns[:10])}{', ...' if len(columns) > 10 else ''})"
+        )
+        refuse(f"{option}: there is no column {name!r}{hint}")
+    return name
 
 
 def default_columns(schema: pa.Schema, taken: Sequence[str | None]) -> list[Key]:

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     n_rows = max(options.rows, FEWEST_ROWS)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="gpu-encode-demo-") as folder, chdir(folder):
-        orders = made_orders(2 * n_rows)
+        orders = make_orders(2 * n_rows)
         old, new = orders.slice(0, n_rows), orders.slice(n_rows)
         pyarrow.parquet.write_table(old, "orders.parquet")
         pyarrow.parquet.write_table(new, "new_orders.parquet")
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def made_orders(n_rows: int) -> pa.Table:
+def make_orders(n_rows: int) -> pa.Table:
     """Make orders that look real, the same every time: about ten per merchant, who differ in their rate of returns.
 
     Parameters
@@ -65,7 +65,7 @@ def made_orders(n_rows: int) -> pa.Table:
 
     Examples
     --------
-    >>> made_orders(100).column_names
+    >>> make_orders(100).column_names
     ['merchant', 'city', 'device', 'amount', 'returned']
     """
     random = np.random.default_rng(7)

@@ -23,7 +23,7 @@ from gpu_encode.cli.choices import (
     whole_number,
     word_or_number,
 )
-from gpu_encode.cli.messages import UsageError, close_match
+from gpu_encode.cli.messages import UsageError, close_match, refuse
 
 ENCODERS = {
     "target": "TargetEncoder",
@@ -103,13 +103,13 @@ def encoder_choices(options: argparse.Namespace) -> dict[str, Any]:
         given["handle_unknown"] = word_or_number(given["handle_unknown"], words, "--handle-unknown")
     if options.encoder == "impact" and given.get("smooth", "auto") is None:
         given["smooth"] = 0.0  # there None is another smoothing
-    given |= seeded(options, takes) | scheme_of(options, takes) | set_choices(options, takes, given)
+    given |= read_seed(options, takes) | read_scheme(options, takes) | set_choices(options, takes, given)
     if "sparse_output" in takes:
         given["sparse_output"] = False  # files have columns
     return given
 
 
-def seeded(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, Any]:
+def read_seed(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, Any]:
     """Read ``--seed``, for an encoder that takes one."""
     for name in ("random_state", "seed"):
         if name in takes:
@@ -119,7 +119,7 @@ def seeded(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, A
     return {}
 
 
-def scheme_of(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, Any]:
+def read_scheme(options: argparse.Namespace, takes: Mapping[str, Any]) -> dict[str, Any]:
     """Read the scheme that was asked for, of an encoder that takes one."""
     words = scheme_words(options, kfold_order="order" not in takes)
     asked = [*(["scheme"] if options.scheme else []), *(["fold_column"] if options.fold_column else []), *words]
@@ -145,22 +145,17 @@ def set_choices(options: argparse.Namespace, takes: Mapping[str, Any], given: Ma
         name, equals, value = word.partition("=")
         name = name.strip().replace("-", "_")
         if not (name and equals):
-            message = f"--set {word!r} is not of the form NAME=VALUE, such as categories=[[1,2,3]]"
-            raise UsageError(message)
+            refuse(f"--set {word!r} is not of the form NAME=VALUE, such as categories=[[1,2,3]]")
         if name not in takes:
             hint = close_match(name, takes) or f" (it has {', '.join(free(takes))})"
-            message = f"--set {name}: {owner} has no parameter of that name{hint}"
-            raise UsageError(message)
+            refuse(f"--set {name}: {owner} has no parameter of that name{hint}")
         if name == "sparse_output":
-            message = "--set sparse_output: files have columns, so what is written is never sparse: leave it out"
-            raise UsageError(message)
+            refuse("--set sparse_output: files have columns, so what is written is never sparse: leave it out")
         if name in ELSEWHERE:
-            message = f"--set {name}: use {ELSEWHERE[name]} instead"
-            raise UsageError(message)
+            refuse(f"--set {name}: use {ELSEWHERE[name]} instead")
         if name in given or name in found:
             other = f"--{name.replace('_', '-')} gives it" if name in given else "it is given"
-            message = f"--set {name}: {other} already; give it once"
-            raise UsageError(message)
+            refuse(f"--set {name}: {other} already; give it once")
         if name == "statistics":
             refuse_pairs(value, "--set statistics")
         found[name] = json_or_text(value, name)
@@ -186,8 +181,7 @@ def json_or_text(text: str, name: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         if text[:1] in ("[", "{", '"'):
-            message = f"--set {name}: {text!r} is not JSON: {error}"
-            raise UsageError(message) from None
+            refuse(f"--set {name}: {text!r} is not JSON: {error}")
         return text
 
 
@@ -211,17 +205,14 @@ def check_parameters(options: argparse.Namespace, encoder: Any) -> bool:
         If there is no target although the encoder learns from one, or a scheme although it learns nothing that a row
         must not see.
     """
-    asked = encoder._options()
+    asked = encoder._parameters()
     reads_target: bool = asked.reads_target
     if reads_target and options.target is None:
-        message = f"--encoder {options.encoder} learns from a target here: name its column with --target COL"
-        raise UsageError(message)
+        refuse(f"--encoder {options.encoder} learns from a target here: name its column with --target COL")
     if options.drop_missing_target and options.target is None:
-        message = "--drop-missing-target needs --target COL"
-        raise UsageError(message)
+        refuse("--drop-missing-target needs --target COL")
     words: Sequence[str] = [*scheme_words(options, kfold_order=not hasattr(encoder, "order"))]
     if not asked.trains_apart and (options.scheme not in (None, "greedy") or options.fold_column or words):
         option = option_name(words[0]) if words else "scheme" if options.scheme else "fold-column"
-        message = f"--{option} plays no part: --encoder {options.encoder} learns from no target here; leave it out"
-        raise UsageError(message)
+        refuse(f"--{option} plays no part: --encoder {options.encoder} learns from no target here; leave it out")
     return reads_target

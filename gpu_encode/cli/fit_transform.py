@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import gpu_encode
-from gpu_encode.cli.choices import made
+from gpu_encode.cli.choices import make_choices
 from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
 from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
-from gpu_encode.cli.messages import UsageError, on_terminal, say
+from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.cli.whole_files import refuse_closed_places, whole_files
 from gpu_encode.datasets.encoding import run_encoding
-from gpu_encode.datasets.source import opened
+from gpu_encode.datasets.source import open_source
 
 
 def run(options: argparse.Namespace) -> int:
@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     reads_target = check_parameters(options, encoder_of(options, parameters))
     if options.target is not None and not reads_target:
         say(f"--encoder {options.encoder} learns from no target here: {options.target} only passes through")
-    rows = opened(source_of(options), options.missing_text, text_columns(options, parameters))
+    rows = open_source(source_of(options), options.missing_text, text_columns(options, parameters))
     plan = roles(rows.schema, options, parameters)
     if plan.chosen:
         say(f"encoding {', '.join(map(key_name, plan.keys))}")
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 def encoder_of(options: argparse.Namespace, parameters: dict[str, Any], plan: Roles | None = None) -> Any:
     """Make the encoder that was asked for; of no columns, to look at its parameters, unless there is a plan of them."""
-    given = {name: made(value, gpu_encode) for name, value in parameters.items()}
+    given = {name: make_choices(value, gpu_encode) for name, value in parameters.items()}
     if plan is not None:
         given |= {"columns": plan.keys} | ({"values": plan.values} if plan.values else {})
     return getattr(gpu_encode, ENCODERS[options.encoder])(**given)
@@ -78,5 +78,4 @@ def refuse_model_as_rows(options: argparse.Namespace) -> None:
     for role, word in (*(("INPUT", word) for word in options.input), ("OUTPUT", options.output)):
         path = Path(word)
         if path.resolve() == model.resolve() or (path.exists() and model.exists() and path.samefile(model)):
-            message = f"{role} and --model are the same file {word!r}: give each its own"
-            raise UsageError(message)
+            refuse(f"{role} and --model are the same file {word!r}: give each its own")

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gpu_encode.cli.columns import key_name, known
+from gpu_encode.cli.columns import find_column, key_name
 from gpu_encode.cli.transform import load
-from gpu_encode.fitting.names import target_parts
+from gpu_encode.fitting.model import target_parts
 from gpu_encode.ops import resolve
 from gpu_encode.sums.moments import Moments
 
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     encoder = load(Path(options.model))
     spoken = ["+".join(key) if isinstance(key, tuple) else key for key in keys_of(encoder)]
     if options.column is not None:
-        chosen = [spoken.index(known(spoken, options.column, "--column"))]
+        chosen = [spoken.index(find_column(spoken, options.column, "--column"))]
     else:
         chosen = list(range(len(spoken)))
     report = describe(encoder, chosen, options.top)
@@ -105,7 +105,8 @@ def weights(encoder: Any, place: int) -> Any:
     key, statistics = encoder._model.keys[place], encoder._model.statistics[place][0]
     # A blow-up column shows each row to all folds' encoders but one.
     n_views = max(statistics.n_views - 1, 1)
-    weight = Moments.of(resolve(0), statistics.cells, statistics.measured, variances=False).n.sum(axis=(1, 2)) / n_views
+    moments = Moments.of(resolve(0), statistics.accumulators, statistics.measured, variances=False)
+    weight = moments.n.sum(axis=(1, 2)) / n_views
     return np.append(weight[: key.n_categories], weight[-1:] if key.has_missing else [])
 
 

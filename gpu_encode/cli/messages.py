@@ -3,6 +3,7 @@
 import difflib
 import sys
 from collections.abc import Iterable
+from typing import NoReturn
 
 
 class UsageError(Exception):
@@ -13,6 +14,11 @@ class UsageError(Exception):
     >>> str(UsageError("there is no column 'sity'"))
     "there is no column 'sity'"
     """
+
+
+def refuse(message: str) -> NoReturn:
+    """Raise `UsageError`, without what may have led to it."""
+    raise UsageError(message) from None
 
 
 def close_match(word: str, known: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import gpu_encode
 from gpu_encode.cli.fit_transform import refuse_model_as_rows, source_of
-from gpu_encode.cli.messages import UsageError, on_terminal, say
+from gpu_encode.cli.messages import on_terminal, refuse, say
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,6 +30,5 @@ def run(options: argparse.Namespace) -> int:
 def load(path: Path) -> Any:
     """Load a saved encoder."""
     if not path.exists():
-        message = f"there is no model {str(path)!r}: gpu-encode fit-transform --model {path} makes one"
-        raise UsageError(message)
+        refuse(f"there is no model {str(path)!r}: gpu-encode fit-transform --model {path} makes one")
     return gpu_encode.load(path)

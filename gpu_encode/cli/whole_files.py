@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gpu_encode.cli.messages import UsageError
+from gpu_encode.cli.messages import refuse
 from gpu_encode.storage.archive import sync_file, sync_folder
 
 
@@ -81,16 +81,13 @@ def refuse_closed_places(*destinations: Path) -> None:
 def reserve(place: Path, temporary: Path) -> None:
     """Make the empty temporary file, or say why none can be made here."""
     if not place.parent.is_dir():
-        message = f"there is no folder {str(place.parent)!r} to write {place.name!r} to"
-        raise UsageError(message)
+        refuse(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
     if place.exists() and not place.is_file():
-        message = f"{str(place)!r} is there already and is not a file"
-        raise UsageError(message)
+        refuse(f"{str(place)!r} is there already and is not a file")
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except PermissionError:
-        message = f"no permission to write to the folder {str(place.parent)!r}"
-        raise UsageError(message) from None
+        refuse(f"no permission to write to the folder {str(place.parent)!r}")
 
 
 def finish(place: Path, temporary: Path) -> None:

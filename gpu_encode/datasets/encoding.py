@@ -15,23 +15,24 @@ from gpu_encode.datasets.orders import Orders, Placing
 from gpu_encode.datasets.progress import Progress, Summary, Teller
 from gpu_encode.datasets.roles import Roles, roles, with_columns
 from gpu_encode.datasets.run import Run
-from gpu_encode.datasets.source import Chunk, Size, Source, opened
+from gpu_encode.datasets.source import Chunk, Size, Source, open_source
 from gpu_encode.datasets.staging import (
     Staging,
-    described_fitted,
-    described_parameters,
-    described_run,
-    failures_explained,
+    describe_fitted,
+    describe_parameters,
+    describe_run,
+    explain_full_disk,
     is_describable,
     is_repeatable,
     read_sums,
     write_sums,
 )
-from gpu_encode.datasets.writing import chosen
+from gpu_encode.datasets.writing import choose_destination
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import datasets as errors
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan, profile
+from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
+from gpu_encode.parts.profiles import profile_rows
 from gpu_encode.schemes import Ordered, Splits
 
 # Seconds after which the sums measured so far are saved, so that little is lost with an interrupted run.
@@ -133,11 +134,11 @@ def encode_dataset(
     # What is wrong with a parameter is said before files are looked at.
     if not isinstance(encoder, Encoder):
         raise errors.not_an_encoder(type(encoder).__name__)
-    if target is None and encoder._options().reads_target:
+    if target is None and encoder._parameters().reads_target:
         raise errors.target_needed(type(encoder).__name__)
     memory.limit_of(memory_limit)
     return run_encoding(
-        opened(source, missing_text, text),
+        open_source(source, missing_text, text),
         destination,
         encoder,
         target,
@@ -175,16 +176,16 @@ def run_encoding(
     """Do what `encode_dataset` does; chunks may be forced, and `publishing` calls what lets the output appear."""
     begun = time.perf_counter()
     limit = memory.limit_of(memory_limit)
-    repeatable = is_describable([encoder._options().statistic], resume) and is_repeatable(encoder)
+    repeatable = is_describable([encoder._parameters().statistic], resume) and is_repeatable(encoder)
     if resume and not repeatable:
         raise errors.not_repeatable()
-    place = chosen(rows, destination, compression, overwrite)
+    place = choose_destination(rows, destination, compression, overwrite)
     found = roles(rows.schema, target, weight, groups)
     if drop_missing_target:
         rows = rows.without_incomplete(found.targets)
     choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
-    described = described_run(rows, place, choices | described_parameters(encoder))
-    with failures_explained(place), Staging(place, repeatable) as staging, Progress(progress) as shown:
+    described = describe_run(rows, place, choices | describe_parameters(encoder))
+    with explain_full_disk(place), Staging(place, repeatable) as staging, Progress(progress) as shown:
         run = Run(rows, place, shown, limit, chunk_rows)
         run.seconds["opening"] = time.perf_counter() - begun
         task = Encoding(run, staging, encoder, found, keep_target, repeatable)
@@ -224,25 +225,25 @@ class Encoding:
         run.keep_all_rows(len(self._selected.entries))
         size = Size(max(1, run.source.n_rows))
         with run.reading("measuring", names, size) as chunks:
-            chunk = next(chunks, Chunk(self._nothing(), 0, 0))
+            chunk = next(chunks, Chunk(self._no_rows(), 0, 0))
             part, plain = found.part(chunk), plain_output(self._encoder)
-            with found.advised(chunk), run.timed("measuring"):
+            with found.explain_missing_target(chunk), run.timed("measuring"):
                 encoded = plain.fit_transform(part.X, part.y, sample_weight=part.sample_weight, groups=part.groups)
         self._encoder._adopt(plain._model, plain.device_)
-        table = self._written(encoded, chunk.table)
+        table = self._add_aside(encoded, chunk.table)
         self._write(work, table.slice(0, 0), lambda chunk: table.slice(chunk.first_row, chunk.table.num_rows), size)
 
     def _encode_chunks(self, work: dict[str, Any]) -> None:
         """Profile, measure and encode all rows chunk by chunk."""
         run, found = self._run, self._roles
         run.keep_rows(self.grid)
-        encoding_plan = plan(self._encoder, self._survey(work))
+        encoding_plan = plan(self._encoder, self._profile(work))
         sums = self._measure(encoding_plan, work)
         with run.timed("measuring"):
             tables = fit(self._encoder, encoding_plan, sums)
         del sums
         tables = replace(tables, encoder=plain_output(tables.encoder))
-        empty = self._written(encode(tables, Part(self._nothing().select(found.features))), self._nothing())
+        empty = self._add_aside(encode(tables, Part(self._no_rows().select(found.features))), self._no_rows())
         size = self._pass_size(found.names, work, empty.num_columns)
         placing: Placing = lambda _: None  # noqa: E731
         if encoding_plan.order is not None:
@@ -251,7 +252,7 @@ class Encoding:
 
         def written(chunk: Chunk) -> Any:
             part = found.part(chunk)
-            return self._written(encode(tables, part, placing(part)), chunk.table)
+            return self._add_aside(encode(tables, part, placing(part)), chunk.table)
 
         self._write(work, empty, written, size, from_start=encoding_plan.order == "rows")
 
@@ -264,29 +265,29 @@ class Encoding:
         left_out = [name for name in run.destination.left_out(run.source) if name not in needed]
         run.write(self._staging, outputs, empty, encoded, size, left_out, from_start=from_start)
 
-    def _nothing(self) -> Any:
+    def _no_rows(self) -> Any:
         return self._run.source.schema.empty_table()
 
-    def _written(self, encoded: Any, table: Any) -> Any:
+    def _add_aside(self, encoded: Any, table: Any) -> Any:
         """Give what is written of a chunk."""
         return with_columns(encoded, table.select(self._roles.aside)) if self._keep_target else encoded
 
     def _pass_size(self, columns: Sequence[str], work: dict[str, Any], n_outputs: int = 0) -> Size:
         """Chunks of one pass; folds dealt out within classes want the same ones in all passes."""
         size = self._run.size(columns, len(self._selected.entries), n_outputs)
-        if not getattr(self._encoder._options().scheme, "stratify", False):
+        if not self._encoder._parameters().scheme.reads_classes:
             return size
         return Size(work["grid"], batch_rows=min(size.batch_rows, work["grid"]))
 
-    def _survey(self, work: dict[str, Any]) -> Profile:
+    def _profile(self, work: dict[str, Any]) -> Profile:
         """Count rows, and what y and the scheme's columns hold."""
-        run, total = self._run, Profile()
+        run, total, parameters = self._run, Profile(), self._encoder._parameters()
         used = [self._roles.features[place] for place in self._selected.training_only]
         columns = [*self._roles.aside, *used]
         with run.reading("surveying", columns, self._pass_size(columns, work)) as chunks:
             for chunk in chunks:
-                with self._roles.advised(chunk), run.timed("surveying"):
-                    total += profile(self._encoder, self._roles.part(chunk))
+                with self._roles.explain_missing_target(chunk), run.timed("surveying"):
+                    total += profile_rows(parameters, self._roles.part(chunk))
         return total
 
     def _measure(self, encoding_plan: EncodingPlan, work: dict[str, Any]) -> PartialSums:
@@ -320,12 +321,12 @@ class Encoding:
 
 def needs_all_rows(encoder: Any) -> bool:
     """Whether codes of one row follow from all rows in a way that chunks cannot be summed for."""
-    options = encoder._options()
-    scheme = options.scheme
+    parameters = encoder._parameters()
+    scheme = parameters.scheme
     return (
         isinstance(scheme, Splits)
-        or (isinstance(scheme, Ordered) and options.values is not None)
-        or (options.cut is not None and options.cut.needs_all_rows)
+        or (isinstance(scheme, Ordered) and parameters.values is not None)
+        or (parameters.cut is not None and parameters.cut.needs_all_rows)
         or any(isinstance(column, (Frame, Pieces)) for column, _ in scheme.reads())
     )
 
@@ -386,7 +387,7 @@ def transform_dataset(
     ['"city"', '1', '0.5']
     """
     memory.limit_of(memory_limit)
-    rows = opened(source, missing_text, fitted_text(encoder))
+    rows = open_source(source, missing_text, fitted_text(encoder))
     return run_transforming(rows, destination, encoder, memory_limit, compression, overwrite, resume, progress)
 
 
@@ -405,7 +406,7 @@ def run_transforming(
     """Do what `transform_dataset` does; chunks may be forced."""
     begun = time.perf_counter()
     limit = memory.limit_of(memory_limit)
-    place = chosen(rows, destination, compression, overwrite)
+    place = choose_destination(rows, destination, compression, overwrite)
     fitted = set(encoder.feature_names_in_)
     seen = [name for name in rows.schema.names if name in fitted]
     others = [name for name in rows.schema.names if name not in fitted]
@@ -417,8 +418,8 @@ def run_transforming(
 
     empty = encoded(rows.schema.empty_table())
     known = is_describable([each.statistic for each in encoder._model.rules], resume)
-    described = described_run(rows, place, described_fitted(encoder) if known else {})
-    with failures_explained(place), Staging(place, known) as staging, Progress(progress) as shown:
+    described = describe_run(rows, place, describe_fitted(encoder) if known else {})
+    with explain_full_disk(place), Staging(place, known) as staging, Progress(progress) as shown:
         run = Run(rows, place, shown, limit, chunk_rows)
         run.seconds["opening"] = time.perf_counter() - begun
         work = staging.begin(described, resume)

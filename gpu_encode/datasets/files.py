@@ -71,7 +71,7 @@ class SourceFile:
 
 
 @contextlib.contextmanager
-def damage_explained(file: SourceFile, place: str = "") -> Iterator[None]:
+def explain_damage(file: SourceFile, place: str = "") -> Iterator[None]:
     """Say which file it is that Arrow cannot read."""
     try:
         yield
@@ -113,16 +113,16 @@ def find(source: Any) -> Found:
     ['a.csv', 'b.csv']
     """
     if isinstance(source, pyarrow.dataset.Dataset):
-        return of_dataset(source)
+        return find_in_dataset(source)
     if isinstance(source, (str, PathLike)):
         text = os.fspath(source)
         if Path(text).is_dir():
-            return Found(in_folder(Path(text)), Path(text))
+            return Found(find_in_folder(Path(text)), Path(text))
         if Path(text).exists():
-            return Found(listed([text]))
+            return Found(find_listed([text]))
         if not glob.has_magic(text):
             raise errors.no_such_source(text)
-        return Found(matching(text))
+        return Found(find_matching(text))
     # A table is not a list of paths, though its columns' names may come one after another.
     if not isinstance(source, Iterable) or getattr(source, "ndim", 1) != 1:
         raise errors.not_a_source(type(source).__name__)
@@ -130,10 +130,10 @@ def find(source: Any) -> Found:
     for path in paths:
         if not isinstance(path, (str, PathLike)):
             raise errors.not_a_source(f"list that holds a {type(path).__name__}")
-    return Found(listed([os.fspath(path) for path in paths]))
+    return Found(find_listed([os.fspath(path) for path in paths]))
 
 
-def in_folder(folder: Path) -> list[SourceFile]:
+def find_in_folder(folder: Path) -> list[SourceFile]:
     """Find the files below a folder, but for hidden ones and those of unknown formats, sorted by relative path."""
     found = sorted(
         path.relative_to(folder).as_posix()
@@ -142,7 +142,7 @@ def in_folder(folder: Path) -> list[SourceFile]:
     )
     if not found:
         raise errors.folder_without_rows(str(folder), list(SUFFIXES))
-    return same_format([located(folder / relative, relative) for relative in found])
+    return check_same_format([describe_file(folder / relative, relative) for relative in found])
 
 
 def is_hidden(path: Path) -> bool:
@@ -150,14 +150,14 @@ def is_hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def matching(pattern: str) -> list[SourceFile]:
+def find_matching(pattern: str) -> list[SourceFile]:
     """Find the files that match a glob, sorted by path."""
     # Path.glob takes no absolute pattern.
     found = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207
     if not found:
         raise errors.no_such_source(pattern)
     base = Path(*fixed_parts(Path(pattern)))
-    return same_format([located(Path(path), Path(path).relative_to(base).as_posix()) for path in found])
+    return check_same_format([describe_file(Path(path), Path(path).relative_to(base).as_posix()) for path in found])
 
 
 def fixed_parts(pattern: Path) -> list[str]:
@@ -170,7 +170,7 @@ def fixed_parts(pattern: Path) -> list[str]:
     return parts
 
 
-def listed(paths: Sequence[str]) -> list[SourceFile]:
+def find_listed(paths: Sequence[str]) -> list[SourceFile]:
     """Give the files of a list, in its order."""
     if not paths:
         raise errors.no_sources()
@@ -182,12 +182,11 @@ def listed(paths: Sequence[str]) -> list[SourceFile]:
         if place in places[:number]:
             raise errors.repeated_source(paths[number])
     base = Path(os.path.commonpath([str(place.parent) for place in places]))
-    return same_format(
-        [located(Path(path), place.relative_to(base).as_posix()) for path, place in zip(paths, places, strict=True)]
-    )
+    relatives = [place.relative_to(base).as_posix() for place in places]
+    return check_same_format([describe_file(Path(path), name) for path, name in zip(paths, relatives, strict=True)])
 
 
-def located(path: Path, relative: str) -> SourceFile:
+def describe_file(path: Path, relative: str) -> SourceFile:
     """Describe one file on this machine."""
     suffix = suffix_of(path.name)
     if suffix is None:
@@ -207,7 +206,7 @@ def partition_of(relative: str) -> dict[str, str | None]:
     return {unquote(name): None if value == NO_VALUE else unquote(value) for name, _, value in pairs}
 
 
-def same_format(files: list[SourceFile]) -> list[SourceFile]:
+def check_same_format(files: list[SourceFile]) -> list[SourceFile]:
     """Refuse files of several formats, and folders that do not say the same things."""
     first = files[0]
     for other in files[1:]:
@@ -218,7 +217,7 @@ def same_format(files: list[SourceFile]) -> list[SourceFile]:
     return files
 
 
-def of_dataset(dataset: Any) -> Found:
+def find_in_dataset(dataset: Any) -> Found:
     """Find the files of a dataset of Arrow, in its order."""
     if not isinstance(dataset, pyarrow.dataset.FileSystemDataset):
         raise errors.dataset_without_files(type(dataset).__name__)
@@ -228,12 +227,12 @@ def of_dataset(dataset: Any) -> Found:
         raise errors.no_sources()
     base = PurePosixPath(os.path.commonpath([str(PurePosixPath(path).parent) for path in dataset.files]))
     form, names = dataset.format.default_extname, dataset.schema.names
-    files = [file_of_fragment(fragment, base, form, names) for fragment in dataset.get_fragments()]
+    files = [describe_fragment(fragment, base, form, names) for fragment in dataset.get_fragments()]
     types = {name: dataset.schema.field(name).type for name in files[0].partition}
-    return Found(same_format(files), None, types)
+    return Found(check_same_format(files), None, types)
 
 
-def file_of_fragment(fragment: Any, base: PurePosixPath, form: str, names: Sequence[str]) -> SourceFile:
+def describe_fragment(fragment: Any, base: PurePosixPath, form: str, names: Sequence[str]) -> SourceFile:
     """Describe one file of a dataset of Arrow."""
     suffix = suffix_of(fragment.path) or {"parquet": ".parquet", "csv": ".csv", "ipc": ".arrow"}.get(form)
     if suffix is None:

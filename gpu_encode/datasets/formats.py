@@ -76,21 +76,21 @@ def value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def decoded(schema: pa.Schema) -> pa.Schema:
+def decode_text(schema: pa.Schema) -> pa.Schema:
     """Return the schema with text instead of dictionaries of text."""
     fields = [one.with_type(value_type(one.type)) if is_text(value_type(one.type)) else one for one in schema]
     return pa.schema(fields, metadata=schema.metadata)
 
 
-def without(table: pa.Table, missing_text: Sequence[str]) -> pa.Table:
+def clear_missing_text(table: pa.Table, missing_text: Sequence[str]) -> pa.Table:
     """Return `table` with null wherever a text is one of `missing_text`.
 
     Examples
     --------
-    >>> without(pa.table({"city": ["Bonn", "?"]}), ["?"])["city"].to_pylist()
+    >>> clear_missing_text(pa.table({"city": ["Bonn", "?"]}), ["?"])["city"].to_pylist()
     ['Bonn', None]
     """
-    table = table.cast(decoded(table.schema))
+    table = table.cast(decode_text(table.schema))
     for place, one in enumerate(table.schema):
         if is_text(one.type):
             column = table.column(place)
@@ -99,18 +99,18 @@ def without(table: pa.Table, missing_text: Sequence[str]) -> pa.Table:
     return table
 
 
-def plain(table: pa.Table) -> pa.Table:
+def to_csv_types(table: pa.Table) -> pa.Table:
     """Return `table` in types that a CSV file can hold.
 
     Examples
     --------
-    >>> plain(pa.table({"city": pa.array(["Bonn"]).dictionary_encode()})).schema.field("city").type
+    >>> to_csv_types(pa.table({"city": pa.array(["Bonn"]).dictionary_encode()})).schema.field("city").type
     DataType(string)
     """
-    return table.cast(plain_schema(table.schema))
+    return table.cast(csv_schema(table.schema))
 
 
-def plain_schema(schema: pa.Schema) -> pa.Schema:
+def csv_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema in types that a CSV file can hold."""
     columns = []
     for one in schema:

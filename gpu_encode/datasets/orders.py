@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from gpu_encode.parts import (
 )
 
 
-class Spilled:
+class SpillFiles:
     """Pieces of arrays by number: each number has a file, to which pieces are added.
 
     Parameters
@@ -35,10 +35,10 @@ class Spilled:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     spilled = Spilled(Path(folder, "spilled"))
-    ...     spilled.add(3, [np.array([1, 2]), None])
-    ...     spilled.add(3, [np.array([5]), None])
-    ...     list(spilled.take(3))
+    ...     files = SpillFiles(Path(folder, "spilled"))
+    ...     files.add(3, [np.array([1, 2]), None])
+    ...     files.add(3, [np.array([5]), None])
+    ...     list(files.read(3))
     [[array([1, 2]), None], [array([5]), None]]
     """
 
@@ -48,35 +48,31 @@ class Spilled:
 
     def add(self, number: int, arrays: Sequence[Array | None]) -> None:
         """Add a piece."""
-        with self._path(number).open("ab") as file:
-            plain = Plain(file)
-            np.save(plain, np.array([array is not None for array in arrays]), allow_pickle=False)
+        with (self._folder / f"{number}").open("ab") as file:
+            written = PlainFile(file)
+            np.save(written, np.array([array is not None for array in arrays]), allow_pickle=False)
             for array in arrays:
                 if array is not None:
-                    np.save(plain, np.ascontiguousarray(array), allow_pickle=False)
+                    np.save(written, np.ascontiguousarray(array), allow_pickle=False)
 
-    def read(self, number: int) -> Iterator[list[Array | None]]:
+    def read(self, number: int) -> Iterator[list[Any]]:
         """Give the pieces of a number, in the order in which they were added."""
-        path = self._path(number)
+        path = self._folder / f"{number}"
         if not path.exists():
             return
         size = path.stat().st_size
         with path.open("rb") as file:
             while file.tell() < size:
-                there = np.load(file, allow_pickle=False)
-                yield [np.load(file, allow_pickle=False) if each else None for each in there]
+                present = np.load(file, allow_pickle=False)
+                yield [np.load(file, allow_pickle=False) if is_there else None for is_there in present]
 
-    def take(self, number: int) -> Iterator[list[Array | None]]:
-        """Give the pieces of a number, which are then gone."""
-        yield from self.read(number)
-        self._path(number).unlink(missing_ok=True)
-
-    def _path(self, number: int) -> Path:
-        return self._folder / f"{number}"
+    def remove(self, number: int) -> None:
+        """Remove the pieces of a number."""
+        (self._folder / f"{number}").unlink(missing_ok=True)
 
 
-class Plain:
-    """A file for NumPy to write to as Python does, which says so when the disk is full; its own way does not."""
+class PlainFile:
+    """A file for NumPy to write to as Python does, which says so when the disk is full; NumPy's own way does not."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -86,35 +82,7 @@ class Plain:
         return self._file.write(content)
 
 
-def arrays_of_bucket(bucket: OrderedRows) -> list[Array | None]:
-    """Give the arrays of a bucket."""
-    return [bucket.rows, bucket.begins, bucket.ties, bucket.weight, *bucket.codes, *bucket.targets]
-
-
-def bucket_of_arrays(arrays: Sequence[Array | None], n_targets: int) -> OrderedRows:
-    """Give the bucket of the arrays that `arrays_of_bucket` gave."""
-    rows, begins, ties, weight, *rest = arrays
-    assert rows is not None
-    assert begins is not None
-    columns = [each for each in rest if each is not None]
-    return OrderedRows(rows, begins, ties, columns[:-n_targets], columns[-n_targets:], weight)
-
-
-def arrays_of_placed(placed: RowEncodings) -> list[Array | None]:
-    """Give the arrays of codes in their places."""
-    return [placed.rows, placed.values, placed.unseen]
-
-
-def placed_of_arrays(arrays: Sequence[Array | None]) -> RowEncodings:
-    """Give what `arrays_of_placed` took apart."""
-    rows, values, unseen = arrays
-    assert rows is not None
-    assert values is not None
-    assert unseen is not None
-    return RowEncodings(rows, values, unseen)
-
-
-# What the rows of a part get, per order; None where the scheme is not ordered.
+# Gives, per order, the encodings of the rows of a part; None where the scheme is not ordered.
 Placing = Callable[[Part], list[list[RowEncodings]] | None]
 
 
@@ -127,9 +95,9 @@ class Orders:
     tables : EncodingTables
     roles : Roles
     columns : list of str
-        What is read to place rows.
+        The columns from which the places of rows follow.
     size : Size
-        Chunks of these columns, in which places are found.
+        Of the chunks of these columns that are read to find places.
     folder : Path
         Where files of rows may lie meanwhile.
     """
@@ -139,9 +107,10 @@ class Orders:
     ) -> None:
         self._run, self._tables, self._roles = run, tables, roles
         self._columns, self._size, self._folder = columns, size, folder
+        self._n_groups = -(-run.source.n_rows // size.rows)
 
     def placing(self) -> tuple[EncodingTables, Placing]:
-        """Give the tables, and what gives the codes of the rows of each chunk.
+        """Give the tables, and the function that gives the encodings of each chunk.
 
         Of rows as they stand the chunks must come one after another, from the first on; of other orders each must lie
         between multiples of the size's rows.
@@ -149,80 +118,91 @@ class Orders:
         return self._in_rows() if self._tables.encoding_plan.order == "rows" else self._shuffled()
 
     def _in_rows(self) -> tuple[EncodingTables, Placing]:
+        """Scan rows in the order in which they stand."""
         tables = self._tables
         if tables.needs_categories:
-            gaining = CategoryMeanScan(tables)
-            with self._run.reading("placing", self._columns, self._size) as chunks:
-                for chunk in chunks:
-                    with self._run.timed("placing"):
-                        for bucket in shuffle(tables, self._roles.part(chunk))[0]:
-                            gaining.add(bucket)
-            tables = with_categories(tables, [gaining.gained()])
-        running = OrderedScan(tables)
-        return tables, lambda part: [[running.codes(bucket) for bucket in own] for own in shuffle(tables, part)]
+            means = CategoryMeanScan(tables)
+
+            def add(orders: list[list[OrderedRows]]) -> None:
+                for rows in orders[0]:
+                    means.add(rows)
+
+            self._shuffle_chunks(1, add)
+            tables = with_categories(tables, [means.deltas()])
+        scan = OrderedScan(tables)
+        return tables, lambda part: [[scan.encode(rows) for rows in order] for order in shuffle(tables, part)]
 
     def _shuffled(self) -> tuple[EncodingTables, Placing]:
-        """Sort rows into buckets by place, find their codes bucket by bucket, and sort these into stripes by row."""
-        tables, rows = self._tables, self._size.rows
-        buckets = self._scattered()
+        """Write rows into files by place, encode them file by file, and write their encodings into files by row."""
+        tables, chunk_rows = self._tables, self._size.rows
+        by_place = self._write_by_place()
         if tables.needs_categories:
-            tables = with_categories(tables, [self._gained(number, each) for number, each in enumerate(buckets)])
-        stripes = [self._codes(tables, number, each) for number, each in enumerate(buckets)]
+            tables = with_categories(tables, [self._mean_deltas(*order) for order in enumerate(by_place)])
+        by_row = [self._encode_by_place(tables, *order) for order in enumerate(by_place)]
 
         def placed(part: Part) -> list[list[RowEncodings]]:
             start, stop = part.first_row, part.first_row + part.X.num_rows
-            found = []
-            for own in stripes:
-                pieces = (placed_of_arrays(arrays).between(start, stop) for arrays in own.read(start // rows))
-                found.append([piece for piece in pieces if len(piece.rows)])
-            return found
+            orders = []
+            for files in by_row:
+                pieces = (RowEncodings(*arrays).between(start, stop) for arrays in files.read(start // chunk_rows))
+                orders.append([piece for piece in pieces if len(piece.rows)])
+            return orders
 
         return tables, placed
 
-    @property
-    def _n_buckets(self) -> int:
-        return -(-self._run.source.n_rows // self._size.rows)
-
-    def _scattered(self) -> list[Spilled]:
-        """Sort all rows into buckets, per order."""
-        found: list[Spilled] = []
+    def _shuffle_chunks(self, n_groups: int, use: Callable[[list[list[OrderedRows]]], None]) -> None:
+        """Read all rows, and hand over those of each chunk: per order, in groups of neighbouring places."""
         with self._run.reading("placing", self._columns, self._size) as chunks:
             for chunk in chunks:
                 with self._run.timed("placing"):
-                    for number, own in enumerate(shuffle(self._tables, self._roles.part(chunk), self._n_buckets)):
-                        if number == len(found):
-                            found.append(Spilled(self._folder / f"buckets-{number}"))
-                        for place, bucket in enumerate(own):
-                            if len(bucket):
-                                found[number].add(place, arrays_of_bucket(bucket))
-        return found
+                    use(shuffle(self._tables, self._roles.part(chunk), n_groups))
 
-    def _in_order(self, buckets: Spilled, *, last: bool) -> Iterator[OrderedRows]:
-        """Give the buckets of one order, from the first to the last place; they are gone after the last pass."""
+    def _write_by_place(self) -> list[SpillFiles]:
+        """Write all rows into files by place, per order."""
+        by_place: list[SpillFiles] = []
+
+        def write(orders: list[list[OrderedRows]]) -> None:
+            for number, groups in enumerate(orders):
+                if number == len(by_place):
+                    by_place.append(SpillFiles(self._folder / f"by-place-{number}"))
+                for group, rows in enumerate(groups):
+                    if len(rows):
+                        arrays = [rows.rows, rows.begins, rows.ties, rows.weight, *rows.codes, *rows.targets]
+                        by_place[number].add(group, arrays)
+
+        self._shuffle_chunks(self._n_groups, write)
+        return by_place
+
+    def _in_order(self, by_place: SpillFiles) -> Iterator[tuple[int, OrderedRows]]:
+        """Give the rows of one order by group, from the first to the last place."""
         n_targets = len(self._tables.model.targets)
-        for place in range(self._n_buckets):
-            pieces = buckets.take(place) if last else buckets.read(place)
-            found = [bucket_of_arrays(arrays, n_targets) for arrays in pieces]
-            if found:
-                yield OrderedRows.joined(found)
+        for group in range(self._n_groups):
+            pieces = []
+            for rows, begins, ties, weight, *columns in by_place.read(group):
+                pieces.append(OrderedRows(rows, begins, ties, columns[:-n_targets], columns[-n_targets:], weight))
+            if pieces:
+                yield group, OrderedRows.join(pieces)
 
-    def _gained(self, number: int, buckets: Spilled) -> CategoryMeanDeltas:
-        gaining = CategoryMeanScan(self._tables, number)
+    def _mean_deltas(self, number: int, by_place: SpillFiles) -> CategoryMeanDeltas:
+        """Scan one order for the means of categories."""
+        means = CategoryMeanScan(self._tables, number)
         with self._run.timed("placing"):
-            for bucket in self._in_order(buckets, last=False):
-                gaining.add(bucket)
-        return gaining.gained()
+            for _, rows in self._in_order(by_place):
+                means.add(rows)
+        return means.deltas()
 
-    def _codes(self, tables: EncodingTables, number: int, buckets: Spilled) -> Spilled:
-        """Find the codes of all rows in one order, and sort them into stripes of as many rows as a chunk has."""
-        stripes, running, rows = (
-            Spilled(self._folder / f"stripes-{number}"),
+    def _encode_by_place(self, tables: EncodingTables, number: int, by_place: SpillFiles) -> SpillFiles:
+        """Encode all rows in one order, and write their encodings into files of as many rows as a chunk has."""
+        by_row, scan, chunk_rows = (
+            SpillFiles(self._folder / f"by-row-{number}"),
             OrderedScan(tables, number),
             self._size.rows,
         )
         with self._run.timed("placing"):
-            for bucket in self._in_order(buckets, last=True):
-                codes = running.codes(bucket)
-                for stripe in sorted(set((codes.rows // rows).tolist())):
-                    stripes.add(stripe, arrays_of_placed(codes.between(stripe * rows, (stripe + 1) * rows)))
-        return stripes
+            for group, rows in self._in_order(by_place):
+                by_place.remove(group)
+                encodings = scan.encode(rows)
+                for chunk in sorted(set((encodings.rows // chunk_rows).tolist())):
+                    piece = encodings.between(chunk * chunk_rows, (chunk + 1) * chunk_rows)
+                    by_row.add(chunk, [piece.rows, piece.values, piece.unseen])
+        return by_row

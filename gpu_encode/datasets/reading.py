@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from gpu_encode.datasets.files import SourceFile, damage_explained
+from gpu_encode.datasets.files import SourceFile, explain_damage
 from gpu_encode.datasets.formats import csv_conversion, csv_parsing, uncompressed, value_type
 from gpu_encode.errors import datasets as errors
 
@@ -61,25 +61,25 @@ def contents(files: Sequence[SourceFile], missing_text: Sequence[str] = (), text
         return [Contents(schema, [n_rows]) for schema, n_rows in csv_schemas(files, missing_text, text)]
     found = []
     for file in files:
-        with file.open() as stream, damage_explained(file):
+        with file.open() as stream, explain_damage(file):
             found.append(arrow_contents(stream) if file.format == "arrow" else parquet_contents(stream))
     return found
 
 
 def arrow_contents(stream: Any) -> Contents:
     """Read the foot of an Arrow file, and how many rows its batches have."""
-    opened = pa.ipc.open_file(stream)
-    rows = [opened.get_batch(number).num_rows for number in range(opened.num_record_batches)]
-    return Contents(opened.schema, rows)
+    reader = pa.ipc.open_file(stream)
+    rows = [reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
+    return Contents(reader.schema, rows)
 
 
 def parquet_contents(stream: Any) -> Contents:
     """Read the foot of a Parquet file."""
-    opened = pyarrow.parquet.ParquetFile(stream)
+    reader = pyarrow.parquet.ParquetFile(stream)
     # Asked for by every column: a schema is made anew each time.
-    schema = opened.schema_arrow
+    schema = reader.schema_arrow
     names = set(schema.names)
-    groups = [opened.metadata.row_group(number) for number in range(opened.metadata.num_row_groups)]
+    groups = [reader.metadata.row_group(number) for number in range(reader.metadata.num_row_groups)]
     sizes: dict[str, int] = {}
     compression = None
     for group in groups:
@@ -123,7 +123,7 @@ def batches(
         read = sum(known.group_rows[:group])
         while True:
             number = known.group_of(read)[0]
-            with damage_explained(file, "" if file.format == "csv" else f", row group {number}"):
+            with explain_damage(file, "" if file.format == "csv" else f", row group {number}"):
                 batch = next(found, None)
             if batch is None:
                 break
@@ -140,9 +140,9 @@ def batches(
 
 def parquet_batches(stream: Any, columns: Sequence[str], groups: Sequence[int], batch_rows: int) -> Iterator[Any]:
     """Read row groups of a Parquet file, never a whole one at once."""
-    opened = pyarrow.parquet.ParquetFile(stream, buffer_size=PARQUET_BUFFER, pre_buffer=False)
+    reader = pyarrow.parquet.ParquetFile(stream, buffer_size=PARQUET_BUFFER, pre_buffer=False)
     for group in groups:
-        for batch in opened.iter_batches(batch_rows, row_groups=[group], columns=list(columns)):
+        for batch in reader.iter_batches(batch_rows, row_groups=[group], columns=list(columns)):
             yield batch.select(list(columns))
 
 
@@ -150,9 +150,9 @@ def arrow_batches(stream: Any, columns: Sequence[str], groups: Sequence[int], ba
     """Read batches of an Arrow file."""
     schema = pa.ipc.open_file(stream).schema
     places = sorted(schema.get_field_index(name) for name in columns)
-    opened = pa.ipc.open_file(stream, options=pa.ipc.IpcReadOptions(included_fields=places))
+    reader = pa.ipc.open_file(stream, options=pa.ipc.IpcReadOptions(included_fields=places))
     for group in groups:
-        yield opened.get_batch(group).select(list(columns))
+        yield reader.get_batch(group).select(list(columns))
 
 
 # Bytes of text that are read at a time.
@@ -170,8 +170,8 @@ def csv_schemas(files: Sequence[SourceFile], missing_text: Sequence[str], text: 
     """Read CSV files once, for the types of their columns, which they share, and the number of rows of each."""
     scans = []
     for file in files:
-        with damage_explained(file):
-            scans.append(scanned(file, missing_text))
+        with explain_damage(file):
+            scans.append(scan(file, missing_text))
     kinds: dict[str, set[Any]] = {}
     for names, found, _ in scans:
         for name, known in zip(names, found, strict=True):
@@ -179,25 +179,25 @@ def csv_schemas(files: Sequence[SourceFile], missing_text: Sequence[str], text: 
     types = {}
     for name, known in kinds.items():
         having = [file for file, (names, _, _) in zip(files, scans, strict=True) if name in names]
-        types[name] = pa.string() if name in text else joined(having, name, known, missing_text)
+        types[name] = pa.string() if name in text else join_types(having, name, known, missing_text)
     return [(pa.schema([(name, types[name]) for name in names]), n_rows) for names, _, n_rows in scans]
 
 
-def scanned(file: SourceFile, missing_text: Sequence[str]) -> tuple[list[str], list[set[Any]], int]:
+def scan(file: SourceFile, missing_text: Sequence[str]) -> tuple[list[str], list[set[Any]], int]:
     """Read one file: names of its columns, the types that they have block by block, and its number of rows."""
     if file.state()[0] * (8 if file.suffix.endswith(".gz") else 1) <= SMALL:
-        return scanned_whole(file, missing_text)
+        return scan_small(file, missing_text)
     names = names_in(file)
     kinds: list[set[Any]] = [set() for _ in names]
     n_rows = 0
     for batch in typed_batches(file, dict.fromkeys(names, pa.binary()), missing_text):
         n_rows += batch.num_rows
-        for known, kind in zip(kinds, inferred(batch, missing_text), strict=True):
+        for known, kind in zip(kinds, infer_types(batch, missing_text), strict=True):
             known.add(kind)
     return names, kinds, n_rows
 
 
-def scanned_whole(file: SourceFile, missing_text: Sequence[str]) -> tuple[list[str], list[set[Any]], int]:
+def scan_small(file: SourceFile, missing_text: Sequence[str]) -> tuple[list[str], list[set[Any]], int]:
     """Read one small file as a single block."""
     with file.open() as stream:
         table = pyarrow.csv.read_csv(
@@ -211,8 +211,8 @@ def scanned_whole(file: SourceFile, missing_text: Sequence[str]) -> tuple[list[s
 def names_in(file: SourceFile) -> list[str]:
     """Read the names of the columns off the beginning of a CSV file."""
     with file.open() as stream:
-        opened = pyarrow.csv.open_csv(uncompressed(stream, file.suffix), parse_options=csv_parsing(file.suffix))
-        return list(opened.schema.names)
+        reader = pyarrow.csv.open_csv(uncompressed(stream, file.suffix), parse_options=csv_parsing(file.suffix))
+        return list(reader.schema.names)
 
 
 def typed_batches(
@@ -228,7 +228,7 @@ def typed_batches(
         )
 
 
-def inferred(batch: Any, missing_text: Sequence[str]) -> list[Any]:
+def infer_types(batch: Any, missing_text: Sequence[str]) -> list[Any]:
     """Give the types that the values of one block have, all of them read as text so far.
 
     Arrow's own reader decides, on the same cells written anew, so no rule of it is repeated here.
@@ -255,7 +255,7 @@ def inferred(batch: Any, missing_text: Sequence[str]) -> list[Any]:
     return kinds
 
 
-def joined(files: Sequence[SourceFile], name: str, kinds: set[Any], missing_text: Sequence[str]) -> Any:
+def join_types(files: Sequence[SourceFile], name: str, kinds: set[Any], missing_text: Sequence[str]) -> Any:
     """Give the first type of the ladder that fits all blocks of a column, which have these types one by one."""
     places = {LADDER.index(kind) for kind in kinds} - {0}
     if len(places) <= 1:

@@ -190,7 +190,7 @@ class Run:
         n_bytes = self.source.read_bytes(self.source.schema.names if self._keeps_rows else columns)
         ahead = ReadAhead(lambda stopped: self._chunks(columns, size, start, stopped))
         with ahead:
-            yield self._told(ahead)
+            yield self._release_each(ahead)
         self.seconds["reading"] += ahead.seconds
         self.seconds["waiting"] += ahead.waited
         self.bytes_read += n_bytes
@@ -200,7 +200,7 @@ class Run:
             self.source = self.source.load()
         yield from self.source.chunks(columns, size, start, stopped)
 
-    def _told(self, chunks: ReadAhead[Chunk]) -> Iterator[Chunk]:
+    def _release_each(self, chunks: ReadAhead[Chunk]) -> Iterator[Chunk]:
         for chunk in chunks:
             n_rows = chunk.table.num_rows
             yield chunk
@@ -250,23 +250,31 @@ class Run:
         )
         # Chunks begin where they would without an interruption: some schemes count on that.
         start = 0 if from_start else first_row // size.rows * size.rows
+
+        def encode_rows(chunk: Chunk) -> Any:
+            return without_columns(encoded(chunk), left_out).slice(max(0, first_row - chunk.first_row))
+
+        if left:
+            self._write_chunks(files, encode_rows, size, start)
+        files.end()
+        self.files, self.bytes_written = files.files, files.n_bytes
+
+    def _write_chunks(self, files: OutputFiles, encode_rows: Callable[[Chunk], Any], size: Size, start: int) -> None:
+        """Encode chunk by chunk, while a thread writes the chunk before."""
         behind = WriteBehind(files.write)
-        names = self.source.schema.names
         with contextlib.ExitStack() as stack:
             stack.callback(files.abandon)
             stack.enter_context(behind)
             stack.push(lambda kind, *_: files.stop() if kind is not None else None)
-            for chunk in stack.enter_context(self.reading("encoding", names, size, start)) if left else ():
+            for chunk in stack.enter_context(self.reading("encoding", self.source.schema.names, size, start)):
                 with self.timed("encoding"):
-                    table = without_columns(encoded(chunk), left_out).slice(max(0, first_row - chunk.first_row))
+                    table = encode_rows(chunk)
                 self.chunks += 1
                 behind.put(table)
                 del chunk, table
             behind.wait()
-        files.end()
         self.seconds["writing"] += behind.seconds
         self.seconds["waiting"] += behind.waited
-        self.files, self.bytes_written = files.files, files.n_bytes
 
     def summary(self) -> Summary:
         """Say what was done."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from gpu_encode.datasets import files, reading
 from gpu_encode.datasets.files import SourceFile
-from gpu_encode.datasets.formats import decoded, is_text, value_type, without
+from gpu_encode.datasets.formats import clear_missing_text, decode_text, is_text, value_type
 from gpu_encode.datasets.reading import Contents
 from gpu_encode.errors import datasets as errors
 
@@ -126,7 +126,7 @@ class Source:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = f"{folder}/sales.parquet"
         ...     pa.parquet.write_table(pa.table({"city": ["Bonn"] * 5}), path, row_group_size=2)
-        ...     place, row = opened(path).named(3)
+        ...     place, row = open_source(path).named(3)
         >>> Path(place).name, row
         ('sales.parquet, row group 1', 1)
         """
@@ -243,12 +243,12 @@ class Source:
         # Where folders' names say all that is wanted, any column tells how many rows there are.
         here = [name for name in inside if name in columns] or inside[:1]
         for batch in reading.batches(file, known, here, skip, batch_rows, self.missing_text):
-            yield self._widened(file, batch, set(columns))
+            yield self._to_schema(file, batch, set(columns))
 
-    def _widened(self, file: SourceFile, batch: Any, wanted: set[str]) -> Any:
+    def _to_schema(self, file: SourceFile, batch: Any, wanted: set[str]) -> Any:
         table = pa.Table.from_batches([batch])
         if self.missing_text:
-            table = without(table, self.missing_text)
+            table = clear_missing_text(table, self.missing_text)
         columns, fields = [], []
         for one in self.schema:
             if one.name not in wanted:
@@ -257,7 +257,7 @@ class Source:
                 fields.append(pa.field(one.name, pa.null()))
                 continue
             if one.name in file.partition:
-                column = constant(file.partition[one.name], one.type, batch.num_rows)
+                column = repeat_word(file.partition[one.name], one.type, batch.num_rows)
             else:
                 column = table.column(one.name)
             columns.append(column if column.type.equals(one.type) else column.cast(one.type))
@@ -265,7 +265,7 @@ class Source:
         return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=self.schema.metadata))
 
 
-def opened(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = ()) -> Source:
+def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = ()) -> Source:
     """Find the files of a source and read what their heads and feet say.
 
     Parameters
@@ -287,12 +287,12 @@ def opened(source: Any, missing_text: Sequence[str] = (), text: Sequence[str] = 
     found = files.find(source)
     states = [file.state() for file in found.files]
     contents = reading.contents(found.files, missing_text, text)
-    schema = unified(found.files, [each.schema for each in contents])
+    schema = unify_schemas(found.files, [each.schema for each in contents])
     types = partition_types(found.files, found.types)
     for name, kind in types.items():
         schema = schema.append(pa.field(name, kind))
     if missing_text:
-        schema = decoded(schema)
+        schema = decode_text(schema)
     return Source(found.files, contents, schema, states, found.folder, tuple(missing_text))
 
 
@@ -300,7 +300,7 @@ WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
 PANDAS = b"pandas"
 
 
-def unified(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
+def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
     """Give the schema in which all files are read.
 
     Parameters
@@ -388,7 +388,7 @@ def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) ->
     return types
 
 
-def constant(word: str | None, kind: Any, n_rows: int) -> Any:
+def repeat_word(word: str | None, kind: Any, n_rows: int) -> Any:
     """Give the column of rows that all have what a folder's name says."""
     value = pa.scalar(word, pa.string()).cast(value_type(kind))
     if pa.types.is_dictionary(kind):

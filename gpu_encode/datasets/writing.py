@@ -10,12 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from gpu_encode.datasets.formats import SUFFIXES, delimiter, plain, plain_schema, suffix_of
+from gpu_encode.datasets.formats import SUFFIXES, csv_schema, delimiter, suffix_of, to_csv_types
 from gpu_encode.datasets.source import Source
 from gpu_encode.errors import datasets as errors
 from gpu_encode.storage.archive import sync_file
@@ -96,7 +97,7 @@ class RowWriter:
             return pyarrow.parquet.ParquetWriter(stream, self._schema, compression=self._compression or "zstd")
         if self._format == "csv":
             layout = pyarrow.csv.WriteOptions(delimiter=delimiter(self._suffix))
-            return pyarrow.csv.CSVWriter(stream, plain_schema(self._schema), write_options=layout)
+            return pyarrow.csv.CSVWriter(stream, csv_schema(self._schema), write_options=layout)
         codec = None if self._compression in (None, "none") else self._compression
         options = pa.ipc.IpcWriteOptions(compression=codec, emit_dictionary_deltas=True)
         return pa.ipc.new_file(stream, self._schema, options=options)
@@ -104,7 +105,7 @@ class RowWriter:
     def write(self, table: Any) -> None:
         """Write the next rows."""
         if self._format == "csv":
-            self._writer.write_table(plain(table))
+            self._writer.write_table(to_csv_types(table))
             return
         while table.num_rows:
             piece, table = table.slice(0, self._room), table.slice(self._room)
@@ -114,14 +115,14 @@ class RowWriter:
                 self._write_group()
         if self._gathered:
             # A slice would keep the whole table in memory.
-            last = self._gathered[-1]
-            self._gathered[-1] = last.take(pa.array(range(last.num_rows), pa.int64()))
+            self._gathered[-1] = copy_rows(self._gathered[-1])
 
     def _write_group(self) -> None:
         table = pa.concat_tables(self._gathered).unify_dictionaries().combine_chunks()
         self._gathered, self._room = [], self._group_rows
         if self._format == "arrow":
-            table = self._with_one_dictionary(table)
+            # An Arrow file of a slice has other bytes than one of a copy.
+            table = self._with_one_dictionary(copy_rows(table))
         self._writer.write_table(table, self._group_rows)
 
     def _with_one_dictionary(self, table: Any) -> Any:
@@ -138,6 +139,11 @@ class RowWriter:
             numbered = pa.DictionaryArray.from_arrays(indices, known, ordered=one.type.ordered)
             table = table.set_column(place, one, numbered)
         return table
+
+
+def copy_rows(table: Any) -> Any:
+    """Return a table of the same rows in memory of its own."""
+    return table.take(pa.array(np.arange(table.num_rows)))
 
 
 def check_compression(compression: str | None, suffix: str) -> None:
@@ -202,7 +208,7 @@ class Destination:
         return source.partition_names if self.is_folder else []
 
 
-def chosen(source: Source, destination: Any, compression: str | None, overwrite: bool) -> Destination:
+def choose_destination(source: Source, destination: Any, compression: str | None, overwrite: bool) -> Destination:
     r"""Check a destination.
 
     Raises
@@ -213,10 +219,10 @@ def chosen(source: Source, destination: Any, compression: str | None, overwrite:
     Examples
     --------
     >>> import tempfile
-    >>> from gpu_encode.datasets.source import opened
+    >>> from gpu_encode.datasets.source import open_source
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "rows.csv").write_text("city\n")
-    ...     found = chosen(opened(f"{folder}/rows.csv"), f"{folder}/codes/", None, False)
+    ...     found = choose_destination(open_source(f"{folder}/rows.csv"), f"{folder}/codes/", None, False)
     >>> found.is_folder, found.suffix
     (True, '.csv')
     """

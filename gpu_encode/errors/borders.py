@@ -22,14 +22,6 @@ def borders_of_labels(owner: str, target_type: object) -> ValueError:
     )
 
 
-def quantity_without_borders(owner: str, statistic: str) -> ValueError:
-    """Error for a quantity where labels are counted."""
-    return ValueError(
-        f"statistic={statistic!r} of {owner} counts labels, but y is continuous. Give borders, numbers at which y is "
-        "cut, such as borders=[0.0, 10.0]; borders=1 cuts it at its median, as CatBoost does."
-    )
-
-
 def borders_of_several_targets(owner: str, number: int) -> ValueError:
     """Error for borders beside several targets."""
     return ValueError(f"borders of {owner} cut one target, but y holds {number}. Encode each by an encoder of its own.")

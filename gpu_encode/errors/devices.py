@@ -36,11 +36,3 @@ def device_too_small(wanted: int, free: int, total: int) -> MemoryError:
         "fewer columns at a time, learn from pieces with partial_fit and transform piece by piece, or choose "
         "device='cpu', which gives the same codes."
     )
-
-
-def rows_not_held(found: int, wanted: int) -> RuntimeError:
-    """Error for a column whose memory does not hold its rows."""
-    return RuntimeError(
-        f"A cuDF column of {wanted} rows shows memory for {found}: this version of cuDF holds columns in a way that "
-        "gpu-encode does not know. `gpu-encode doctor` shows the versions; device='cpu' on X.to_pandas() works."
-    )

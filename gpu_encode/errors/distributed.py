@@ -30,15 +30,6 @@ class RowInPartitionError(RowError):
         return RowError(self.before, sum(lengths) + self.row, self.after)
 
 
-def rows_of_dask(name: str, type_name: str) -> TypeError:
-    """Error for what Dask has yet to compute, where rows are wanted."""
-    return TypeError(
-        f"{name} is a {type_name} of Dask, without rows yet, and stands beside other data. Give X, y, sample_weight "
-        "and groups all as Dask frames and series of the same partitions, or as lists of Delayed objects, one for "
-        f"each partition; or compute them first: {name.partition('[')[0]} = dask.compute(...)."
-    )
-
-
 def one_promise(type_name: str) -> TypeError:
     """Error for a single Delayed object as X."""
     return TypeError(

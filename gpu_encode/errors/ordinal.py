@@ -72,11 +72,6 @@ def rows_without_integer(number: int, dtype: str) -> ValueError:
     )
 
 
-def draws_without_random(n_draws: int, order: str) -> ValueError:
-    """Error for several draws of an order that is not drawn."""
-    return ValueError(f"order={order!r} gives the same codes in each of n_draws={n_draws}. Choose order='random'.")
-
-
 def no_place(code: object, column: str, n_codes: int) -> ValueError:
     """Error for a code to invert that no category has."""
     return ValueError(

@@ -1,7 +1,6 @@
 """Parameters of other types, out of range, or that do not go together."""
 
 import math
-from collections.abc import Sequence
 from numbers import Integral, Real
 
 
@@ -62,36 +61,6 @@ def burn_in_between(burn_in: object) -> ValueError:
     return _bad_parameter("Ordered", "burn_in", burn_in, "must be an integer or a share below 1")
 
 
-def permuted_time() -> ValueError:
-    """Error for permutations of an order that time gives."""
-    return ValueError("Ordered(time=...) has one order: leave n_permutations at 1.")
-
-
-def order_of_rows_and_another() -> ValueError:
-    """Error for permutations, or a time, where the order of the rows is asked for."""
-    return ValueError("Ordered(shuffle=False) has one order, that of the rows: leave n_permutations at 1 and time out.")
-
-
-def bad_random_state(random_state: object) -> ValueError:
-    """Error for something that gives no seed."""
-    return ValueError(f"random_state must be an integer, None or a NumPy generator. Got {random_state!r} instead.")
-
-
 def empty_separator(separator: object) -> ValueError:
     """Error for a separator that separates nothing."""
     return _bad_parameter("Parts", "separator", separator, "must be a text that is not empty")
-
-
-def no_lengths(owner: str) -> ValueError:
-    """Error for a rule of a hierarchy without levels."""
-    return ValueError(f"{owner} needs at least one length, for example {owner}(4, 3).")
-
-
-def lengths_not_falling(owner: str, lengths: Sequence[int]) -> ValueError:
-    """Error for levels in another order than from the nearest to the top."""
-    return ValueError(f"{owner}{tuple(lengths)} must fall strictly, from the nearest level to the top.")
-
-
-def lengths_beyond_width(lengths: Sequence[int], width: int) -> ValueError:
-    """Error for more leading bits than there are."""
-    return ValueError(f"Bits{tuple(lengths)} must lie below width={width}, which is at most 63.")

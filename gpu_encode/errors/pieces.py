@@ -5,36 +5,12 @@ from collections.abc import Sequence
 MOST_NAMES = 5
 
 
-def no_tables(type_name: str) -> ValueError:
-    """Error for a list or iterator that holds nothing."""
-    return ValueError(
-        f"X is an empty {type_name}. Give a table with rows, or a list or iterator of at least one table."
-    )
-
-
-def not_a_table(number: int, type_name: str) -> TypeError:
-    """Error for something else among tables."""
-    return TypeError(
-        f"X[{number}] is no table: a {type_name}. In a list or iterator of tables each must be a frame or an array of "
-        "two dimensions; rows may come as a list of lists."
-    )
-
-
 def series_among_tables(number: int, type_name: str, has_to_frame: bool) -> TypeError:
     """Error for a list of series, which is neither a list of tables nor of rows."""
     advice = "[part.to_frame() for part in X]" if has_to_frame else "[pyarrow.table({'name': part}) for part in X]"
     return TypeError(
         f"X[{number}] is a series ({type_name}), and a table in pieces is a list of tables. Where each series is a "
         f"piece of one column, make tables of them: {advice}. Where each is a row, or a whole column, make one table."
-    )
-
-
-def vectors_beside_one_table(role: str, n_vectors: int, n_rows: int) -> ValueError:
-    """Error for a list of vectors where X is one table, worded as scikit-learn does."""
-    return ValueError(
-        f"Found input variables with inconsistent numbers of samples: {[n_rows, n_vectors]}. "
-        f"X is one table of {n_rows} rows, and {role} holds {n_vectors} vectors. Give {role} one value per row of X, "
-        f"or X as a list of tables, one for each vector of {role}."
     )
 
 
@@ -64,11 +40,6 @@ def columns_of_piece(number: int, first: Sequence[object] | None, found: Sequenc
     return ValueError(f"{says}. All tables must have the same columns in the same order.")
 
 
-def width_of_piece(number: int, first: int, found: int) -> ValueError:
-    """Error for a table that has more or fewer columns than the first, where names do not say which."""
-    return ValueError(f"X[{number}] has {found} columns, but X[0] has {first}. All tables must have the same columns.")
-
-
 def _without(names: Sequence[object], others: Sequence[object]) -> list[object]:
     known = set(others)
     return [name for name in names if name not in known]
@@ -78,23 +49,6 @@ def _cut(names: Sequence[object]) -> str:
     """Name the first few."""
     more = f", ... ({len(names)} in all)" if len(names) > MOST_NAMES else ""
     return ", ".join(map(repr, names[:MOST_NAMES])) + more
-
-
-def uneven_pieces(role: str, n_vectors: int, n_tables: int) -> ValueError:
-    """Error for vectors that are not one per table."""
-    return ValueError(
-        f"{role} holds {n_vectors} vectors for the {n_tables} tables of X. "
-        "Give one per table, or one vector for all rows."
-    )
-
-
-def length_of_piece(role: str, number: int, n_rows: int, length: int) -> ValueError:
-    """Error for a vector that does not match its table, worded as scikit-learn does."""
-    return ValueError(
-        f"Found input variables with inconsistent numbers of samples: {[n_rows, length]}. "
-        f"X[{number}] has {n_rows} rows and {role}[{number}] {length}; "
-        "rows match by position, so give one value per row."
-    )
 
 
 def targets_of_piece(number: int, first: Sequence[object], found: Sequence[object]) -> ValueError:

@@ -1,7 +1,8 @@
-"""Statistics that there are not, and columns of which none can be computed."""
+"""Statistics that there are not, columns of which none can be computed, and what does not go together with one."""
 
 import difflib
 from collections.abc import Sequence
+from typing import Any
 
 from gpu_encode.errors.rows import RowError
 
@@ -27,11 +28,6 @@ def unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
     )
 
 
-def repeated_statistic(name: str) -> ValueError:
-    """Error for two statistics of one name."""
-    return ValueError(f"statistics lists {name!r} twice. Leave one out, or give the function another name.")
-
-
 def nameless_statistic(function: object) -> ValueError:
     """Error for a function, or for the name of a statistic, that names no column."""
     if not callable(function):
@@ -46,24 +42,6 @@ def misshapen_statistic(name: str, expected: tuple[int, ...], found: object) -> 
     return ValueError(
         f"the statistic {name!r} must give an array of shape {expected}, as those that it is given have, but gave "
         f"{found}. Compute it by array expressions, such as mean / count."
-    )
-
-
-def bad_mergeable(name: object, terms: object, finish: object) -> ValueError:
-    """Error for parts that no statistic can be made of."""
-    return ValueError(
-        f"MergeableStatistic({name!r}, ...) needs terms, a list of functions of an array of values, and finish, a "
-        f"function of counts and sums. Got terms={terms!r} and finish={finish!r}."
-    )
-
-
-def misshapen_term(
-    name: str, place: int, expected: tuple[int, ...], shape: tuple[int, ...], dtype: object
-) -> ValueError:
-    """Error for a term that is not one number a row."""
-    return ValueError(
-        f"terms[{place}] of the statistic {name!r} must give an array of numbers of shape {expected}, as the values "
-        f"have, but gave {dtype} of shape {shape}. Compute it value by value, as np.log does."
     )
 
 
@@ -87,30 +65,6 @@ def inexact_beside_fractions(row: int, found: object) -> RowError:
         f"'skew' and statistics with terms take whole numbers up to 2**53, but a value is {found!r} in row ",
         row,
         ". Convert the values to float64, which rounds them, or leave such statistics out.",
-    )
-
-
-def fractional_weights() -> ValueError:
-    """Error for weights that repeat no row, where rows are put in order."""
-    return ValueError(
-        "Quantiles, modes and numbers of distinct values need whole weights, which repeat rows, but sample_weight has "
-        "fractions. Leave it out, or take statistics of sums: count, sum, mean, var, std, sem, skew."
-    )
-
-
-def order_statistic_of_labels(owner: str, statistic: object, kind: str, of_sums: Sequence[str]) -> ValueError:
-    """Error for values in order where the target has labels; worded so that scikit-learn's checks know it."""
-    return ValueError(
-        f"Unknown label type: {statistic!r} of {owner} needs a continuous target, but y is {kind}. "
-        f'Pass target_type="continuous" if its labels are numbers, or take statistics of sums: {", ".join(of_sums)}.'
-    )
-
-
-def number_out_of_range(statistic: object) -> ValueError:
-    """Error for a statistic whose number is none that it can have."""
-    return ValueError(
-        f'statistics lists {statistic!r}. A quantile is ("quantile", q) with q from 0 to 1, and a share '
-        '("share", t) with a finite threshold t, which it counts the values above.'
     )
 
 
@@ -164,4 +118,78 @@ def finish_of_other_sums(name: str, n_sums: int) -> ValueError:
     return ValueError(
         f"finish of the statistic {name!r} cannot be called with {1 + n_sums} arrays, counts and {sums}. Define it as "
         "finish(count, *sums), or with as many parameters."
+    )
+
+
+def scheme_without_tables(owner: str, statistic: Any, scheme: object) -> ValueError:
+    """Error for a scheme whose rows see sums of their own, where codes follow from all categories at once."""
+    return ValueError(
+        f"{statistic.asked} of {owner} looks at all categories at once, which {type(scheme).__name__} would ask "
+        "for every row. Take cv=KFold() or another scheme with folds, or do without it."
+    )
+
+
+def values_in_a_row_order(owner: str, statistic: Any, scheme: object) -> ValueError:
+    """Error for values in order under a scheme whose rows see one row after another."""
+    return ValueError(
+        f"{statistic.asked} of {owner} needs the values of a category in order, which {type(scheme).__name__} would "
+        "ask of the rows before every row. Take cv=LeaveOneOut(), cv=KFold() or another scheme with folds."
+    )
+
+
+def hierarchy_of_tables(owner: str, statistic: object) -> ValueError:
+    """Error for levels above a column, where codes follow from all categories at once."""
+    return ValueError(
+        f"{type(statistic).__name__} of {owner} has a common value of its own, from which categories differ, and so "
+        "takes no hierarchy. Leave out `hierarchy`, or take another smoothing."
+    )
+
+
+def target_of_another_kind(owner: str, found: str, kinds: Sequence[str]) -> ValueError:
+    """Error for a target of a kind that an encoder has no codes for; worded so that scikit-learn's checks know it."""
+    advice = 'Pass target_type="continuous"' if "continuous" in kinds else "Pass labels, such as y > threshold"
+    return ValueError(
+        f"Unknown label type: {owner} needs a {' or '.join(kinds)} target, but y is {found}. {advice}, or take "
+        "TargetEncoder."
+    )
+
+
+def prior_of_tables(owner: str, statistic: object, prior: object) -> ValueError:
+    """Error for a prior beside a model that estimates its own."""
+    return ValueError(
+        f"{type(statistic).__name__} of {owner} estimates the common value of the categories: leave out "
+        f"prior={prior!r}, or take another smoothing."
+    )
+
+
+def infrequent_by_row(owner: str, scheme: object) -> ValueError:
+    """Error for infrequent categories under a scheme whose rows see sums of their own."""
+    return ValueError(
+        f"{owner} tells infrequent categories by all that a fold sees; rows of {type(scheme).__name__} see sums of "
+        "their own. Leave out min_frequency and max_categories (min_count works), or take cv=KFold()."
+    )
+
+
+def pooled_beside_hierarchy(owner: str) -> ValueError:
+    """Error for one code of all infrequent categories where there is another place for them."""
+    return ValueError(
+        f'{owner} does not take handle_infrequent="category" beside a hierarchy, whose levels are the place of '
+        "infrequent categories. Leave one of them out."
+    )
+
+
+def pooled_distributions(owner: str, statistic: Any) -> ValueError:
+    """Error for one code of all infrequent categories where it is read off values in order."""
+    return ValueError(
+        f'{owner} does not take handle_infrequent="category" for {statistic.asked}, which no sums give. Leave '
+        "handle_infrequent out, or make an encoder of its own for them."
+    )
+
+
+def beyond_scale(owner: str, scale: object, computed: str, values: str, least: float, largest: float) -> ValueError:
+    """Error for codes that may have no place on their scale."""
+    wanted = "shares between 0 and 1" if scale == "logit" else "numbers of at least 0"
+    return ValueError(
+        f"scale={scale!r} of {owner} is for {wanted}, but {computed} of {values} may be anything from {least:g} to "
+        f'{largest:g}. Take scale="identity", leave it out, or give other values.'
     )

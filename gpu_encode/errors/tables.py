@@ -3,11 +3,6 @@
 from typing import Any
 
 
-def unknown_kind(kind: object, allowed: list[str]) -> ValueError:
-    """Error for a kind of table that cannot be written."""
-    return ValueError(f"kind {kind!r} of table is not known. Use one of {', '.join(map(repr, allowed))}.")
-
-
 def not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
     """Error for data that is no table, worded as scikit-learn does."""
     if len(shape) > 2:
@@ -18,11 +13,6 @@ def not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
         "Reshape your data either using array.reshape(-1, 1) if your data has a single feature or "
         "array.reshape(1, -1) if it contains a single sample."
     )
-
-
-def no_columns(shape: tuple[int, ...]) -> ValueError:
-    """Error for a table without columns, worded as scikit-learn does."""
-    return ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
 
 
 def no_rows(owner: str, shape: tuple[int, ...]) -> ValueError:
@@ -41,43 +31,10 @@ def ragged_rows(name: str) -> ValueError:
     return ValueError(f"{name} is a list whose rows have different lengths. Give every row one value per {held}.")
 
 
-def rows_as_dicts(name: str) -> TypeError:
-    """Error for a list of dicts, or a dict of columns."""
-    return TypeError(
-        f"{name} holds dicts, not a table. Build one first: pandas.DataFrame(rows) or pyarrow.Table.from_pylist(rows)."
-    )
-
-
-def sparse_data(name: str) -> TypeError:
-    """Error for SciPy's sparse containers, in scikit-learn's words."""
-    return TypeError(
-        f"Sparse data was passed, but dense data is required: {name} is sparse, which categories cannot be. Convert it "
-        "to a dense array with .toarray()."
-    )
-
-
 def check_real(name: object, found: Any) -> None:
     """Raise for complex numbers, in scikit-learn's words."""
     if found.dtype.kind == "c":
         raise ValueError(f"Complex data not supported\n{name}={found}\n")
-
-
-def lazy_frame(type_name: str) -> TypeError:
-    """Error for a frame that holds a plan and no rows."""
-    return TypeError(f"X is a lazy {type_name} without rows yet. Call .collect() first.")
-
-
-def unknown_container(name: str, type_name: str) -> TypeError:
-    """Error for data of a type that nothing here reads."""
-    return TypeError(
-        f"{name} of type {type_name} is not understood. "
-        "Give a NumPy array, a list, or a pandas, polars or pyarrow object."
-    )
-
-
-def repeated_names(names: list[str]) -> ValueError:
-    """Error for columns of the same name."""
-    return ValueError(f"duplicate column names: {', '.join(names)}. Rename or drop all but one.")
 
 
 def mixed_name_types(types: list[str]) -> TypeError:

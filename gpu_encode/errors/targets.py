@@ -40,11 +40,6 @@ def text_as_quantity(text: object) -> ValueError:
     )
 
 
-def uneven_target_types(n_kinds: int, n_targets: int) -> ValueError:
-    """Error for a list of kinds that is not one per target."""
-    return ValueError(f"target_type lists {n_kinds} kinds for {n_targets} targets. Give one per target.")
-
-
 def one_type_for_several(n_targets: int, found: str, kinds: Sequence[str]) -> ValueError:
     """Error for several targets of which not every one has its kind said."""
     return _unknown_label_type(
@@ -81,11 +76,6 @@ def more_than_two_labels_now(labels: NDArray[Any]) -> ValueError:
     )
 
 
-def single_class_dropped() -> ValueError:
-    """Error for a target whose only class is left out."""
-    return ValueError('drop="first" leaves no column: y holds one class only. Choose drop=None.')
-
-
 def labels_of_another_type(before: NDArray[Any], now: NDArray[Any]) -> ValueError:
     """Error for numbers after text, or text after numbers."""
     return ValueError(f"y held the labels {_shown(before)} and now holds {_shown(now)}. Convert them to one type.")
@@ -98,11 +88,6 @@ def incomparable_labels(types: Sequence[str]) -> TypeError:
 
 def _shown(labels: NDArray[Any]) -> str:
     return ", ".join(repr(label) for label in labels[:5].tolist()) + (", ..." if len(labels) > 5 else "")
-
-
-def weights_without_numbers(found: object) -> ValueError:
-    """Error for weights that are no numbers."""
-    return ValueError(f"sample_weight must hold numbers, one per row. Got {found!r} instead.")
 
 
 def bad_weights(word: str, rows: NDArray[Any], first: object) -> RowError:
@@ -120,4 +105,22 @@ def weights_all_zero() -> ValueError:
     return ValueError(
         "Sample weights must contain at least one non-zero number: all of them are zero. "
         "Leave sample_weight out to weigh all rows alike."
+    )
+
+
+def not_gradients_and_hessians(n_targets: int) -> ValueError:
+    """Error for a target of other columns than two."""
+    return ValueError(
+        f"GradientEncoder needs y of two columns, the gradient and the hessian of each row's loss, but y has "
+        f"{n_targets}. Pass np.column_stack([gradient, hessian]), or a frame of both; the hessian of squared error is "
+        "1."
+    )
+
+
+def negative_hessian(row: int, found: object) -> RowError:
+    """Error for a loss that bends down."""
+    return RowError(
+        f"Hessians (the second column of GradientEncoder's y) must be at least 0. Got {found!r} in row ",
+        row,
+        ". Are gradients and hessians swapped?",
     )

@@ -19,14 +19,6 @@ def unsupported_type(column: object, type_name: str) -> TypeError:
     )
 
 
-def index_outside_of_dictionary(index: int, size: int) -> ValueError:
-    """Error for a dictionary array that Arrow itself calls invalid."""
-    return ValueError(
-        f"a dictionary column of X has the index {index}, but its dictionary has {size} entries. The array is damaged: "
-        "array.validate(full=True) of pyarrow says where."
-    )
-
-
 def mixed_types(column: object, first: str, second: str) -> TypeError:
     """Error for a column of values that cannot be compared with one another."""
     return TypeError(
@@ -46,14 +38,6 @@ def infinite_value(column: object, row: int) -> RowError:
         f"Input X contains infinity: {_column(column)}, the first in row ",
         row,
         ". Replace infinite values, by NaN for missing ones.",
-    )
-
-
-def integers_beyond_floats(largest: int, dtype: str) -> ValueError:
-    """Error for integers that pass through and have no room beside the codes."""
-    return ValueError(
-        f"A column that passes through holds {largest}, which {dtype} codes beside it cannot hold exactly. "
-        "Pass a frame, whose columns have types of their own, or leave the column out."
     )
 
 
@@ -126,18 +110,3 @@ def missing_categories(column: str, rows: NDArray[Any]) -> RowError:
 
 def _missing(named: str, rows: NDArray[Any], after: str) -> RowError:
     return first_of(f"{named} holds ", rows, "missing values", after)
-
-
-def values_without_levels(column: str, rule: str, needed: str, found: str) -> ValueError:
-    """Error for a rule of a hierarchy on values of a kind that it cannot take apart."""
-    return ValueError(
-        f"hierarchy of column {column!r}: {rule} needs {needed} values, but the column holds {found} values."
-    )
-
-
-def values_outside_rule(column: str, rule: object, count: int, first: object) -> ValueError:
-    """Error for values that a rule of a hierarchy cannot take apart."""
-    return ValueError(
-        f"hierarchy of column {column!r}: {rule!r} does not apply to {count} of its values, the first {first!r}. "
-        "Clean the column, or choose another rule."
-    )

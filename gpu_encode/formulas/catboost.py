@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.errors.borders import quantity_without_borders
 from gpu_encode.errors.parameters import bad_option, check_number, check_option
 from gpu_encode.formulas.statistic import Context, Needs, Statistic, side_by_side
 from gpu_encode.ops import Ops
@@ -91,7 +90,10 @@ class TargetRatios(WithPriors):
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
         """Raise ValueError for a quantity where labels are counted."""
         if self.statistic in OF_LABELS and "continuous" in kinds:
-            raise quantity_without_borders(owner, self.statistic)
+            raise ValueError(
+                f"statistic={self.statistic!r} of {owner} counts labels, but y is continuous. Give borders, numbers at "
+                "which y is cut, such as borders=[0.0, 10.0]; borders=1 cuts it at its median, as CatBoost does."
+            )
 
     def label_parts(self, labels: Array, first: int) -> list[str]:
         """Name labels by what lies above them, or up to them, where that is what is counted."""

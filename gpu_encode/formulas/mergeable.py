@@ -9,14 +9,7 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.errors.statistics import (
-    bad_mergeable,
-    finish_of_other_sums,
-    misshapen_statistic,
-    misshapen_term,
-    nameless_statistic,
-    term_not_finite,
-)
+from gpu_encode.errors.statistics import finish_of_other_sums, misshapen_statistic, nameless_statistic, term_not_finite
 from gpu_encode.ops import Ops, holding
 from gpu_encode.sums.moments import Moments
 
@@ -75,7 +68,10 @@ class MergeableStatistic(BaseEstimator):
             raise nameless_statistic(self.name)
         listed = isinstance(self.terms, (list, tuple)) and len(self.terms) > 0
         if not listed or not all(map(callable, self.terms)) or not callable(self.finish):
-            raise bad_mergeable(self.name, self.terms, self.finish)
+            raise ValueError(
+                f"MergeableStatistic({self.name!r}, ...) needs terms, a list of functions of an array of values, and "
+                f"finish, a function of counts and sums. Got terms={self.terms!r} and finish={self.finish!r}."
+            )
         if not takes(self.finish, 1 + len(self.terms)):
             raise finish_of_other_sums(self.name, len(self.terms))
 
@@ -88,7 +84,11 @@ class MergeableStatistic(BaseEstimator):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 term = np.asarray(function(numbers.copy()))
             if term.shape != values.shape or term.dtype.kind not in "biuf":
-                raise misshapen_term(self.name, number, values.shape, term.shape, term.dtype)
+                raise ValueError(
+                    f"terms[{number}] of the statistic {self.name!r} must give an array of numbers of shape "
+                    f"{values.shape}, as the values have, but gave {term.dtype} of shape {term.shape}. Compute it "
+                    "value by value, as np.log does."
+                )
             term = term.astype(np.float64)
             if present is not None:
                 term = np.where(ops.to_host(present), term, 0)

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers, Limbs, quotient
 from cpu_fallback.row_numbers import Permutation, key_of, places_of
-from gpu_encode.errors.ordinal import draws_without_random
 from gpu_encode.errors.parameters import bad_option, check_count, check_option
 from gpu_encode.formulas.infrequent import check_rule, find_infrequent
 from gpu_encode.formulas.statistic import Needs, Statistic
@@ -92,7 +91,9 @@ class Ranks(Statistic):
         check_dtype(self.dtype)
         check_count(owner, "n_draws", self.n_draws, low=1)
         if self.n_draws > 1 and self.order != "random":
-            raise draws_without_random(self.n_draws, self.order)
+            raise ValueError(
+                f"order={self.order!r} gives the same codes in each of n_draws={self.n_draws}. Choose order='random'."
+            )
         check_count(owner, "random_state", self.seed, low=0)
         check_rule(owner, self.min_frequency, self.max_categories)
 

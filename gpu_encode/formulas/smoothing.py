@@ -258,13 +258,12 @@ def shrunk(noise: Scaled, signal: Scaled) -> Floats:
 
 
 def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:
-    """Turn what the user gave as `smooth` into a checked smoothing."""
+    """Turn what the user gave as `smooth` into a smoothing, whose own parameters are not checked yet."""
     if smooth is None:
         return NoSmoothing()
     if isinstance(smooth, str) and smooth == "auto":
         return EmpiricalBayes()
     if isinstance(smooth, Smoothing):
-        smooth.check()
         return smooth
     if isinstance(smooth, Real) and not isinstance(smooth, bool):
         check_number(owner, "smooth", smooth, low=0.0)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.errors.readouts import target_of_another_kind
+from gpu_encode.errors.statistics import target_of_another_kind
 from gpu_encode.sums.moments import CategoryMoments, Moments
 
 if TYPE_CHECKING:

@@ -6,13 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_encode.errors.statistics import (
-    nameless_statistic,
-    no_statistics,
-    number_out_of_range,
-    repeated_statistic,
-    unknown_statistic,
-)
+from gpu_encode.errors.statistics import nameless_statistic, no_statistics, unknown_statistic
 from gpu_encode.formulas import order_statistics
 from gpu_encode.formulas.mergeable import MergeableStatistic
 
@@ -67,7 +61,7 @@ def check_statistics(statistics: Any) -> None:
             raise unknown_statistic(statistic, NAMES)
     names = [name_of(statistic) for statistic in statistics]
     if repeated := [name for name in names if names.count(name) > 1]:
-        raise repeated_statistic(repeated[0])
+        raise ValueError(f"statistics lists {repeated[0]!r} twice. Leave one out, or give the function another name.")
 
 
 def union_of(lists: Sequence[Sequence[Any]]) -> list[Any]:
@@ -83,7 +77,10 @@ def check_number(statistic: Any) -> None:
     """Raise ValueError for a quantile of no share, or a threshold that is no number."""
     kind, number = statistic
     if not is_finite(number) or (kind == "quantile" and not 0.0 <= float(number) <= 1.0):
-        raise number_out_of_range(statistic)
+        raise ValueError(
+            f'statistics lists {statistic!r}. A quantile is ("quantile", q) with q from 0 to 1, and a share ("share", '
+            "t) with a finite threshold t, which it counts the values above."
+        )
 
 
 def is_finite(number: Any) -> bool:

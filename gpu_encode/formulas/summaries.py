@@ -9,7 +9,7 @@ import numpy as np
 from cpu_fallback.exact import Floats, Scaled, cube_parts
 from cpu_fallback.types import Array
 from gpu_encode.errors.parameters import check_option
-from gpu_encode.errors.statistics import cube_out_of_range, misshapen_statistic, order_statistic_of_labels
+from gpu_encode.errors.statistics import cube_out_of_range, misshapen_statistic
 from gpu_encode.formulas.mergeable import MergeableStatistic
 from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic, side_by_side
 from gpu_encode.formulas.statistic_names import (
@@ -143,8 +143,12 @@ class Summaries(Statistic):
         """Raise ValueError for labels, where a statistic is asked for that takes numbers."""
         for kind in kinds:
             if kind not in self.needs.target_kinds:
-                numeric = next(own for own in self.statistics if is_ordered(own) or has_terms(own))
-                raise order_statistic_of_labels(owner, numeric, kind, OF_LABELS)
+                numeric = next(each for each in self.statistics if is_ordered(each) or has_terms(each))
+                raise ValueError(
+                    f"Unknown label type: {numeric!r} of {owner} needs a continuous target, but y is {kind}. Pass "
+                    'target_type="continuous" if its labels are numbers, or take statistics of sums: '
+                    f"{', '.join(OF_LABELS)}."
+                )
 
     def check(self) -> None:
         """Raise ValueError for statistics that there are not, or that are listed twice."""

@@ -1,14 +1,20 @@
 """Tables and vectors of every library: read into codes and arrays, and assembled again where they came from."""
 
 from gpu_encode.categories.vocabulary import FactorizedColumn
+from gpu_encode.frames.device_columns import to_host
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.frame import Frame
-from gpu_encode.frames.joining import concatenated
-from gpu_encode.frames.on_device import to_host
-from gpu_encode.frames.piece_vectors import PieceVectors, in_line
-from gpu_encode.frames.pieces import Pieces, part_with, parts_of, read_pieces, tables_of, with_piece
+from gpu_encode.frames.pieces import Pieces, concatenated, part_with, parts_of, read_pieces, tables_of, with_piece
 from gpu_encode.frames.reading import is_partitioned, read
-from gpu_encode.frames.vectors import on_host, read_grouping, read_targets, read_vector, sum_is_finite
+from gpu_encode.frames.vectors import (
+    PieceVectors,
+    in_line,
+    on_host,
+    read_grouping,
+    read_targets,
+    read_vector,
+    sum_is_finite,
+)
 
 __all__ = [
     "FactorizedColumn",

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
-from gpu_encode.errors.tables import unknown_kind
-from gpu_encode.frames import cudf, on_device
+from gpu_encode.frames import cudf, device_columns
 
 if TYPE_CHECKING:
     from gpu_encode.frames.frame import Frame
@@ -25,12 +24,12 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
     own = kind is None or kind == frame.kind
     wanted = frame.kind if kind is None else kind
     if wanted == "cupy":
-        return on_device.assembled(arrays, frame.native, passed)
+        return device_columns.assemble_matrix(arrays, frame.native, passed)
     if wanted == "cudf":
         return wrapped(frame, cudf.assembled(frame, names, arrays, passed), own)
-    arrays = on_device.here(arrays)
+    arrays = device_columns.here(arrays)
     if frame.kind == "cupy":
-        frame = replace(frame, native=on_device.to_host(frame.native), kind="numpy")
+        frame = replace(frame, native=device_columns.to_host(frame.native), kind="numpy")
     if frame.kind == "cudf":
         native, kind = cudf.on_host(frame, passed, wanted)
         frame, passed = replace(frame, native=native, kind=kind), list(range(len(passed)))
@@ -39,7 +38,9 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
     elif wanted in _BUILDERS:
         table = _BUILDERS[wanted](frame, names, arrays, passed)
     else:
-        raise unknown_kind(kind, ["numpy", *_BUILDERS])
+        raise ValueError(
+            f"kind {kind!r} of table is not known. Use one of {', '.join(map(repr, ['numpy', *_BUILDERS]))}."
+        )
     return wrapped(frame, table, own)
 
 

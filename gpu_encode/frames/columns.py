@@ -1,4 +1,4 @@
-"""One column of any library, as a NumPy array, an Arrow array or a dictionary with codes, without copies."""
+"""One column of any library on the host: its rows as the library holds them, and as plain NumPy values."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cpu_fallback.types import Array
-from gpu_encode.errors.values import index_outside_of_dictionary
+from gpu_encode.categories import objects
+from gpu_encode.categories import values as typed
+from gpu_encode.categories.values import NOT_A_TIME
 
 # What pyarrow has no kernel or no import for, or would take for something else.
 _POLARS_BY_VALUE = ("Int128", "UInt128", "Object")
@@ -79,7 +81,11 @@ def _join_dictionaries(array: Any) -> tuple[Array, Any]:
         own = _codes(part.indices)
         lowest, highest = (int(own.min()), int(own.max())) if len(own) else (0, -1)
         if lowest < -1 or highest >= len(part.dictionary):
-            raise index_outside_of_dictionary(lowest if lowest < -1 else highest, len(part.dictionary))
+            raise ValueError(
+                f"a dictionary column of X has the index {lowest if lowest < -1 else highest}, but its dictionary has "
+                f"{len(part.dictionary)} entries. The array is damaged: array.validate(full=True) of pyarrow says "
+                "where."
+            )
         codes.append(np.where(own < 0, own, own + np.int32(start)) if start else own)
     joined = entries[0] if len(entries) == 1 else pa.concat_arrays([pa.array([], array.type.value_type), *entries])
     return codes[1] if len(codes) == 2 else np.concatenate(codes), joined
@@ -155,3 +161,77 @@ def from_native(vector: Any) -> Column | None:
     if nw.dependencies.is_into_series(vector):
         return from_arrow(nw.from_native(vector, series_only=True).to_arrow())
     return None
+
+
+def is_number(data: Any) -> bool:
+    """Whether a column's data are numbers, truth values among them."""
+    if isinstance(data, np.ndarray):
+        return data.dtype.kind in "biuf"
+    return bool(pa.types.is_boolean(data.type) or pa.types.is_integer(data.type) or pa.types.is_floating(data.type))
+
+
+def to_numpy(array: Any) -> Array:
+    """NumPy array of an Arrow array without null, chunked or not; the same memory where it can be."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def is_moment(column: Column) -> bool:
+    """Whether a column holds dates, times or durations in a type of their own."""
+    if isinstance(column.data, np.ndarray):
+        return column.data.dtype.kind in "Mm"
+    return bool(pa.types.is_temporal(column.data.type))
+
+
+def plain(column: Column) -> tuple[Array, Array]:
+    """Plain values of a column and which rows are null: numbers, moments as int64, everything else as objects.
+
+    A null is NaN among floats, None among objects, and 0 elsewhere.
+    """
+    if column.codes is not None:
+        return _plain_dictionary(column, column.codes)
+    data = column.data
+    if not isinstance(data, np.ndarray):
+        return _plain_arrow(data)
+    nulls = np.zeros(len(data), bool) if column.nulls is None else column.nulls
+    kind = data.dtype.kind
+    if kind in "Mm":
+        moments, _ = typed.moment_storage(data, None)
+        nulls = nulls | (moments == NOT_A_TIME)
+        return np.where(nulls, 0, moments), nulls
+    if kind == "f":
+        return (np.where(nulls, np.nan, data) if nulls.any() else data), nulls | np.isnan(data)
+    if kind in "biu":
+        return (np.where(nulls, 0, data).astype(data.dtype) if nulls.any() else data), nulls
+    values = data.astype(object)
+    nulls = nulls | np.fromiter(map(objects.is_null, values), bool, len(values))
+    values[nulls] = None
+    return values, nulls
+
+
+def _plain_arrow(data: Any) -> tuple[Array, Array]:
+    nulls = data.is_null().to_numpy(zero_copy_only=False)
+    if is_number(data) or (pa.types.is_temporal(data.type) and not pa.types.is_interval(data.type)):
+        present = data.drop_null()
+        found = to_numpy(present) if is_number(data) else typed.arrow_moments(present)[0]
+        if nulls.any():
+            spread = np.full(len(nulls), np.nan if found.dtype.kind == "f" else 0, found.dtype)
+            spread[~nulls] = found
+            found = spread
+        return found, nulls | np.isnan(found) if found.dtype.kind == "f" else nulls
+    values = np.empty(len(data), object)
+    values[:] = data.to_pylist()
+    return values, nulls
+
+
+def _plain_dictionary(column: Column, codes: Array) -> tuple[Array, Array]:
+    entries, nulls = plain(Column(column.data, column.nulls))
+    if not len(entries):
+        found = np.full(len(codes), None, object)
+        return found, np.ones(len(codes), bool)
+    missing = (codes < 0) | nulls[codes]
+    found = entries[codes]
+    if missing.any():
+        found[missing] = np.nan if found.dtype.kind == "f" else None if found.dtype.kind == "O" else 0
+    return found, missing

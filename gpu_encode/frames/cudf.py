@@ -12,9 +12,8 @@ import pyarrow as pa
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
-from gpu_encode.errors.devices import rows_not_held
 from gpu_encode.errors.values import unsupported_type
-from gpu_encode.frames import device_columns, on_device
+from gpu_encode.frames import device_columns
 from gpu_encode.frames.device_columns import DeviceColumn
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def column(series: Any, name: object) -> DeviceColumn:
     held, dtype = _held(series), series.dtype
     if type(dtype).__name__ != "CategoricalDtype":
         return _read(held, dtype, name)
-    entries = device_columns.to_host(_read(_held(dtype.categories), dtype.categories.dtype, name))
+    entries = device_columns.column_to_host(_read(_held(dtype.categories), dtype.categories.dtype, name))
     return DeviceColumn(_numbers(held, NUMBERS[held.type().id().name]), _nulls(held), entries=entries)
 
 
@@ -141,7 +140,11 @@ def _numbers(held: Any, dtype: str) -> Array:
     start = held.offset() * width
     found = _bytes(held.data())[start : start + held.size() * width].view(dtype)
     if len(found) != held.size():
-        raise rows_not_held(len(found), held.size())
+        raise RuntimeError(
+            f"A cuDF column of {held.size()} rows shows memory for {len(found)}: this version of cuDF holds columns in "
+            "a way that gpu-encode does not know. `gpu-encode doctor` shows the versions; device='cpu' on "
+            "X.to_pandas() works."
+        )
     return found
 
 
@@ -176,7 +179,7 @@ def assembled(frame: "Frame", names: list[str], arrays: list[Array], passed: lis
     if not names:
         return rest
     pylibcudf = import_module("pylibcudf")
-    table = pylibcudf.Table([_column_of(array, pylibcudf) for array in on_device.there(arrays)])
+    table = pylibcudf.Table([_column_of(array, pylibcudf) for array in device_columns.there(arrays)])
     devices.cuda().default_stream_waits()
     encoded = cudf.DataFrame.from_pylibcudf(table, {"columns": names, "index": frame.native.index})
     return cudf.concat([encoded, rest], axis=1) if passed else encoded

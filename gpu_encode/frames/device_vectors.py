@@ -10,7 +10,7 @@ from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.errors.tables import not_one_column
 from gpu_encode.errors.targets import missing_targets, moments_as_target
-from gpu_encode.frames import cudf, device_columns, on_device
+from gpu_encode.frames import cudf, device_columns
 from gpu_encode.frames.device_columns import DeviceColumn
 
 
@@ -39,17 +39,17 @@ class NumberedLabels:
 
     def on_host(self) -> "NumberedLabels":
         """Give the same with the numbers on the host."""
-        return NumberedLabels(on_device.to_host(self.codes), self.labels)
+        return NumberedLabels(device_columns.to_host(self.codes), self.labels)
 
     def fetched(self) -> Array:
         """Label of every row, on the host; None for null, which counts from the end."""
-        labels: Array = np.append(self.labels.astype(object), [None])[on_device.to_host(self.codes)]
+        labels: Array = np.append(self.labels.astype(object), [None])[device_columns.to_host(self.codes)]
         return labels
 
 
 def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
     """Columns of a vector or matrix on a GPU."""
-    array = on_device.adopt(data, role)
+    array = device_columns.adopt(data, role)
     if array.ndim not in (1, 2) or 0 in array.shape[1:]:
         raise not_one_column(role, array.shape)
     matrix = array[:, None] if array.ndim == 1 else array
@@ -110,4 +110,4 @@ def numbered(column: DeviceColumn, role: str) -> Any:
 def refuse_missing(missing: Any, role: str) -> None:
     """Raise ValueError if a row has no value."""
     if bool(missing.any()):
-        raise missing_targets(role, on_device.to_host(np.flatnonzero(missing)))
+        raise missing_targets(role, device_columns.to_host(np.flatnonzero(missing)))

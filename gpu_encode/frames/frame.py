@@ -7,7 +7,7 @@ from typing import Any
 from cpu_fallback.types import Array
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.tables import mixed_name_types
-from gpu_encode.frames import columns, cudf, device_columns, encoding, numbers
+from gpu_encode.frames import columns, cudf, device_columns, factorizing
 from gpu_encode.frames.assembly import assemble
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import DeviceColumn
@@ -65,7 +65,7 @@ class Frame:
         if self.kind == "numpy":
             return columns.from_numpy(self.native[:, position])
         if self.is_on_device:
-            return device_columns.to_host(self._device_column(position))
+            return device_columns.column_to_host(self._device_column(position))
         if self.kind == "pandas":
             return columns.from_pandas(self.native.iloc[:, position])
         if self.kind == "polars":
@@ -88,7 +88,7 @@ class Frame:
         """
         if self._stays(ops):
             return device_columns.keys(self._device_column(position), self.label(position), ops)
-        found = encoding.keys(self.column(position), self.label(position), host(self.n_rows))
+        found = factorizing.keys(self.column(position), self.label(position), host(self.n_rows))
         return found._replace(codes=ops.to_device(found.codes))
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
@@ -96,24 +96,24 @@ class Frame:
         if self._stays(ops):
             return device_columns.lookup(self._device_column(position), self.label(position), vocabulary, ops)
         return ops.to_device(
-            encoding.lookup(self.column(position), self.label(position), vocabulary, host(self.n_rows))
+            factorizing.lookup(self.column(position), self.label(position), vocabulary, host(self.n_rows))
         )
 
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
         """Whole numbers of a column that a vocabulary can be compared with, on the host; None of any other."""
         if self.is_on_device:
             return None
-        return numbers.comparable_numbers(self.column(position), self.label(position), vocabulary)
+        return factorizing.comparable_numbers(self.column(position), self.label(position), vocabulary)
 
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
         """Whole numbers of every row of a column, on the host, and the name of their type; None of any other."""
-        return None if self.is_on_device else numbers.whole_numbers(self.column(position), self.label(position))
+        return None if self.is_on_device else factorizing.whole_numbers(self.column(position), self.label(position))
 
     def empty_vocabulary(self, position: int, ops: Ops) -> Vocabulary | None:
         """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
         if self.is_on_device:
             return None
-        return encoding.empty_vocabulary(self.column(position), self.label(position), ops)
+        return factorizing.empty_vocabulary(self.column(position), self.label(position), ops)
 
     def _stays(self, ops: Ops) -> bool:
         """Whether the columns lie where the backend computes."""
@@ -134,7 +134,7 @@ class Frame:
 
         A null is NaN among floats, None among objects, and 0 elsewhere.
         """
-        return encoding.plain(self.column(position))[0]
+        return columns.plain(self.column(position))[0]
 
     def assemble(
         self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None

@@ -9,19 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_encode import devices
-from gpu_encode.errors.distributed import rows_of_dask
-from gpu_encode.errors.tables import (
-    check_real,
-    lazy_frame,
-    no_columns,
-    not_two_dimensional,
-    ragged_rows,
-    repeated_names,
-    rows_as_dicts,
-    sparse_data,
-    unknown_container,
-)
-from gpu_encode.frames import cudf, on_device
+from gpu_encode.errors.tables import check_real, not_two_dimensional, ragged_rows
+from gpu_encode.frames import cudf, device_columns
 from gpu_encode.frames.frame import Frame
 
 _MODULE = nw.dependencies
@@ -55,9 +44,9 @@ def read(data: Any) -> Frame:
     # Asking which library a table is of takes longer than encoding a row of it.
     frame = _read_array(data) if type(data) is np.ndarray else _read_any(data)
     if frame.n_columns == 0:
-        raise no_columns(frame.shape)
+        raise ValueError(f"Found array with 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
     if repeated := [str(label) for label, count in Counter(frame.labels or []).items() if count > 1]:
-        raise repeated_names(repeated)
+        raise ValueError(f"duplicate column names: {', '.join(repeated)}. Rename or drop all but one.")
     return frame
 
 
@@ -97,13 +86,20 @@ def is_partitioned(data: Any) -> bool:
 def refuse_dask(data: Any, name: str) -> None:
     """Raise if data is a frame or series of Dask, or something else that it has yet to compute."""
     if is_of_dask(data):
-        raise rows_of_dask(name, type(data).__name__)
+        raise TypeError(
+            f"{name} is a {type(data).__name__} of Dask, without rows yet, and stands beside other data. Give X, y, "
+            "sample_weight and groups all as Dask frames and series of the same partitions, or as lists of Delayed "
+            f"objects, one for each partition; or compute them first: {name.partition('[')[0]} = dask.compute(...)."
+        )
 
 
 def refuse_sparse(data: Any, name: str) -> None:
     """Raise if data is one of SciPy's sparse containers."""
     if hasattr(data, "nnz") and hasattr(data, "tocsr"):
-        raise sparse_data(name)
+        raise TypeError(
+            f"Sparse data was passed, but dense data is required: {name} is sparse, which categories cannot be. "
+            "Convert it to a dense array with .toarray()."
+        )
 
 
 def _read_frame(data: Any) -> Frame | None:
@@ -111,7 +107,7 @@ def _read_frame(data: Any) -> Frame | None:
         raise not_two_dimensional((len(data),), data)
     eager = None if _MODULE.is_narwhals_lazyframe(data) else _read_known(data)
     if eager is None and isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame):
-        raise lazy_frame(type(data).__name__)
+        raise TypeError(f"X is a lazy {type(data).__name__} without rows yet. Call .collect() first.")
     return eager or _read_protocol(data)
 
 
@@ -152,7 +148,7 @@ def is_series(data: Any) -> bool:
 
 def _read_array(data: Any) -> Frame:
     if devices.on_gpu(data):
-        matrix = on_device.adopt(data, "X")
+        matrix = device_columns.adopt(data, "X")
         if matrix.ndim != 2:
             raise not_two_dimensional(matrix.shape, matrix)
         return Frame(matrix, "cupy", matrix.shape)
@@ -168,9 +164,15 @@ def to_array(data: Any, name: str) -> Any:
     if isinstance(data, np.ndarray):
         return data
     if isinstance(data, dict) or (isinstance(data, (list, tuple)) and any(isinstance(row, dict) for row in data)):
-        raise rows_as_dicts(name)
+        raise TypeError(
+            f"{name} holds dicts, not a table. Build one first: pandas.DataFrame(rows) or "
+            "pyarrow.Table.from_pylist(rows)."
+        )
     if data is None or not (isinstance(data, (list, tuple, str, float, int)) or hasattr(data, "__array__")):
-        raise unknown_container(name, type(data).__name__)
+        raise TypeError(
+            f"{name} of type {type(data).__name__} is not understood. Give a NumPy array, a list, or a pandas, polars "
+            "or pyarrow object."
+        )
     try:
         array = np.asarray(data)
     except ValueError:

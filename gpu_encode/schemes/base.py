@@ -7,8 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from cpu_fallback.row_numbers import key_of
-from gpu_encode.errors.folds import more_splits_than
-from gpu_encode.errors.parameters import bad_random_state, check_count
+from gpu_encode.errors.parameters import check_count
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes.plans import Plan, Request
 
@@ -31,14 +30,17 @@ def check_random_state(random_state: Any) -> None:
     """Raise ValueError unless `random_state` is an int, None or a NumPy generator."""
     allowed = (Integral, np.random.RandomState, np.random.Generator)
     if random_state is not None and (isinstance(random_state, bool) or not isinstance(random_state, allowed)):
-        raise bad_random_state(random_state)
+        raise ValueError(f"random_state must be an integer, None or a NumPy generator. Got {random_state!r} instead.")
 
 
 def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") -> None:
     """Raise ValueError unless there are at least two splits and as many rows."""
     check_count(owner, "n_splits", n_splits, low=2)
     if n_splits > n_rows:
-        raise more_splits_than(noun, owner, n_splits, n_rows)
+        raise ValueError(
+            f"Cannot have number of splits n_splits={n_splits} greater than the number of {noun}: n_{noun}={n_rows}. "
+            f"Take fewer splits in {owner}, or more {noun}."
+        )
 
 
 class Scheme(BaseEstimator):
@@ -50,6 +52,11 @@ class Scheme(BaseEstimator):
     def reads(self) -> list[tuple[Any, str]]:
         """Columns whose values the scheme asks for, and as what; None is the groups given beside X."""
         return []
+
+    @property
+    def reads_classes(self) -> bool:
+        """Whether a row's fold depends on its class."""
+        return False
 
     def used_columns(self) -> list[Any]:
         """Columns of X that the scheme reads, which are never encoded."""

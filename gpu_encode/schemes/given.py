@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from gpu_encode import frames
-from gpu_encode.errors.folds import folds_in_pieces, no_splits, single_fold
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.schemes.base import Scheme
 from gpu_encode.schemes.folds import KFold
@@ -26,9 +25,11 @@ class FoldNumbers(Scheme):
 
     def plan(self, request: Request) -> FoldPlan:
         """Give the numbers as they are, counted from zero."""
-        n_folds = len(request.counts_of(self.folds, "fold numbers"))
+        n_folds = len(request.counts["fold numbers"])
         if n_folds < 2:
-            raise single_fold()
+            raise ValueError(
+                "The fold numbers hold a single fold, whose rows would see nothing. Give at least two folds."
+            )
         return all_but_own(ByValue(self.folds, "fold numbers", np.arange(n_folds, dtype=np.int32)), n_folds)
 
 
@@ -46,9 +47,12 @@ class Splits(Scheme):
             splits = splits.split(request.X, request.y, **grouping)
         listed = list(splits)
         if listed and not isinstance(listed[0], tuple) and is_vector(listed[0]):
-            raise folds_in_pieces()
+            raise ValueError(
+                "cv holds several vectors of fold numbers. Fold numbers are one array for all rows, also where X is a "
+                "list of tables: concatenate them, or name a column of X that holds them."
+            )
         if not listed or any(not isinstance(split, (tuple, list)) or len(split) != 2 for split in listed):
-            raise no_splits()
+            raise ValueError("cv must give at least one split, each a pair of training rows and validation rows.")
         return from_splits([(train, test) for train, test in listed], request.n_rows)
 
 

@@ -4,14 +4,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from cpu_fallback.row_numbers import Permutation
-from gpu_encode.errors.parameters import (
-    burn_in_between,
-    check_count,
-    check_number,
-    check_option,
-    order_of_rows_and_another,
-    permuted_time,
-)
+from gpu_encode.errors.parameters import burn_in_between, check_count, check_number, check_option
 from gpu_encode.schemes.base import Scheme, check_random_state, seed_of
 from gpu_encode.schemes.plans import ByTime, LeaveOneOutPlan, OrderedPlan, Request, RowOrder, starts_of
 
@@ -98,9 +91,11 @@ class Ordered(Scheme):
         if (not isinstance(self.burn_in, Integral) and self.burn_in >= 1) or not isinstance(self.burn_in, Real):
             raise burn_in_between(self.burn_in)
         if self.time is not None and self.n_permutations != 1:
-            raise permuted_time()
+            raise ValueError("Ordered(time=...) has one order: leave n_permutations at 1.")
         if not self.shuffle and (self.time is not None or self.n_permutations != 1):
-            raise order_of_rows_and_another()
+            raise ValueError(
+                "Ordered(shuffle=False) has one order, that of the rows: leave n_permutations at 1 and time out."
+            )
 
     def reads(self) -> list[tuple[Any, str]]:
         """Give the time column, if there is one."""
@@ -111,7 +106,7 @@ class Ordered(Scheme):
         n = request.n_rows
         burn_in = int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n)
         if self.time is not None:
-            starts = starts_of(request.counts_of(self.time, "time"))
+            starts = starts_of(request.counts["time"])
             return OrderedPlan([], True, burn_in, ByTime(self.time, "time", starts))
         if not self.shuffle:
             return OrderedPlan([RowOrder()], True, burn_in)

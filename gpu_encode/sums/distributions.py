@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.types import Array, Folds, Layout, Rows
-from gpu_encode.errors.statistics import fractional_weights
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CARRY_AFTER, folds_of
 
@@ -48,7 +47,11 @@ class Distribution:
             For weights with fractions, of which no row can be the middle one.
         """
         if rows.weight is not None and rows.weight.dtype.kind == "f":
-            raise fractional_weights()
+            raise ValueError(
+                "Quantiles, modes and numbers of distinct values need whole weights, which repeat rows, but "
+                "sample_weight has fractions. Leave it out, or take statistics of sums: count, sum, mean, var, std, "
+                "sem, skew."
+            )
         numbers, values = ops.factorize(numbers_of(rows))
         pairs, keys = ops.factorize(ops.combine(rows.codes + np.int32(BEFORE), numbers, len(values)))
         whole, counts = Rows(pairs, weight=rows.weight), np.zeros((len(keys), n_folds), np.int64)

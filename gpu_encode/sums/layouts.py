@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from cpu_fallback.types import Array, Layout, Rows, Window, digit_window
-from gpu_encode.errors.targets import single_class_dropped
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import MOST_WHOLE, SumSpec, window_of_both
 from gpu_encode.sums.targets import NO_TARGET, WHOLE_LIMIT, Target
@@ -17,7 +16,7 @@ def choose_spec(ops: Ops, target: Target, weight: Array | None, squares: bool, d
     if target.kind == NO_TARGET or target.is_classification:
         first = 1 if target.kind in (NO_TARGET, "binary") or drop == "first" else 0
         if target.is_classification and first >= target.n_classes:
-            raise single_class_dropped()
+            raise ValueError('drop="first" leaves no column: y holds one class only. Choose drop=None.')
         return SumSpec(Layout(*windows(ops, None, weight, 0, n_rows)), True, first)
     ops = backend_for(ops, target.values)
     return SumSpec(Layout(*windows(ops, target.values, weight, 2 if squares else 1, n_rows)), False)

@@ -21,10 +21,8 @@ from gpu_encode.errors.targets import (
     more_than_two_labels,
     one_type_for_several,
     text_as_quantity,
-    uneven_target_types,
     unknown_target_type,
     weights_all_zero,
-    weights_without_numbers,
 )
 from gpu_encode.frames import NumberedLabels, concatenated, on_host, sum_is_finite
 from gpu_encode.notices import warn
@@ -130,7 +128,9 @@ def kinds_of(
     """Give the kind asked for or inferred, one per target; `joint` says what several targets look like together."""
     if isinstance(target_type, (list, tuple)):
         if len(target_type) != len(infer):
-            raise uneven_target_types(len(target_type), len(infer))
+            raise ValueError(
+                f"target_type lists {len(target_type)} kinds for {len(infer)} targets. Give one per target."
+            )
         for kind in target_type:
             check_option("TargetEncoder", "target_type", kind, ("auto", *KINDS))
         return [infer_own() if kind == "auto" else kind for kind, infer_own in zip(target_type, infer, strict=True)]
@@ -289,7 +289,8 @@ def check_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
     if not isinstance(weight, np.ndarray) and weight.dtype.kind == "f":
         weight = ops.cast(weight, np.float64)
     if weight.dtype.kind not in "fiub":
-        raise weights_without_numbers(next((value for value in weight if not isinstance(value, Real)), weight.dtype))
+        found = next((value for value in weight if not isinstance(value, Real)), weight.dtype)
+        raise ValueError(f"sample_weight must hold numbers, one per row. Got {found!r} instead.")
     bad = ~np.isfinite(weight) if weight.dtype.kind == "f" else np.zeros_like(weight, bool)
     for wrong, word in ((bad, "NaN or infinite"), (weight < 0, "negative")):
         if wrong.any():

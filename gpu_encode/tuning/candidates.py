@@ -5,13 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.errors.tuning import (
-    no_list_of,
-    no_smoothing_to_tune,
-    scheme_without_held_out_rows,
-    schemes_of_other_columns,
-    splits_used_once,
-)
+from gpu_encode.errors.tuning import no_list_of, scheme_without_held_out_rows, splits_used_once
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.smoothing import MEstimate, PartialPooling, Sigmoid
@@ -35,12 +29,15 @@ def default_smoothings() -> list[Any]:
 def check_encoder(encoder: Any) -> None:
     """Raise TypeError for an encoder that has no smoothing, or that cannot be cloned."""
     if not isinstance(encoder, TargetEncoder):
-        raise no_smoothing_to_tune(encoder)
+        raise TypeError(
+            "tune chooses the parameter `smooth` and so takes a TargetEncoder, not fitted or fitted. Got "
+            f"{type(encoder).__name__} instead."
+        )
     if isinstance(encoder.cv, Iterator):
         raise splits_used_once(encoder.cv)
 
 
-def checked_smoothings(smoothings: Any, options: Parameters) -> list[tuple[Any, smoothing.Smoothing]]:
+def checked_smoothings(smoothings: Any, parameters: Parameters) -> list[tuple[Any, smoothing.Smoothing]]:
     """Give smoothings as given, and resolved; ValueError for one that the encoder could not be fitted with."""
     if smoothings is None:
         smoothings = default_smoothings()
@@ -49,19 +46,21 @@ def checked_smoothings(smoothings: Any, options: Parameters) -> list[tuple[Any, 
     candidates = []
     for given in smoothings:
         statistic = smoothing.resolve(given)
-        replace(options, statistic=statistic).check()
+        replace(parameters, statistic=statistic).check()
         candidates.append((given, statistic))
     return candidates
 
 
-def checked_schemes(schemes: Any, encoder: TargetEncoder, options: Parameters, folds: int) -> list[tuple[Any, Scheme]]:
+def checked_schemes(
+    schemes: Any, encoder: TargetEncoder, parameters: Parameters, folds: int
+) -> list[tuple[Any, Scheme]]:
     """Give schemes as given, and resolved; the encoder's own where none is given and it has folds."""
     if schemes is None:
-        if isinstance(options.scheme, WITHOUT_FOLDS):
+        if isinstance(parameters.scheme, WITHOUT_FOLDS):
             scheme = KFold(folds)
             scheme.check()
             return [(scheme, scheme)]
-        return [(encoder.cv, options.scheme)]
+        return [(encoder.cv, parameters.scheme)]
     if not isinstance(schemes, (list, tuple)) or not schemes:
         raise no_list_of("schemes", schemes, "[KFold(5), KFold(20)]")
     candidates = []
@@ -73,5 +72,8 @@ def checked_schemes(schemes: Any, encoder: TargetEncoder, options: Parameters, f
             raise scheme_without_held_out_rows(scheme)
         candidates.append((given, scheme))
     if any(scheme.used_columns() != candidates[0][1].used_columns() for _, scheme in candidates):
-        raise schemes_of_other_columns()
+        raise ValueError(
+            "The schemes listed read different columns of X, which are then not encoded, so their likelihoods are of "
+            "different columns. List schemes that read the same; or tune for each alone."
+        )
     return candidates

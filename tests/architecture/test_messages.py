@@ -1,75 +1,78 @@
-"""Messages of the library are built in `gpu_encode.errors` alone, where they can be read side by side."""
+"""A message stands where it is raised; shared ones, checks and those built with logic stand in `gpu_encode.errors`."""
 
 import ast
 import builtins
-import inspect
-import pkgutil
-from importlib import import_module
+from collections import Counter
 
 import pytest
 
-from gpu_encode import errors
 from tests.architecture.imports import modules, within
 
-# The command line and the reader of files speak of flags and members, which nothing else knows.
-OWN_WORDS = ("gpu_encode.errors", "gpu_encode.cli", "gpu_encode.storage")
-CORE = sorted(
-    name for name in modules() if within(name, "gpu_encode") and not any(within(name, own) for own in OWN_WORDS)
-)
-TOPICS = [import_module(f"gpu_encode.errors.{topic.name}") for topic in pkgutil.iter_modules(errors.__path__)]
-MESSAGES = {
-    name: found
-    for topic in TOPICS
-    for name, found in vars(topic).items()
-    if inspect.isfunction(found) and found.__module__ == topic.__name__ and not name.startswith("_")
+LINES_OF_A_MESSAGE = 3
+# Their messages all stand in errors, by topic.
+BY_TOPIC = tuple(f"gpu_encode.{name}" for name in ("datasets", "distributed", "encoders", "fitting", "parts"))
+TREES = {name: ast.parse(path.read_text()) for name, path in modules().items() if within(name, "gpu_encode")}
+FUNCTIONS = {
+    node.name: node
+    for name, tree in TREES.items()
+    if within(name, "gpu_encode.errors")
+    for node in tree.body
+    if isinstance(node, ast.FunctionDef)
 }
-# What Python itself asks for by type, and what only a mistake in the library can raise.
-NOT_FOR_USERS = {"AttributeError", "NotImplementedError", "RuntimeError", "StopIteration"}
-FOR_USERS = {
-    name for name, found in vars(builtins).items() if isinstance(found, type) and issubclass(found, Exception)
-} - NOT_FOR_USERS
 
 
-def built(source):
-    """Give the exceptions that a module builds itself, by line: raised at once or kept in a name."""
-    return [
-        f"line {node.lineno}: {ast.unparse(node)}"
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("builtins.") in FOR_USERS
-    ]
+def uses():
+    """Count the uses of every function of errors by the modules that use it."""
+    counts = {name: Counter() for name in FUNCTIONS}
+    for module, tree in TREES.items():
+        for node in ast.walk(tree):
+            name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+            if name in counts:
+                counts[name][module] += 1
+    return counts
+
+
+def is_short(function):
+    """Tell whether a function does nothing but give an exception of Python's with a short text."""
+    body = function.body[1:]
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or not isinstance(body[0].value, ast.Call):
+        return False
+    made, arguments = body[0].value.func, body[0].value.args
+    return (
+        hasattr(builtins, ast.unparse(made))
+        and isinstance(arguments[0], (ast.Constant, ast.JoinedStr))
+        and arguments[0].end_lineno - arguments[0].lineno < LINES_OF_A_MESSAGE
+        and not any(isinstance(node, ast.Name) and node.id in FUNCTIONS for node in ast.walk(body[0]))
+    )
 
 
 @pytest.mark.parametrize(
-    "source", ["raise ValueError('x')", "raise TypeError(f'{x}') from None", "error = KeyError(x)\nraise error"]
+    ("body", "short"),
+    [
+        ("return ValueError(f'No {x}.')", True),
+        ("return ValueError(\n'One '\n'two '\n'three '\n'four.')", False),
+        ("near = x[0]\n    return ValueError(f'No {near}.')", False),
+        ("return first_of('No ', x, 'rows', '.')", False),
+    ],
 )
-def test_a_message_elsewhere_is_noticed(source):
-    assert built(source)
-
-
-@pytest.mark.parametrize("source", ["raise no_rows(x)", "raise NotImplementedError", "raise", "raise found"])
-def test_what_is_no_message_is_let_through(source):
-    assert not built(source)
-
-
-@pytest.mark.parametrize("module", CORE)
-def test_messages_are_built_in_one_place(module):
-    assert built(modules()[module].read_text()) == []
-
-
-@pytest.mark.parametrize("name", MESSAGES)
-def test_a_message_is_returned_and_a_check_raises(name):
-    returned = inspect.signature(MESSAGES[name]).return_annotation
-    if name.startswith("check_"):
-        assert returned is None
-    else:
-        assert issubclass(returned, Exception)
+def test_short_messages_are_noticed(body, short):
+    assert is_short(ast.parse(f'def f(x):\n    """Error."""\n    {body}').body[0]) is short
 
 
 def test_every_message_is_used():
-    source = "\n".join(modules()[name].read_text() for name in modules() if name != "gpu_encode.errors")
-    calls = {
-        node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call)
-    }
-    assert [name for name in MESSAGES if name not in calls] == []
+    assert [name for name, modules_using in uses().items() if not modules_using] == []
+
+
+def test_short_messages_of_one_use_stand_where_they_are_raised():
+    once = {name: next(iter(using)) for name, using in uses().items() if using.total() == 1}
+    assert [
+        name
+        for name, module in once.items()
+        if is_short(FUNCTIONS[name]) and not any(within(module, folder) for folder in BY_TOPIC)
+    ] == []
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if not name.startswith("_")])
+def test_a_message_is_returned_and_a_check_raises(name):
+    raises = any(isinstance(node, ast.Raise) for node in ast.walk(FUNCTIONS[name]))
+    assert raises is name.startswith("check_")

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from gpu_encode.cli import benchmark, main
 
 
@@ -23,12 +21,6 @@ def test_words_are_passed_on(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert main(["benchmark", "--only", "table", "--rows", "1e6"]) == 1
     assert asked == [([sys.executable, "-m", "benchmarks.cpu", "--only", "table", "--rows", "1e6"], str(tmp_path))]
-
-
-def test_the_checkout_is_found_beside_the_package(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(benchmark.gpu_encode, "__path__", [str(Path(__file__).parents[2] / "gpu_encode")])
-    assert (benchmark.checkout() / "benchmarks" / "cpu").is_dir()
 
 
 def test_results_go_to_the_folder_of_the_user(monkeypatch, tmp_path):
@@ -54,11 +46,3 @@ def test_a_library_that_all_contenders_need(monkeypatch, capsys):
     monkeypatch.chdir(Path(__file__).parents[2])
     assert main(["benchmark"]) == 2
     assert "pandas is not installed: pip install 'gpu-encode[bench]'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("words", [["benchmark", "--help"], ["benchmark", "--only", "nothing"]])
-def test_its_help_and_mistakes_are_those_of_the_benchmarks(words, monkeypatch, capfd):
-    monkeypatch.chdir(Path(__file__).parents[2])
-    assert main(words) == (0 if "--help" in words else 2)
-    said = capfd.readouterr()
-    assert "python -m benchmarks.cpu" in said.out + said.err

@@ -3,7 +3,7 @@
 import pytest
 
 from gpu_encode.cli.arguments import parse
-from gpu_encode.cli.choices import made
+from gpu_encode.cli.choices import make_choices
 from gpu_encode.cli.encoders import encoder_choices
 from gpu_encode.cli.messages import UsageError
 
@@ -91,8 +91,8 @@ def test_made_makes_the_choices_inside_a_dict() -> None:
     class Library:
         Prefixes = staticmethod(lambda *lengths: sum(lengths))
 
-    assert made(choices("--hierarchy zip=prefix:4,3")["hierarchy"], Library) == {"zip": 7}
-    assert made("auto", Library) == "auto"
+    assert make_choices(choices("--hierarchy zip=prefix:4,3")["hierarchy"], Library) == {"zip": 7}
+    assert make_choices("auto", Library) == "auto"
 
 
 @pytest.mark.parametrize(

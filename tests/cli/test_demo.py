@@ -19,7 +19,7 @@ def test_the_demo_tells_who_leaks(capsys: pytest.CaptureFixture[str], monkeypatc
 
 
 def test_the_rows_are_the_same_every_time() -> None:
-    assert demo.made_orders(500).equals(demo.made_orders(500))
+    assert demo.make_orders(500).equals(demo.make_orders(500))
 
 
 @pytest.mark.parametrize("n_rows", ["0", "1500"])

@@ -22,38 +22,21 @@ def test_json_holds_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert report["python"].startswith(".".join(map(str, sys.version_info[:3])))
 
 
-def test_people_get_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor"]) == 0
-    said = capsys.readouterr().out
-    for word in ("Python", "numpy", "scikit-learn", "CUDA"):
-        assert word in said
-
-
 @pytest.mark.parametrize(
     ("versions", "says"),
     [
+        ({}, None),
+        ({"numpy": "2.5.0", "numba": "0.68.1"}, None),
+        ({"numpy": "2.4.6", "numba-cuda": "0.30.1", "cudf": "26.10.0", "numba": "0.64.0"}, None),
+        ({"numpy": "2.5.0", "numba-cuda": "0.31.0"}, None),
         ({"numpy": "2.5.0", "numba-cuda": "0.30.1"}, "numba-cuda up to 0.30 fails on NumPy 2.5"),
         ({"numpy": "2.5.1", "cudf": "26.10.0"}, "cuDF up to 26.10 fails on NumPy 2.5"),
         ({"numba": "0.65.0rc1", "cudf": "26.10.0"}, "cuDF refuses numba 0.65 and later"),
     ],
 )
-def test_bad_combinations(versions: dict[str, str], says: str) -> None:
-    [found] = doctor.problems({**NOTHING, **versions})
-    assert found.startswith(says)
-    assert "pip install" in found
-
-
-@pytest.mark.parametrize(
-    "versions",
-    [
-        {},
-        {"numpy": "2.5.0", "numba": "0.68.1"},
-        {"numpy": "2.4.6", "numba-cuda": "0.30.1", "cudf": "26.10.0", "numba": "0.64.0"},
-        {"numpy": "2.5.0", "numba-cuda": "0.31.0"},
-    ],
-)
-def test_good_combinations(versions: dict[str, str]) -> None:
-    assert doctor.problems({**NOTHING, **versions}) == []
+def test_combinations(versions: dict[str, str], says: str | None) -> None:
+    problems = doctor.problems({**NOTHING, **versions})
+    assert [problem.partition(" (")[0] for problem in problems] == ([] if says is None else [says])
 
 
 def test_a_problem_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,10 +124,9 @@ def test_a_backend_that_cannot_run_says_what_it_needs() -> None:
     assert doctor.encodes("cuda-simulator").startswith("no: RuntimeError: The backend 'cuda-simulator' cannot run here")
 
 
-def test_a_driver_too_old_for_the_libraries() -> None:
-    assert doctor.driver_problems(13000, True) == doctor.driver_problems(None, True) == []
-    assert doctor.driver_problems(12080, False) == []
-    assert "'gpu-encode[cu12]'" in doctor.driver_problems(12080, True)[0]
+@pytest.mark.parametrize(("driver", "has_cuda_13"), [(13000, True), (None, True), (12080, False)])
+def test_a_driver_that_fits_the_libraries(driver: int | None, has_cuda_13: bool) -> None:
+    assert doctor.driver_problems(driver, has_cuda_13) == []
 
 
 def test_advice_names_the_extra_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,18 +54,3 @@ def test_people_get_tables(run: Callable[[str], None], options: str, capsys: pyt
 def test_an_unknown_column_is_a_mistake(run: Callable[[str], None], refused: Callable[[str], str]) -> None:
     run(f"{FIT} sold --columns city")
     assert "--column: there is no column 'sity'; did you mean 'city'?" in refused("inspect orders.model --column sity")
-
-
-@pytest.mark.parametrize("columns", [["city", ("device", "member")], None])
-def test_any_encoder_of_the_family(columns, orders, tmp_path, monkeypatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(tmp_path)
-    X = orders.select(["city", "device", "member"])
-    for encoder in (gpu_encode.CountEncoder(columns=columns), gpu_encode.ImpactEncoder(columns=columns)):
-        encoder.fit(X, orders["sold"]).save("orders.model")
-        report = inspected("--column city --top 1", capsys)
-        assert report["encoder"] == type(encoder).__name__
-        assert (
-            len(report["columns"][0]["top"][0]["codes"])
-            == len(report["columns"][0]["codes"])
-            == len(encoder.encodings_) // len(encoder.categories_)
-        )

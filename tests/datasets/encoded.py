@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from gpu_encode.datasets.encoding import run_encoding
 from gpu_encode.datasets.progress import Summary
-from gpu_encode.datasets.source import opened
+from gpu_encode.datasets.source import open_source
 
 
 def in_memory(
@@ -49,7 +49,7 @@ def encode(source: Any, destination: Any, encoder: Any, target: Any, **choices: 
     } | choices
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        rows = opened(source, given.pop("missing_text", ()), given.pop("text", ()))
+        rows = open_source(source, given.pop("missing_text", ()), given.pop("text", ()))
         return run_encoding(rows, destination, encoder, target, given.pop("weight"), given.pop("groups"), **given)
 
 

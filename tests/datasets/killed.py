@@ -49,7 +49,7 @@ class Counted:
             (os, "fsync"),
             (Path, "replace"),
             (RowWriter, "write"),
-            (encoding, "survey"),
+            (encoding, "profile"),
             (encoding, "measure"),
             (encoding, "fit"),
             (encoding, "encode"),

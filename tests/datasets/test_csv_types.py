@@ -11,7 +11,7 @@ import pytest
 
 from gpu_encode.datasets import reading
 from gpu_encode.datasets.formats import csv_conversion, csv_parsing
-from gpu_encode.datasets.source import Size, opened
+from gpu_encode.datasets.source import Size, open_source
 
 VALUES = {
     "nothing": "",
@@ -47,7 +47,7 @@ def test_any_two_values_in_blocks_of_their_own(
     path.write_bytes(text)
     monkeypatch.setattr(reading, "BLOCK", 120)
     monkeypatch.setattr(reading, "SMALL", 0)
-    found = opened(path)
+    found = open_source(path)
     expected = whole(text)
     assert found.schema == expected.schema
     chunks = [chunk.table for chunk in found.chunks(found.schema.names, Size(4))]
@@ -57,27 +57,27 @@ def test_any_two_values_in_blocks_of_their_own(
 def test_types_are_shared_by_files(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("n,t,d\n1,1,2024-01-01\n")
     (tmp_path / "b.csv").write_text("n,t,d\n1.5,x,2024-01-01 10:00:00\n")
-    schema = opened(tmp_path).schema
+    schema = open_source(tmp_path).schema
     assert schema.types == [pa.float64(), pa.string(), pa.timestamp("s")]
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b"a,b\n\xff,1\nx,2\n")
-    assert opened(path).schema.types == [pa.binary(), pa.int64()]
+    assert open_source(path).schema.types == [pa.binary(), pa.int64()]
 
 
 def test_text_on_request_keeps_its_zeros(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv.gz"
     path.write_bytes(gzip.compress(b"zip\trow\n02138\t1\n"))
-    [chunk] = opened(path, text=["zip", "elsewhere"]).chunks(["zip", "row"], Size(4))
+    [chunk] = open_source(path, text=["zip", "elsewhere"]).chunks(["zip", "row"], Size(4))
     assert chunk.table.to_pylist() == [{"zip": "02138", "row": 1}]
 
 
 def test_a_header_alone(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("a,b\n")
-    found = opened(path)
+    found = open_source(path)
     assert (found.n_rows, found.schema.names) == (0, ["a", "b"])
     assert list(found.chunks(["a"], Size(4))) == []
 
@@ -87,18 +87,18 @@ def test_what_is_no_table(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(text)
     with pytest.raises(ValueError, match=r"cannot read '.*x\.csv': "):
-        opened(path)
+        open_source(path)
 
 
 def test_a_damaged_archive(tmp_path: Path) -> None:
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(b"a\n" + b"123456\n" * 1000)[:-40])
     with pytest.raises(ValueError, match=r"cannot read '.*x\.csv\.gz': "):
-        opened(path)
+        open_source(path)
 
 
 def test_columns_of_one_name(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("a,a\n1,2\n")
     with pytest.raises(ValueError, match="has several columns named 'a'"):
-        opened(path)
+        open_source(path)

@@ -2,7 +2,6 @@
 
 import decimal
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ import pytest
 
 from gpu_encode import TargetEncoder, encode_dataset, load, transform_dataset
 from gpu_encode.datasets.encoding import run_transforming
-from gpu_encode.datasets.source import Size, opened
-from gpu_encode.datasets.writing import Destination, Output, OutputFiles, RowWriter, chosen
+from gpu_encode.datasets.source import Size, open_source
+from gpu_encode.datasets.writing import Destination, Output, OutputFiles, RowWriter, choose_destination
 from tests.datasets.conftest import read_folder
 from tests.datasets.encoded import assert_same_table, encode, in_memory, names_in
 
@@ -22,7 +21,7 @@ SUFFIXES = [".parquet", ".pq", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".feather",
 
 
 def read(path: Path) -> pa.Table:
-    found = opened(path)
+    found = open_source(path)
     chunks = [chunk.table for chunk in found.chunks(found.schema.names, Size(1 << 20))]
     return pa.concat_tables([found.schema.empty_table(), *chunks])
 
@@ -86,7 +85,7 @@ def test_types_and_metadata_of_columns_pass_through(tmp_path: Path) -> None:
         pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
         place = tmp_path / f"codes{suffix}"
         encode(tmp_path / "x.parquet", place, TargetEncoder(columns=["city"], cv=2), "y", chunk_rows=3)
-        found = pyarrow.parquet.read_schema(place) if suffix == ".parquet" else opened(place).schema
+        found = pyarrow.parquet.read_schema(place) if suffix == ".parquet" else open_source(place).schema
         assert found.names == ["city", "price", "tags", "land", "time", "y"]
         for name in found.names[1:]:
             assert found.field(name).type == schema.field(name).type
@@ -141,7 +140,7 @@ def test_new_rows_are_encoded_in_one_pass(tmp_path: Path, partitioned: Path, ord
     )
     encoder.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    run_transforming(opened(partitioned), tmp_path / "new", again, None, None, False, False, None, chunk_rows)
+    run_transforming(open_source(partitioned), tmp_path / "new", again, None, None, False, False, None, chunk_rows)
     table = read_folder(partitioned)
     expected = encoder.transform(table.drop_columns(["sold"])).append_column("sold", table["sold"])
     assert_same_table(read_folder(tmp_path / "new"), expected)
@@ -194,6 +193,7 @@ def test_an_empty_folder_may_be_there(tmp_path: Path, rows: Path) -> None:
     ("source", "destination", "choices", "message"),
     [
         ("orders.parquet", "orders.parquet", {}, "destination '.*' is, or holds, a file of the source"),
+        ("orders.parquet", "link.parquet", {}, "destination '.*' is, or holds, a file of the source"),
         ("orders.parquet", "", {}, "destination '.*' is, or holds, a file of the source"),
         ("in", "in/codes.parquet", {}, "destination '.*' is in the source folder"),
         ("in", "in", {}, "is, or holds, a file of the source"),
@@ -227,6 +227,7 @@ def test_refusals_come_before_any_work(
     for folder in ("in", "full"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.parquet").write_bytes(rows.read_bytes())
+    (tmp_path / "link.parquet").hardlink_to(rows)
     before = names_in(tmp_path)
     encoder = TargetEncoder(**({"columns": ["city"]} | choices.pop("encoder", {})))
     with pytest.raises((ValueError, TypeError, OSError), match=message):
@@ -262,22 +263,7 @@ def test_files_follow_the_plan_whatever_pieces_come(tmp_path: Path, size: int) -
 @pytest.mark.parametrize(("name", "is_folder"), [("x.csv", False), ("x", True), ("x.csv/", True), ("there.csv", True)])
 def test_what_is_a_folder(tmp_path: Path, rows: Path, name: str, is_folder: bool) -> None:
     (tmp_path / "there.csv").mkdir()
-    found = chosen(opened(rows), f"{tmp_path}{os.sep}{name}", None, overwrite=False)
+    found = choose_destination(open_source(rows), f"{tmp_path}{os.sep}{name}", None, overwrite=False)
     assert isinstance(found, Destination)
     assert found.is_folder is is_folder
     assert found.suffix == (".parquet" if is_folder else ".csv")
-
-
-def test_the_summary_can_be_read(tmp_path: Path, rows: Path) -> None:
-    said: list[tuple[str, int, int]] = []
-    encoder = TargetEncoder(columns=["city"])
-    summary = encode_dataset(
-        rows, tmp_path / "y.parquet", encoder, target="sold", progress=lambda *told: said.append(told)
-    )
-    assert [line for line in said if line[1] == line[2]] == [
-        ("surveying", 448, 448),
-        ("measuring", 448, 448),
-        ("encoding", 448, 448),
-    ]
-    assert re.match(r"448 rows of 12 columns in 1 chunks to 1 file\nread .*kB, written .*kB, at most .*", repr(summary))
-    assert set(summary.seconds) >= {"surveying", "measuring", "encoding", "reading", "writing", "waiting"}

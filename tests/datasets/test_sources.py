@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode.datasets import files
-from gpu_encode.datasets.source import Size, opened
+from gpu_encode.datasets.source import Size, open_source
 
 
 def written(path: Path, table: pa.Table | None = None, **choices: Any) -> Path:
@@ -30,7 +30,7 @@ def written(path: Path, table: pa.Table | None = None, **choices: Any) -> Path:
 
 
 def read(source: Any, **choices: Any) -> pa.Table:
-    found = opened(source, **choices)
+    found = open_source(source, **choices)
     chunks = [chunk.table for chunk in found.chunks(found.schema.names, Size(1000))]
     return pa.concat_tables([found.schema.empty_table(), *chunks])
 
@@ -86,7 +86,7 @@ def test_chunks_end_at_multiples_wherever_they_begin(tmp_path: Path, suffix: str
     for number, values in enumerate([[0, 1, 2, 3, 4], [], [5, 6, 7, 8, 9]]):
         table = pa.table({"row": pa.array(values, pa.int64()), "text": [str(value) for value in values]})
         written(tmp_path / "in" / f"{number}{suffix}", table, **groups)
-    found = opened(tmp_path / "in")
+    found = open_source(tmp_path / "in")
     chunks = list(found.chunks(["row"], Size(rows, batch_rows=2), start))
     assert found.n_rows == 10
     assert [row for chunk in chunks for row in chunk.table["row"].to_pylist()] == list(range(start, 10))
@@ -99,13 +99,13 @@ def test_chunks_end_at_multiples_wherever_they_begin(tmp_path: Path, suffix: str
 
 def test_chunks_end_early_where_rows_are_wide(tmp_path: Path) -> None:
     path = written(tmp_path / "x.parquet", pa.table({"text": ["x" * 1000] * 8}))
-    chunks = opened(path).chunks(["text"], Size(5, n_bytes=2500, batch_rows=1))
+    chunks = open_source(path).chunks(["text"], Size(5, n_bytes=2500, batch_rows=1))
     assert [chunk.table.num_rows for chunk in chunks] == [3, 2, 3]
 
 
 def test_only_columns_that_are_wanted_are_read(tmp_path: Path) -> None:
     table = pa.table({"row": list(range(5000)), "text": [str(row) * 20 for row in range(5000)]})
-    found = opened(written(tmp_path / "x.parquet", table))
+    found = open_source(written(tmp_path / "x.parquet", table))
     assert found.read_bytes(["row"]) < found.read_bytes(["row", "text"]) / 3
     [chunk] = found.chunks(["row"], Size(10000))
     assert 8 * 5000 <= chunk.n_bytes < 9 * 5000
@@ -141,7 +141,7 @@ def test_rows_that_are_left_out(tmp_path: Path) -> None:
     for number, prices in enumerate([[1.0, None, 3.0], [None], [float("nan"), 6.0]]):
         table = pa.table({"row": [10 * number + place for place in range(len(prices))], "price": pa.array(prices)})
         written(tmp_path / "in" / f"{number}.parquet", table, row_group_size=2)
-    found = opened(tmp_path / "in").without_incomplete(["price"])
+    found = open_source(tmp_path / "in").without_incomplete(["price"])
     assert found.rows == [2, 0, 1]
     for start in range(3):
         chunks = found.chunks(["row"], Size(2, batch_rows=1), start)
@@ -151,7 +151,7 @@ def test_rows_that_are_left_out(tmp_path: Path) -> None:
 def test_rows_are_named_by_file_and_row_group(tmp_path: Path) -> None:
     for number, rows in enumerate([5, 0, 3]):
         written(tmp_path / "in" / f"{number}.parquet", pa.table({"row": list(range(rows))}), row_group_size=2)
-    found = opened(tmp_path / "in")
+    found = open_source(tmp_path / "in")
     places = [found.named(row) for row in range(8)]
     assert [(Path(place).name, row) for place, row in places] == [
         ("0.parquet, row group 0", 0),
@@ -229,12 +229,12 @@ def truncated(folder: Path) -> Path:
 )
 def test_sources_that_are_refused(tmp_path: Path, make: Callable[[Path], Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
-        opened(make(tmp_path))
+        open_source(make(tmp_path))
 
 
 def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
     path = written(tmp_path / "x.parquet")
-    found = opened(path)
+    found = open_source(path)
     os.utime(path, (1, 1))
     with pytest.raises(ValueError, match=r"'.*x\.parquet' changed while it was read"):
         list(found.chunks(["city"], Size(10)))

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from gpu_encode import GroupKFold, KFold, MEstimate, Ordered, Prefixes, TargetEncoder
 from gpu_encode.frames import NumberedLabels
-from gpu_encode.frames.joining import joined
+from gpu_encode.frames.pieces import joined
 from tests.cases import STRATIFIED, fold_schemes, named, ordered_schemes, some
 from tests.encoders.pieces import (
     CUTS,

@@ -28,7 +28,7 @@ from gpu_encode.frames import (
     read_targets,
     tables_of,
 )
-from gpu_encode.frames.joining import concatenated, joined
+from gpu_encode.frames.pieces import concatenated, joined
 from tests.frames.conftest import KINDS
 
 FRAMES = {kind: make for kind, make in KINDS.items() if kind != "list"}

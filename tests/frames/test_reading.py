@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from gpu_encode.frames import encoding, read
+from gpu_encode.frames import columns, read
 
 FRAME = pd.DataFrame({"a": ["x", "y"], "b": [1, 2]})
 
 
 def nulls(frame, position):
-    return encoding.plain(frame.column(position))[1]
+    return columns.plain(frame.column(position))[1]
 
 
 class Stream:

@@ -14,7 +14,7 @@ import cpu_fallback.compiled
 from gpu_encode.categories import strings
 from gpu_encode.categories.values import from_arrow
 from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.frames import dictionaries, read, read_pieces
+from gpu_encode.frames import factorizing, read, read_pieces
 from gpu_encode.ops import use_backend
 from tests.backends import backend
 
@@ -117,7 +117,7 @@ def check_keys(found, reference):
 @pytest.mark.parametrize("name", BUILDERS)
 def test_text_is_numbered_and_found_as_by_arrow(name, chunk_rows, compiled, monkeypatch):
     monkeypatch.setattr(strings, "CHUNK_ROWS", chunk_rows)
-    monkeypatch.setattr(dictionaries, "REPEATED", 1000)
+    monkeypatch.setattr(factorizing, "REPEATED", 1000)
     for n_rows in (0, 1, 400):
         frame, others = (frame_of(BUILDERS[name](drawn(seed, n_rows))) for seed in (1, 2))
         reference = by_arrow(keys, frame)
@@ -185,7 +185,7 @@ class Word(str):
 
 
 def test_objects_that_only_begin_as_text(ops, monkeypatch):
-    monkeypatch.setattr(dictionaries, "REPEATED", 1000)
+    monkeypatch.setattr(factorizing, "REPEATED", 1000)
     for values, message in ((["a", 1], "mixes str and int"), ([None, "a", b"a"], "mixes str and bytes")):
         with pytest.raises(TypeError, match=message):
             keys(read(as_table(np.array(values, object))))

@@ -12,7 +12,6 @@ from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
 from gpu_encode.categories.keys import CategoryIndex, people_readable
 from gpu_encode.categories.objects import is_null
 from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.encoders.one_hot.statistic import OneHot
 from gpu_encode.errors.one_hot import (
     categories_without_column,
     drops_not_found,
@@ -23,6 +22,7 @@ from gpu_encode.errors.one_hot import (
 )
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.infrequent import find_infrequent
+from gpu_encode.formulas.one_hot import OneHot
 from gpu_encode.ops import host
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments

@@ -1,23 +1,59 @@
-"""Rows to codes and distinct values: per row one dictionary and one take; only distinct values are ever sorted."""
+"""A column on the host becomes codes and distinct values: only the distinct values are ever sorted, never the rows."""
 
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.types import MISSING, Array, Layout, Rows
-from gpu_encode.categories import objects as python_values
-from gpu_encode.categories import strings
+from gpu_encode.categories import objects, strings
 from gpu_encode.categories import values as typed
 from gpu_encode.categories.values import NOT_A_TIME, Values
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.tables import check_real
-from gpu_encode.errors.values import broken_text, unsupported_type
+from gpu_encode.errors.values import broken_text, infinite_value, unsupported_type
 from gpu_encode.frames import columns
-from gpu_encode.frames.columns import Column
-from gpu_encode.frames.dictionaries import Encoded, Place, encode_objects, texts_of_objects
-from gpu_encode.frames.numbers import are_numbers_of, is_number, present_numbers, to_numpy
+from gpu_encode.frames.columns import Column, is_number, to_numpy
 from gpu_encode.ops import Ops
+
+# Text whose values occur more often than this among so many rows is told apart by the hash that Python keeps of it.
+SAMPLED = 4096
+REPEATED = 8
+
+
+class Place(NamedTuple):
+    """Where values stand, for messages: the column, and the row of the value at an index."""
+
+    column: object
+    row: Callable[[int], int]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Dictionary of a column: raw code of each row, and the place of each raw code among the values."""
+
+    codes: Array
+    values: Values
+    table: Array | None = None  # place of each raw code, -1 at the end; None: the codes are the places
+    is_sorted: bool = False
+    complete: bool = False  # whether it is known that no row is null
+
+    def through(self, places: Array | None, ops: Ops) -> Array:
+        """Code of each row, the values having moved to `places`."""
+        # A null counts from the end of the table, where it is found again.
+        table = self.table if places is None else np.append(places, np.int32(MISSING)).astype(np.int32)
+        if table is None:
+            return self.codes
+        if places is not None and self.table is not None:
+            table = table[self.table]
+        if table[-1] == MISSING and np.array_equal(table[:-1], np.arange(len(table) - 1)):
+            return self.codes
+        found = np.empty(len(self.codes), np.int32)
+        ops.gather(table.reshape(-1, 1, 1), self.codes, None, found.reshape(-1, 1))
+        return found
 
 
 def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
@@ -68,13 +104,6 @@ def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: O
         return None
     present, nulls = present_numbers(column, Place(name, int))
     return _spread(ops.lookup(typed.number_storage(present, name), vocabulary.values.array), nulls)
-
-
-def is_moment(column: Column) -> bool:
-    """Whether a column holds dates, times or durations in a type of their own."""
-    if isinstance(column.data, np.ndarray):
-        return column.data.dtype.kind in "Mm"
-    return bool(pa.types.is_temporal(column.data.type))
 
 
 def encode(column: Column, place: Place, ops: Ops) -> Encoded:
@@ -200,54 +229,101 @@ def _as_they_are(data: Any) -> Encoded | None:
     return Encoded(np.arange(len(data), dtype=np.int32), typed.from_arrow(found), is_sorted=True)
 
 
-def plain(column: Column) -> tuple[Array, Array]:
-    """Plain values of a column and which rows are null: numbers, moments as int64, everything else as objects.
-
-    A null is NaN among floats, None among objects, and 0 elsewhere.
-    """
-    if column.codes is not None:
-        return _plain_dictionary(column, column.codes)
-    data = column.data
+def present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
+    """Numbers that are not null, and which rows are (None: none is); infinity is an error."""
+    data, nulls = column.data, column.nulls
     if not isinstance(data, np.ndarray):
-        return _plain_arrow(data)
-    nulls = np.zeros(len(data), bool) if column.nulls is None else column.nulls
-    kind = data.dtype.kind
-    if kind in "Mm":
-        moments, _ = typed.moment_storage(data, None)
-        nulls = nulls | (moments == NOT_A_TIME)
-        return np.where(nulls, 0, moments), nulls
-    if kind == "f":
-        return (np.where(nulls, np.nan, data) if nulls.any() else data), nulls | np.isnan(data)
-    if kind in "biu":
-        return (np.where(nulls, 0, data).astype(data.dtype) if nulls.any() else data), nulls
-    objects = data.astype(object)
-    nulls = nulls | np.fromiter(map(python_values.is_null, objects), bool, len(objects))
-    objects[nulls] = None
-    return objects, nulls
+        nulls = data.is_null().to_numpy(zero_copy_only=False) if data.null_count else None
+        data = to_numpy(data.drop_null() if data.null_count else data)
+    elif nulls is not None:
+        data = data[~nulls]
+    # Smallest and largest tell of NaN and infinity without a temporary.
+    if data.dtype.kind != "f" or not len(data) or (np.isfinite(data.min()) and np.isfinite(data.max())):
+        return data, nulls
+    if (infinite := np.isinf(data)).any():
+        row = int(infinite.argmax())
+        raise infinite_value(place.column, place.row(row if nulls is None else int(np.flatnonzero(~nulls)[row])))
+    not_numbers = np.isnan(data)
+    if nulls is None:
+        return data[~not_numbers], not_numbers
+    every = nulls.copy()
+    every[~nulls] = not_numbers
+    return data[~not_numbers], every
 
 
-def _plain_arrow(data: Any) -> tuple[Array, Array]:
-    nulls = data.is_null().to_numpy(zero_copy_only=False)
-    if is_number(data) or (pa.types.is_temporal(data.type) and not pa.types.is_interval(data.type)):
-        present = data.drop_null()
-        found = to_numpy(present) if is_number(data) else typed.arrow_moments(present)[0]
-        if nulls.any():
-            spread = np.full(len(nulls), np.nan if found.dtype.kind == "f" else 0, found.dtype)
-            spread[~nulls] = found
-            found = spread
-        return found, nulls | np.isnan(found) if found.dtype.kind == "f" else nulls
-    objects = np.empty(len(data), object)
-    objects[:] = data.to_pylist()
-    return objects, nulls
+def whole_numbers(column: Column, name: object) -> tuple[Array, str] | None:
+    """Whole numbers of every row, as int64 or uint64, and the name of their type; None of any other column."""
+    data = column.data
+    if column.codes is not None or column.nulls is not None:
+        return None
+    if not isinstance(data, np.ndarray):
+        data = to_numpy(data) if pa.types.is_integer(data.type) and not data.null_count else None
+    if data is None or data.dtype.kind not in "iu":
+        return None
+    return typed.number_storage(data, name), typed.numpy_name(data.dtype)
 
 
-def _plain_dictionary(column: Column, codes: Array) -> tuple[Array, Array]:
-    entries, nulls = plain(Column(column.data, column.nulls))
-    if not len(entries):
-        found = np.full(len(codes), None, object)
-        return found, np.ones(len(codes), bool)
-    missing = (codes < 0) | nulls[codes]
-    found = entries[codes]
-    if missing.any():
-        found[missing] = np.nan if found.dtype.kind == "f" else None if found.dtype.kind == "O" else 0
-    return found, missing
+def are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
+    """Whether a column holds numbers of the type of a vocabulary, and rows enough."""
+    fitted = vocabulary.values.array
+    if vocabulary.kind != "number" or len(column) < len(vocabulary) or column.codes is not None:
+        return False
+    if fitted.dtype.kind not in "iuf" or not vocabulary.is_sorted or not is_number(column.data):
+        return False
+    given = column.data.dtype if isinstance(column.data, np.ndarray) else column.data.type.to_pandas_dtype()
+    return bool(np.dtype(given).kind == fitted.dtype.kind)
+
+
+def comparable_numbers(column: Column, name: object, vocabulary: Vocabulary) -> Array | None:
+    """Whole numbers of every row that those of a vocabulary can be compared with; None of any other column."""
+    if not are_numbers_of(column, vocabulary):
+        return None
+    found = whole_numbers(column, name)
+    return None if found is None else found[0]
+
+
+def texts_of_objects(column: Column) -> Any:
+    """Python objects that are all text or null as an Arrow array; None if any is not, or few of them are different."""
+    data = column.data
+    # A look at some of them spares most columns of other things the attempt.
+    some = {value for value in data[:: max(len(data) // SAMPLED, 1)] if isinstance(value, str)}
+    if len(some) * REPEATED <= min(len(data), SAMPLED):
+        return None
+    # Subclasses may be equal or not in a way of their own.
+    if any(type_ not in (str, np.str_) and issubclass(type_, str) for type_ in set(map(type, data))):
+        return None
+    try:
+        found = pa.array(data, mask=column.nulls, from_pandas=True)
+    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError):
+        return None
+    return found if pa.types.is_string(found.type) or pa.types.is_large_string(found.type) else None
+
+
+def encode_objects(column: Column, place: Place) -> Encoded:
+    """Find the dictionary of Python objects by their own equality, which is exact across types of numbers."""
+    table: defaultdict[object, int] = defaultdict()
+    table.default_factory = table.__len__
+    try:
+        codes = np.fromiter(map(table.__getitem__, column.data), np.int32, len(column.data))
+    except TypeError:
+        odd = next(value for value in column.data if not _hashes(value))
+        raise unsupported_type(place.column, type(odd).__name__) from None
+    if column.nulls is not None:
+        codes[column.nulls] = MISSING
+    used = np.zeros(len(table) + 1, bool)
+    used[codes] = True
+    kept = [key for key, seen in zip(table, used[:-1], strict=True) if seen and not objects.is_null(key)]
+    places = np.full(len(table) + 1, MISSING, np.int32)
+    places[[table[key] for key in kept]] = np.arange(len(kept), dtype=np.int32)
+    found = objects.from_objects(kept, place.column)
+    if len(infinite := found.infinite()):
+        raise infinite_value(place.column, place.row(int(np.isin(places[codes], infinite).argmax())))
+    return Encoded(codes, found, places)
+
+
+def _hashes(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
