@@ -16,7 +16,7 @@ from gpu_encode.ops import host
 
 # Powers of ten per second; every other unit of a moment is turned into seconds when read.
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
-MOMENTS = ("datetime", "duration", "time")
+TEMPORAL = ("datetime", "duration", "time")
 NOT_A_TIME = np.iinfo(np.int64).min
 _DAY = 86_400
 
@@ -133,7 +133,7 @@ def from_numpy(array: Array, column: object) -> Values:
     if kind in "iuf":
         return Values("number", number_storage(array, column), numpy_name(array.dtype))
     if kind in "Mm":
-        moments, unit = moment_storage(array, column)
+        moments, unit = timestamp_storage(array, column)
         name = "date" if np.datetime_data(array.dtype)[0] == "D" and kind == "M" else f"{array.dtype.name}"
         return Values("datetime" if kind == "M" else "duration", moments, name, unit)
     if kind in "US":
@@ -158,7 +158,7 @@ def number_storage(array: Array, column: object) -> Array:
     return stored
 
 
-def moment_storage(array: Array, column: object) -> tuple[Array, str]:
+def timestamp_storage(array: Array, column: object) -> tuple[Array, str]:
     """Datetimes or timedeltas as int64 and their unit; NaT stays the smallest int64."""
     unit, count = np.datetime_data(array.dtype)
     if unit in UNITS and count == 1:
@@ -199,7 +199,7 @@ def is_binary(type_: Any) -> bool:
     return bool(plain or type_ == pa.binary_view())
 
 
-def arrow_moments(array: Any) -> tuple[Array, Values]:
+def arrow_timestamps(array: Any) -> tuple[Array, Values]:
     """Moments of an Arrow array without null as int64; and the same with their kind, unit and time zone."""
     type_ = array.type
     if pa.types.is_date(type_):
@@ -271,7 +271,7 @@ def union(parts: Sequence[Values]) -> Values:
     if first.kind == "number":
         array = _union_of_numbers([part.array for part in kinds])
         return Values("number", array, dtype or ("decimal" if array.dtype.kind == "O" else array.dtype.name))
-    if first.kind in MOMENTS:
+    if first.kind in TEMPORAL:
         unit = max((part.unit or "s" for part in kinds), key=UNITS.__getitem__)
         scaled = [rescale(part.array, part.unit or "s", unit) for part in kinds]
         if not all(exact.all() for _, exact in scaled):

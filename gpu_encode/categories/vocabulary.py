@@ -14,7 +14,7 @@ from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.categories import objects as python_values
 from gpu_encode.categories import strings as texts
 from gpu_encode.categories import values
-from gpu_encode.categories.values import MOMENTS, UNITS, Values
+from gpu_encode.categories.values import TEMPORAL, UNITS, Values
 from gpu_encode.errors.values import (
     damaged_vocabulary,
     different_kinds,
@@ -155,7 +155,7 @@ class Vocabulary:
 
     def _positions_of_numbers(self, wanted: Values) -> Array:
         array = self.values.array
-        if self.kind in MOMENTS:
+        if self.kind in TEMPORAL:
             given, exact = values.rescale(wanted.array, wanted.unit or "s", self.values.unit or "s")
         elif array.dtype.kind == "O":
             table = {value: place for place, value in enumerate(array)}
@@ -300,11 +300,11 @@ def _misfit(array: Any, kind: Any, dtype: Any, unit: Any, timezone: Any) -> str 
     """Say what is wrong with the type of a stored vocabulary, if anything is."""
     numbers: Sequence[Any] = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string())
     expected = numbers if kind == "number" else (_STORED.get(kind, pa.int64()),)
-    if kind not in (*_STORED, *MOMENTS, "number") or not isinstance(dtype, str):
+    if kind not in (*_STORED, *TEMPORAL, "number") or not isinstance(dtype, str):
         return f"kind {kind!r} of {dtype!r} is not known"
     if array.type not in expected:
         return f"{kind} values are stored as {array.type}"
-    if array.null_count or (kind in MOMENTS) != (unit in UNITS) or not isinstance(timezone, str | None):
+    if array.null_count or (kind in TEMPORAL) != (unit in UNITS) or not isinstance(timezone, str | None):
         return "they hold nulls, or their unit or time zone is wrong"
     return None
 

@@ -82,17 +82,17 @@ def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Ar
     """Position in a vocabulary of each row (int32): -1 for null, -2 where it is absent."""
     if (found := _lookup_numbers(column, name, vocabulary, ops)) is not None:
         return found
-    if (found := _lookup_texts(column, vocabulary, ops)) is not None:
+    if (found := _lookup_strings(column, vocabulary, ops)) is not None:
         return found
     encoded = encode(column, Place(name, int), ops)
     return encoded.through(vocabulary.positions(encoded.values, name), ops)
 
 
-def _lookup_texts(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | None:
+def _lookup_strings(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | None:
     """Look text or bytes up without a dictionary, if both sides are of one kind and there are rows enough."""
     if column.codes is not None or vocabulary.kind not in ("text", "bytes"):
         return None
-    array = _arrow_texts(column, ops)
+    array = _to_arrow_strings(column, ops)
     if array is None or vocabulary.values.array.type != strings.large(array.type):
         return None
     return vocabulary.places_of(array, ops)
@@ -103,7 +103,7 @@ def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: O
     if not are_numbers_of(column, vocabulary):
         return None
     present, nulls = present_numbers(column, Place(name, int))
-    return _spread(ops.lookup(typed.number_storage(present, name), vocabulary.values.array), nulls)
+    return _fill_nulls(ops.lookup(typed.number_storage(present, name), vocabulary.values.array), nulls)
 
 
 def encode(column: Column, place: Place, ops: Ops) -> Encoded:
@@ -116,38 +116,38 @@ def encode(column: Column, place: Place, ops: Ops) -> Encoded:
         return _encode_arrow(column.data, place, ops)
     kind = column.data.dtype.kind
     if kind in "Mm":
-        moments, _ = typed.moment_storage(column.data, place.column)
-        nulls = _either(moments == NOT_A_TIME, column.nulls)
+        moments, _ = typed.timestamp_storage(column.data, place.column)
+        nulls = _null_rows(moments == NOT_A_TIME, column.nulls)
         read = typed.from_numpy(column.data[:0], place.column)
-        return _encode_moments(moments if nulls is None else moments[~nulls], nulls, read, ops)
+        return _encode_timestamps(moments if nulls is None else moments[~nulls], nulls, read, ops)
     if kind in "US":
         return _encode_fixed_width(column, place, ops)
     if kind == "O":
-        found = _arrow_texts(column, ops)
+        found = _to_arrow_strings(column, ops)
         return encode_objects(column, place) if found is None else _encode_arrow(found, place, ops)
     check_real(place.column, column.data)
     raise unsupported_type(place.column, str(column.data.dtype))
 
 
-def _arrow_texts(column: Column, ops: Ops) -> Any:
+def _to_arrow_strings(column: Column, ops: Ops) -> Any:
     """Text or bytes of any library as an Arrow array, where the backend is to number them; None of anything else."""
     data = column.data
     if strings.backend(len(data), ops) is None:
         return None
     if not isinstance(data, np.ndarray):
         return data if typed.is_text(data.type) or typed.is_binary(data.type) else None
-    return texts_of_objects(column) if data.dtype.kind == "O" else None
+    return strings_of_objects(column) if data.dtype.kind == "O" else None
 
 
 def _encode_fixed_width(column: Column, place: Place, ops: Ops) -> Encoded:
     """Find the dictionary of NumPy's text as it lies in memory, or as Arrow's."""
     if (found := strings.factorize_fixed(column.data, column.nulls, ops)) is None:
-        return _encode_arrow(_arrow_text(column, place), place, ops)
+        return _encode_arrow(_fixed_width_to_arrow(column, place), place, ops)
     codes, distinct = found
-    return Encoded(codes, typed.from_arrow(_arrow_text(Column(distinct), place)))
+    return Encoded(codes, typed.from_arrow(_fixed_width_to_arrow(Column(distinct), place)))
 
 
-def _arrow_text(column: Column, place: Place) -> Any:
+def _fixed_width_to_arrow(column: Column, place: Place) -> Any:
     """Fixed-width text of NumPy as an Arrow array."""
     try:
         return pa.array(column.data, mask=column.nulls)
@@ -155,12 +155,12 @@ def _arrow_text(column: Column, place: Place) -> Any:
         raise broken_text(place.column) from None
 
 
-def _either(first: Array, second: Array | None) -> Array | None:
+def _null_rows(first: Array, second: Array | None) -> Array | None:
     both = first if second is None else first | second
     return both if both.any() else None
 
 
-def _spread(codes: Array, nulls: Array | None) -> Array:
+def _fill_nulls(codes: Array, nulls: Array | None) -> Array:
     """Codes of the rows that are not null, put in their rows."""
     if nulls is None:
         return codes
@@ -175,16 +175,16 @@ def _encode_numbers(column: Column, place: Place, ops: Ops) -> Encoded:
         # Without False, True is the only value and has code 0.
         seen = np.array([False, True])[[bool(len(present)) and not present.all(), bool(present.any())]]
         codes = present.astype(np.int32) - np.int32(0 if len(seen) and not seen[0] else 1)
-        return Encoded(_spread(codes, nulls), Values("number", seen, "bool"), is_sorted=True)
+        return Encoded(_fill_nulls(codes, nulls), Values("number", seen, "bool"), is_sorted=True)
     codes, distinct = ops.factorize(typed.number_storage(present, place.column))
     read = Values("number", distinct, typed.numpy_name(present.dtype))
-    return Encoded(_spread(codes, nulls), read, is_sorted=True, complete=nulls is None)
+    return Encoded(_fill_nulls(codes, nulls), read, is_sorted=True, complete=nulls is None)
 
 
-def _encode_moments(present: Array, nulls: Array | None, read: Values, ops: Ops) -> Encoded:
+def _encode_timestamps(present: Array, nulls: Array | None, read: Values, ops: Ops) -> Encoded:
     codes, distinct = ops.factorize(present)
     found = Values(read.kind, distinct, read.dtype, read.unit, read.timezone)
-    return Encoded(_spread(codes, nulls), found, is_sorted=True)
+    return Encoded(_fill_nulls(codes, nulls), found, is_sorted=True)
 
 
 def _encode_arrow(array: Any, place: Place, ops: Ops) -> Encoded:
@@ -193,8 +193,8 @@ def _encode_arrow(array: Any, place: Place, ops: Ops) -> Encoded:
         return Encoded(np.full(len(array), MISSING, np.int32), typed.nothing(), is_sorted=True)
     if pa.types.is_temporal(type_) and not pa.types.is_interval(type_):
         nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-        present, read = typed.arrow_moments(array.drop_null() if array.null_count else array)
-        return _encode_moments(present, nulls, read, ops)
+        present, read = typed.arrow_timestamps(array.drop_null() if array.null_count else array)
+        return _encode_timestamps(present, nulls, read, ops)
     if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
         raise unsupported_type(place.column, str(type_))
     if not pa.types.is_decimal(type_) and (found := strings.factorize(array, ops)) is not None:
@@ -212,13 +212,13 @@ def _encode_dictionary(column: Column, codes: Array, place: Place, ops: Ops) -> 
         data = data[kept] if isinstance(data, np.ndarray) else data.take(pa.array(kept))
         nulls = None if nulls is None else nulls[kept]
     inner = Place(place.column, lambda index: place.row(int((codes == kept[index]).argmax())))
-    entries = _as_they_are(data) or encode(Column(data, nulls), inner, ops)
+    entries = _sorted_strings(data) or encode(Column(data, nulls), inner, ops)
     table = np.full(len(column.data) + 1, MISSING, np.int32)
     table[kept] = entries.through(None, ops)
     return Encoded(codes, entries.values, table, entries.is_sorted)
 
 
-def _as_they_are(data: Any) -> Encoded | None:
+def _sorted_strings(data: Any) -> Encoded | None:
     """Text that is sorted already, as categories often are; None of anything else."""
     if isinstance(data, np.ndarray) or not typed.is_text(data.type) or data.null_count:
         return None
@@ -282,7 +282,7 @@ def comparable_numbers(column: Column, name: object, vocabulary: Vocabulary) -> 
     return None if found is None else found[0]
 
 
-def texts_of_objects(column: Column) -> Any:
+def strings_of_objects(column: Column) -> Any:
     """Python objects that are all text or null as an Arrow array; None if any is not, or few of them are different."""
     data = column.data
     # A look at some of them spares most columns of other things the attempt.
