@@ -121,9 +121,7 @@ def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None
     return _of_length([(name, _to_vector(column, role)) for name, column in parts], role, n_rows)
 
 
-def _of_length(
-    found: list[tuple[str | None, Array]], role: str, n_rows: int | None
-) -> list[tuple[str | None, Array]]:
+def _of_length(found: list[tuple[str | None, Array]], role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
     """Give what was found, if it is one value for every row."""
     if n_rows is not None and len(found[0][1]) != n_rows:
         raise inconsistent_lengths(role, [n_rows, len(found[0][1])])
