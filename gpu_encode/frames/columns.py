@@ -185,7 +185,7 @@ def is_temporal(column: Column) -> bool:
 
 
 def plain(column: Column) -> tuple[Array, Array]:
-    """Plain values of a column and which rows are null: numbers, moments as int64, everything else as objects.
+    """Plain values of a column and which rows are null: numbers, dates and times as int64, everything else as objects.
 
     A null is NaN among floats, None among objects, and 0 elsewhere.
     """
@@ -197,9 +197,9 @@ def plain(column: Column) -> tuple[Array, Array]:
     nulls = np.zeros(len(data), bool) if column.nulls is None else column.nulls
     kind = data.dtype.kind
     if kind in "Mm":
-        moments, _ = typed.timestamp_storage(data, None)
-        nulls = nulls | (moments == NOT_A_TIME)
-        return np.where(nulls, 0, moments), nulls
+        ticks, _ = typed.timestamp_storage(data, None)
+        nulls = nulls | (ticks == NOT_A_TIME)
+        return np.where(nulls, 0, ticks), nulls
     if kind == "f":
         return (np.where(nulls, np.nan, data) if nulls.any() else data), nulls | np.isnan(data)
     if kind in "biu":

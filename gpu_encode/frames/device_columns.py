@@ -97,7 +97,8 @@ class DeviceColumn:
     Parameters
     ----------
     rows : CuPy array or Strings
-        What distinguishes values: numbers; ticks of moments; unscaled decimals; text, or other rows of bytes; or codes.
+        What distinguishes values: numbers; ticks of dates and times; unscaled decimals; text, or other rows of bytes;
+        or codes.
     nulls : bool array, optional
         Rows that are null whatever `rows` holds there; None: none is.
     type : pyarrow.DataType, optional
@@ -202,7 +203,7 @@ def upload_strings(vocabulary: Vocabulary, ops: Ops) -> Any:
 def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | None]:
     """Numbers that are neither null nor NaN, and which rows are not (None: all are); infinity is an error."""
     present, nulls = column.present(), column.nulls
-    # Smallest and largest tell of NaN and infinity without a temporary.
+    # The smallest and the largest show NaN and infinity without a temporary array.
     if present.dtype.kind != "f" or not len(present) or bool(np.isfinite(present.min()) & np.isfinite(present.max())):
         return present, nulls
     infinite = np.isinf(present)

@@ -311,12 +311,12 @@ def _holds_timestamps(values: Any) -> bool:
 
 
 def _temporal_kind(column: Column) -> str | None:
-    """Kind and unit of a column of moments; None of any other."""
+    """Kind and unit of a column of dates, times or durations; None of any other."""
     if not columns.is_temporal(column):
         return None
     data = column.data[:0]
-    moments = typed.from_numpy(data, None) if isinstance(data, np.ndarray) else typed.arrow_timestamps(data)[1]
-    return f"{moments.title} in {moments.unit}"
+    values = typed.from_numpy(data, None) if isinstance(data, np.ndarray) else typed.arrow_timestamps(data)[1]
+    return f"{values.title} in {values.unit}"
 
 
 def _refuse_missing(values: Any) -> None:
