@@ -23,8 +23,7 @@ def prepare(rows: Rows, backend: str) -> Prepared:
 
     def call(backend: str) -> Array:
         with use_backend(backend):
-            found: Array = TargetEncoder().fit_transform(X, y)
-            return found
+            return TargetEncoder().fit_transform(X, y)
 
     def columns() -> Iterator[Array]:
         # Not before the call: what it loads would not count.
@@ -48,8 +47,8 @@ TOPIC = Topic(
     "benchmarks.backends",
     "The compiled backend beside NumPy",
     (
-        Grid("loaded", AXES, CONTENDERS, QUICK, panel="target"),
-        Grid("cold", AXES, CONTENDERS, QUICK, panel="target", fresh=True),
+        Grid("loaded", AXES, CONTENDERS, QUICK),
+        Grid("cold", AXES, CONTENDERS, QUICK, fresh=True),
     ),
     packages=("gpu-encode", "numpy", "numba", "pyarrow", "scikit-learn"),
 )

@@ -99,7 +99,6 @@ GRID = Grid(
     {"rows": (900,), "partitions": (3,)},
     draw=lambda root, _: root,
     open=open_frame,
-    panel="partitions",
 )
 PACKAGES = ("gpu-encode", "dask", "distributed", "pandas", "numpy")
 TOPIC = Topic("benchmarks.dask_overhead", "What Dask costs", (GRID,), packages=PACKAGES)

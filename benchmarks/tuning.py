@@ -42,7 +42,7 @@ AXES = {
     "keys": ("int",),
     "target": ("binary", "continuous"),
 }
-GRID = Grid("tuning", AXES, CONTENDERS, {"rows": (3_000,), "categories": (40,)}, across="categories", panel="target")
+GRID = Grid("tuning", AXES, CONTENDERS, {"rows": (3_000,), "categories": (40,)})
 TOPIC = Topic("benchmarks.tuning", "What tuning costs", (GRID,), packages=("gpu-encode", "numpy", "numba"))
 
 if __name__ == "__main__":

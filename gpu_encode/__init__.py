@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from gpu_encode.encoders.hashing import HashingEncoder
     from gpu_encode.encoders.impact import ImpactEncoder
     from gpu_encode.encoders.one_hot.encoder import OneHotEncoder
-    from gpu_encode.encoders.ordinal import OrdinalEncoder
+    from gpu_encode.encoders.ordinal.encoder import OrdinalEncoder
     from gpu_encode.encoders.statistic import StatisticEncoder
     from gpu_encode.encoders.target import TargetEncoder
     from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
     from gpu_encode.fitting.columns import interactions
+    from gpu_encode.formulas.glmm.smoothing import GLMM
     from gpu_encode.formulas.mergeable import MergeableStatistic
-    from gpu_encode.formulas.mixed_models.glmm import GLMM
     from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, PartialPooling, Sigmoid
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.storage import load
@@ -33,13 +33,13 @@ _HOME = {
     "HashingEncoder": "encoders.hashing",
     "ImpactEncoder": "encoders.impact",
     "OneHotEncoder": "encoders.one_hot.encoder",
-    "OrdinalEncoder": "encoders.ordinal",
+    "OrdinalEncoder": "encoders.ordinal.encoder",
     "StatisticEncoder": "encoders.statistic",
     "TargetEncoder": "encoders.target",
     "WeightOfEvidenceEncoder": "encoders.weight_of_evidence",
     **dict.fromkeys(("Bits", "Parts", "Prefixes"), "categories.hierarchy"),
     **dict.fromkeys(("Greedy", "GroupKFold", "Holdout", "KFold", "LeaveOneOut", "Ordered", "TimeFolds"), "schemes"),
-    "GLMM": "formulas.mixed_models.glmm",
+    "GLMM": "formulas.glmm.smoothing",
     "MergeableStatistic": "formulas.mergeable",
     "encode_dataset": "datasets.encoding",
     "transform_dataset": "datasets.encoding",

@@ -44,7 +44,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--seed", type=int, default=0)
     add("--group-rows", type=whole_number, help="rows of a row group; a million, or fewer of few rows")
     add("--bare-rows", type=whole_number, default=100_000_000, help="rows that pyarrow reads and writes, at least")
-    add("--only", type=names_of(STEPS, "step", True), default=list(STEPS), help=f"of {','.join(STEPS)}")
+    add("--only", type=names_of(STEPS, "step"), default=list(STEPS), help=f"of {','.join(STEPS)}")
     add("--keep", action="store_true", help="leave rows and encodings there; they stay with --only too")
     add("--out", type=Path, help="folder of the results")
     return parser.parse_args(arguments)

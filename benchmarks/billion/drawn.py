@@ -49,8 +49,7 @@ def zipf(random: np.random.Generator, most: int, size: int) -> Whole:
 
 def scatter(ranks: Whole) -> Whole:
     """Numbers below 2^40 for the ranks of customers, a different one for each, in no order."""
-    words: Whole = (ranks.astype(np.uint64) * np.uint64(SPREAD) >> np.uint64(24)).astype(np.int64)
-    return words
+    return (ranks.astype(np.uint64) * np.uint64(SPREAD) >> np.uint64(24)).astype(np.int64)
 
 
 @dataclass(frozen=True)

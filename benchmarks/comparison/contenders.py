@@ -76,7 +76,7 @@ def ours(data: Dataset, rows: Rows, scheme: str, smoothing: str) -> Encoded:
     )
     with warnings.catch_warnings():
         # That greedy encodings leak, and that the first rows of an order see none, is what is measured here.
-        warnings.filterwarnings("ignore", "Greedy training codes contain")
+        warnings.filterwarnings("ignore", "Greedy training")
         warnings.filterwarnings("ignore", ".*see no rows")
         train = encoder.fit_transform(X[[*data.keys, *extra]], y)
         # Rows of no group and no time are new rows, too: what the scheme reads is not asked for.
@@ -86,8 +86,7 @@ def ours(data: Dataset, rows: Rows, scheme: str, smoothing: str) -> Encoded:
 
 def numbers_of(data: Dataset, X: pd.DataFrame) -> np.ndarray:
     """Columns that are numbers."""
-    found: np.ndarray = X[data.numbers].to_numpy(np.float64, na_value=np.nan)
-    return found
+    return X[data.numbers].to_numpy(np.float64, na_value=np.nan)
 
 
 def together(data: Dataset, X: pd.DataFrame, encodings: Any) -> np.ndarray:
@@ -114,7 +113,7 @@ def scikit_learn(data: Dataset, rows: Rows) -> Encoded:
 
 
 def one_hot(data: Dataset, rows: Rows) -> Encoded:
-    """A column for every value of five rows or more, not scaled: scaling would make much of rare values."""
+    """A column for every value of five rows or more, not scaled: scaling would make much of infrequent values."""
     X, _, X_new = rows
     encoder = OneHotEncoder(min_frequency=5, handle_unknown="infrequent_if_exist")
     scale = make_pipeline(SimpleImputer(), StandardScaler())
@@ -127,7 +126,7 @@ def one_hot(data: Dataset, rows: Rows) -> Encoded:
 
 
 def native(data: Dataset, rows: Rows) -> Encoded:
-    """Category numbers, for trees that split categories; rare values share one where there are too many."""
+    """Category numbers, for trees that split categories; infrequent values share one where there are too many."""
     X, _, X_new = rows
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=MOST_NATIVE)
     codes = encoder.fit_transform(texts(data, X))

@@ -1,7 +1,5 @@
 """comparison.md: every score, and what of it is more than noise."""
 
-from typing import Any
-
 import numpy as np
 
 from benchmarks.comparison.scores import MODELS, SCORES, Difference, compare, standard_error
@@ -21,90 +19,69 @@ Nadeau and Bengio for training rows that folds share. **Bold** is more than nois
 twenty would be bold by chance alone."""
 
 
-def names_in(document: Document, axis: str) -> list[str]:
-    """Values of an axis of the cells, in the order in which they occur."""
-    return list(dict.fromkeys(cell[axis] for cell in document["cells"] if axis in cell))
-
-
-def find(document: Document, **axes: str) -> Record | None:
-    """Give the cell of these axes, if it has scores."""
-    alike = (cell for cell in document["cells"] if axes.items() <= cell.items() and cell["test"])
-    return next(alike, None)
-
-
-def score_text(cell: Record | None) -> str:
+def score_text(cell: Record) -> str:
     """Mean score, and the gap to that of training rows."""
-    if cell is None:
-        return "-"
     return f"{np.mean(cell['test']):.4f} ({np.mean(cell['train']) - np.mean(cell['test']):+.3f})"
 
 
-def list_schemes(document: Document, **where: str) -> list[Record]:
+def is_usual(cell: Record) -> bool:
+    """Whether a cell is ours as it comes."""
+    return USUAL.items() <= cell.items()
+
+
+def list_schemes(cells: list[Record]) -> list[Record]:
     """One row for each scheme: score and gap for each smoothing."""
-    smoothings = names_in(document, "smoothing")
-    found = {
-        scheme: {name: find(document, **where, scheme=scheme, smoothing=name) for name in smoothings}
-        for scheme in names_in(document, "scheme")
-    }
-    return [
-        {"scheme": scheme, **{name: score_text(cell) for name, cell in cells.items()}}
-        for scheme, cells in found.items()
-        if any(cells.values())
-    ]
+    rows: dict[str, Record] = {}
+    for cell in cells:
+        if "scheme" in cell:
+            rows.setdefault(cell["scheme"], {"scheme": cell["scheme"]})[cell["smoothing"]] = score_text(cell)
+    return list(rows.values())
 
 
-def list_baselines(document: Document, **where: str) -> list[Record]:
+def list_baselines(cells: list[Record]) -> list[Record]:
     """What others do, beside ours as it comes."""
-    rows, usual = [], find(document, **where, **USUAL)
-    for name in names_in(document, "baseline"):
-        if cell := find(document, **where, baseline=name):
-            row = {"baseline": name, "score": score_text(cell), "standard error": f"{standard_error(cell['test']):.4f}"}
+    usual, rows = next(filter(is_usual, cells), None), []
+    for cell in cells:
+        if "baseline" in cell:
+            error = f"{standard_error(cell['test']):.4f}"
+            rows.append({"baseline": cell["baseline"], "score": score_text(cell), "standard error": error})
             if usual:
-                row[f"{' '.join(USUAL.values())} less it"] = str(compare(usual["test"], cell["test"]))
-            rows.append(row)
+                rows[-1][f"{' '.join(USUAL.values())} less it"] = str(compare(usual["test"], cell["test"]))
     return rows
 
 
-def list_differences(document: Document, axis: str) -> list[Record]:
+def list_differences(cells: list[Record], axis: str) -> list[Record]:
     """Every scheme (smoothing) less the usual one, at the usual smoothing (scheme), by data set and model."""
+    usual = {f"{cell['dataset']}, {cell['model']}": cell["test"] for cell in cells if is_usual(cell)}
+    differences: dict[str, dict[str, Difference]] = {}
+    for cell in cells:
+        column = f"{cell['dataset']}, {cell['model']}"
+        if column in usual and axis in cell and not is_usual(cell) and is_usual(cell | {axis: USUAL[axis]}):
+            differences.setdefault(cell[axis], {})[column] = compare(cell["test"], usual[column])
     rows = []
-    for name in names_in(document, axis):
-        found: dict[str, Difference] = {}
-        for dataset in names_in(document, "dataset"):
-            for model in MODELS:
-                where = {"dataset": dataset, "model": model}
-                usual, cell = find(document, **where, **USUAL), find(document, **where, **USUAL | {axis: name})
-                if usual and cell and name != USUAL[axis]:
-                    found[f"{dataset}, {model}"] = compare(cell["test"], usual["test"])
-        clear = [each.mean > 0 for each in found.values() if not each.is_noise]
-        counts = f"{sum(clear)} / {len(found) - len(clear)} / {len(clear) - sum(clear)}"
-        if found:
-            rows.append({axis: name, COUNTS: counts, **{place: str(each) for place, each in found.items()}})
+    for name, columns in differences.items():
+        better = [difference.mean > 0 for difference in columns.values() if not difference.is_noise]
+        counts = f"{sum(better)} / {len(columns) - len(better)} / {len(better) - sum(better)}"
+        rows.append({axis: name, COUNTS: counts, **{column: str(each) for column, each in columns.items()}})
     return rows
 
 
 def markdown(document: Document) -> str:
     """Give the whole report."""
+    cells = [cell for cell in document["cells"] if cell["test"]]
     lines = [*preface(document, "Schemes and smoothings on real data"), "", LEGEND, ""]
     for axis, other in (("scheme", "smoothing"), ("smoothing", "scheme")):
         lines += [f"## Each {axis} less {USUAL[axis]}, with {other} {USUAL[other]}", ""]
-        lines += [*table(list_differences(document, axis)), ""]
+        lines += [*table(list_differences(cells, axis)), ""]
     for described in document["datasets"]:
-        lines += describe_dataset(document, described)
-    refused = sorted(
-        {f"{cell['scheme']}, {cell['smoothing']}: {cell['refused']}" for cell in document["cells"] if "refused" in cell}
-    )
-    return "\n".join([*lines, *(["## Refused", "", *(f"- {each}" for each in refused), ""] if refused else [])])
-
-
-def describe_dataset(document: Document, described: dict[str, Any]) -> list[str]:
-    """Lines of one data set."""
-    name = described["dataset"]
-    distinct = ", ".join(f"{key} {count:,}" for key, count in described["distinct values"].items())
-    lines = [f"## {name}", "", f"{described['rows']:,} rows; {SCORES[described['target']]}. {described['said']}", ""]
-    lines += [f"Encoded columns and their distinct values: {distinct}.", ""]
-    for model in MODELS:
-        where = {"dataset": name, "model": model}
-        lines += [f"### {name}, {model}: score (gap)", "", *table(list_schemes(document, **where)), ""]
-        lines += [*table(list_baselines(document, **where)), ""]
-    return lines
+        name = described["dataset"]
+        distinct = ", ".join(f"{key} {count:,}" for key, count in described["distinct values"].items())
+        lines += [f"## {name}", "", f"{described['rows']:,} rows; {SCORES[described['target']]}. {described['said']}"]
+        lines += ["", f"Encoded columns and their distinct values: {distinct}.", ""]
+        for model in MODELS:
+            part = [cell for cell in cells if (cell["dataset"], cell["model"]) == (name, model)]
+            lines += [f"### {name}, {model}: score (gap)", "", *table(list_schemes(part)), ""]
+            lines += [*table(list_baselines(part)), ""]
+    refused = [cell for cell in document["cells"] if "refused" in cell]
+    texts = sorted({f"- {cell['scheme']}, {cell['smoothing']}: {cell['refused']}" for cell in refused})
+    return "\n".join([*lines, *(["## Refused", "", *texts, ""] if texts else [])])

@@ -1,7 +1,7 @@
 """Target encoding on the CPU: ours beside libraries, engines, hand-written forms, and the limit of bare loops.
 
     python -m benchmarks.cpu [--only table,small,scaling] [--rows 1e6,1e7] [--categories 100,1e5,1e6]
-                             [--works mean,folds] [--keys int,text] [--contenders ours,polars-join]
+                             [--works mean,folds] [--keys int,text] [--contenders ours,polars]
                              [--out FOLDER] [--resume] [--quick]
 
 What a contender gives is judged against an independent definition before its time counts. cpu.json and cpu.md are on
@@ -19,7 +19,7 @@ from benchmarks.cpu.small import FIRST_CALLS, IMPORTS, SMALL
 from benchmarks.harness.grid import Grid, Topic
 from benchmarks.harness.program import main
 
-PACKAGES = ("gpu-encode", "numpy", "numba", "llvmlite", "pandas", "pyarrow", "polars", "duckdb", "scikit-learn")
+PACKAGES = ("gpu-encode", "numpy", "numba", "llvmlite", "pandas", "pyarrow", "polars", "scikit-learn")
 TABLE = Grid(
     "table",
     AXES,
@@ -29,15 +29,13 @@ TABLE = Grid(
     open=open_cell,
     views=VIEWS,
     mark=mark,
-    across="categories",
-    lines=("keys", "rows"),
 )
 TOPIC = Topic(
     "benchmarks.cpu.__main__",
     "Target encoding on the CPU",
     (TABLE, SMALL, IMPORTS, FIRST_CALLS, SCALING),
     NOTES,
-    (*PACKAGES, "category_encoders", "feature-engine"),
+    (*PACKAGES, "category_encoders"),
 )
 
 if __name__ == "__main__":

@@ -24,17 +24,10 @@ def m_estimate(counts: Array, sums: Array, prior: Array | float, smooth: float =
     )
 
 
-def sigmoid(counts: Array, sums: Array, prior: Array | float, least: float = 20.0, width: float = 10.0) -> Array:
-    """Blend of category_encoders.TargetEncoder: Micci-Barreca's logistic weight."""
-    share = 1 / (1 + np.exp(-(counts - least) / width))
-    return prior * (1 - share) + sums / np.maximum(counts, 1) * share
-
-
 def floor_places(places: Array) -> Array:
     """Places with all but their highest binary digits cleared."""
     spare = np.maximum(np.frexp(places.astype(np.float64))[1] - DIGITS_OF_PLACE, 0)
-    found: Array = places >> spare << spare
-    return found
+    return places >> spare << spare
 
 
 @dataclass(frozen=True)
@@ -62,13 +55,11 @@ class Rule:
 
     def encode(self, codes: Array, target: Array) -> Array:
         """Give the encoding of each row."""
-        found: Array = getattr(self, self.scheme)(codes, target.astype(np.float64))
-        return found
+        return getattr(self, self.scheme)(codes, target.astype(np.float64))
 
     def all(self, codes: Array, target: Array) -> Array:
         """Every row sees all."""
-        found: Array = self.blend(np.bincount(codes), np.bincount(codes, target), target.mean())[codes]
-        return found
+        return self.blend(np.bincount(codes), np.bincount(codes, target), target.mean())[codes]
 
     def cross_fit(self, codes: Array, target: Array) -> Array:
         """Every row sees all folds but its own."""

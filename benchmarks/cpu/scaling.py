@@ -93,7 +93,7 @@ def rule_of(point: Point, n_rows: int) -> Rule:
 
 def stream(point: Point) -> Seconds:
     """Seconds of fit and transform piece by piece; drawing the rows is not counted."""
-    encoder, clock = make(point), SCALING.timed
+    encoder, clock = make(point), SCALING.time_call
     seconds = sum(clock(partial(encoder.partial_fit, X, y))[0] for X, y in point.pieces())
     return Seconds(seconds + sum(clock(partial(encoder.transform, X))[0] for X, _ in point.pieces()))
 
@@ -144,7 +144,4 @@ SCALING = Grid(
     open=Point,
     environment=set_threads,
     remark=tell_exponents,
-    across="value",
-    panel="axis",
-    lines=("work",),
 )

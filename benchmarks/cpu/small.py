@@ -53,7 +53,7 @@ def prepare(rows: Rows, make: Callable[[str], Any], folds_of: Callable[[Rows], A
     return Prepared(lambda: matrix(make(rows.kind).fit_transform(X, rows.target)), expected)
 
 
-def spoken(line: str) -> Seconds:
+def time_import(line: str) -> Seconds:
     """Seconds that a new process prints."""
     command = [sys.executable, "-c", IMPORT.format(line=line)]
     return Seconds(subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout)
@@ -93,13 +93,12 @@ SMALL = Grid(
     open=open_cell,
     most_turns=100,
     mark=mark,
-    across="columns",
 )
 IMPORTS = Grid(
     "imports",
     {"work": ("import",)},
     [
-        Contender(name, family, lambda _, line=line: Prepared(partial(spoken, line), Unjudged()))
+        Contender(name, family, lambda _, line=line: Prepared(partial(time_import, line), Unjudged()))
         for name, (family, line) in IMPORTED.items()
     ],
     draw=lambda root, _: root,
@@ -123,6 +122,4 @@ FIRST_CALLS = Grid(
     fresh=True,
     environment=cache_of,
     most_turns=5,
-    panel="cache",
-    lines=("keys", "target"),
 )

@@ -1,7 +1,7 @@
 """The other encoders on the CPU: counts, ranks, one-hot columns, evidence, statistics, hashes, mixed models.
 
     python -m benchmarks.family [--rows 1e6] [--categories 100,1e5] [--works count,one-hot] [--keys int,text]
-                                [--contenders ours,polars-join] [--out FOLDER] [--resume] [--quick]
+                                [--contenders ours,polars] [--out FOLDER] [--resume] [--quick]
 
 Ours beside category_encoders, scikit-learn, polars and pandas, judged, in processes of their own, in turns.
 family.json and family.md are on disk after every cell. The exit status is 1 if anything was wrong.
@@ -33,7 +33,7 @@ values as they come, gives no evidence of categories of one row, hashes by MD5, 
 common value. Folds of peers are row number modulo 5, ours are drawn; all take the mean of the rows that a row may see.
 One-hot columns and hashed ones are judged as their library gives them, CSR or dense (polars' in any order, as it
 defines none); what is dense is not asked for more than {MOST_DENSE:,} categories. Text is Arrow's for ours and polars,
-Python objects for the others and for `ours-objects` (`-str`: pandas' own type). Encoders of peers that read no target
+pandas' own type for pandas, Python objects for the others and for `ours-objects`. Encoders of peers that read no target
 number their rows once, by fit_transform, as ours do, but for counts.
 """.strip()
 QUICK = {"rows": (3_000,), "categories": (40,)}
@@ -43,8 +43,6 @@ FAMILY = Grid(
     CONTENDERS,
     QUICK,
     views={"ours": None, "ours-objects": ("scikit-learn", "library")},
-    across="categories",
-    lines=("keys", "rows"),
 )
 MIXED_MODEL = Grid(
     "mixed-model",
@@ -58,7 +56,6 @@ MIXED_MODEL = Grid(
     mixed_models.CONTENDERS,
     QUICK,
     views={"ours": None, "ours-objects": ("library",)},
-    lines=("keys", "target"),
 )
 PACKAGES = ("gpu-encode", "numpy", "numba", "pandas", "pyarrow", "polars", "scikit-learn", "category_encoders")
 TOPIC = Topic(
@@ -66,7 +63,7 @@ TOPIC = Topic(
     "The other encoders on the CPU",
     (FAMILY, MIXED_MODEL),
     NOTES,
-    (*PACKAGES, "feature-engine", "scipy", "statsmodels"),
+    (*PACKAGES, "scipy", "statsmodels"),
 )
 
 if __name__ == "__main__":

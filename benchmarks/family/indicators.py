@@ -47,5 +47,4 @@ def sparse_places(matrix: Any) -> Array:
     n_rows = matrix.shape[0]
     if not np.array_equal(matrix.indptr, np.arange(n_rows + 1)) or not np.all(matrix.data == 1):
         return np.full(n_rows, -1)
-    places: Array = matrix.indices.astype(np.int64)
-    return places
+    return matrix.indices.astype(np.int64)

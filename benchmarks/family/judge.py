@@ -15,7 +15,7 @@ from benchmarks.harness.rows import Array, Rows
 STATISTICS = ("mean", "std", "count")
 
 
-def defined(find: Callable[[Rows], list[Array]], rows: Rows, width: int = 1, tolerance: float = 1e-9) -> Answer:
+def expect(find: Callable[[Rows], list[Array]], rows: Rows, width: int = 1, tolerance: float = 1e-9) -> Answer:
     """Judge by a function of the rows that gives all columns."""
     return Answer(lambda: iter(find(rows)), width, tolerance)
 
@@ -43,7 +43,7 @@ def by_frequency(rows: Rows) -> list[Array]:
 
 
 @dataclass(frozen=True)
-class Seen:
+class View:
     """What rows of one fold may look at: rows and positive labels of their categories, and of all.
 
     Parameters
@@ -61,7 +61,7 @@ class Seen:
     s_all: float
 
 
-def seen(rows: Rows, folds: Array | None) -> Iterator[Seen]:
+def list_views(rows: Rows, folds: Array | None) -> Iterator[View]:
     """Give what every fold sees: the others, or without folds all rows."""
     target, size = rows.target.astype(np.float64), int(rows.codes.max()) + 1
     for fold in [None] if folds is None else range(int(folds.max()) + 1):
@@ -69,13 +69,13 @@ def seen(rows: Rows, folds: Array | None) -> Iterator[Seen]:
         visible = own if fold is None else ~own
         codes, labels = rows.codes[visible], target[visible]
         n, s = np.bincount(codes, minlength=size), np.bincount(codes, labels, minlength=size)
-        yield Seen(own, n[rows.codes[own]], s[rows.codes[own]], len(codes), labels.sum())
+        yield View(own, n[rows.codes[own]], s[rows.codes[own]], len(codes), labels.sum())
 
 
 def evidence(rows: Rows, folds: Array | None = None, least: int = 1, r: float = 1.0) -> list[Array]:
     """Log ratio of a category's regularized shares of both labels; 0 of categories of fewer rows."""
     found = np.empty(rows.n_rows)
-    for part in seen(rows, folds):
+    for part in list_views(rows, folds):
         with_label = (part.s + r) / (part.s_all + 2 * r)
         others = (part.n - part.s + r) / (part.n_all - part.s_all + 2 * r)
         found[part.own] = np.where(part.n >= least, np.log(with_label / others), 0.0)
@@ -85,14 +85,13 @@ def evidence(rows: Rows, folds: Array | None = None, least: int = 1, r: float = 
 def spread(n: Array | float, s: Array | float) -> Array:
     """Sample standard deviation of n labels, s of which are 1; 0 of fewer than two."""
     n, s = np.asarray(n, np.float64), np.asarray(s, np.float64)
-    found: Array = np.sqrt(s * (n - s) / np.maximum(n * (n - 1), 1))
-    return found
+    return np.sqrt(s * (n - s) / np.maximum(n * (n - 1), 1))
 
 
 def impact(rows: Rows, folds: Array) -> list[Array]:
     """Shrunk mean less the mean of all, sample standard deviation, and share of the rows."""
     found = np.empty((3, rows.n_rows))
-    for part in seen(rows, folds):
+    for part in list_views(rows, folds):
         prior = part.s_all / part.n_all
         found[0, part.own] = m_estimate(part.n, part.s, prior, SMOOTH) - prior
         found[1, part.own] = np.where(part.n > 1, spread(part.n, part.s), spread(part.n_all, part.s_all))
@@ -146,4 +145,4 @@ def expected_of(rows: Rows, folds: Array | None = None) -> Answer:
     find, width, tolerance = DEFINITIONS[rows.work]
     if rows.work.endswith("-folds"):
         find = partial(find, folds=rows.folds if folds is None else folds)
-    return defined(find, rows, width, tolerance)
+    return expect(find, rows, width, tolerance)

@@ -11,7 +11,7 @@ N_COMPONENTS = 8
 BITS = 0xFFFFFFFF
 
 
-def rotated(number: int, by: int) -> int:
+def rotate(number: int, by: int) -> int:
     """Rotate 32 bits to the left."""
     return (number << by | number >> (32 - by)) & BITS
 
@@ -21,9 +21,9 @@ def murmur(word: bytes) -> int:
     found, whole = 0, len(word) // 4 * 4
     for start in range(0, len(word), 4):
         block = int.from_bytes(word[start : start + 4], "little") * 0xCC9E2D51 & BITS
-        found ^= rotated(block, 15) * 0x1B873593 & BITS
+        found ^= rotate(block, 15) * 0x1B873593 & BITS
         if start < whole:
-            found = (rotated(found, 13) * 5 + 0xE6546B64) & BITS
+            found = (rotate(found, 13) * 5 + 0xE6546B64) & BITS
     found ^= len(word)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
         found = (found ^ found >> shift) * factor & BITS

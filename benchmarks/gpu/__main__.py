@@ -25,7 +25,6 @@ STEPS = {
     "races": "races.run",
     "examples": "examples.run",
     "beyond": "beyond.run",
-    "memory": "encoders.watch_memory",
     "sanitizer": "suites.sanitize",
     "kernels": "kernels.run",
 }
@@ -36,7 +35,7 @@ DRAWN = {"uniform": "uniform", "zipf": "Zipf 1.5"}
 read_steps = names_of(STEPS, "step")
 
 
-def parsed(arguments: list[str] | None) -> argparse.Namespace:
+def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.gpu",
@@ -51,7 +50,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     add("--time-limit", type=float, default=FOREVER, help="seconds; what is found by then is kept")
     add("--rows", type=whole_numbers, help="of the step encoders; 1e8 unless given, or as many as fit")
     add("--categories", type=whole_numbers, help="of the step encoders")
-    add("--drawn", type=names_of(DRAWN, "distribution", True), default=["uniform"], help=f"of {','.join(DRAWN)}")
+    add("--drawn", type=names_of(DRAWN, "distribution"), default=["uniform"], help=f"of {','.join(DRAWN)}")
     add("--cases", type=lambda text: text.split(","), help="of the step encoders; benchmarks/gpu/encoders.py has all")
     add("--repeats", type=whole_number, default=5, help="timed calls of each case")
     add("--profile", action="store_true", help="list the kernels of each case by their time, which needs torch")
@@ -107,7 +106,7 @@ def run_all(options: argparse.Namespace, arguments: list[str], folder: Path, dev
 def main(arguments: list[str] | None = None) -> int:
     """Run everything; 1 if something is wrong, 2 if there is no GPU."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    options = parsed(arguments)
+    options = parse(arguments)
     device = device_name()
     if device is None:
         print("No NVIDIA GPU and driver found; NUMBA_ENABLE_CUDASIM=1 and --tiny run this without.", file=sys.stderr)

@@ -19,8 +19,8 @@ from gpu_encode.ops import use_backend
 
 KINDS = {"real": "continuous", "float32": "continuous", "ten": "multiclass"}
 CATEGORIES, MANY = (4096, 1_000_000), 1_000_000
-# Rows of the step `memory`, and the bytes a row over input and output that it allows, with a little for tables.
-ROWS_OF_MEMORY, MOST_BYTES, TABLES = 1 << 27, 8, 0.1
+# Bytes a row over input and output that are allowed, with a little for tables.
+MOST_BYTES, TABLES = 8, 0.1
 MOST_KERNELS = 24
 
 
@@ -55,7 +55,6 @@ CASES = {
     "ordered-f32": Case("float32", SMOOTH | ORDERED),
     "ordered-f64-auto": Case("real", ORDERED, (20, 9)),
 }
-OF_MEMORY = ("folds-int", "folds-f64-auto", "folds-ten", "loo-int", "loo-f64-auto", "ordered-int", "ordered-f64-auto")
 
 
 def call_of(step: Run, case: Case, X: Array, y: Array) -> Callable[[], Any]:
@@ -95,7 +94,8 @@ def measure_case(step: Run, named: dict[str, Any], case: Case, X: Array, y: Arra
     by_host = [host_seconds_of(call) for _ in range(step.options.repeats)]
     found = step.figures(median(seconds), len(X), sum(bytes_of(case)))
     found |= {"host ms": 1e3 * median(by_host), "first call, s": first, **count}
-    found |= {"peak bytes a row": (peak_of(call) or 0) / len(X)}
+    over = (peak_of(call) or 0) / len(X) - bytes_of(case)[1]
+    found |= {"bytes a row over input and output": over, "at most": MOST_BYTES, "kept": over <= MOST_BYTES + TABLES}
     goal = case.goals[named["categories"] > CATEGORIES[0]] if case.goals and named["categories"] <= MANY else None
     reached = None if goal is None else found["G rows/s"] >= goal
     step.row("encoders", **named, **found, goal=goal, reached=reached)
@@ -146,23 +146,3 @@ def run(step: Run) -> None:
                             measure_case(step, named, case, X, columns[case.target])
                         except MemoryError as error:
                             step.row("encoders", **named, rows=n_rows, skipped=str(error).splitlines()[0])
-
-
-def watch_memory(step: Run) -> None:
-    """Watch CuPy's pool during a fit_transform of one column that is there already."""
-    n_rows, n_categories = step.size((ROWS_OF_MEMORY, CATEGORIES[0]), (16, 5))
-    X = codes(n_rows, n_categories, "uniform").reshape(-1, 1)
-    for name in OF_MEMORY:
-        with step.attempt(name):
-            case = CASES[name]
-            call = call_of(step, case, X, Columns(n_rows)[case.target])
-            if step.simulated:
-                call()
-                step.row("memory", what=name, rows=n_rows, ran=True)
-                continue
-            # Kernels are loaded by then.
-            call()
-            over = (peak_of(call) or 0) / n_rows - bytes_of(case)[1]
-            kept = over <= MOST_BYTES + TABLES
-            found = {"bytes a row over input and output": over, "at most": MOST_BYTES, "kept": kept}
-            step.row("memory", what=name, rows=n_rows, **found)

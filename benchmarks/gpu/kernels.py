@@ -36,9 +36,9 @@ def bench(step: Run, table: str, named: dict[str, object], operation: Operation,
         except MemoryError as error:
             step.row(table, **named, skipped=str(error).splitlines()[0])
             return
-        formula = " + ".join(f"{name} {size}" for name, size in work.moves.items())
+        moves = " + ".join(f"{name} {size}" for name, size in work.moves.items())
         found = step.figures(seconds, work.items, sum(work.moves.values()))
-        step.row(table, **named, **found, rule=formula, kernels=", ".join(dict.fromkeys(launched)))
+        step.row(table, **named, **found, moves=moves, kernels=", ".join(dict.fromkeys(launched)))
 
 
 def run(step: Run) -> None:

@@ -23,10 +23,10 @@ and every ratio is against it. A topic is one module with `TOPIC` in it and one 
     if __name__ == "__main__":
         sys.exit(main(TOPIC))
 
-What a topic gets: the command line (one option for each axis, `--only`, `--contenders`, `--also`, `--quick`,
+What a topic gets: the command line (one option for each axis, `--only`, `--contenders`, `--quick`,
 `--resume`, `--time-limit`, `--out`), drawn rows that all processes map, a worker process for each contender (for each
 call, where a grid is `fresh`), one judged call before anything is timed, timed calls in turns, memory, `<topic>.json`
-and `<topic>.md` on disk after every cell, a picture.
+and `<topic>.md` on disk after every cell.
 
 What a topic may change of a grid (see `grid.Grid`): how inputs are drawn and opened, which combinations exist (`keep`,
 or a list of cells), environment variables of the processes, whether processes are used at all (`isolated`: a GPU is

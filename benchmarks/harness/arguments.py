@@ -10,26 +10,13 @@ from benchmarks.harness.grid import Topic
 from benchmarks.harness.machine import ROOT
 
 
-def names_of(known: Collection[str], kind: str, needed: bool = False) -> Callable[[str], list[str]]:
-    """Give a reader of names, separated by commas.
-
-    Parameters
-    ----------
-    known : collection of str
-    kind : str
-        What one of them is called.
-    needed : bool
-        Whether there must be one.
-    """
+def names_of(known: Collection[str], kind: str) -> Callable[[str], list[str]]:
+    """Give a reader of one name or more, separated by commas; `kind` is what one of them is called."""
 
     def read(text: str) -> list[str]:
-        names = [name for name in text.split(",") if name]
-        unknown = [name for name in names if name not in known]
-        if unknown:
+        names = text.split(",")
+        if unknown := [name for name in names if name not in known]:
             message = f"no {kind} {', '.join(unknown)}; there are {', '.join(known)}"
-            raise argparse.ArgumentTypeError(message)
-        if needed and not names:
-            message = f"name a {kind}: {', '.join(known)}"
             raise argparse.ArgumentTypeError(message)
         return names
 
@@ -75,11 +62,11 @@ def parser_of(topic: Topic, description: str | None) -> argparse.ArgumentParser:
     grids = [grid.name for grid in topic.grids]
     contenders = list(dict.fromkeys(each.name for grid in topic.grids for each in grid.contenders))
     for axis, values in axes_of(topic).items():
-        reader: Any = whole_numbers if isinstance(values[0], int) else names_of(values, axis, True)
-        add(f"--{plural(axis)}", dest=f"axis {axis}", type=reader, help=f"of {','.join(map(str, values))}")
-    add("--only", type=names_of(grids, "part", True), default=grids, help=f"of {','.join(grids)}")
-    add("--contenders", type=names_of(contenders, "contender", True), default=contenders, help=",".join(contenders))
-    add("--also", action="append", default=[], metavar="MODULE:NAME", help="a further contender")
+        reader: Any = whole_numbers if isinstance(values[0], int) else names_of(values, axis)
+        name, known = plural(axis), ",".join(map(str, values))
+        add(f"--{name}", dest=f"axis {axis}", metavar=name.upper(), type=reader, help=f"of {known}")
+    add("--only", type=names_of(grids, "part"), default=grids, help=f"of {','.join(grids)}")
+    add("--contenders", type=names_of(contenders, "contender"), default=contenders, help=",".join(contenders))
     add("--most-rows", type=whole_number, help="cells of more rows are left out")
     add("--repeats", type=whole_number, help="timed calls of each contender; by its speed unless given")
     add("--contender-limit", type=float, default=60.0, help="seconds; slower contenders are not run")

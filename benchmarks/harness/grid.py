@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -115,9 +114,6 @@ class Grid:
         Text behind a ratio, such as that of a missed goal, from the measured cell, the family and the ratio.
     remark : callable, optional
         Lines below the table, from all measured cells.
-    across, panel, lines : str
-        Axes of a picture: the one along which it shows times, the one that has a panel for each value, and those that
-        have lines of their own.
     """
 
     name: str
@@ -136,9 +132,6 @@ class Grid:
     views: Mapping[str, Collection[str] | None] | None = None
     mark: Callable[[Cell, str, float], str] = lambda _cell, _family, _ratio: ""
     remark: Callable[[list[Cell]], list[str]] = lambda _: []
-    across: str = "rows"
-    panel: str = "work"
-    lines: tuple[str, ...] = ("keys",)
 
     def cells(self, chosen: Choice, quick: bool) -> Iterator[Cell]:
         """Give the cells of the axes that the user chose."""
@@ -155,20 +148,14 @@ class Grid:
                 yield cell
 
     def contender(self, name: str) -> Contender:
-        """Find a contender: one of this grid, or one that another module holds, as `module:NAME`."""
-        if ":" in name:
-            module, _, attribute = name.partition(":")
-            found: Contender = getattr(import_module(module), attribute)
-            return found
+        """Find a contender."""
         return next(each for each in self.contenders if each.name == name)
 
-    def names_for(self, cell: Cell, asked: Sequence[str], also: Sequence[str] = ()) -> list[str]:
+    def names_for(self, cell: Cell, asked: Sequence[str]) -> list[str]:
         """Give the contenders that are asked for, do a cell, and have their libraries."""
-        names = [each.name for each in self.contenders if each.name in asked] + list(also)
-        found = {name: self.contender(name) for name in names}
-        return [name for name, each in found.items() if each.does(cell) and not each.missing]
+        return [each.name for each in self.contenders if each.name in asked and each.does(cell) and not each.missing]
 
-    def timed(self, call: Callable[[], Any]) -> tuple[float, Any]:
+    def time_call(self, call: Callable[[], Any]) -> tuple[float, Any]:
         """Give the seconds and the answer of a call."""
         if self.clock is not None:
             return self.clock(call)

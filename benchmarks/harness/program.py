@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks.harness import machine, plot
+from benchmarks.harness import machine
 from benchmarks.harness.arguments import chosen_axes, folder_of, parser_of
 from benchmarks.harness.grid import Cell, Grid, Topic, name_of
 from benchmarks.harness.results import RefusedError, Results
@@ -22,7 +22,7 @@ def cells_of(topic: Topic, options: argparse.Namespace) -> Iterator[tuple[Grid, 
     for grid in topic.grids:
         if grid.name in options.only:
             for cell in grid.cells(chosen_axes(options), options.quick):
-                names = grid.names_for(cell, options.contenders, options.also)
+                names = grid.names_for(cell, options.contenders)
                 if names and not (options.most_rows and cell.get("rows", 0) > options.most_rows):
                     yield grid, {"grid": grid.name, **cell}, names
 
@@ -53,15 +53,11 @@ def measure(topic: Topic, results: Results, options: argparse.Namespace) -> str:
 
 
 def finish(topic: Topic, results: Results) -> int:
-    """Print the short tables, draw pictures where that is possible, and say where all is."""
+    """Print the short tables, and say where all results are."""
     for grid in topic.grids:
         lines = [line for cell in results.cells if cell["grid"] == grid.name for line in compare_cell(grid, cell)]
         if lines:
             print(f"\n{grid.name}", *table(lines), sep="\n")
-    if plot.can_plot():
-        plot.plot(topic, results.document, results.path.parent)
-    else:
-        print("matplotlib is not installed: no pictures; pip install 'gpu-encode[plot]'")
     wrong = results.wrong()
     print(f"\n{results.path.with_suffix('.md')}: " + (f"wrong: {'; '.join(wrong)}" if wrong else "nothing is wrong"))
     return int(bool(wrong))

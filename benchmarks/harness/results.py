@@ -21,11 +21,6 @@ class RefusedError(Exception):
     """What is in the folder would be lost, or is of another run."""
 
 
-def differences(found: Document, head: Document, same: Sequence[str] = SAME) -> list[str]:
-    """What differs between results and a run that would go on with them."""
-    return [f"{name} {found.get(name)}, now {head.get(name)}" for name in same if found.get(name) != head.get(name)]
-
-
 def save(document: Document, path: Path, text: str) -> None:
     """Write a document (a line for each cell) and its report beside it, or neither."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +57,10 @@ class Results:
         """
         found: Document | None = json.loads(path.read_text()) if path.exists() else None
         if found is not None and resume:
-            if differing := differences(found, head):
+            differing = [
+                f"{name} {found.get(name)}, now {head.get(name)}" for name in SAME if found.get(name) != head.get(name)
+            ]
+            if differing:
                 message = f"{path} is of another run: {'; '.join(differing)}. --out names another folder"
                 raise RefusedError(message)
             return cls(path, found | {"status": "running"}, report)
@@ -77,19 +75,19 @@ class Results:
     @property
     def cells(self) -> list[Record]:
         """Cells so far."""
-        found: list[Record] = self.document["cells"]
-        return found
+        return self.document["cells"]
 
     def find(self, cell: Cell) -> Record | None:
         """What is known of a cell."""
         return next((found for found in self.cells if cell.items() <= axes_of(found).items()), None)
 
     def has(self, cell: Cell, names: Sequence[str]) -> bool:
-        """Whether a cell needs no run: all were asked, none of them was wrong, broke, or lacked time."""
-        found = self.find(cell)
-        records = {} if found is None else found["contenders"]
+        """Whether a cell needs no run: all contenders were asked, none lacked time, or was wrong or broke only once."""
+        records = (self.find(cell) or {"contenders": {}})["contenders"]
         return all(
-            name in records and records[name]["status"] not in BAD and records[name].get("said") != TIME_WAS_UP
+            name in records
+            and records[name].get("said") != TIME_WAS_UP
+            and (records[name]["status"] not in BAD or records[name].get("again", False))
             for name in names
         )
 
@@ -110,6 +108,9 @@ class Results:
         if earlier is None:
             self.cells.append({**cell, "contenders": records})
         else:
+            for name, record in records.items():
+                if record["status"] in BAD and earlier["contenders"].get(name, {}).get("status") in BAD:
+                    record["again"] = True
             earlier["contenders"] = records
         self.save()
 

@@ -68,7 +68,7 @@ def write_text(folder: Path, categories: int) -> None:
         writer.write_table(table)
 
 
-def hashed(codes: Array) -> Array:
+def hash_codes(codes: Array) -> Array:
     """Integers over the whole range of 64 bits, another one for every code (splitmix64)."""
     found = codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -148,7 +148,7 @@ class Rows:
     @cached_property
     def integers(self) -> Array:
         """Keys as int64."""
-        return hashed(self.codes) if self.keys == "sparse" else self.codes
+        return hash_codes(self.codes) if self.keys == "sparse" else self.codes
 
     @cached_property
     def text(self) -> pa.Array:

@@ -51,7 +51,7 @@ class Worker:
             self.prepared.call()
         gc.freeze()
         before = forget_peak()
-        seconds, answer = self.grid.timed(self.prepared.call)
+        seconds, answer = self.grid.time_call(self.prepared.call)
         size = int(getattr(answer, "nbytes", 0))
         peak = peak_over(before, size)
         said, difference = self.prepared.expected.verdict(answer)
@@ -70,7 +70,7 @@ class Worker:
         """Seconds of one call."""
         assert self.prepared is not None
         gc.collect()
-        return float(self.grid.timed(self.prepared.call)[0])
+        return float(self.grid.time_call(self.prepared.call)[0])
 
     def close(self) -> Record:
         """Give the rows back."""

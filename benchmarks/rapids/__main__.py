@@ -54,7 +54,6 @@ GRID = Grid(
     isolated=False,
     clock=clock,
     views={"ours-own-prior": None, "ours": None},
-    across="categories",
 )
 PACKAGES = tuple(f"{name}-cu{version}" for name in ("cudf", "cuml", "rmm") for version in (12, 13))
 TOPIC = Topic(

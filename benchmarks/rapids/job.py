@@ -111,8 +111,7 @@ class Job:
     @cached_property
     def target(self) -> Array:
         """Class of each row (int32)."""
-        found: Array = self.library.hold(labels(self.n_rows, self.work.n_classes))
-        return found
+        return self.library.hold(labels(self.n_rows, self.work.n_classes))
 
     @cached_property
     def frame(self) -> Any:
@@ -126,8 +125,7 @@ class Job:
         """Row at each place of the order that our encoder walks."""
         ops = resolve(self.n_rows, self.library.device)
         order = Permutation(self.n_rows, seed_of(0, "Ordered"))
-        found: Array = self.library.hold(ops.rows_at(order, 0, self.n_rows))
-        return found
+        return self.library.hold(ops.rows_at(order, 0, self.n_rows))
 
     @cached_property
     def rows_in_order(self) -> Any:

@@ -21,8 +21,7 @@ MOST_COMPARED = 1 << 27
 
 def to_numpy(array: Any) -> Array:
     """Array on the host."""
-    found: Array = array.get() if hasattr(array, "get") else np.asarray(array)
-    return found
+    return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 @dataclass

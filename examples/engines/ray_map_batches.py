@@ -1,10 +1,10 @@
-"""Training codes in Ray Data: three passes of `map_batches`, and the codes of new rows in a fourth.
+"""Training encodings in Ray Data: three passes of `map_batches`, and the encodings of new rows in a fourth.
 
     python examples/engines/ray_map_batches.py
     python examples/engines/ray_map_batches.py --rows 20000 --cpus 2
 
 Every row carries its number in a column, so blocks may come in any order and be cut anywhere.  Parquet files are
-numbered as they are read, by what their feet say of row groups; other rows need such a column.  States travel pickled.
+numbered as they are read, from their metadata; other rows need such a column.  States travel pickled.
 Whoever can write them can run code where they are read, so they stay in Ray's object store, which holds pickled
 functions anyway, and go into no file.
 """
@@ -33,7 +33,7 @@ FAN_IN = 4
 ARROW = {"batch_format": "pyarrow"}
 
 
-def segments(table: Any) -> Iterator[tuple[Any, int]]:
+def consecutive_rows(table: Any) -> Iterator[tuple[Any, int]]:
     """Give the rows of a batch that follow one another among all rows, and the number of the first."""
     numbers = table[ROW].to_numpy()
     table = table.drop_columns([ROW])
@@ -43,8 +43,11 @@ def segments(table: Any) -> Iterator[tuple[Any, int]]:
 
 
 def parts(table: Any) -> list[Part]:
-    """Give the rows of a batch with their target; what is no key passes through."""
-    return [Part(rows.drop_columns([TARGET]), rows[TARGET], first_row=first_row) for rows, first_row in segments(table)]
+    """Give the rows of a batch as parts; columns that are not encoded pass through."""
+    return [
+        Part(rows.drop_columns([TARGET]), rows[TARGET], first_row=first_row)
+        for rows, first_row in consecutive_rows(table)
+    ]
 
 
 def state(value: Any) -> Any:
@@ -52,47 +55,47 @@ def state(value: Any) -> Any:
     return pa.table({"state": pa.array([pickle.dumps(value)], pa.large_binary())})
 
 
-def profiled(table: Any, encoder: TargetEncoder) -> Any:
+def profile_batch(table: Any, encoder: TargetEncoder) -> Any:
     """Profile a batch."""
     return state(reduce(add, (profile(encoder, part) for part in parts(table)), Profile()))
 
 
-def measured(table: Any, sent: Any) -> Any:
+def measure_batch(table: Any, sent: Any) -> Any:
     """Sum a batch."""
     encoding_plan = ray.get(sent)
     return state(reduce(add, (measure(encoding_plan, part) for part in parts(table)), PartialSums()))
 
 
-def added(states: Any) -> Any:
-    """Make one state of several."""
+def add_states(states: Any) -> Any:
+    """Add up several states."""
     return state(reduce(add, map(pickle.loads, states["state"].to_pylist())))
 
 
-def encoded(table: Any, sent: Any) -> Any:
+def encode_batch(table: Any, sent: Any) -> Any:
     """Encode a batch; each row keeps its number."""
-    codes = [encode(ray.get(sent), part) for part in parts(table)]
-    return pa.concat_tables(codes).append_column(ROW, table[ROW])
+    encodings = [encode(ray.get(sent), part) for part in parts(table)]
+    return pa.concat_tables(encodings).append_column(ROW, table[ROW])
 
 
-def transformed(table: Any, sent: Any) -> Any:
-    """Give the codes of new rows."""
+def transform_batch(table: Any, sent: Any) -> Any:
+    """Give the encodings of new rows."""
     return ray.get(sent).transform(table.drop_columns([ROW])).append_column(ROW, table[ROW])
 
 
 def total(states: Any) -> Any:
-    """Add states up, a few in one task and what is left here; any order will do."""
-    few = states.map_batches(added, batch_size=FAN_IN, **ARROW)
-    return reduce(add, (pickle.loads(each["state"]) for each in few.take_all()))
+    """Add up states, a few in each task and the rest here, in any order."""
+    few = states.map_batches(add_states, batch_size=FAN_IN, **ARROW)
+    return reduce(add, (pickle.loads(row["state"]) for row in few.take_all()))
 
 
-def numbered(paths: list[str]) -> Any:
+def read_numbered(paths: list[str]) -> Any:
     """Read Parquet files, one row group at a time, and number the rows."""
     groups, first_row = [], 0
     for path in paths:
-        foot = pyarrow.parquet.read_metadata(path)
-        for group in range(foot.num_row_groups):
+        metadata = pyarrow.parquet.read_metadata(path)
+        for group in range(metadata.num_row_groups):
             groups.append({"path": path, "group": group, "first_row": first_row})
-            first_row += foot.row_group(group).num_rows
+            first_row += metadata.row_group(group).num_rows
     places = ray.data.from_items(groups, override_num_blocks=len(groups))
     return places.map_batches(read, batch_size=1, **ARROW)
 
@@ -106,15 +109,15 @@ def read(place: Any) -> Any:
 
 
 def fit_transform(rows: Any, encoder: TargetEncoder) -> Any:
-    """Fit the encoder here, and give the training codes, each row with its number, when Ray is asked for them."""
-    # A whole block is a batch.
+    """Fit the encoder here, and give the training encodings, each row with its number, when Ray is asked for them."""
+    # Each block is one batch.
     blocks = {"batch_size": None, **ARROW}
-    found = total(rows.map_batches(profiled, fn_args=(encoder,), **blocks))
-    encoding_plan = plan(encoder, found)
-    sums = total(rows.map_batches(measured, fn_args=(ray.put(encoding_plan),), **blocks))
+    total_profile = total(rows.map_batches(profile_batch, fn_args=(encoder,), **blocks))
+    encoding_plan = plan(encoder, total_profile)
+    sums = total(rows.map_batches(measure_batch, fn_args=(ray.put(encoding_plan),), **blocks))
     tables = fit(encoder, encoding_plan, sums)
     # Once in each node's memory, whatever runs there.
-    return rows.map_batches(encoded, fn_args=(ray.put(tables),), **blocks)
+    return rows.map_batches(encode_batch, fn_args=(ray.put(tables),), **blocks)
 
 
 def orders(n_rows: int, seed: int) -> Any:
@@ -135,7 +138,7 @@ def encoder() -> TargetEncoder:
     return TargetEncoder(columns=[*KEYS, ("shop", "customer")], cv=KFold(5), smooth=MEstimate(10), device="cpu")
 
 
-def whole(rows: Any) -> Any:
+def collect(rows: Any) -> Any:
     """Collect rows in the order of their numbers, without these."""
     return pa.concat_tables(rows.iter_batches(batch_size=None, **ARROW)).sort_by(ROW).drop_columns([ROW])
 
@@ -163,19 +166,21 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as new_folder:
             table, new = orders(options.rows, seed=7), orders(options.rows, seed=8).drop_columns([TARGET])
-            compare(numbered(files(table, folder, options.files)), table, numbered(files(new, new_folder, 3)), new)
+            compare(
+                read_numbered(files(table, folder, options.files)), table, read_numbered(files(new, new_folder, 3)), new
+            )
     finally:
         ray.shutdown()
 
 
 def compare(rows: Any, table: Any, new_rows: Any, new: Any) -> None:
-    """Print whether the codes are those of one table with the same rows."""
+    """Print whether the encodings are those of one table with the same rows."""
     fitted, alone = encoder(), encoder()
-    codes = whole(fit_transform(rows, fitted))
-    same = codes.equals(alone.fit_transform(table.drop_columns([TARGET]), table[TARGET]))
-    new_codes = whole(new_rows.map_batches(transformed, fn_args=(ray.put(fitted),), batch_size=None, **ARROW))
-    same_new = new_codes.equals(alone.transform(new))
-    print(f"{len(codes)} rows: {', '.join(codes.column_names)}")
+    encodings = collect(fit_transform(rows, fitted))
+    same = encodings.equals(alone.fit_transform(table.drop_columns([TARGET]), table[TARGET]))
+    new_encodings = collect(new_rows.map_batches(transform_batch, fn_args=(ray.put(fitted),), batch_size=None, **ARROW))
+    same_new = new_encodings.equals(alone.transform(new))
+    print(f"{len(encodings)} rows: {', '.join(encodings.column_names)}")
     print(f"the same bits as one table of all rows: training {same}, new rows {same_new}")
 
 

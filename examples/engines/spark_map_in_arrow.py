@@ -1,4 +1,4 @@
-"""Training codes in Spark: three passes of `mapInArrow`, and the codes of new rows in a fourth.
+"""Training encodings in Spark: three passes of `mapInArrow`, and the encodings of new rows in a fourth.
 
     python examples/engines/spark_map_in_arrow.py
     python examples/engines/spark_map_in_arrow.py --rows 20000 --master "local[2]"
@@ -50,7 +50,7 @@ def chunks(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def part(table: Any, first_row: int) -> Part:
-    """Give rows with their target; what is no key passes through."""
+    """Give a part of all rows; columns that are not encoded pass through."""
     return Part(table.drop_columns([TARGET]), table[TARGET], first_row=first_row)
 
 
@@ -63,32 +63,32 @@ def state(rows: int, value: Any) -> Any:
     )
 
 
-def profiled(rows: DataFrame, encoder: TargetEncoder) -> tuple[Profile, list[int]]:
-    """Profile all rows; the number of each partition's first row, too."""
+def profile_rows(rows: DataFrame, encoder: TargetEncoder) -> tuple[Profile, list[int]]:
+    """Profile all rows, and number the first row of each partition."""
 
     def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
         # Only the target and what the scheme reads are looked at, so the target may stay among the columns.
         parts = (Part(table, table[TARGET], first_row=first) for first, table in chunks(batches))
-        total = reduce(add, (profile(encoder, each) for each in parts), Profile())
+        total = reduce(add, (profile(encoder, chunk) for chunk in parts), Profile())
         yield state(total.n_rows, total)
 
     read = rows.select(*scheme_columns(encoder), TARGET)
-    found = sorted(read.mapInArrow(of_partition, STATE).collect())
-    starts = [0, *accumulate(each.rows for each in found)]
-    # Where rows begin is known only now.
-    moved = (pickle.loads(each.state).moved(start) for each, start in zip(found, starts, strict=False))
+    profiles = sorted(read.mapInArrow(of_partition, STATE).collect())
+    starts = [0, *accumulate(row.rows for row in profiles)]
+    # The first row of each partition is known only now.
+    moved = (pickle.loads(row.state).moved(start) for row, start in zip(profiles, starts, strict=False))
     return reduce(add, moved), starts
 
 
-def measured(rows: DataFrame, encoding_plan: Any, starts: list[int]) -> PartialSums:
-    """Sum all rows: each partition where it lies, then a few states to one, until few are left."""
+def measure_rows(rows: DataFrame, encoding_plan: Any, starts: list[int]) -> PartialSums:
+    """Sum all rows: each partition where it lies, then a few states at a time, until few are left."""
 
     def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
         start = starts[TaskContext.get().partitionId()]
         parts = (part(table, start + first) for first, table in chunks(batches))
-        yield state(0, reduce(add, (measure(encoding_plan, each) for each in parts), PartialSums()))
+        yield state(0, reduce(add, (measure(encoding_plan, chunk) for chunk in parts), PartialSums()))
 
-    def added(batches: Iterator[Any]) -> Iterator[Any]:
+    def add_states(batches: Iterator[Any]) -> Iterator[Any]:
         states = (pickle.loads(value) for batch in batches for value in batch["state"].to_pylist())
         yield state(0, reduce(add, states, PartialSums()))
 
@@ -96,11 +96,11 @@ def measured(rows: DataFrame, encoding_plan: Any, starts: list[int]) -> PartialS
     while left > FAN_IN:
         # They add up in any order: it does not matter which go together.
         left = -(-left // FAN_IN)
-        states = states.repartition(left).mapInArrow(added, STATE)
-    return reduce(add, (pickle.loads(each.state) for each in states.collect()))
+        states = states.repartition(left).mapInArrow(add_states, STATE)
+    return reduce(add, (pickle.loads(row.state) for row in states.collect()))
 
 
-def mapped(rows: DataFrame, schema: Any, function: Callable[[Any, int], Any], starts: list[int] | None) -> DataFrame:
+def map_rows(rows: DataFrame, schema: Any, function: Callable[[Any, int], Any], starts: list[int] | None) -> DataFrame:
     """Give the tables that a function makes of tables and the number of their first row."""
 
     def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
@@ -112,13 +112,13 @@ def mapped(rows: DataFrame, schema: Any, function: Callable[[Any, int], Any], st
 
 
 def fit_transform(rows: DataFrame, encoder: TargetEncoder) -> DataFrame:
-    """Fit the encoder here, and give the training codes, row for row, in a frame that Spark computes when asked."""
-    found, starts = profiled(rows, encoder)
-    encoding_plan = plan(encoder, found)
-    tables = fit(encoder, encoding_plan, measured(rows, encoding_plan, starts))
+    """Fit the encoder here, and give the training encodings, row for row, in a frame that Spark computes when asked."""
+    total, starts = profile_rows(rows, encoder)
+    encoding_plan = plan(encoder, total)
+    tables = fit(encoder, encoding_plan, measure_rows(rows, encoding_plan, starts))
     sent = rows.sparkSession.sparkContext.broadcast(tables)
     schema = encode(tables, part(nothing(rows), 0)).schema
-    return mapped(rows, schema, lambda table, first: encode(sent.value, part(table, first)), starts)
+    return map_rows(rows, schema, lambda table, first: encode(sent.value, part(table, first)), starts)
 
 
 def nothing(rows: DataFrame) -> Any:
@@ -127,10 +127,10 @@ def nothing(rows: DataFrame) -> Any:
 
 
 def transform(rows: DataFrame, encoder: TargetEncoder) -> DataFrame:
-    """Give the codes of new rows."""
+    """Give the encodings of new rows."""
     sent = rows.sparkSession.sparkContext.broadcast(encoder)
     schema = encoder.transform(nothing(rows)).schema
-    return mapped(rows, schema, lambda table, _: sent.value.transform(table), None)
+    return map_rows(rows, schema, lambda table, _: sent.value.transform(table), None)
 
 
 def orders(n_rows: int, seed: int) -> Any:
@@ -176,16 +176,16 @@ def main() -> None:
 
 
 def compare(spark: SparkSession, folder: str, n_rows: int) -> None:
-    """Print whether the codes are those of one table with the same rows."""
+    """Print whether the encodings are those of one table with the same rows."""
     rows, fitted, alone = spark.read.parquet(folder), encoder(), encoder()
-    codes = fit_transform(rows, fitted).toArrow()
+    encodings = fit_transform(rows, fitted).toArrow()
     collected = rows.toArrow()
     features = collected.drop_columns([TARGET])
-    same = codes.equals(alone.fit_transform(features, collected[TARGET]).cast(codes.schema))
+    same = encodings.equals(alone.fit_transform(features, collected[TARGET]).cast(encodings.schema))
     new = orders(n_rows, seed=8).drop_columns([TARGET])
-    new_codes = transform(spark.createDataFrame(new), fitted).toArrow()
-    same_new = new_codes.equals(alone.transform(new).cast(new_codes.schema))
-    print(f"{len(codes)} rows in {rows.rdd.getNumPartitions()} partitions: {', '.join(codes.column_names)}")
+    new_encodings = transform(spark.createDataFrame(new), fitted).toArrow()
+    same_new = new_encodings.equals(alone.transform(new).cast(new_encodings.schema))
+    print(f"{len(encodings)} rows in {rows.rdd.getNumPartitions()} partitions: {', '.join(encodings.column_names)}")
     print(f"the same bits as one table of all rows: training {same}, new rows {same_new}")
 
 

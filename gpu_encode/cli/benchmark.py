@@ -33,6 +33,6 @@ def checkout() -> Path:
             return folder
     message = (
         "the benchmarks come with the source and not with the package: run this in a checkout of gpu-encode, "
-        "after pip install --editable '.[bench,plot]'"
+        "after pip install --editable '.[bench]'"
     )
     raise UsageError(message)

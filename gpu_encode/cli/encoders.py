@@ -211,7 +211,7 @@ def check_parameters(options: argparse.Namespace, encoder: Any) -> bool:
         If there is no target although the encoder learns from one, or a scheme although it learns nothing that a row
         must not see.
     """
-    asked = encoder._options()
+    asked = encoder._parameters()
     reads_target: bool = asked.reads_target
     if reads_target and options.target is None:
         message = f"--encoder {options.encoder} learns from a target here: name its column with --target COL"

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from gpu_encode.cli.columns import key_name, known
 from gpu_encode.cli.transform import load
-from gpu_encode.fitting.names import target_parts
+from gpu_encode.fitting.model import target_parts
 from gpu_encode.ops import resolve
 from gpu_encode.sums.moments import Moments
 

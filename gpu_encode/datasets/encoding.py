@@ -28,10 +28,11 @@ from gpu_encode.datasets.staging import (
     write_sums,
 )
 from gpu_encode.datasets.writing import chosen
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import datasets as errors
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan, profile
+from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
+from gpu_encode.parts.profiles import profile_rows
 from gpu_encode.schemes import Ordered, Splits
 
 # Seconds after which the sums measured so far are saved, so that little is lost with an interrupted run.
@@ -133,7 +134,7 @@ def encode_dataset(
     # What is wrong with a parameter is said before files are looked at.
     if not isinstance(encoder, Encoder):
         raise errors.not_an_encoder(type(encoder).__name__)
-    if target is None and encoder._options().reads_target:
+    if target is None and encoder._parameters().reads_target:
         raise errors.target_needed(type(encoder).__name__)
     memory.limit_of(memory_limit)
     return run_encoding(
@@ -175,7 +176,7 @@ def run_encoding(
     """Do what `encode_dataset` does; chunks may be forced, and `publishing` calls what lets the output appear."""
     begun = time.perf_counter()
     limit = memory.limit_of(memory_limit)
-    repeatable = is_describable([encoder._options().statistic], resume) and is_repeatable(encoder)
+    repeatable = is_describable([encoder._parameters().statistic], resume) and is_repeatable(encoder)
     if resume and not repeatable:
         raise errors.not_repeatable()
     place = chosen(rows, destination, compression, overwrite)
@@ -274,19 +275,19 @@ class Encoding:
     def _pass_size(self, columns: Sequence[str], work: dict[str, Any], n_outputs: int = 0) -> Size:
         """Chunks of one pass; folds dealt out within classes want the same ones in all passes."""
         size = self._run.size(columns, len(self._selected.entries), n_outputs)
-        if not getattr(self._encoder._options().scheme, "stratify", False):
+        if not self._encoder._parameters().scheme.reads_classes:
             return size
         return Size(work["grid"], batch_rows=min(size.batch_rows, work["grid"]))
 
     def _survey(self, work: dict[str, Any]) -> Profile:
         """Count rows, and what y and the scheme's columns hold."""
-        run, total = self._run, Profile()
+        run, total, parameters = self._run, Profile(), self._encoder._parameters()
         used = [self._roles.features[place] for place in self._selected.training_only]
         columns = [*self._roles.aside, *used]
         with run.reading("surveying", columns, self._pass_size(columns, work)) as chunks:
             for chunk in chunks:
                 with self._roles.advised(chunk), run.timed("surveying"):
-                    total += profile(self._encoder, self._roles.part(chunk))
+                    total += profile_rows(parameters, self._roles.part(chunk))
         return total
 
     def _measure(self, encoding_plan: EncodingPlan, work: dict[str, Any]) -> PartialSums:
@@ -320,12 +321,12 @@ class Encoding:
 
 def needs_all_rows(encoder: Any) -> bool:
     """Whether codes of one row follow from all rows in a way that chunks cannot be summed for."""
-    options = encoder._options()
-    scheme = options.scheme
+    parameters = encoder._parameters()
+    scheme = parameters.scheme
     return (
         isinstance(scheme, Splits)
-        or (isinstance(scheme, Ordered) and options.values is not None)
-        or (options.cut is not None and options.cut.needs_all_rows)
+        or (isinstance(scheme, Ordered) and parameters.values is not None)
+        or (parameters.cut is not None and parameters.cut.needs_all_rows)
         or any(isinstance(column, (Frame, Pieces)) for column, _ in scheme.reads())
     )
 

@@ -157,9 +157,9 @@ class Orders:
                     with self._run.timed("placing"):
                         for bucket in shuffle(tables, self._roles.part(chunk))[0]:
                             gaining.add(bucket)
-            tables = with_categories(tables, [gaining.gained()])
+            tables = with_categories(tables, [gaining.deltas()])
         running = OrderedScan(tables)
-        return tables, lambda part: [[running.codes(bucket) for bucket in own] for own in shuffle(tables, part)]
+        return tables, lambda part: [[running.encode(bucket) for bucket in own] for own in shuffle(tables, part)]
 
     def _shuffled(self) -> tuple[EncodingTables, Placing]:
         """Sort rows into buckets by place, find their codes bucket by bucket, and sort these into stripes by row."""
@@ -204,14 +204,14 @@ class Orders:
             pieces = buckets.take(place) if last else buckets.read(place)
             found = [bucket_of_arrays(arrays, n_targets) for arrays in pieces]
             if found:
-                yield OrderedRows.joined(found)
+                yield OrderedRows.join(found)
 
     def _gained(self, number: int, buckets: Spilled) -> CategoryMeanDeltas:
         gaining = CategoryMeanScan(self._tables, number)
         with self._run.timed("placing"):
             for bucket in self._in_order(buckets, last=False):
                 gaining.add(bucket)
-        return gaining.gained()
+        return gaining.deltas()
 
     def _codes(self, tables: EncodingTables, number: int, buckets: Spilled) -> Spilled:
         """Find the codes of all rows in one order, and sort them into stripes of as many rows as a chunk has."""
@@ -222,7 +222,7 @@ class Orders:
         )
         with self._run.timed("placing"):
             for bucket in self._in_order(buckets, last=True):
-                codes = running.codes(bucket)
+                codes = running.encode(bucket)
                 for stripe in sorted(set((codes.rows // rows).tolist())):
                     stripes.add(stripe, arrays_of_placed(codes.between(stripe * rows, (stripe + 1) * rows)))
         return stripes

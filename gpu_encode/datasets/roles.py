@@ -77,10 +77,10 @@ class Roles:
 
     def selected(self, encoder: Any, schema: Any) -> columns.Selection:
         """Read which columns are encoded against the features, before there are any rows."""
-        options = encoder._options()
+        parameters = encoder._parameters()
         features = pa.schema([schema.field(name) for name in self.features]).empty_table()
-        used = options.training_columns
-        return columns.select(frames.read(features), options.columns, options.hierarchy, used)
+        used = parameters.training_columns
+        return columns.select(frames.read(features), parameters.columns, parameters.hierarchy, used)
 
     def measured(self, selected: columns.Selection) -> list[str]:
         """Columns that are read to sum rows."""

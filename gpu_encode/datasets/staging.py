@@ -31,9 +31,9 @@ from gpu_encode.parts.segments import SegmentSums
 from gpu_encode.schemes import Splits
 from gpu_encode.storage import archive, encoders, models
 from gpu_encode.storage.archive import sync_file, sync_folder
-from gpu_encode.storage.fields import count, field, listed
+from gpu_encode.storage.fields import read_count, read_field, read_list
 from gpu_encode.storage.models import read_window
-from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, shown
+from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, show
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.layouts import DigitSpan
 
@@ -246,7 +246,7 @@ def described_parameters(encoder: Any) -> dict[str, Any]:
         try:
             document = describe({name: value}, writer)[0][name]
         except TypeError:
-            document = shown(value)
+            document = show(value)
         arrays = writer._names
         if arrays:
             document = {"value": document, "arrays": sorted(mark.hex() for mark in arrays)}
@@ -264,7 +264,7 @@ def is_describable(readouts: Sequence[Any], resume: bool) -> bool:
 
     Examples
     --------
-    >>> is_describable([gpu_encode.StatisticEncoder([max])._options().readout], resume=False)
+    >>> is_describable([gpu_encode.StatisticEncoder([max])._parameters().readout], resume=False)
     False
     """
     try:
@@ -295,7 +295,7 @@ def is_repeatable(encoder: Any) -> bool:
     >>> is_repeatable(gpu_encode.TargetEncoder(random_state=None))
     False
     """
-    scheme = encoder._options().scheme
+    scheme = encoder._parameters().scheme
     return not isinstance(scheme, Splits) and isinstance(getattr(scheme, "random_state", 0), Integral)
 
 
@@ -339,17 +339,17 @@ def read_sums(path: Path) -> PartialSums:
         with path.open("rb") as file:
             reader = archive.Reader(file)
             document = reader.document
-            model = field(document, "model", dict, None)
+            model = read_field(document, "model", dict, None)
             reach = [
-                DigitSpan(read_layout(each), tuple(int(bound) for bound in listed(each, "bounds", str)))
-                for each in listed(document, "reach", dict)
+                DigitSpan(read_layout(each), tuple(int(bound) for bound in read_list(each, "bounds", str)))
+                for each in read_list(document, "reach", dict)
             ]
             segments = [
                 SegmentSums([read_statistics(each, reader) for each in found])
-                for found in listed(document, "stretches", list)
+                for found in read_list(document, "stretches", list)
             ]
-            n_rows = count(document, "rows", 0, 1 << 62)
-            return PartialSums(n_rows, None if model is None else models.rebuilt(model, reader), reach, segments)
+            n_rows = read_count(document, "rows", 0, 1 << 62)
+            return PartialSums(n_rows, None if model is None else models.rebuild(model, reader), reach, segments)
     except OSError:
         raise
     except Exception as reason:  # what a damaged file makes its many readers raise has no common type
@@ -364,20 +364,20 @@ def described_windows(layout: Layout) -> list[Any]:
 
 def read_layout(document: dict[str, Any]) -> Layout:
     """Read the columns of a cell."""
-    return Layout(*(read_window(each) for each in listed(document, "windows", list, None)))  # type: ignore[arg-type]
+    return Layout(*(read_window(each) for each in read_list(document, "windows", list, None)))  # type: ignore[arg-type]
 
 
 def described_statistics(statistics: CategorySums, writer: archive.Writer) -> dict[str, Any]:
     """Give sums that belong to no entry as JSON."""
-    described = models.describe_statistics(statistics, writer)
+    described = models.describe_sums(statistics, writer)
     return {**described, "classification": statistics.measured.classification}
 
 
 def read_statistics(document: dict[str, Any], reader: archive.Reader) -> CategorySums:
     """Read sums that belong to no entry."""
     layout = read_layout(document)
-    cells = np.array(decode_array(field(document, "cells", dict), reader))
-    measured = SumSpec(layout, field(document, "classification", bool), count(document, "first_output", 0, 1))
+    cells = np.array(decode_array(read_field(document, "cells", dict), reader))
+    measured = SumSpec(layout, read_field(document, "classification", bool), read_count(document, "first_output", 0, 1))
     if cells.dtype != np.int64 or cells.ndim != 4 or cells.shape[3] != layout.width:
         raise errors.unreadable_sums("", f"sums of shape {cells.shape}")
-    return CategorySums(cells, measured, count(document, "added", 0, 1 << 31))
+    return CategorySums(cells, measured, read_count(document, "added", 0, 1 << 31))

@@ -1,4 +1,4 @@
-"""Training codes of ordered schemes: what rows have seen goes from partition to partition, or from bucket to bucket."""
+"""Training encodings of ordered schemes: sums go from partition to partition, or from group to group of rows."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -6,18 +6,18 @@ from typing import Any
 
 from gpu_encode.distributed import tasks
 from gpu_encode.distributed.partitions import Partitions
-from gpu_encode.distributed.trees import added, earlier_sums, promised
+from gpu_encode.distributed.trees import add_in_tree, earlier_sums, make_delayed
 from gpu_encode.parts import EncodingPlan
 
-# Pieces of rows travel between all partitions and all buckets: more buckets are more tasks, fewer are larger ones.
-MOST_BUCKETS = 64
+# Rows travel between all partitions and all groups: more groups are more tasks, fewer groups are larger tasks.
+MOST_GROUPS = 64
 MOST_ROWS = 1 << 26
 
 
-def ordered_codes(
+def encode_ordered(
     partitions: Partitions, encoding_plan: EncodingPlan, learned: tasks.Learned, tables: Any, meta: Any
 ) -> Any:
-    """Give the training codes of an ordered scheme, lazily.
+    """Give the training encodings of an ordered scheme, lazily.
 
     Parameters
     ----------
@@ -27,81 +27,83 @@ def ordered_codes(
     learned : Learned
     tables : Delayed
     meta : table without rows, or None
-        Like the codes.
+        Like the output.
 
     Returns
     -------
     dask.dataframe.DataFrame, or list of Delayed
     """
     if encoding_plan.order == "rows":
-        return as_they_stand(partitions, learned, tables, meta)
-    return shuffled(partitions, encoding_plan.n_rows, learned, tables, meta)
+        return encode_in_sequence(partitions, learned, tables, meta)
+    return encode_shuffled(partitions, encoding_plan.n_rows, learned, tables, meta)
 
 
-def as_they_stand(partitions: Partitions, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
-    """Give codes of rows from those above them: each partition needs the sums of those before it, and no other rows."""
+def encode_in_sequence(partitions: Partitions, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
+    """Encode rows as they stand: each partition needs the sums of the partitions before it, and no other rows."""
     import dask
 
-    ready = partitions.beside(earlier_sums(partitions.mapped(tasks.partition_sums, tables)))
+    ready = partitions.beside(earlier_sums(partitions.mapped(tasks.sum_partition, tables)))
     if learned.needs_categories:
-        gained = added(ready.mapped(tasks.partition_gained, tables), tasks.summed)
-        tables = dask.delayed(tasks.completed)(tables, [gained])
-    return ready.table(tasks.encoded_as_they_stand, meta, tables)
+        deltas = add_in_tree(ready.mapped(tasks.mean_deltas_of_partition, tables), tasks.add_up)
+        tables = dask.delayed(tasks.with_category_means)(tables, [deltas])
+    return ready.table(tasks.encode_in_sequence, meta, tables)
 
 
-def shuffled(partitions: Partitions, n_rows: int, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
-    """Give codes of rows in an order of its own: sorted into buckets of neighbours, encoded there, brought back."""
+def encode_shuffled(partitions: Partitions, n_rows: int, learned: tasks.Learned, tables: Any, meta: Any) -> Any:
+    """Encode rows in another order: sort them into groups of neighbours, encode these, return to the partitions."""
     import dask
 
-    number = max(min(partitions.number, MOST_BUCKETS), -(-n_rows // MOST_ROWS))
-    scattered = partitions.mapped(tasks.scattered, tables, number)
+    number = max(min(partitions.number, MOST_GROUPS), -(-n_rows // MOST_ROWS))
+    shuffled = partitions.mapped(tasks.shuffle_partition, tables, number)
     orders = range(learned.n_orders)
-    buckets = [collected(scattered, order, number) for order in orders]
-    earlier = [earlier_sums([dask.delayed(tasks.bucket_sums)(each, tables) for each in own]) for own in buckets]
+    groups = [collect_groups(shuffled, order, number) for order in orders]
+    earlier = [earlier_sums([dask.delayed(tasks.sum_group)(rows, tables) for rows in of_order]) for of_order in groups]
 
-    def walked(function: Callable[..., Any], order: int, tables: Any) -> list[Any]:
-        pairs = zip(buckets[order], earlier[order], strict=True)
-        return [dask.delayed(function)(bucket, before, tables, order) for bucket, before in pairs]
+    def scan_groups(function: Callable[..., Any], order: int, tables: Any) -> list[Any]:
+        pairs = zip(groups[order], earlier[order], strict=True)
+        return [dask.delayed(function)(group, before, tables, order) for group, before in pairs]
 
     if learned.needs_categories:
-        gained = [added(walked(tasks.bucket_gained, order, tables), tasks.summed) for order in orders]
-        tables = dask.delayed(tasks.completed)(tables, gained)
-    placed = [walked(tasks.bucket_codes, order, tables) for order in orders]
-    own = brought_back(placed, [*partitions.first_rows, n_rows])
-    return partitions.without_target().beside(own).table(tasks.encoded_in_order, meta, tables)
+        deltas = [add_in_tree(scan_groups(tasks.mean_deltas_of_group, order, tables), tasks.add_up) for order in orders]
+        tables = dask.delayed(tasks.with_category_means)(tables, deltas)
+    encodings = [scan_groups(tasks.encode_group, order, tables) for order in orders]
+    by_partition = return_to_partitions(encodings, [*partitions.first_rows, n_rows])
+    return partitions.without_target().beside(by_partition).table(tasks.encode_by_place, meta, tables)
 
 
-def collected(scattered: Sequence[Any], order: int, number: int) -> list[Any]:
-    """Give a Delayed of each bucket of an order: its rows of all partitions."""
+def collect_groups(shuffled: Sequence[Any], order: int, number: int) -> list[Any]:
+    """Give a Delayed of each group of an order: its rows from all partitions."""
 
     def graph(name: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for bucket in range(number):
-            pieces = {
-                f"{name}-{bucket}-{partition}": (tasks.bucket_of, each.key, order, bucket)
-                for partition, each in enumerate(scattered)
+        tasks_by_name: dict[str, Any] = {}
+        for group in range(number):
+            from_groups = {
+                f"{name}-{group}-{partition}": (tasks.select_group, rows.key, order, group)
+                for partition, rows in enumerate(shuffled)
             }
-            found |= {**pieces, f"{name}-{bucket}": (tasks.bucket_joined, list(pieces))}
-        return found
+            tasks_by_name |= {**from_groups, f"{name}-{group}": (tasks.join_groups, list(from_groups))}
+        return tasks_by_name
 
-    return promised("collected", graph, range(number), scattered)
+    return make_delayed("groups", graph, range(number), shuffled)
 
 
-def brought_back(placed: Sequence[Sequence[Any]], borders: Sequence[int]) -> list[Any]:
-    """Give a Delayed for each partition of the codes of its rows: per order, the pieces of all buckets."""
+def return_to_partitions(encodings: Sequence[Sequence[Any]], borders: Sequence[int]) -> list[Any]:
+    """Give a Delayed for each partition with the encodings of its rows: per order, those from every group."""
 
     def graph(name: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        tasks_by_name: dict[str, Any] = {}
         for partition, (start, stop) in enumerate(pairwise(borders)):
             orders = []
-            for order, own in enumerate(placed):
-                pieces = {
-                    f"{name}-{partition}-{order}-{bucket}": (tasks.codes_between, each.key, start, stop)
-                    for bucket, each in enumerate(own)
+            for order, of_order in enumerate(encodings):
+                from_groups = {
+                    f"{name}-{partition}-{order}-{group}": (tasks.select_rows, rows.key, start, stop)
+                    for group, rows in enumerate(of_order)
                 }
-                found |= pieces
-                orders.append(list(pieces))
-            found[f"{name}-{partition}"] = (list, orders)
-        return found
+                tasks_by_name |= from_groups
+                orders.append(list(from_groups))
+            tasks_by_name[f"{name}-{partition}"] = (list, orders)
+        return tasks_by_name
 
-    return promised("brought-back", graph, range(len(borders) - 1), [each for own in placed for each in own])
+    return make_delayed(
+        "returned", graph, range(len(borders) - 1), [rows for of_order in encodings for rows in of_order]
+    )

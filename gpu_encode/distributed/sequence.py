@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode import notices, parts
 from gpu_encode.distributed import tasks
-from gpu_encode.distributed.orders import ordered_codes
+from gpu_encode.distributed.orders import encode_ordered
 from gpu_encode.distributed.partitions import FramePartitions, Partitions, read
-from gpu_encode.distributed.trees import added
+from gpu_encode.distributed.trees import add_in_tree
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.distributed import RowInPartitionError, kind_in_dask, partial_fit_of_dask
 from gpu_encode.errors.targets import no_target
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.parts import EncodingPlan
 from gpu_encode.schemes import LeaveOneOut
 from gpu_encode.schemes.plans import FoldPlan
@@ -25,7 +25,7 @@ E = TypeVar("E", bound=Encoder)
 
 
 def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> E:
-    """Learn the codes of new rows, at once: two passes over the partitions, and no row comes to the caller.
+    """Learn the encodings of new rows, at once: two passes over the partitions, and no row comes to the caller.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups:
     import dask
 
     partitions = read_training(encoder, X, y, sample_weight, groups)
-    (learned,) = dask.compute(fitted(encoder, *drafted(encoder, partitions, with_codes=False))[0])
+    (learned,) = dask.compute(fit_lazily(encoder, *plan_encoding(encoder, partitions, with_training=False))[0])
     adopt(encoder, learned)
     return encoder
 
 
 def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
-    """Learn the codes of new rows at once, and give the training codes lazily.
+    """Learn the encodings of new rows at once, and give the training encodings lazily.
 
     Parameters
     ----------
@@ -73,32 +73,32 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
     >>> import dask.dataframe as dd, pandas as pd
     >>> from gpu_encode import LeaveOneOut, TargetEncoder
     >>> rows = dd.from_pandas(pd.DataFrame({"shop": ["a", "b", "a"], "sold": [1.0, 0.5, 3.0]}), npartitions=2)
-    >>> codes = TargetEncoder(smooth=0.0, cv=LeaveOneOut()).fit_transform(rows[["shop"]], rows["sold"])
-    >>> codes.compute()["shop"].tolist()
+    >>> encodings = TargetEncoder(smooth=0.0, cv=LeaveOneOut()).fit_transform(rows[["shop"]], rows["sold"])
+    >>> encodings.compute()["shop"].tolist()
     [3.0, 2.0, 1.0]
     """
     import dask
 
     partitions = read_training(encoder, X, y, sample_weight, groups)
-    encoding_plan, partitions = drafted(encoder, partitions, with_codes=True)
+    encoding_plan, partitions = plan_encoding(encoder, partitions, with_training=True)
     # What persists is as large as the categories; a worker that is lost takes nothing with it that is not made again.
-    learned, tables, meta = dask.persist(*fitted(encoder, encoding_plan, partitions))
+    learned, tables, meta = dask.persist(*fit_lazily(encoder, encoding_plan, partitions))
     learned, meta = dask.compute(learned, meta)
     adopt(encoder, learned)
     if encoding_plan.order is not None:
-        return ordered_codes(partitions, encoding_plan, learned, tables, meta)
+        return encode_ordered(partitions, encoding_plan, learned, tables, meta)
     return (partitions if needs_target(encoding_plan) else partitions.without_target()).table(
-        tasks.encoded, meta, tables
+        tasks.encode_partition, meta, tables
     )
 
 
 def transform(encoder: Encoder, X: Any) -> Any:
-    """Give the codes of new rows, lazily.
+    """Give the encodings of new rows, lazily.
 
     Parameters
     ----------
     encoder : TargetEncoder
-        What it knows now counts, even if it is fitted again before the codes are computed.
+        What it knows now counts, even if it is fitted again before the encodings are computed.
     X : dask.dataframe.DataFrame, or list of Delayed
 
     Returns
@@ -124,7 +124,7 @@ def transform(encoder: Encoder, X: Any) -> Any:
     meta = None if samples is None else encoder.transform(samples[0])
     # One node of the graph for all partitions, and a copy, since the encoder may be fitted again meanwhile.
     broadcast = dask.delayed(copy(encoder), traverse=False)
-    return partitions.table(tasks.transformed, meta, broadcast)
+    return partitions.table(tasks.transform_partition, meta, broadcast)
 
 
 def partial_fit(*_: Any, **__: Any) -> None:
@@ -134,7 +134,7 @@ def partial_fit(*_: Any, **__: Any) -> None:
 
 def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
     """Read what a call on training rows was given, before anything is computed."""
-    if y is None and encoder._options().reads_target:
+    if y is None and encoder._parameters().reads_target:
         raise no_target(type(encoder).__name__)
     partitions = read(X, y, sample_weight, groups)
     check_container(encoder, partitions)
@@ -148,35 +148,35 @@ def check_container(encoder: Encoder, partitions: Partitions) -> None:
         raise kind_in_dask(wanted)
 
 
-def drafted(encoder: Encoder, partitions: Partitions, with_codes: bool) -> tuple[EncodingPlan, Partitions]:
-    """Look at all rows once, and decide; with the partitions, now that their rows are counted.
+def plan_encoding(encoder: Encoder, partitions: Partitions, with_training: bool) -> tuple[EncodingPlan, Partitions]:
+    """Profile all rows, and plan; the partitions come back with the numbers of their first rows.
 
     Parameters
     ----------
     encoder : TargetEncoder
     partitions : Partitions
-    with_codes : bool
-        Whether training codes are wanted: if not, who may look at whom matters to few schemes.
+    with_training : bool
+        Whether training encodings are wanted; if not, few schemes have to decide who may look at whom.
     """
     import dask
 
-    own, options = unfitted(encoder), encoder._options()
-    asked = own
-    if options.reads_target and not (with_codes or options.new_rows_see_folds or options.needs_tables):
+    blank, parameters = unfitted(encoder), encoder._parameters()
+    asked = blank
+    if parameters.reads_target and not (with_training or parameters.new_rows_see_folds or parameters.needs_tables):
         asked = unfitted(encoder).set_params(cv=LeaveOneOut())
-    looked_at = partitions.with_columns(columns_to_survey(asked, partitions))
-    profiles = looked_at.mapped(tasks.profiled, dask.delayed(asked, traverse=False))
+    profiled = partitions.with_columns(columns_to_profile(asked, partitions))
+    profiles = profiled.mapped(tasks.profile_partition, dask.delayed(asked._parameters(), traverse=False))
     try:
-        (found,) = dask.compute(added(profiles, tasks.surveyed_together))
+        (total,) = dask.compute(add_in_tree(profiles, tasks.join_profiles))
     except RowInPartitionError as error:
-        lengths = dask.compute(*looked_at.mapped(tasks.n_rows)[: error.partition])
+        lengths = dask.compute(*profiled.mapped(tasks.n_rows)[: error.partition])
         raise error.counted(lengths) from None
-    # What the encoder's own scheme says of columns and outputs counts in any case.
-    encoding_plan = replace(parts.plan(asked, found.profile), encoder=own, options=options)
-    return encoding_plan, partitions.counted([0, *accumulate(found.lengths[:-1])])
+    # The columns and outputs are always those of the encoder's own scheme.
+    encoding_plan = replace(parts.plan(asked, total.profile), encoder=blank, parameters=parameters)
+    return encoding_plan, partitions.counted([0, *accumulate(total.lengths[:-1])])
 
 
-def columns_to_survey(encoder: Encoder, partitions: Partitions) -> Sequence[Any]:
+def columns_to_profile(encoder: Encoder, partitions: Partitions) -> Sequence[Any]:
     """Columns of X that the first pass reads, at least one; all where they are asked for by position, or missing."""
     wanted, known = parts.scheme_columns(encoder), partitions.column_names
     if known is None or not all(isinstance(name, str) and name in known for name in wanted):
@@ -184,17 +184,17 @@ def columns_to_survey(encoder: Encoder, partitions: Partitions) -> Sequence[Any]
     return wanted or known[:1]
 
 
-def fitted(encoder: Encoder, encoding_plan: EncodingPlan, partitions: Partitions) -> list[Any]:
-    """Give the promises of what is learned, of tables of training codes, and of a table without rows like the codes."""
+def fit_lazily(encoder: Encoder, encoding_plan: EncodingPlan, partitions: Partitions) -> list[Any]:
+    """Give a Delayed of what is learned, one of the tables of training encodings, one of an output without rows."""
     import dask
 
     shared = dask.delayed(encoding_plan, traverse=False)
-    sums = added(partitions.mapped(tasks.measured, shared), tasks.summed)
-    return list(dask.delayed(tasks.fitted, nout=3)(unfitted(encoder), shared, sums, partitions.samples()))
+    sums = add_in_tree(partitions.mapped(tasks.measure_partition, shared), tasks.add_up)
+    return list(dask.delayed(tasks.fit_tables, nout=3)(unfitted(encoder), shared, sums, partitions.samples()))
 
 
 def needs_target(encoding_plan: EncodingPlan) -> bool:
-    """Whether the code of a training row depends on its own target: not where its fold alone says what it sees."""
+    """Whether the encoding of a training row depends on its own target: not where its fold says what it sees."""
     return encoding_plan.needs_labels or not isinstance(encoding_plan.plan, FoldPlan)
 
 

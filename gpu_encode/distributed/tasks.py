@@ -1,4 +1,4 @@
-"""What a task does with one partition: pure functions, so that a task that is lost may be run again."""
+"""Tasks of Dask, each on a partition or a group of ordered rows: pure functions, so that lost tasks can run again."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -10,6 +10,7 @@ from gpu_encode.distributed.partitions import Place
 from gpu_encode.errors.distributed import RowInPartitionError
 from gpu_encode.errors.rows import RowError
 from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.parts import (
     CategoryMeanDeltas,
     CategoryMeanScan,
@@ -23,9 +24,10 @@ from gpu_encode.parts import (
     Profile,
     RowEncodings,
 )
+from gpu_encode.parts.profiles import profile_rows
 
 
-class Found(NamedTuple):
+class PartitionProfiles(NamedTuple):
     """Profile of partitions that follow one another, and the rows of each."""
 
     profile: Profile
@@ -33,7 +35,7 @@ class Found(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What a fitted encoder knows, where it was fitted, and what it warned of on the way."""
+    """What a fit_tables encoder knows, where it was fit_tables, and what it warned of on the way."""
 
     model: Model
     device: str
@@ -47,23 +49,25 @@ def part_of(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place) -> Pa
     return Part(X, y, sample_weight, groups, first_row=place.first_row, name=place.name)
 
 
-def profiled(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, encoder: Any) -> Found:
+def profile_partition(
+    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, parameters: Parameters
+) -> PartitionProfiles:
     """Profile a partition whose first row's number is not known yet."""
     try:
-        found = parts.profile(encoder, part_of(X, y, sample_weight, groups, place))
+        profile = profile_rows(parameters, part_of(X, y, sample_weight, groups, place))
     except RowError as error:
         raise RowInPartitionError(error.before, error.row, error.after, place.number) from error
-    return Found(found, (found.n_rows,))
+    return PartitionProfiles(profile, (profile.n_rows,))
 
 
-def surveyed_together(found: Sequence[Found]) -> Found:
+def join_profiles(profiles: Sequence[PartitionProfiles]) -> PartitionProfiles:
     """Join profiles of partitions that follow one another, in that order."""
-    return reduce(followed, found)
+    return reduce(append_profile, profiles)
 
 
-def followed(one: Found, other: Found) -> Found:
+def append_profile(one: PartitionProfiles, other: PartitionProfiles) -> PartitionProfiles:
     """Join two profiles; the rows of the second come after those of the first."""
-    return Found(one.profile + other.profile.moved(sum(one.lengths)), one.lengths + other.lengths)
+    return PartitionProfiles(one.profile + other.profile.moved(sum(one.lengths)), one.lengths + other.lengths)
 
 
 def n_rows(X: Any, *_: Any) -> int:
@@ -71,20 +75,22 @@ def n_rows(X: Any, *_: Any) -> int:
     return frames.read(X).n_rows
 
 
-def measured(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, encoding_plan: EncodingPlan) -> PartialSums:
+def measure_partition(
+    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, encoding_plan: EncodingPlan
+) -> PartialSums:
     """Sum the rows of a partition."""
     return parts.measure(encoding_plan, part_of(X, y, sample_weight, groups, place))
 
 
-def summed(sums: Sequence[PartialSums]) -> PartialSums:
+def add_up(sums: Sequence[PartialSums]) -> PartialSums:
     """Add up sums; categories are joined here, on a worker."""
     return reduce(add, sums)
 
 
-def fitted(
+def fit_tables(
     encoder: Any, encoding_plan: EncodingPlan, sums: PartialSums, samples: Sequence[Any] | None
 ) -> tuple[Learned, EncodingTables, Any]:
-    """Fit the encoder where the sums are; give also what training codes are read off, and a table as they will be.
+    """Fit the encoder where the sums are; give the tables of training encodings, and an output without rows, too.
 
     Parameters
     ----------
@@ -102,107 +108,108 @@ def fitted(
     return learned, tables, meta
 
 
-def encoded(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables) -> Any:
-    """Training codes of a partition."""
+def encode_partition(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables) -> Any:
+    """Give the training encodings of a partition."""
     return parts.encode(tables, part_of(X, y, sample_weight, groups, place))
 
 
-def bucket_in_rows(tables: EncodingTables, part: Part) -> OrderedRows | None:
-    """Rows of a partition as they stand; None of no rows."""
-    [found] = parts.shuffle(tables, part)
-    return found[0] if found else None
+def ordered_rows(tables: EncodingTables, part: Part) -> OrderedRows | None:
+    """Give the rows of a partition as they stand; None if there are none."""
+    [groups] = parts.shuffle(tables, part)
+    return groups[0] if groups else None
 
 
-def partition_sums(
+def sum_partition(
     X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables
 ) -> PrecedingSums | None:
-    """Sum the rows of a partition; None of no rows."""
-    return bucket_sums(bucket_in_rows(tables, part_of(X, y, sample_weight, groups, place)), tables)
+    """Sum the rows of a partition; None if there are none."""
+    return sum_group(ordered_rows(tables, part_of(X, y, sample_weight, groups, place)), tables)
 
 
-def partition_gained(
+def mean_deltas_of_partition(
     X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, earlier: PrecedingSums | None, tables: EncodingTables
 ) -> CategoryMeanDeltas:
-    """Find out how the means of categories change in a partition, after the sums of those before it."""
-    bucket = bucket_in_rows(tables, part_of(X, y, sample_weight, groups, place))
-    return bucket_gained(bucket, earlier, tables, 0)
+    """Find how the means of categories change in a partition, given the sums of the partitions before it."""
+    rows = ordered_rows(tables, part_of(X, y, sample_weight, groups, place))
+    return mean_deltas_of_group(rows, earlier, tables, 0)
 
 
-def encoded_as_they_stand(
+def encode_in_sequence(
     X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, earlier: PrecedingSums | None, tables: EncodingTables
 ) -> Any:
-    """Training codes of a partition, after the sums of those before it."""
+    """Give the training encodings of a partition, given the sums of the partitions before it."""
     part = part_of(X, y, sample_weight, groups, place)
-    codes = bucket_codes(bucket_in_rows(tables, part), earlier, tables, 0)
-    return parts.encode(tables, part, [[] if codes is None else [codes]])
+    encodings = encode_group(ordered_rows(tables, part), earlier, tables, 0)
+    return parts.encode(tables, part, [[] if encodings is None else [encodings]])
 
 
-def scattered(
-    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables, n_buckets: int
+def shuffle_partition(
+    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables, n_groups: int
 ) -> list[list[OrderedRows]]:
-    """Sort the rows of a partition into the buckets of every order."""
-    return parts.shuffle(tables, part_of(X, y, sample_weight, groups, place), n_buckets)
+    """Sort the rows of a partition into groups of neighbouring places, for every order."""
+    return parts.shuffle(tables, part_of(X, y, sample_weight, groups, place), n_groups)
 
 
-def bucket_of(found: Sequence[Sequence[OrderedRows]], order: int, number: int) -> OrderedRows | None:
-    """Give one bucket of a partition; None of no rows."""
-    return found[order][number] if found[order] and len(found[order][number]) else None
+def select_group(shuffled: Sequence[Sequence[OrderedRows]], order: int, number: int) -> OrderedRows | None:
+    """Give one group of a partition; None if it has no rows."""
+    groups = shuffled[order]
+    return groups[number] if groups and len(groups[number]) else None
 
 
-def bucket_joined(pieces: Sequence[OrderedRows | None]) -> OrderedRows | None:
-    """Join what all partitions have in a bucket; None of no rows."""
-    filled = [each for each in pieces if each is not None]
-    return OrderedRows.joined(filled) if filled else None
+def join_groups(groups: Sequence[OrderedRows | None]) -> OrderedRows | None:
+    """Join the rows of a group from all partitions; None if there are none."""
+    filled = [rows for rows in groups if rows is not None]
+    return OrderedRows.join(filled) if filled else None
 
 
-def bucket_sums(bucket: OrderedRows | None, tables: EncodingTables) -> PrecedingSums | None:
-    """Sum the rows of a bucket."""
-    return None if bucket is None else PrecedingSums.of(tables, bucket)
+def sum_group(rows: OrderedRows | None, tables: EncodingTables) -> PrecedingSums | None:
+    """Sum the rows of a group."""
+    return None if rows is None else PrecedingSums.of(tables, rows)
 
 
-def bucket_gained(
-    bucket: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
+def mean_deltas_of_group(
+    rows: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
 ) -> CategoryMeanDeltas:
-    """Find out how the means of categories change in a bucket, after the sums of those before it."""
-    gaining = CategoryMeanScan(tables, order, earlier)
-    if bucket is not None:
-        gaining.add(bucket)
-    return gaining.gained()
+    """Find how the means of categories change in a group, given the sums of the groups before it."""
+    scan = CategoryMeanScan(tables, order, earlier)
+    if rows is not None:
+        scan.add(rows)
+    return scan.deltas()
 
 
-def completed(tables: EncodingTables, gained: Sequence[CategoryMeanDeltas]) -> EncodingTables:
-    """Give the tables with the means of categories; one of `gained` for each order."""
-    return parts.with_categories(tables, gained)
+def with_category_means(tables: EncodingTables, deltas: Sequence[CategoryMeanDeltas]) -> EncodingTables:
+    """Give the tables with the means of categories; `deltas` has one item for each order."""
+    return parts.with_categories(tables, deltas)
 
 
-def bucket_codes(
-    bucket: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
+def encode_group(
+    rows: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
 ) -> RowEncodings | None:
-    """Codes of the rows of a bucket, after the sums of those before it."""
-    return None if bucket is None else OrderedScan(tables, order, earlier).codes(bucket)
+    """Encode the rows of a group, given the sums of the groups before it."""
+    return None if rows is None else OrderedScan(tables, order, earlier).encode(rows)
 
 
-def codes_between(codes: RowEncodings | None, start: int, stop: int) -> RowEncodings | None:
-    """Codes of those rows of a bucket that a partition has."""
-    return None if codes is None else codes.between(start, stop)
+def select_rows(encodings: RowEncodings | None, start: int, stop: int) -> RowEncodings | None:
+    """Select the rows of a group that lie in one partition."""
+    return None if encodings is None else encodings.between(start, stop)
 
 
-def encoded_in_order(
+def encode_by_place(
     X: Any,
     y: Any,
     sample_weight: Any,
     groups: Any,
     place: Place,
-    own: Sequence[Sequence[RowEncodings | None]],
+    by_order: Sequence[Sequence[RowEncodings | None]],
     tables: EncodingTables,
 ) -> Any:
-    """Training codes of a partition, of codes that were found elsewhere."""
-    placed = [[each for each in pieces if each is not None] for pieces in own]
+    """Give the training encodings of a partition, whose rows were encoded in groups."""
+    placed = [[encodings for encodings in groups if encodings is not None] for groups in by_order]
     return parts.encode(tables, part_of(X, y, sample_weight, groups, place), placed)
 
 
-def transformed(X: Any, _y: Any, _weight: Any, _groups: Any, place: Place, encoder: Any) -> Any:
-    """Codes of a partition as new rows; errors count them from its first one."""
+def transform_partition(X: Any, _y: Any, _weight: Any, _groups: Any, place: Place, encoder: Any) -> Any:
+    """Encode a partition as new rows; errors count rows from the first of the partition."""
     try:
         return encoder.transform(X)
     except RowError as error:

@@ -1,4 +1,4 @@
-"""What promises stand for, added in a tree, so that no task holds more than a few of them, or one after another."""
+"""Sums of Delayed objects: in a tree, so that no task holds more than a few of them, or one after another."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from uuid import uuid4
 SPLIT_EVERY = 8
 
 
-def promised(
+def make_delayed(
     title: str, graph: Callable[[str], dict[str, Any]], names: Iterable[object], needed: Sequence[Any]
 ) -> list[Any]:
     """Give Delayed objects of tasks that are made by hand: calls of `dask.delayed` would make a layer each.
@@ -31,7 +31,7 @@ def promised(
     return [Delayed(f"{layer}-{name}", whole, layer=layer) for name in names]
 
 
-def added(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) -> Any:
+def add_in_tree(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) -> Any:
     """Give a Delayed of the sum of what at least one Delayed stands for; neighbours are added first.
 
     Parameters
@@ -43,24 +43,24 @@ def added(promises: Sequence[Any], total: Callable[[Sequence[Any]], Any]) -> Any
     Examples
     --------
     >>> from dask import delayed
-    >>> from gpu_encode.distributed.trees import added
-    >>> added([delayed(number) for number in range(100)], sum).compute()
+    >>> from gpu_encode.distributed.trees import add_in_tree
+    >>> add_in_tree([delayed(number) for number in range(100)], sum).compute()
     4950
     """
 
     def tree(name: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        graph: dict[str, Any] = {}
         keys = [promise.key for promise in promises]
-        while not found or len(keys) > 1:
+        while not graph or len(keys) > 1:
             sums = []
             for start in range(0, len(keys), SPLIT_EVERY):
-                sums.append(f"{name}-{len(found)}")
-                found[sums[-1]] = (total, keys[start : start + SPLIT_EVERY])
+                sums.append(f"{name}-{len(graph)}")
+                graph[sums[-1]] = (total, keys[start : start + SPLIT_EVERY])
             keys = sums
-        found[f"{name}-sum"] = keys[0]
-        return found
+        graph[f"{name}-sum"] = keys[0]
+        return graph
 
-    return promised("added", tree, ["sum"], promises)[0]
+    return make_delayed("sum", tree, ["sum"], promises)[0]
 
 
 def earlier_sums(promises: Sequence[Any]) -> list[Any]:
@@ -75,12 +75,12 @@ def earlier_sums(promises: Sequence[Any]) -> list[Any]:
     """
 
     def chain(name: str) -> dict[str, Any]:
-        found: dict[str, Any] = {f"{name}-0": (plus, None, None)}
+        graph: dict[str, Any] = {f"{name}-0": (plus, None, None)}
         for number, promise in enumerate(promises[:-1]):
-            found[f"{name}-{number + 1}"] = (plus, f"{name}-{number}", promise.key)
-        return found
+            graph[f"{name}-{number + 1}"] = (plus, f"{name}-{number}", promise.key)
+        return graph
 
-    return promised("earlier", chain, range(len(promises)), promises)
+    return make_delayed("earlier", chain, range(len(promises)), promises)
 
 
 def plus(one: Any, other: Any) -> Any:

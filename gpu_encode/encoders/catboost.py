@@ -5,10 +5,10 @@ from typing import Any, Self
 from sklearn.utils import Tags
 
 from gpu_encode import schemes
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.borders import borders_of_counts, borders_of_labels
 from gpu_encode.errors.parameters import check_option
-from gpu_encode.fitting.borders import Cut, plain_borders
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.borders import Cut, list_borders
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
 from gpu_encode.schemes.given import integer_folds
@@ -50,19 +50,19 @@ class CatBoostEncoder(Encoder):
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
-        Code of categories that no visible row has.  "prior": that of n = 0, which is p itself but for the counts.
+        Encoding of categories that no visible row has.  "prior": that of n = 0, which is p itself but for the counts.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with codes of their own, the infrequent ones together counting as one: the others, by what is
-        visible, are infrequent.  Both need a scheme with folds, which "auto" gives to the counts alone.
+        Most categories with encodings of their own, the infrequent ones together counting as one: the others, by what
+        is visible, are infrequent.  Both need a scheme with folds, which "auto" gives to the counts alone.
     handle_infrequent : {"prior", "category"}, default="prior"
         Infrequent categories are as if unseen, or one category together.
     scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
-        Scale of the codes, as in `TargetEncoder`.  All priors, and the values of y, need a place on it.
+        Scale of the encodings, as in `TargetEncoder`.  All priors, and the values of y, need a place on it.
     indicators : bool or list of {"unseen", "missing"}, default=False
         0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
@@ -161,12 +161,12 @@ class CatBoostEncoder(Encoder):
         ValueError
             If parameters, columns or targets differ, or borders are quantiles, which differ with the rows.
         """
-        options = self._options()
-        if options.cut is not None:
-            options.cut.check_fixed()
+        parameters = self._parameters()
+        if parameters.cut is not None:
+            parameters.cut.check_fixed()
         return super().merge(*others)
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         check_option("CatBoostEncoder", "statistic", self.statistic, (*OF_TARGETS, *OF_COUNTS))
         scheme = self._scheme()
         counts, cut = self.statistic in OF_COUNTS, self._cut()
@@ -175,7 +175,7 @@ class CatBoostEncoder(Encoder):
         statistic = (
             CountRatios(self.statistic, self.priors, self.weight)
             if counts
-            else TargetRatios(self.statistic, self.priors, self.weight, plain_borders(self.borders))
+            else TargetRatios(self.statistic, self.priors, self.weight, list_borders(self.borders))
         )
         return Parameters.of(
             self,

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.utils import Tags
 
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
 
@@ -25,7 +25,7 @@ class CountEncoder(Encoder):
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     handle_unknown : {"zero", "nan", "error"} or float, default="zero"
-        Code of values that fit did not see; "error" refuses them.
+        Encoding of values that fit did not see; "error" refuses them.
     handle_missing : {"category", "zero", "nan", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: counted as a category, or not.
     min_count : float, default=0
@@ -103,7 +103,7 @@ class CountEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         return Parameters.of(self, Counts(self.kind), as_unseen="zero")
 
     def __sklearn_tags__(self) -> Tags:

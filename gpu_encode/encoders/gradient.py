@@ -3,7 +3,7 @@
 from typing import Any
 
 from gpu_encode import schemes
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.gradients import GradientRatios
 from gpu_encode.schemes.given import integer_folds
@@ -35,7 +35,7 @@ class GradientEncoder(Encoder):
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
-        Code of categories that no visible row has.  "prior": the ratio of all visible rows, and by order the place
+        Encoding of categories that no visible row has.  "prior": the ratio of all visible rows, and by order the place
         that it would have.  "error" refuses values that fit did not see.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
@@ -44,8 +44,8 @@ class GradientEncoder(Encoder):
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with codes of their own, the infrequent ones together counting as one: the others, by what is
-        visible, are infrequent.  Both need a scheme with folds.
+        Most categories with encodings of their own, the infrequent ones together counting as one: the others, by what
+        is visible, are infrequent.  Both need a scheme with folds.
     handle_infrequent : {"prior", "category"}, default="prior"
         Infrequent categories are as if unseen, or one category together.
     indicators : bool or list of {"unseen", "missing"}, default=False
@@ -58,7 +58,7 @@ class GradientEncoder(Encoder):
     ----------
     categories_ : list of ndarray of shape (n_categories,)
     encodings_ : list of float64 ndarray of shape (n_categories,)
-        Code of each category, by column.
+        Encoding of each category, by column.
     device_ : {"cpu", "cuda"}
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -72,16 +72,16 @@ class GradientEncoder(Encoder):
     -----
     y has two columns, the gradient and the hessian of the loss in each row's current prediction: of squared error
     ``prediction - target`` and 1, of log loss ``p - target`` and ``p * (1 - p)``.  Weights multiply both.  Sums are
-    exact and rounded once, so the codes have the same bits on every backend and in any chunks.  Where neither a
+    exact and rounded once, so the encodings have the same bits on every backend and in any chunks.  Where neither a
     hessian nor lambda is there to divide by, the ratio is 0.
 
     LightGBM leaves categories of fewer than ``cat_smooth`` rows, as it estimates them from hessians, out of the order,
     and orders the others anew in every leaf.  ``min_count=10`` is near to that by its default: such categories are as
     if unseen.
 
-    A leaf of these rows alone would predict -G / (H + lambda).  Gradients know the target: codes of a row that has seen
-    its own gradient leak, as a target mean does, which LightGBM takes ``cat_l2`` and ``min_data_per_group`` against,
-    and this encoder the scheme.
+    A leaf of these rows alone would predict -G / (H + lambda).  Gradients know the target: encodings of a row that has
+    seen its own gradient leak, as a target mean does, which LightGBM takes ``cat_l2`` and ``min_data_per_group``
+    against, and this encoder the scheme.
 
     References
     ----------
@@ -139,7 +139,7 @@ class GradientEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
         statistic = GradientRatios(self.output, self.regularization)
         folds = integer_folds(self.cv, scheme)

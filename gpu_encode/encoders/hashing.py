@@ -8,22 +8,20 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags, murmurhash3_32
 
 from cpu_fallback.types import Array
+from gpu_encode.categories.canonical_bytes import spellings
 from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.parameters import check_option
-from gpu_encode.fitting.canonical_bytes import spellings
-from gpu_encode.fitting.columns import ColumnMap, located
-from gpu_encode.fitting.dispatch import dispatched
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.columns import ColumnMap, locate_columns
+from gpu_encode.fitting.engines import dispatch
+from gpu_encode.fitting.fit import prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.fitting.model import Model, refuse_missing
-from gpu_encode.fitting.names import encoded_names
+from gpu_encode.fitting.model import Model, encoded_names, refuse_missing
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.work import Work
 from gpu_encode.formulas.hashes import Hashes
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops, tiles
 from gpu_encode.schemes import plans
-from gpu_encode.training import encodings
 
 
 class HashingEncoder(Encoder):
@@ -106,9 +104,9 @@ class HashingEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         check_option(type(self).__name__, "handle_missing", self.handle_missing, ("category", "zero", "error"))
-        options = Parameters(
+        parameters = Parameters(
             owner=type(self).__name__,
             statistic=Hashes(self.n_components, self.alternate_sign, self.per_column, self.seed),
             columns=self.columns,
@@ -118,10 +116,10 @@ class HashingEncoder(Encoder):
             dtype=self.dtype,
             device=self.device,
         )
-        options.check()
-        return options
+        parameters.check()
+        return parameters
 
-    @dispatched
+    @dispatch
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
         """Check rows, remember their columns, and give their codes: those that `transform` gives.
 
@@ -147,9 +145,11 @@ class HashingEncoder(Encoder):
         >>> HashingEncoder(2).fit_transform([["a"], ["c"]]).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        work = Work(type(self).__name__, self._options(), Inputs(X, y, sample_weight, groups))
-        self._keep(work, [[encodings.lasting(task, plans.all_rows()) for task in tasks] for tasks in work.tasks])
-        return self._assemble(work.frame, self._model.counted(work.keyed, work.frame.n_rows, work.ops), work.place)
+        context = prepare(self._parameters(), Inputs(X, y, sample_weight, groups))
+        self._keep(context, sum_rows(context, plans.all_rows()))
+        keyed = [(own.key, own.codes) for own in context.categories]
+        arrays = self._model.counted(keyed, context.rows.n_rows, context.rows.ops)
+        return self._assemble(context.rows.frame, arrays, context.columns)
 
     @property
     def categories_(self) -> list[Array]:
@@ -184,7 +184,7 @@ class HashedModel(Model):
 
     def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], ColumnMap]:
         """Codes of every row of a new frame, a column an array."""
-        place = located(frame, self.selection, self.feature_names, self.n_features)
+        place = locate_columns(frame, self.selection, self.feature_names, self.n_features)
         keyed = []
         for known, rule in zip(self.keys, self.rules, strict=True):
             key, codes = CategoryIndex.fit(known.entry, place, ops, rule.missing == "category")

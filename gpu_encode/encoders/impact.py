@@ -3,7 +3,7 @@
 from typing import Any
 
 from gpu_encode import schemes
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.impact import Impact
@@ -35,7 +35,7 @@ class ImpactEncoder(Encoder):
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
-        Code of categories that no visible row has.  "prior": no impact, the deviation of all visible rows, a
+        Encoding of categories that no visible row has.  "prior": no impact, the deviation of all visible rows, a
         prevalence of 0.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
     min_count : float, default=0
@@ -43,8 +43,8 @@ class ImpactEncoder(Encoder):
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with codes of their own, the infrequent ones together counting as one: the others, by what is
-        visible, are infrequent.  Both need a scheme with folds.
+        Most categories with encodings of their own, the infrequent ones together counting as one: the others, by what
+        is visible, are infrequent.  Both need a scheme with folds.
     handle_infrequent : {"prior", "category"}, default="prior"
         Infrequent categories are as if unseen, or one category together.
     indicators : bool or list of {"unseen", "missing"}, default=False
@@ -122,7 +122,7 @@ class ImpactEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
         shrunk = (
             smoothing.PartialPooling() if self.smooth is None else smoothing.resolve(self.smooth, type(self).__name__)

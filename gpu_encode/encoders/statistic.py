@@ -1,14 +1,16 @@
 """StatisticEncoder: categories become statistics of the target, or of other columns."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from sklearn.utils import Tags
 
 from gpu_encode import schemes
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.errors.statistics import bad_pair, columns_beside_pairs, no_pairs, no_value_columns
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.statistic_pairs import StatisticSpec
-from gpu_encode.fitting.value_columns import check_value_columns
+from gpu_encode.formulas.order_statistics import WITH_NUMBER
+from gpu_encode.formulas.statistic_names import union_of
 from gpu_encode.formulas.summaries import Summaries
 from gpu_encode.schemes.given import integer_folds
 
@@ -30,13 +32,13 @@ class StatisticEncoder(Encoder):
         that gives an array, whose name the column gets.  It must go cell by cell, as ``mean / count`` does: then it
         sees no more than these three numbers, and neither the order of the rows nor chunks can matter.  (One that
         looks at other cells, as ``mean / mean.max()`` does, gives what they happen to be.)  It is called for all
-        categories (or many rows) at once, on the host, with copies, and also with counts of zero, whose codes nobody
-        reads; an encoder that has one can be pickled, not saved.  Other functions of the values are given
-        by their parts, which add up: a `MergeableStatistic`.
+        categories (or many rows) at once, on the host, with copies, and also with counts of zero, whose encodings
+        nobody reads; an encoder that has one can be pickled, not saved.  Other functions of the values are given by
+        their parts, which add up: a `MergeableStatistic`.
 
         A dict has a list of statistics for each pair of a key and a column of values, as
         ``{("shop", "price"): ["mean", "std"], (("shop", "city"), "pieces"): ["sum"]}``; `columns` and `values` then
-        follow from it, and columns of codes stand key by key.
+        follow from it, and columns of encodings stand key by key.
 
         Of y, "count", "sum" and "nunique" are of the rows that a row may see: by default those of four folds in
         five in training, and of all for new rows, whose numbers are larger.  "mean" has no such step; nor has
@@ -64,8 +66,8 @@ class StatisticEncoder(Encoder):
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column but those of values.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
-        Code of categories that no visible row has.  "prior": the statistic of all visible rows, but 0 for count, sum
-        and nunique.  "error" refuses values that fit did not see.
+        Encoding of categories that no visible row has.  "prior": the statistic of all visible rows, but 0 for count,
+        sum and nunique.  "error" refuses values that fit did not see.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
     min_count : float, default=0
@@ -180,7 +182,7 @@ class StatisticEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         asked = StatisticSpec(self.columns, self.values, self.statistics)
         if isinstance(self.statistics, dict):
             asked = StatisticSpec.of_pairs(self.statistics, self.columns, self.values)
@@ -205,3 +207,50 @@ class StatisticEncoder(Encoder):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.values is None and not isinstance(self.statistics, dict)
         return tags
+
+
+@dataclass(frozen=True)
+class StatisticSpec:
+    """Keys, columns of values and statistics; `pairs` has the statistics of each key and column, where they differ."""
+
+    columns: Any
+    values: Any
+    statistics: Any
+    pairs: list[list[list[Any]]] | None = None
+
+    @classmethod
+    def of_pairs(cls, pairs: dict[Any, Any], columns: Any, values: Any) -> Self:
+        """Read a dict of statistics by key and column of values; both are in the order in which they come first.
+
+        Raises
+        ------
+        ValueError
+            If there is no pair, if a pair is none or has no list of statistics, or if columns are given as well.
+        """
+        for name, given in (("columns", columns), ("values", values)):
+            if given is not None:
+                raise columns_beside_pairs(name, given)
+        if not pairs:
+            raise no_pairs()
+        for pair, statistics in pairs.items():
+            if not isinstance(pair, tuple) or len(pair) != 2 or isinstance(pair[1], (tuple, list)):
+                raise bad_pair(pair, statistics)
+            # One statistic with its number, such as ("quantile", 0.5), is no list of two.
+            alone = isinstance(statistics, tuple) and statistics[:1] in {(name,) for name in WITH_NUMBER}
+            if not isinstance(statistics, (list, tuple)) or not statistics or alone:
+                raise bad_pair(pair, statistics)
+        keys, summed = (list(dict.fromkeys(pair[member] for pair in pairs)) for member in range(2))
+        lists = [[plain_list(pairs.get((key, value), ())) for value in summed] for key in keys]
+        every = union_of([statistics for per_value in lists for statistics in per_value])
+        return cls(keys, summed, every, lists)
+
+
+def plain_list(statistics: Any) -> list[Any]:
+    """Give statistics as a list, those with a number as tuples."""
+    return [tuple(name) if isinstance(name, list) else name for name in statistics]
+
+
+def check_value_columns(values: Any) -> None:
+    """Raise ValueError for `values` that is no list of columns."""
+    if not isinstance(values, (list, tuple)) or not values or len(set(map(repr, values))) < len(values):
+        raise no_value_columns(values)

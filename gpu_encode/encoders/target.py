@@ -3,18 +3,18 @@
 from typing import Any
 
 from gpu_encode import schemes
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
 from gpu_encode.schemes.given import integer_folds
 
 
 class TargetEncoder(Encoder):
-    """Encode categories by a shrunk mean of the target, with training codes that do not see their own row.
+    """Encode categories by a shrunk mean of the target, with training encodings that do not see their own row.
 
     A category with summed weight n and mean m gets ``mu + lam * (m - mu)``; `smooth` chooses lam, `prior` chooses mu.
-    `fit_transform` gives training codes by the scheme `cv`; `transform` gives codes of new rows.  The same data,
-    parameters and seed give the same bits on every backend, chunking and number of threads.
+    `fit_transform` gives training encodings by the scheme `cv`; `transform` gives encodings of new rows.  The same
+    data, parameters and seed give the same bits on every backend, chunking and number of threads.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class TargetEncoder(Encoder):
     prior : "mean", "category_mean", float or dict, default="mean"
         mu: the mean of the visible rows, the mean of the category means, a number, or one number per column.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
-        Code of values that no visible row has.  "error" refuses values that fit did not see.
+        Encoding of values that no visible row has.  "error" refuses values that fit did not see.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
     min_count : float, default=0
@@ -48,33 +48,33 @@ class TargetEncoder(Encoder):
     min_frequency : int or float, optional
         Categories of less visible weight, or of less than this share of it, are infrequent.
     max_categories : int, optional
-        Most categories with a code of their own, the infrequent ones together counting as one: the others, by what is
-        visible, are infrequent.  Both need a scheme with folds.
+        Most categories with an encoding of their own, the infrequent ones together counting as one: the others, by what
+        is visible, are infrequent.  Both need a scheme with folds.
     handle_infrequent : {"prior", "category"}, default="prior"
         Infrequent categories are as if unseen, or one category together.
     hierarchy : dict, optional
-        Levels above a column: other columns, nearest first, or `Prefixes`, `Parts`, `Bits`.  The blended code of a
+        Levels above a column: other columns, nearest first, or `Prefixes`, `Parts`, `Bits`.  The blended encoding of a
         level is the prior of the one below.
     scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
-        Scale of the codes: as they are, log(1 + x), the root, the log-odds of a share (of 2**-20 at least), or a power.
-        A number given as `handle_unknown` stays as it is.
+        Scale of the encodings: as they are, log(1 + x), the root, the log-odds of a share (of 2**-20 at least), or a
+        power.  A number given as `handle_unknown` stays as it is.
     indicators : bool or list of {"unseen", "missing"}, default=False
         0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     drop : {None, "first"}, default=None
         "first" leaves out the first class of a multiclass target.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute.  "auto": where the data is, else a GPU if there is one, else the CPU.  The codes are the same
-        bits everywhere; "cuda" without a GPU raises RuntimeError and says what to install.
+        Where to compute.  "auto": where the data is, else a GPU if there is one, else the CPU.  The encodings are the
+        same bits everywhere; "cuda" without a GPU raises RuntimeError and says what to install.
     dtype : {"float64", "float32"}, default="float64"
-        Codes are computed in float64 and rounded once.
+        Encodings are computed in float64 and rounded once.
 
     Attributes
     ----------
     categories_ : list of ndarray of shape (n_categories,)
         Values of each encoded column in the type first read, a missing value last; tuples for joint keys.
     encodings_ : list of float64 ndarray of shape (n_categories,)
-        Code of each category, float64: by column, then target, then class, then fold of blow-up columns.
+        Encoding of each category, float64: by column, then target, then class, then fold of blow-up columns.
     target_mean_ : float, or float64 ndarray of shape (n_classes,), or a list of them
         Exact mean of the target, by class for a multiclass target.
     target_type_ : str or list of str
@@ -153,7 +153,7 @@ class TargetEncoder(Encoder):
         self.device = device
         self.dtype = dtype
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state)
         return Parameters.of(
             self,

@@ -6,9 +6,9 @@ import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode import schemes
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.formulas.encoding_rule import told_apart, total_of_views
+from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
 from gpu_encode.formulas.evidence import Evidence
 from gpu_encode.ops import host
 from gpu_encode.schemes.given import integer_folds
@@ -40,7 +40,7 @@ class WeightOfEvidenceEncoder(Encoder):
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     handle_unknown : {"zero", "nan", "error"} or float, default="zero"
-        Code of values that no visible row has: 0 is no evidence.  "error" refuses values that fit did not see.
+        Encoding of values that no visible row has: 0 is no evidence.  "error" refuses values that fit did not see.
     handle_missing : {"category", "zero", "nan", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
     min_count : float, default=0
@@ -62,10 +62,10 @@ class WeightOfEvidenceEncoder(Encoder):
     ----------
     categories_ : list of ndarray of shape (n_categories,)
     encodings_ : list of float64 ndarray of shape (n_categories,)
-        Code of each category: by column, then target, then class, then fold of blow-up columns.
+        Encoding of each category: by column, then target, then class, then fold of blow-up columns.
     information_value_ : float64 ndarray of shape (n_codes,)
-        One a column of codes, in the order of `encodings_`: the sum over the categories of (p - q) * log(p / q), with p
-        and q the shares above, exact and then rounded once.  Below 0.02 a column tells next to nothing.
+        One a column of encodings, in the order of `encodings_`: the sum over the categories of (p - q) * log(p / q),
+        with p and q the shares above, exact and then rounded once.  Below 0.02 a column tells next to nothing.
     target_type_ : str or list of str
         "binary" or "multiclass", of each target.
     classes_ : ndarray of shape (n_classes,), or a list of them
@@ -81,7 +81,7 @@ class WeightOfEvidenceEncoder(Encoder):
 
     Notes
     -----
-    Without regularization and with one label among all visible rows, shares are 0 / 0, and the code is 0.
+    Without regularization and with one label among all visible rows, shares are 0 / 0, and the encoding is 0.
     category_encoders' WOEEncoder gives 0 to categories of one row; here ``min_count=2`` does that.
 
     References
@@ -140,20 +140,20 @@ class WeightOfEvidenceEncoder(Encoder):
 
     @property
     def information_value_(self) -> Array:
-        """Information value of each column of codes."""
+        """Information value of each column of encodings."""
         model = self._fitted()
-        found = []
+        per_output = []
         for per_target, rule in zip(model.statistics, model.rules, strict=True):
             for statistics in per_target:
                 ops = host(statistics.accumulators.size)
                 total = total_of_views(statistics, None, rule, ops)
                 seen = rule.moments_of_views(ops, statistics, None)
-                seen, counted, _ = told_apart(statistics, None, rule, ops, total, seen)
+                seen, counted, _ = split_infrequent(statistics, None, rule, ops, total, seen)
                 values = cast(Evidence, rule.statistic).information(seen, counted, total)
-                found.append(values.T.ravel())
-        return np.concatenate(found)
+                per_output.append(values.T.ravel())
+        return np.concatenate(per_output)
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
         return Parameters.of(
             self,

@@ -1,4 +1,4 @@
-"""A target cut at borders: its numbers become the buckets that they fall into."""
+"""A continuous target cut at borders: each number becomes the bucket that it falls into."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Cut:
             return
         given = self.borders.tolist() if isinstance(self.borders, np.ndarray) else self.borders
         numbers = isinstance(given, (list, tuple)) and all(
-            isinstance(each, Real) and not isinstance(each, bool) and np.isfinite(float(each)) for each in given
+            isinstance(border, Real) and not isinstance(border, bool) and np.isfinite(float(border)) for border in given
         )
         if not numbers or not given or any(one >= other for one, other in pairwise(given)):
             raise no_borders(self.owner, self.borders)
@@ -113,11 +113,11 @@ class Cut:
         return np.unique(np.minimum(quantiles(values + 0.0, weight, int(self.borders)), distinct[-2]))
 
 
-def plain_borders(borders: Any) -> Any:
-    """Give borders as a list of floats, whatever they came in, so that equal ones are told to be equal."""
+def list_borders(borders: Any) -> Any:
+    """Give borders as a list of floats, whatever container they came in, so that equal ones compare equal."""
     given = borders.tolist() if isinstance(borders, np.ndarray) else borders
-    numbers = isinstance(given, (list, tuple)) and all(isinstance(each, Real) for each in given)
-    return [float(each) for each in given] if numbers else given
+    numbers = isinstance(given, (list, tuple)) and all(isinstance(border, Real) for border in given)
+    return [float(border) for border in given] if numbers else given
 
 
 def quantiles(values: Array, weight: Array, number: int) -> Array:
@@ -129,8 +129,8 @@ def quantiles(values: Array, weight: Array, number: int) -> Array:
     running = np.cumsum(weight[order])
     parts = number + 1
     if weight.dtype.kind == "i":
-        reached = np.array([-(-each * int(running[-1]) // parts) for each in range(1, parts)])
+        reached = np.array([-(-number * int(running[-1]) // parts) for number in range(1, parts)])
     else:
         reached = running[-1] * (np.arange(1, parts) / parts)
-    found: Array = values[order[np.searchsorted(running, reached, side="left")]]
-    return found
+    smallest: Array = values[order[np.searchsorted(running, reached, side="left")]]
+    return smallest

@@ -128,14 +128,14 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
     missing = [key for key in tree if key not in groups]
     if missing:
         raise not_encoded("hierarchy", frame.label(missing[0][0]))
-    entries = [entry_of(group, tree.get(group)) for group in groups]
+    entries = [specify_key(group, tree.get(group)) for group in groups]
     touched = {position for entry in entries for position in entry.columns}
     passed = [] if everything else [position for position in range(frame.n_columns) if position not in touched]
     return Selection(entries, passed, sorted({*used} - touched), everything)
 
 
-def entry_of(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None") -> KeySpec:
-    """Describe a group of columns and what lies above it."""
+def specify_key(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None") -> KeySpec:
+    """Say which columns a key is made of, and what lies above it."""
     if isinstance(above, Derived):
         return KeySpec("", group, (), above)
     # The user lists the nearest level first; a path starts at the top.
@@ -184,13 +184,13 @@ def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ..
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """A frame whose columns are called by their positions at fit.
+    """A table whose columns are called by their positions at fit.
 
     Parameters
     ----------
     frame : Frame or Pieces
     places : dict of int to int
-        Position at fit -> position in this frame.
+        Position at fit -> position in this table.
     """
 
     frame: Frame | Pieces
@@ -222,17 +222,17 @@ class ColumnMap:
         return self.frame.empty_vocabulary(self.places[column], ops)
 
 
-def same_frame(frame: Frame | Pieces) -> ColumnMap:
-    """Give the frame of the fit itself."""
+def map_columns(frame: Frame | Pieces) -> ColumnMap:
+    """Map the columns of the table of the fit itself: each is where it is."""
     return ColumnMap(frame, {position: position for position in range(frame.n_columns)})
 
 
-def located(
+def locate_columns(
     frame: Frame | Pieces, selection: Selection, fitted_names: Sequence[str] | None, n_features: int
 ) -> ColumnMap:
-    """Find the fitted columns in another frame: by name where both have names and `columns` was a list.
+    """Find the fitted columns in another table: by name where both have names and `columns` was a list.
 
-    Else they are found by position.
+    Otherwise they are found by position.
 
     Raises
     ------
@@ -242,10 +242,10 @@ def located(
     if selection.everything or fitted_names is None or frame.names is None:
         kept = [position for position in range(n_features) if position not in selection.training_only]
         if selection.everything and frame.n_columns == len(kept) < n_features:
-            return ColumnMap(frame, {position: place for place, position in enumerate(kept)})
+            return ColumnMap(frame, {position: column for column, position in enumerate(kept)})
         if frame.n_columns != n_features:
             raise other_width(frame.n_columns, n_features)
-        return same_frame(frame)
+        return map_columns(frame)
     present = {name: position for position, name in enumerate(frame.names)}
     required = {*selection.needed, *selection.passed} - set(selection.training_only)
     missing = [fitted_names[position] for position in sorted(required) if fitted_names[position] not in present]

@@ -1,86 +1,87 @@
-"""What must stay the same from one call of `partial_fit` to the next: columns, parameters, kinds of targets."""
+"""What must be the same from one call of `partial_fit` to the next, and of encoders that are merged."""
 
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
-from cpu_fallback.types import Array
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.errors.learned import (
-    fractions_for_labels,
+    merge_of_another_type,
+    merge_of_blow_up,
+    merge_of_other_columns,
+    merge_of_other_parameters,
+    merge_of_other_targets,
     other_columns,
-    other_number_of_targets,
     other_parameters,
-    other_target_type,
 )
 from gpu_encode.errors.tables import other_width
 from gpu_encode.fitting.columns import Selection
-from gpu_encode.fitting.model import Model, TargetInfo
+from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.targets import SummedColumn
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.ranks import Ranks
 from gpu_encode.formulas.smoothing import Smoothing
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.formulas.summaries import Summaries
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.ops import Ops
-from gpu_encode.sums import targets
 from gpu_encode.sums.category_sums import SumSpec
-from gpu_encode.sums.targets import Target
-from gpu_encode.training.tasks import EncodingTask
 
-# Parameters of readouts that are called otherwise than those of their encoders.
-OTHERWISE = {
+# Parameters of statistics whose encoders have them under another name.
+ENCODER_NAMES = {
     "smoothing": "smooth",
     "unknown": "unknown_value",
     "missing": "encoded_missing_value",
 }
 
 
-def check_same(known: Model, frame: Frame | Pieces, selection: Selection) -> None:
-    """Raise ValueError if a later call has other columns than the first."""
-    if frame.n_columns != known.n_features:
-        raise other_width(frame.n_columns, known.n_features)
-    if frame.names != known.feature_names:
-        raise other_columns(known.feature_names, frame.names)
-    before, now = (
-        [tuple(map(frame.label, entry.columns)) for entry in each.entries] for each in (known.selection, selection)
-    )
-    if before != now:
-        raise other_columns(before, now)
-
-
-def check_same_targets(known: Model, targets: Sequence[Target]) -> None:
-    """Raise ValueError if a later call sums other columns of X than the first."""
-    before, now = [info.name for info in known.targets], [target.name for target in targets]
-    if targets and before != now:
-        of_columns = any(rule.statistic.names_targets for rule in known.rules)
-        raise other_parameters("values", before if of_columns else None, now)
-
-
-def check_same_readout(known: Model, options: Parameters) -> None:
-    """Raise ValueError if what is read off the sums has changed since the first call."""
+def check_same_statistic(known: Model, parameters: Parameters) -> None:
+    """Raise ValueError if what is computed of the sums has changed since the first call."""
     if not known.rules:
         return
-    before, now = known.rules[0].statistic, options.statistic
-    earlier, later = of_readout(before), of_readout(now)
+    before, now = known.rules[0].statistic, parameters.statistic
+    earlier, later = parameters_of(before), parameters_of(now)
     name = first_other(earlier, later)
     if name is None:
         return
     if isinstance(before, Summaries) and isinstance(now, Summaries):
         earlier |= as_given(before, keys_of(known), values_of(known) if before.of_columns else None)
-        later |= as_given(now, options.columns, options.values)
+        later |= as_given(now, parameters.columns, parameters.values)
     raise other_parameters(name, earlier[name], later[name])
+
+
+def check_same_columns(
+    known: Model, frame: Frame | Pieces, selection: Selection, summed: Sequence[SummedColumn]
+) -> None:
+    """Raise ValueError if a later call has other columns than the first, or sums others; `summed` columns of X."""
+    if frame.n_columns != known.n_features:
+        raise other_width(frame.n_columns, known.n_features)
+    if frame.names != known.feature_names:
+        raise other_columns(known.feature_names, frame.names)
+    entries, later_entries = (
+        [tuple(map(frame.label, entry.columns)) for entry in columns.entries]
+        for columns in (known.selection, selection)
+    )
+    if entries != later_entries:
+        raise other_columns(entries, later_entries)
+    names, later_names = [info.name for info in known.targets], [column.target.name for column in summed]
+    if summed and names != later_names:
+        of_columns = any(rule.statistic.names_targets for rule in known.rules)
+        raise other_parameters("values", names if of_columns else None, later_names)
 
 
 def first_other(earlier: dict[str, Any], later: dict[str, Any]) -> str | None:
     """Name of the first parameter that is another than it was."""
-    others = (name for name in later if name in earlier and not alike(earlier[name], later[name]))
+    others = (name for name in later if name in earlier and not say_the_same(earlier[name], later[name]))
     return next(others, None)
 
 
-def alike(one: Any, other: Any) -> bool:
-    """Whether two values of a parameter say the same: equal numbers do, of whatever type."""
+def say_the_same(one: Any, other: Any) -> bool:
+    """Tell whether two values of a parameter mean the same: equal numbers do, of whatever type."""
     equal = isinstance(one, Real) and isinstance(other, Real) and bool(one == other)
     return equal or repr(one) == repr(other)
 
@@ -102,7 +103,7 @@ def keys_of(known: Model) -> list[Any]:
     """Names, or else positions, of what is encoded."""
     names = known.feature_names or range(known.n_features)
     members = [tuple(names[position] for position in entry.members) for entry in known.selection.entries]
-    return [each if len(each) > 1 else each[0] for each in members]
+    return [key if len(key) > 1 else key[0] for key in members]
 
 
 def values_of(known: Model) -> list[Any]:
@@ -112,38 +113,42 @@ def values_of(known: Model) -> list[Any]:
 
 
 def check_same_parameters(
-    known: Model, options: Parameters, rules: list[EncodingRule], tasks: list[EncodingTask], keys: list[CategoryIndex]
+    known: Model,
+    parameters: Parameters,
+    rules: Sequence[EncodingRule],
+    specs: Sequence[SumSpec],
+    keys: Sequence[CategoryIndex],
 ) -> None:
-    """Raise ValueError if a parameter that shapes the codes has changed since the first call; `tasks` of one entry."""
+    """Raise ValueError if a parameter that shapes the encodings has changed since the first call."""
     before = {
         "indicators": known.indicators,
         "dtype": known.dtype,
-        "drop": dropped([each.measured for each in known.statistics[0]]),
+        "drop": dropped_class([sums.measured for sums in known.statistics[0]]),
     }
     now = {
-        "indicators": options.indicators,
-        "dtype": options.dtype,
-        "drop": dropped([task.measured for task in tasks]),
+        "indicators": parameters.indicators,
+        "dtype": parameters.dtype,
+        "drop": dropped_class(specs),
     }
-    unknown_is_error = options.handle_unknown == "error"
-    for old_formula, rule, old_key, key in zip(known.rules, rules, known.keys, keys, strict=True):
-        earlier = by_parameter(old_formula, old_key, options.as_unseen, known.unknown_is_error, before)
-        later = by_parameter(rule, key, options.as_unseen, unknown_is_error, now)
+    unknown_is_error = parameters.handle_unknown == "error"
+    for old_rule, rule, old_key, key in zip(known.rules, rules, known.keys, keys, strict=True):
+        earlier = entry_parameters(old_rule, old_key, parameters.as_unseen, known.unknown_is_error, before)
+        later = entry_parameters(rule, key, parameters.as_unseen, unknown_is_error, now)
         name = first_other(earlier, later)
         if name is not None:
             raise other_parameters(name, earlier[name], later[name])
 
 
-def dropped(measured: Sequence[SumSpec]) -> str | None:
+def dropped_class(specs: Sequence[SumSpec]) -> str | None:
     """Give `drop` of an encoder, by the class that each target's outputs begin with."""
-    return "first" if any(each.first_output for each in measured) else None
+    return "first" if any(spec.first_output for spec in specs) else None
 
 
-def by_parameter(
+def entry_parameters(
     rule: EncodingRule, key: CategoryIndex, as_unseen: str, unknown_is_error: bool, of_all: dict[str, Any]
 ) -> dict[str, Any]:
     """Give what must stay the same of an entry between calls, by the names that an encoder's parameters have."""
-    rare, asked = rule.rare, of_readout(rule.statistic)
+    rare, own = rule.infrequent, parameters_of(rule.statistic)
     others = {
         "handle_unknown": "error" if unknown_is_error else as_unseen if rule.unseen is None else rule.unseen,
         "handle_missing": as_unseen if rule.missing == "prior" else rule.missing,
@@ -156,35 +161,67 @@ def by_parameter(
         "hierarchy": key.entry.rule,
         "categories": key.vocabularies[0].to_numpy().tolist() if key.given else "auto",
     }
-    # Where the readout has a parameter of that name, only it is the user's.
-    return {name: value for name, value in {**others, **of_all}.items() if name not in asked}
+    # Where the statistic has a parameter of that name, the user gave that one.
+    return {name: value for name, value in {**others, **of_all}.items() if name not in own}
 
 
-def of_readout(statistic: Statistic) -> dict[str, Any]:
-    """Give what a readout was asked for, by the names that an encoder's parameters have."""
+def parameters_of(statistic: Statistic) -> dict[str, Any]:
+    """Give the parameters of a statistic, by the names that they have in its encoder."""
     if isinstance(statistic, Smoothing):
         return {"smooth": statistic}
     if isinstance(statistic, Summaries):
         statistics = statistic.statistics if statistic.pairs is None else statistic.pairs
         return {"statistics": statistics, "values": statistic.of_columns, "ddof": statistic.ddof}
-    names = OTHERWISE | ({"seed": "random_state"} if isinstance(statistic, Ranks) else {})
+    names = ENCODER_NAMES | ({"seed": "random_state"} if isinstance(statistic, Ranks) else {})
     # Whether categories were listed shows in those that were.
     given = {name: value for name, value in statistic.get_params(deep=False).items() if name != "listed"}
     return {names.get(name, name): value for name, value in given.items()}
 
 
-def more_targets(
-    ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any, infos: Sequence[TargetInfo]
-) -> list[Target]:
-    """Read targets as those of earlier calls."""
-    if len(named) != len(infos):
-        raise other_number_of_targets(len(infos), len(named))
-    found = []
-    for (name, values), info in zip(named, infos, strict=True):
-        if target_type not in ("auto", info.kind) and not isinstance(target_type, (list, tuple)):
-            raise other_target_type(info.kind, target_type)
-        labels = info.kind != "continuous"
-        if target_type == "auto" and labels and values.dtype.kind == "f" and targets.has_fractions(ops, values):
-            raise fractions_for_labels(info.kind)
-        found.append(targets.make(name, targets.Labels(ops, values), info.kind, info.classes))
-    return found
+def merge_models(encoder: BaseEstimator, model: Model, others: Sequence[Any]) -> Model:
+    """Add what other encoders of the same type, parameters and columns have learned to the model of one."""
+    learned = model
+    for other in others:
+        if type(other) is not type(encoder):
+            raise merge_of_another_type(type(encoder).__name__, type(other).__name__)
+        check_is_fitted(other, "_model")
+        check_mergeable_parameters(encoder, other)
+        check_mergeable_columns(model, other._model)
+        check_no_blow_up(model)
+        learned = learned.merge(other._model)
+    return learned
+
+
+def check_mergeable_parameters(one: BaseEstimator, other: BaseEstimator) -> None:
+    """Raise ValueError unless two encoders have the same parameters."""
+    mine, theirs = one.get_params(deep=True), other.get_params(deep=True)
+    for name in sorted({*mine, *theirs}):
+        if not are_equal(mine.get(name), theirs.get(name)):
+            raise merge_of_other_parameters(name, mine.get(name), theirs.get(name))
+
+
+def check_mergeable_columns(one: Model, other: Model) -> None:
+    """Raise ValueError unless two models have the same columns and targets."""
+    if one.feature_names != other.feature_names or one.n_features != other.n_features:
+        mine, theirs = one.feature_names or one.n_features, other.feature_names or other.n_features
+        raise merge_of_other_columns(mine, theirs)
+    if [target.name for target in one.targets] != [target.name for target in other.targets]:
+        raise merge_of_other_targets()
+
+
+def check_no_blow_up(model: Model) -> None:
+    """Raise ValueError for sums of each fold's own, which are not those of other encoders' folds."""
+    if model.statistics[0][0].n_views > 1:
+        raise merge_of_blow_up()
+
+
+def are_equal(a: Any, b: Any) -> bool:
+    """Compare parameters; objects with parameters of their own compare by those."""
+    if isinstance(a, BaseEstimator) and isinstance(b, BaseEstimator):
+        return type(a) is type(b) and repr(a.get_params()) == repr(b.get_params())
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    try:
+        return bool(a == b) or repr(a) == repr(b)
+    except (TypeError, ValueError):
+        return repr(a) == repr(b)

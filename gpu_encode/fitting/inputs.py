@@ -2,14 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode import devices, frames
+from gpu_encode import devices, frames, ops
 from gpu_encode.errors.rows import RowError
+from gpu_encode.errors.tables import no_rows
+from gpu_encode.errors.targets import no_target
+from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.frames import Frame, Pieces, PieceVectors
+from gpu_encode.ops import Ops
+from gpu_encode.sums import targets
 
 
 class Inputs:
@@ -36,9 +42,10 @@ class Inputs:
 
     def device(self, wanted: str) -> str:
         """Where to compute."""
-        held = [self._vectors["y"], self._vectors["sample_weight"]]
-        vectors = [part for each in held for part in (each.parts if isinstance(each, PieceVectors) else [each])]
-        return devices.choose(wanted, *self.tables, *vectors)
+        data = [*self.tables]
+        for vector in (self._vectors["y"], self._vectors["sample_weight"]):
+            data += vector.parts if isinstance(vector, PieceVectors) else [vector]
+        return devices.choose(wanted, *data)
 
     def weight(self) -> Array | None:
         """Weight of each row, not yet checked."""
@@ -60,7 +67,7 @@ class Inputs:
         return data.targets() if isinstance(data, PieceVectors) else frames.read_targets(data, self.frame.n_rows)
 
     def for_splitter(self) -> tuple[Any, Any]:
-        """Give X and y as scikit-learn's splitters take them: of tables in pieces they learn the number of rows."""
+        """Give X and y as scikit-learn's splitters take them: of several tables they learn the number of rows alone."""
         y = self._vectors["y"]
         X = np.empty((self.frame.n_rows, 0)) if isinstance(self.frame, Pieces) else self.tables[0]
         is_read = isinstance(y, PieceVectors) or devices.on_gpu(y)
@@ -76,3 +83,73 @@ class Inputs:
             if isinstance(data, PieceVectors):
                 raise error.in_pieces(role, data.lengths) from error
             raise
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Training rows: the table, the vectors that every target shares, and the backend that computes.
+
+    Parameters
+    ----------
+    inputs : Inputs
+    ops : Ops
+    weight : array (rows,), optional
+        Checked, where `ops` computes.
+    groups : Frame or Pieces, optional
+        A frame of one column.
+    """
+
+    inputs: Inputs
+    ops: Ops
+    weight: Array | None
+    groups: Frame | Pieces | None
+
+    @property
+    def frame(self) -> Frame | Pieces:
+        """The table."""
+        return self.inputs.frame
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.inputs.frame.n_rows
+
+    def targets(self) -> list[tuple[str | None, Any]]:
+        """Name, if there is one, and values of each target, where the backend reads them."""
+        return [(name, move_to_reader(values, self.ops)) for name, values in self.inputs.targets()]
+
+
+def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> TrainingRows:
+    """Choose the backend, and read the weights and groups.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    inputs : Inputs
+    all_rows : bool, default=True
+        Whether these are all rows, so that some weight has to be above zero.
+
+    Raises
+    ------
+    ValueError
+        If there are no rows, no target where one is needed, or weights that are none.
+    """
+    frame = inputs.frame
+    if parameters.target_type is not None and not inputs.has_target:
+        raise no_target(parameters.owner)
+    if not frame.n_rows:
+        raise no_rows(parameters.owner, frame.shape)
+    backend = ops.resolve(frame.n_rows, inputs.device(parameters.device))
+    with inputs.naming_piece("sample_weight"):
+        weight = inputs.weight()
+        if weight is not None:
+            weight = targets.checked_weight(backend, move_to_reader(weight, backend), all_rows)
+            weight = backend.to_device(weight)
+    return TrainingRows(inputs, backend, weight, inputs.groups())
+
+
+def move_to_reader(values: Any, backend: Ops) -> Any:
+    """Give values of a GPU to a backend of the host; values on the host stay there, where they are checked first."""
+    if isinstance(values, np.ndarray) or ops.device_of(backend) == "cuda":
+        return values
+    return values.on_host() if isinstance(values, frames.NumberedLabels) else frames.to_host(values)

@@ -1,4 +1,4 @@
-"""What a fitted encoder holds: categories and exact sums, never rows.  All that `transform` needs."""
+"""What a fitted encoder holds: categories and exact sums, never rows; its encodings, and the names of its columns."""
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -12,7 +12,7 @@ from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.errors.learned import merge_of_other_target_types
 from gpu_encode.errors.targets import more_than_two_labels_now
 from gpu_encode.errors.values import missing_categories, unknown_categories
-from gpu_encode.fitting.columns import ColumnMap, Selection, located
+from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table
 from gpu_encode.frames import Frame, Pieces, part_with, with_piece
 from gpu_encode.ops import Ops, device_of, host, memory_of
@@ -20,8 +20,8 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import counted_classes, joined_labels
 from gpu_encode.training.encodings import flat
-from gpu_encode.training.indicators import columns_of_entry, indicator, missing_rows
-from gpu_encode.training.outputs import in_type
+from gpu_encode.training.indicators import indicator, missing_rows
+from gpu_encode.training.outputs import OutputColumns, in_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,30 +78,31 @@ class Model:
 
     @property
     def tables(self) -> list[list[EncodingTable]]:
-        """Codes of every category, on the host: tables[entry][target]."""
-        return self.tables_on(host(max((each.accumulators.size for row in self.statistics for each in row), default=0)))
+        """Encodings of every category, on the host: tables[entry][target]."""
+        sizes = (sums.accumulators.size for per_target in self.statistics for sums in per_target)
+        return self.tables_on(host(max(sizes, default=0)))
 
     def tables_on(self, ops: Ops) -> list[list[EncodingTable]]:
-        """Codes of every category, where a backend computes; computed once for each device."""
+        """Encodings of every category, where a backend computes; computed once for each device."""
         memory = memory_of(ops)
         if memory not in self._tables:
             self._tables[memory] = [
                 [
                     table(
-                        replace(each, accumulators=ops.to_device(each.accumulators)),
+                        replace(sums, accumulators=ops.to_device(sums.accumulators)),
                         None,
                         key,
                         rule.of_target(number),
                         ops,
                     )
-                    for number, each in enumerate(per_target)
+                    for number, sums in enumerate(per_target)
                 ]
                 for key, per_target, rule in zip(self.keys, self.statistics, self.rules, strict=True)
             ]
         return self._tables[memory]
 
     def lookups(self, ops: Ops) -> list[Floats]:
-        """Per entry, the codes of all targets side by side, where a backend computes: (rows, 1, outputs)."""
+        """Per entry, the encodings of all targets where a backend computes: (categories + 2, 1, outputs)."""
         memory = memory_of(ops)
         if memory not in self._lookups:
             self._lookups[memory] = [
@@ -110,11 +111,11 @@ class Model:
         return self._lookups[memory]
 
     def _side_by_side(self, per_target: list[EncodingTable]) -> Floats:
-        """Codes of all targets in one table, those of each for all permutations."""
-        values = [flat(codes).values for codes in per_target]
+        """Encodings of all targets in one table, those of each for all permutations."""
+        values = [flat(encodings).values for encodings in per_target]
         if len(values) == self.permutations == 1:
             return values[0]
-        return np.concatenate([np.repeat(each, self.permutations, axis=2) for each in values], axis=2)
+        return np.concatenate([np.repeat(array, self.permutations, axis=2) for array in values], axis=2)
 
     @cached_property
     def _tables(self) -> dict[str, list[list[EncodingTable]]]:
@@ -137,56 +138,53 @@ class Model:
         """Exact mean of each target over the rows that new rows see: (outputs,)."""
         return [
             Moments.of(
-                host(0), each.totals(host(len(each.accumulators))).accumulators[0, 0], each.measured, variances=False
+                host(0), sums.totals(host(len(sums.accumulators))).accumulators[0, 0], sums.measured, variances=False
             ).mean
-            for each in self.statistics[0]
+            for sums in self.statistics[0]
         ]
 
     def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], ColumnMap]:
-        """Codes of every row of a new frame, a column an array, then the indicators."""
-        place = located(frame, self.selection, self.feature_names, self.n_features)
+        """Encode every row of a new table: an array for each column, then the indicators; and where the columns are."""
+        columns = locate_columns(frame, self.selection, self.feature_names, self.n_features)
         lookups = self.lookups(ops)
         matrix = ops.empty((frame.n_rows, sum(lookup.shape[2] for lookup in lookups)), self.dtype, "F")
-        flags: list[Array] = []
-        start = 0
+        output = OutputColumns(matrix, self.indicators)
         for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
             missing = self.rules[number].missing
-            out = matrix[:, start : start + lookup.shape[2]]
-            start += lookup.shape[2]
-            if self._by_number(key, place, ops, lookup, out):
+            out = output.next(lookup.shape[2])
+            if self._by_number(key, columns, ops, lookup, out):
                 continue
-            codes = key.lookup(place, ops, missing == "category")
-            self._refuse(codes, key, frame, place, missing)
+            codes = key.lookup(columns, ops, missing == "category")
+            self._refuse(codes, key, columns, missing)
             ops.gather(lookup, codes, None, out)
-            flags += self._flags(number, codes, place, ops)
-        return [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place
+            self._add_indicators(output, number, codes, columns, ops)
+        return output.to_list(), columns
 
-    def _by_number(self, key: CategoryIndex, place: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
-        """Write the codes of a column of numbers where nothing else asks for the categories of its rows."""
+    def _by_number(self, key: CategoryIndex, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
+        """Write the encodings of a column of numbers without its codes, where nothing else asks for these."""
         if self.indicators or self.unknown_is_error or device_of(ops) != "cpu":
             return False
-        numbers = key.numbers(place)
+        numbers = key.numbers(columns)
         if numbers is None:
             return False
         ops.gather_numbers(lookup, numbers, key.vocabularies[0].values.array, out)
         return True
 
-    def _flags(self, number: int, codes: Array, place: ColumnMap, ops: Ops) -> list[Array]:
-        """Indicators of one entry."""
+    def _add_indicators(self, output: OutputColumns, number: int, codes: Array, columns: ColumnMap, ops: Ops) -> None:
+        """Append the indicators of one key."""
         key, unseen = self.keys[number], None
         if "unseen" in self.indicators:
-            first = self.rules[number].statistic.first_target
-            nobody = np.all(self.tables_on(ops)[number][first].unseen, axis=1, keepdims=True)
+            target = self.rules[number].statistic.first_target
+            nobody = np.all(self.tables_on(ops)[number][target].unseen, axis=1, keepdims=True)
             unseen = indicator(ops, nobody, codes, None)
         as_category = self.rules[number].missing == "category"
-        return columns_of_entry(
-            self.indicators, unseen, lambda: missing_rows(key, codes, place, ops, as_category), self.dtype
-        )
+        output.add_indicators(unseen, lambda: missing_rows(key, codes, columns, ops, as_category))
 
-    def _refuse(self, codes: Array, key: CategoryIndex, frame: Frame | Pieces, place: ColumnMap, missing: str) -> None:
+    def _refuse(self, codes: Array, key: CategoryIndex, columns: ColumnMap, missing: str) -> None:
         """Raise ValueError for values that the policies refuse."""
-        columns = [frame.label(place.places[position]) for position in key.entry.members]
-        named = repr(columns[0]) if len(columns) == 1 else repr(tuple(columns))
+        frame = columns.frame
+        labels = [frame.label(columns.places[position]) for position in key.entry.members]
+        named = repr(labels[0]) if len(labels) == 1 else repr(tuple(labels))
         refuse_missing(codes, missing, named, frame)
         if self.unknown_is_error and len(codes):
             known = (codes >= 0) & (codes < key.n_categories)
@@ -195,29 +193,29 @@ class Model:
             if not bool(known.all()):
                 rows = np.flatnonzero(~known)
                 part, row = part_with(frame, int(rows[0]))
-                values = [part.values(place.places[position])[row] for position in key.entry.members]
+                values = [part.values(columns.places[position])[row] for position in key.entry.members]
                 shown = values[0] if len(values) == 1 else tuple(values)
                 raise with_piece(frame, unknown_categories(named, rows, shown))
 
-    def merged(self, other: "Model") -> "Model":
-        """Model of the rows of both, its sums in canonical digits."""
-        return self.joined(other).carried()
+    def merge(self, other: "Model") -> "Model":
+        """Give the model of the rows of both, its sums in canonical digits."""
+        return self.join(other).carried()
 
     def carried(self) -> "Model":
         """Give the same with sums in canonical digits: the same for the same rows, whatever way they came together."""
-        return replace(self, statistics=[[each.carried() for each in per_target] for per_target in self.statistics])
+        return replace(self, statistics=[[sums.carried() for sums in per_target] for per_target in self.statistics])
 
-    def joined(self, other: "Model", in_place: bool = False) -> "Model":
-        """Model of the rows of both; in place, this one is given up to hold the result."""
+    def join(self, other: "Model", in_place: bool = False) -> "Model":
+        """Give the model of the rows of both; in place, this one is given up to hold the result."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
         keys, statistics = [], []
         for mine, theirs, own, others in zip(self.keys, other.keys, self.statistics, other.statistics, strict=True):
-            key, to_key, from_other = joined_key(mine, theirs)
+            key, to_key, from_other = join_keys(mine, theirs)
             keys.append(key)
             statistics.append(
                 [
-                    relabeled(a, self.targets[i], info).plus(
-                        relabeled(b, other.targets[i], info), to_key, from_other, key.n_categories, in_place
+                    widen_classes(a, self.targets[i], info).plus(
+                        widen_classes(b, other.targets[i], info), to_key, from_other, key.n_categories, in_place
                     )
                     for i, (a, b, info) in enumerate(zip(own, others, targets, strict=True))
                 ]
@@ -231,8 +229,8 @@ def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces
         raise with_piece(frame, missing_categories(named, np.flatnonzero(codes == MISSING)))
 
 
-def joined_key(mine: CategoryIndex, theirs: CategoryIndex) -> tuple[CategoryIndex, Array, Array]:
-    """Key of the categories of both, and the new code of each one's categories."""
+def join_keys(mine: CategoryIndex, theirs: CategoryIndex) -> tuple[CategoryIndex, Array, Array]:
+    """Give the key of the categories of both, and the new codes of the categories of each."""
     if mine.given:
         same = np.arange(mine.n_categories, dtype=np.int32)
         return mine, same, same
@@ -251,9 +249,42 @@ def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
     return replace(mine, classes=labels)
 
 
-def relabeled(statistics: CategorySums, before: TargetInfo, after: TargetInfo) -> CategorySums:
+def widen_classes(statistics: CategorySums, before: TargetInfo, after: TargetInfo) -> CategorySums:
     """Give the same sums under the class numbers of a wider target."""
     if before.classes is None or after.classes is None or len(before.classes) == len(after.classes):
         return statistics
     position = np.searchsorted(after.classes, before.classes)
     return statistics.widened_classes(position, counted_classes(after.kind, after.classes))
+
+
+def encoded_names(model: Model, names: Any) -> list[str]:
+    """Name the encoded columns and the indicators; `names` are those of the columns of X."""
+    selection = model.selection.named([str(name) for name in names])
+    encoded = [
+        f"{entry.name}{target_part}{suffix}{wide}"
+        for entry, rule in zip(selection.entries, model.rules, strict=True)
+        for number, info in enumerate(model.targets)
+        for target_part in target_parts(model, number, info)
+        for suffix in rule.statistic.of_target(number).suffixes()
+        for wide in columns_per_output(model)
+    ]
+    flags = [f"{entry.name}_{indicator}" for entry in selection.entries for indicator in model.indicators]
+    return [*encoded, *flags]
+
+
+def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:
+    """Give the parts of output names that tell targets and classes apart, where there are several."""
+    alone = len(model.targets) == 1 and not model.rules[0].statistic.names_targets
+    target = "" if alone else f"_{info.name if info.name is not None else number}"
+    if info.kind != "multiclass" or info.classes is None:
+        return [target]
+    first = model.statistics[0][number].measured.first_output
+    return [f"{target}{part}" for part in model.rules[0].statistic.label_parts(info.classes, first)]
+
+
+def columns_per_output(model: Model) -> list[str]:
+    """Give the suffixes of folds or permutations that have a column each; one empty suffix where none have."""
+    views = model.statistics[0][0].n_views
+    if views > 1:
+        return [f"_fold{i}" for i in range(views)]
+    return [f"_perm{i}" for i in range(model.permutations)] if model.permutations > 1 else [""]

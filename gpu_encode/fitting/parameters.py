@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
-from gpu_encode.errors.columns import categories_of_many, not_a_list_of_categories, not_encoded, uneven_categories
+from gpu_encode.errors.columns import not_encoded
 from gpu_encode.errors.parameters import bad_option, check_number, check_option, infinite_code
 from gpu_encode.errors.statistics import (
     hierarchy_of_tables,
@@ -21,14 +21,13 @@ from gpu_encode.errors.statistics import (
     scheme_without_tables,
     values_in_a_row_order,
 )
-from gpu_encode.errors.values import outside_given_categories
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, locate
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.formulas.infrequent import Rare, check_rule
+from gpu_encode.formulas.infrequent import Infrequent, check_rule
 from gpu_encode.formulas.scales import check_ranges, check_scale
 from gpu_encode.formulas.statistic import Statistic
-from gpu_encode.frames import Frame, Pieces, with_piece
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.notices import warn
 from gpu_encode.schemes import Greedy, Holdout, KFold, LeaveOneOut, Ordered, Scheme
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
@@ -52,13 +51,13 @@ class Parameters:
     cut : Cut, optional
         Borders that the target is cut at.
     as_unseen : str
-        The word by which `handle_unknown` and `handle_missing` ask for the code of what no visible row has.
+        The word by which `handle_unknown` and `handle_missing` ask for the encoding of what no visible row has.
     prior : str, float, dict or None
-        None for the readout's own.
+        None for the statistic's own.
     indicators : bool or list of str
         Kept as a tuple of names.
     handle_infrequent : str
-        "category": infrequent categories have one code together; or `as_unseen`.
+        "category": infrequent categories have one encoding together; or `as_unseen`.
     """
 
     owner: str
@@ -87,13 +86,13 @@ class Parameters:
 
     @classmethod
     def of(cls, encoder: BaseEstimator, statistic: Statistic, **given: Any) -> Self:
-        """Check the parameters of an encoder that have names of these here; `given` stand in place of some."""
-        # An estimator keeps each parameter under its own name; to ask for them all takes longer than a small fit.
-        own = vars(encoder)
-        taken = {each.name: own[each.name] for each in fields(cls) if each.name in own}
-        options = cls(**taken | {"owner": type(encoder).__name__, "statistic": statistic} | given)
-        options.check()
-        return options
+        """Read and check the parameters of an encoder that have these names; `given` stand in place of some."""
+        # An estimator keeps each parameter under its own name; `get_params` takes longer than a small fit.
+        attributes = vars(encoder)
+        taken = {field.name: attributes[field.name] for field in fields(cls) if field.name in attributes}
+        parameters = cls(**taken | {"owner": type(encoder).__name__, "statistic": statistic} | given)
+        parameters.check()
+        return parameters
 
     def __post_init__(self) -> None:
         if isinstance(self.dtype, (type, np.dtype)):
@@ -107,17 +106,17 @@ class Parameters:
 
     @property
     def reads_target(self) -> bool:
-        """Whether codes follow from a target, and not from the rows' number alone."""
+        """Whether encodings follow from a target, and not from the rows' number alone."""
         return self.target_type is not None
 
     @property
     def trains_apart(self) -> bool:
-        """Whether rows may get other codes in training than new rows like them get."""
+        """Whether rows may get other encodings in training than new rows like them get."""
         return self.reads_target or not isinstance(self.scheme, Greedy)
 
     @property
     def needs_tables(self) -> bool:
-        """Whether codes follow from all categories at once, so that no row can see sums of its own."""
+        """Whether encodings follow from all categories at once, so that no row can see sums of its own."""
         return self.statistic.needs.table or self.rare.asked
 
     @property
@@ -159,7 +158,7 @@ class Parameters:
                 raise prior_of_tables(owner, self.statistic, self.prior)
 
     def _check_rare(self) -> None:
-        """Raise ValueError for infrequent categories that are none, or cannot be told."""
+        """Raise ValueError for limits of infrequent categories that are none, or that other parameters forbid."""
         owner = self.owner
         check_rule(owner, self.min_frequency, self.max_categories)
         if self.handle_infrequent is not None:
@@ -172,20 +171,21 @@ class Parameters:
             raise pooled_distributions(owner, self.statistic)
 
     @property
-    def rare(self) -> Rare:
+    def rare(self) -> Infrequent:
         """Which categories are infrequent."""
         # A search over parameters hands over NumPy's numbers, which a file of a model does not hold.
         least, most = (
-            each.item() if isinstance(each, np.generic) else each for each in (self.min_frequency, self.max_categories)
+            limit.item() if isinstance(limit, np.generic) else limit
+            for limit in (self.min_frequency, self.max_categories)
         )
-        return Rare(least, most, self.handle_infrequent == "category")
+        return Infrequent(least, most, self.handle_infrequent == "category")
 
     def _check_prior(self) -> None:
-        """Raise ValueError for a prior that is none."""
+        """Raise ValueError for a prior that is not one."""
         owner = self.owner
         if self.prior is None and not self.statistic.takes_prior:
             return
-        # Codes lie between means and priors, and have to have a place on the scale.
+        # Encodings lie between means and priors, and the scale has to be defined for all of them.
         low = -np.inf if self.scale == "identity" else 0.0
         high = 1.0 if self.scale == "logit" else np.inf
         if isinstance(self.prior, str):
@@ -201,7 +201,7 @@ class Parameters:
             check_number(owner, "prior", self.prior, low=low, high=high)
 
     def check_targets(self, targets: Sequence[Target]) -> None:
-        """Raise ValueError for targets that these codes cannot be made of."""
+        """Raise ValueError for targets that these encodings cannot be made of."""
         self.statistic.check_targets(self.owner, [target.kind for target in targets])
         if self.scale == "identity":
             return
@@ -213,7 +213,7 @@ class Parameters:
             check_ranges(self.owner, self.scale, self.statistic.of_target(number).ranges(*bounds), target.name)
 
     def rules(self, selection: Selection, frame: Frame | Pieces) -> list[EncodingRule]:
-        """Formula of every entry."""
+        """Give the rule by which the sums of every key become encodings."""
         priors = self._priors(selection, frame)
         unknown = (
             {"nan": float("nan")}.get(self.handle_unknown)
@@ -222,8 +222,8 @@ class Parameters:
         )
         least = float(self.min_count)
         return [
-            EncodingRule(self.statistic.of_entry(place), prior, unknown, self.missing, least, self.rare, self.scale)
-            for place, prior in enumerate(priors)
+            EncodingRule(self.statistic.of_entry(entry), prior, unknown, self.missing, least, self.rare, self.scale)
+            for entry, prior in enumerate(priors)
         ]
 
     @property
@@ -232,7 +232,7 @@ class Parameters:
         return "prior" if self.handle_missing == self.as_unseen else self.handle_missing
 
     def _priors(self, selection: Selection, frame: Frame | Pieces) -> list[Any]:
-        """Prior of every entry: one for all, or one a column, the others by the mean."""
+        """Give the prior of every key: one for all, or one for each that a dict names and the mean for others."""
         if not isinstance(self.prior, dict):
             return [self.prior] * len(selection.entries)
         given = {}
@@ -244,31 +244,8 @@ class Parameters:
             raise not_encoded("prior", frame.label(stray[0][0]))
         return [given.get(members, "mean") for members in entries]
 
-    def given_categories(self, selection: Selection) -> list[Any]:
-        """Categories that the user gave for each entry, or None."""
-        if isinstance(self.categories, str):
-            return [None] * len(selection.entries)
-        if len(self.categories) != len(selection.entries):
-            raise uneven_categories(len(self.categories), len(selection.entries))
-        found: list[Any] = []
-        for given, entry in zip(self.categories, selection.entries, strict=True):
-            if given is None or (isinstance(given, str) and given == "auto"):
-                found.append(None)
-                continue
-            if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
-                raise not_a_list_of_categories(entry.name, given)
-            if len(entry.columns) > 1 or entry.rule is not None:
-                raise categories_of_many(entry.name)
-            found.append(given)
-        return found
-
-    def refuse_unknown(self, codes: Array, name: str, frame: Frame | Pieces) -> None:
-        """Raise ValueError for training rows outside of given categories where the policy is "error"."""
-        if self.handle_unknown == "error" and bool((codes == -2).any()):
-            raise with_piece(frame, outside_given_categories(repr(name), np.flatnonzero(codes == -2)))
-
     def warn_of_nothing_seen(self, columns: list[Array], plan: Plan) -> None:
-        """Warn once of rows that see no rows at all; `columns` are codes whose prior is a mean of what is seen."""
+        """Warn once of rows that see no rows at all; `columns` are encodings whose prior is a mean of what is seen."""
         if isinstance(plan, OrderedPlan) and plan.burn_in:
             return
         if "nan" not in (self.handle_unknown, self.handle_missing):
@@ -281,13 +258,13 @@ class Parameters:
                 self.warn_of_blind_rows(int(empty.sum()), plan)
 
     def warn_of_first_rows(self, plan: Plan, n_rows: int) -> None:
-        """Warn of rows that see no rows, of codes that may be NaN for reasons of their own."""
+        """Warn of rows that see no rows, of encodings that may be NaN for reasons of their own."""
         in_folds = isinstance(plan, FoldPlan) and not plan.blow_up
         if number := "Some" if in_folds else first_rows(plan, n_rows):
             self.warn_of_blind_rows(number, plan)
 
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
-        """Warn of so many rows that see no rows at all, unless codes are NaN for other reasons, too."""
+        """Warn of so many rows that see no rows at all, unless encodings are NaN for other reasons, too."""
         if "nan" not in (self.handle_unknown, self.handle_missing):
             why = (
                 "their earlier folds or times hold no rows"

@@ -7,12 +7,26 @@ import numpy as np
 
 from gpu_encode import frames
 from gpu_encode.categories.vocabulary import FactorizedColumn
-from gpu_encode.errors.folds import fold_numbers_of_kind, fractional_fold, negative_fold
+from gpu_encode.errors.folds import fold_numbers_of_kind, fractional_fold, negative_fold, no_groups
 from gpu_encode.errors.tables import inconsistent_lengths
 from gpu_encode.errors.values import missing_values
 from gpu_encode.fitting.columns import locate
 from gpu_encode.frames import Frame, Pieces, with_piece
 from gpu_encode.ops import Ops
+from gpu_encode.schemes import Scheme
+
+
+def read_scheme_columns(
+    scheme: Scheme, frame: Frame | Pieces, groups: Frame | Pieces | None, ops: Ops
+) -> dict[str, FactorizedColumn]:
+    """Number the values of every column that a scheme reads, by what it reads the column as; `groups` beside X."""
+    columns = {}
+    for column, role in scheme.reads():
+        source = groups if column is None else column
+        if source is None:
+            raise no_groups()
+        columns[role] = column_keys(frame, source, role, ops)
+    return columns
 
 
 def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> FactorizedColumn:

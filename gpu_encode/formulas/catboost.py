@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.errors.parameters import bad_option, check_number, check_option
-from gpu_encode.formulas.statistic import Context, Needs, Statistic
-from gpu_encode.formulas.summaries import together
+from gpu_encode.formulas.statistic import Context, Needs, Statistic, side_by_side
 from gpu_encode.ops import Ops
 from gpu_encode.sums.moments import Moments
 
@@ -30,23 +29,31 @@ class WithPriors(Statistic):
         Weight a of each prior, in rows.
     """
 
+    statistic: str
+
     def __init__(self, priors: Any = (0.0, 0.5, 1.0), weight: float = 1.0) -> None:
         self.priors = priors
         self.weight = weight
+
+    def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
+        """Give the range of the values, or of 0/1 columns and shares, extended by the priors."""
+        computed = f"statistic={self.statistic!r} with priors={list(self.priors)!r}"
+        return [(computed, min(least, *self.priors), max(largest, *self.priors))]
 
     def check(self) -> None:
         """Raise ValueError for priors that are no numbers, or equal, and for a negative weight."""
         if not isinstance(self.priors, (list, tuple)) or not self.priors:
             raise bad_option(OWNER, "priors", self.priors, ("a list of numbers such as [0.0, 0.5, 1.0]",))
-        for each in self.priors:
-            check_number(OWNER, "priors", each, low=-np.inf)
-        if len({f"{each:g}" for each in self.priors}) < len(self.priors):
+        for prior in self.priors:
+            check_number(OWNER, "priors", prior, low=-np.inf)
+        # As names show them: two columns of one name would be told apart by nobody.
+        if len({f"{prior:g}" for prior in self.priors}) < len(self.priors):
             raise bad_option(OWNER, "priors", self.priors, ("a list of different numbers",))
         check_number(OWNER, "weight", self.weight, low=0.0)
 
     def suffixes(self) -> list[str]:
-        """Names of the priors, where there are several."""
-        return [f"_prior_{each:g}" for each in self.priors] if len(self.priors) > 1 else [""]
+        """Name the priors, where there are several."""
+        return [f"_prior_{prior:g}" for prior in self.priors] if len(self.priors) > 1 else [""]
 
 
 class TargetRatios(WithPriors):
@@ -72,7 +79,7 @@ class TargetRatios(WithPriors):
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums: with borders, rows count for their own label and for all below it."""
+        """What it needs of the sums: with borders, a row counts for its own label and for all labels below it."""
         return Needs(totals=True, totals_from_above=self.statistic == "borders")
 
     def check(self) -> None:
@@ -94,25 +101,20 @@ class TargetRatios(WithPriors):
             return [f"_above_{label}" for label in labels[:-1]]
         return [f"_to_{label}" for label in labels] if self.borders is not None else super().label_parts(labels, first)
 
-    def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
-        """Lie between the values, or 0 and 1 of labels, and the priors."""
-        found = f"statistic={self.statistic!r} with priors={list(self.priors)!r}"
-        return [(found, min(least, *self.priors), max(largest, *self.priors))]
-
-    def root(self, total: Moments) -> Floats:
+    def find_prior(self, total: Moments) -> Floats:
         """Give the priors."""
-        return together([np.full_like(total.mean, float(each)) for each in self.priors])
+        return side_by_side([np.full_like(total.mean, float(prior)) for prior in self.priors])
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
-        """Give (S + a * mu) / (n + a), by the mean where S is beyond float64."""
-        a, number, found = float(self.weight), len(self.priors), []
-        for place in range(number):
-            prior = mu[..., place::number]
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Give (S + a * p) / (n + a) for each prior p, by the mean where S is beyond float64."""
+        a, columns = float(self.weight), []
+        for number in range(len(self.priors)):
+            p = prior[..., number :: len(self.priors)]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                ratio = (seen.total + a * prior) / (seen.n + a)
-                by_mean = prior + (seen.n / (seen.n + a)) * (seen.mean - prior)
-            found.append(np.where(np.isinf(seen.total), by_mean, ratio))
-        return together(found)
+                ratio = (visible.total + a * p) / (visible.n + a)
+                by_mean = p + (visible.n / (visible.n + a)) * (visible.mean - p)
+            columns.append(np.where(np.isinf(visible.total), by_mean, ratio))
+        return side_by_side(columns)
 
 
 class CountRatios(WithPriors):
@@ -131,7 +133,7 @@ class CountRatios(WithPriors):
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums: a counter divides by the largest category."""
+        """What it needs of the sums: a counter divides by the largest category."""
         return Needs(table=self.statistic == "counter")
 
     @property
@@ -144,38 +146,32 @@ class CountRatios(WithPriors):
         check_option(OWNER, "statistic", self.statistic, OF_COUNTS)
         super().check()
 
-    def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
+    def n_outputs(self, n_targets: int) -> int:
         """One column a prior, whatever the target."""
         return len(self.priors)
 
-    def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:  # noqa: ARG002
-        """Lie between 0, 1 and the priors."""
-        found = f"statistic={self.statistic!r} with priors={list(self.priors)!r}"
-        return [(found, min(0.0, *self.priors), max(1.0, *self.priors))]
+    def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
+        """Give the range from 0 to 1, extended by the priors."""
+        return super().ranges(0.0, 1.0)
 
-    def root(self, total: Moments) -> Floats:
+    def find_prior(self, total: Moments) -> Floats:
         """Give the frequency of a category without rows."""
         return self._ratios(np.zeros_like(total.n), total.n)
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
-        """Give the frequency of what is seen."""
-        return self._ratios(seen.n, context.total.n)
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Give the frequency of a category."""
+        return self._ratios(visible.n, context.total.n)
 
-    def table(
-        self,
-        ops: Ops,  # noqa: ARG002
-        seen: Moments,
-        counted: NDArray[np.bool_],
-        total: Moments,
-        of_classes: bool,  # noqa: ARG002
+    def encode_table(
+        self, ops: Ops, visible: Moments, counted: NDArray[np.bool_], total: Moments, of_classes: bool
     ) -> tuple[Floats, Floats]:
         """Compare every category with the largest one of its view."""
-        largest = np.where(counted, seen.n, 0.0).max(axis=0)
-        return self._ratios(seen.n, largest), self._ratios(np.zeros_like(total.n), largest)
+        largest = np.where(counted, visible.n, 0.0).max(axis=0)
+        return self._ratios(visible.n, largest), self._ratios(np.zeros_like(total.n), largest)
 
     def _ratios(self, n: Floats, whole: Floats) -> Floats:
         """Give (n + a * p) / (whole + a) for every p; 0 where nothing is visible, not even a prior."""
         a = float(self.weight)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = [(n + a * float(each)) / (whole + a) for each in self.priors]
-        return together([np.where(whole + a > 0, each, 0.0) for each in found])
+            ratios = [(n + a * float(prior)) / (whole + a) for prior in self.priors]
+        return side_by_side([np.where(whole + a > 0, ratio, 0.0) for ratio in ratios])

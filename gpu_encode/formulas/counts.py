@@ -26,15 +26,15 @@ class Counts(Statistic):
         """Raise ValueError for an unknown kind."""
         check_option("CountEncoder", "kind", self.kind, KINDS)
 
-    def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
+    def n_outputs(self, n_targets: int) -> int:
         """One column, whatever the target."""
         return 1
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
         """Give n, n / N or log(1 + n)."""
         if self.kind == "log":
-            return log(1.0 + seen.n)
+            return log(1.0 + visible.n)
         if self.kind == "frequency":
             with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where(context.total.n > 0, seen.n / context.total.n, 0.0)
-        return seen.n
+                return np.where(context.total.n > 0, visible.n / context.total.n, 0.0)
+        return visible.n

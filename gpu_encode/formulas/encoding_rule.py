@@ -1,7 +1,7 @@
-"""From sums to codes: the one place where statistics, readout, prior and policies meet.
+"""From sums to encodings: the one place where sums, statistic, prior and policies meet.
 
 Two shapes share every step: tables per (category, view), and tiles of rows (leave-one-out and ordered), in which each
-row has sums of its own.
+row has sums of its own.  A view is what one fold sees.
 """
 
 from dataclasses import dataclass, field, replace
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats, Integers, Scaled
 from cpu_fallback.fused_rules import Blend, PopulationMoments
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.formulas.infrequent import Rare
+from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
-from gpu_encode.formulas.shrinkages import shrinkage_of
+from gpu_encode.formulas.smoothing import describe_shrinkage
 from gpu_encode.formulas.statistic import Context, Statistic
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
@@ -28,23 +28,23 @@ Visibility = NDArray[np.int64] | None
 
 @dataclass(frozen=True)
 class EncodingRule:
-    """Everything that turns sums into codes.
+    """Everything that turns sums into encodings: a statistic, its prior, and the policies of the encoder.
 
     Parameters
     ----------
     statistic : Statistic
-        A smoothing, or other numbers read off the sums.
+        A smoothing, or other numbers computed from the sums.
     prior : "mean", "category_mean", float or None
-        None for the readout's own.
+        None for the statistic's own.
     unseen : float or None
-        Code of a category that no visible row has; None for the prior (or the parent's code).
+        Encoding of a category that no visible row has; None for the prior (or the parent's encoding).
     missing : {"category", "prior", "nan", "error"}
     min_count : float
-        Categories with less visible weight are as if unseen.
-    rare : Rare
+        Categories with less visible weight are treated as unseen.
+    infrequent : Infrequent
         Which categories are infrequent.
     scale : str or float
-        Scale that codes are put on, `unseen` excepted, after everything else.
+        Scale that encodings are put on, `unseen` excepted, after everything else.
     """
 
     statistic: Statistic
@@ -52,35 +52,35 @@ class EncodingRule:
     unseen: float | None = None
     missing: str = "category"
     min_count: float = 0.0
-    rare: Rare = field(default_factory=Rare)
+    infrequent: Infrequent = field(default_factory=Infrequent)
     scale: Any = "identity"
 
     def of_target(self, number: int) -> "EncodingRule":
-        """Give the formula of one target, by its place."""
+        """Give the rule of one target, by its number."""
         statistic = self.statistic.of_target(number)
         return self if statistic is self.statistic else replace(self, statistic=statistic)
 
-    def or_unseen(self, mu: Floats) -> Floats:
-        """Code of what no visible row has, where the prior is mu; a mean is NaN where no row is visible at all."""
+    def encode_unseen(self, prior: Floats) -> Floats:
+        """Encode what no visible row has; a prior that is a mean is NaN where no row is visible at all, and stays."""
         if self.unseen is None:
-            return self.scaled(mu)
-        return np.full_like(mu, self.unseen) if self.prior is None else np.where(np.isnan(mu), mu, self.unseen)
+            return self.scaled(prior)
+        return np.full_like(prior, self.unseen) if self.prior is None else np.where(np.isnan(prior), prior, self.unseen)
 
-    def missing_code(self, mu: Floats) -> Floats:
-        """Code of a missing value that is no category, where the prior is mu."""
-        return np.full_like(mu, np.nan) if self.missing == "nan" else self.scaled(mu)
+    def encode_missing(self, prior: Floats) -> Floats:
+        """Encode a missing value that is no category of its own."""
+        return np.full_like(prior, np.nan) if self.missing == "nan" else self.scaled(prior)
 
-    def scaled(self, codes: Floats) -> Floats:
-        """Put codes on the scale."""
-        return on_scale(codes, self.scale)
+    def scaled(self, encodings: Floats) -> Floats:
+        """Put encodings on the scale."""
+        return on_scale(encodings, self.scale)
 
-    def moments(self, ops: Ops, accumulators: Integers, measured: SumSpec) -> Moments:
-        """Moments of cells, with what the readout asks for."""
+    def moments(self, ops: Ops, accumulators: Integers, spec: SumSpec) -> Moments:
+        """Round the sums in accumulators to the moments that the statistic needs."""
         needs = self.statistic.needs
         return Moments.of(
             ops,
             accumulators,
-            measured,
+            spec,
             variances=needs.squares,
             totals=needs.totals,
             from_above=needs.totals_from_above,
@@ -88,17 +88,14 @@ class EncodingRule:
             cubes=needs.cubes,
         )
 
-    def moments_of_views(self, ops: Ops, statistics: CategorySums, visibility: Visibility) -> Moments:
-        """Moments of every category and view; sums of several views exist for a chunk of categories at a time."""
-        views = statistics.n_views if visibility is None else max(statistics.n_views, len(visibility))
-        size = (
-            max(ops.TILE // max(views * statistics.accumulators.shape[2], 1), 1)
-            if views > 1
-            else len(statistics.accumulators)
-        )
-        chunks = range(0, len(statistics.accumulators), max(size, 1))
-        parts = (statistics.part(start, start + size).visible(ops, visibility) for start in chunks or [0])
-        return Moments.joined([self.moments(ops, part.accumulators, part.measured) for part in parts])
+    def moments_of_views(self, ops: Ops, sums: CategorySums, visibility: Visibility) -> Moments:
+        """Round the sums of every category and view."""
+        n_rows, views = len(sums.accumulators), sums.n_views if visibility is None else len(visibility)
+        views = max(views, sums.n_views)
+        # Sums of several views take several times the memory, so they exist for a tile of categories at a time.
+        size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else max(n_rows, 1)
+        tiles = (sums.part(start, start + size).visible(ops, visibility) for start in range(0, n_rows, size) or [0])
+        return Moments.concatenate([self.moments(ops, tile.accumulators, tile.measured) for tile in tiles])
 
     @property
     def needs_rows(self) -> bool:
@@ -107,25 +104,25 @@ class EncodingRule:
 
     @property
     def needs_categories(self) -> bool:
-        """Whether the category means are asked for."""
+        """Whether the means of all categories play a part in the encoding of each."""
         return self.statistic.needs.categories or self.prior == "category_mean"
 
-    def for_backends(self) -> Blend | None:
-        """Describe the formula to backends that compute codes in one pass; None where they cannot."""
-        shrinkage = shrinkage_of(self.statistic)
-        if shrinkage is None or self.needs_categories or self.rare.asked or self.scale != "identity":
+    def describe_fused(self) -> Blend | None:
+        """Describe the rule to backends that compute encodings in one pass; None where they cannot."""
+        shrinkage = describe_shrinkage(self.statistic)
+        if shrinkage is None or self.needs_categories or self.infrequent.asked or self.scale != "identity":
             return None
         unseen = 0.0 if self.unseen is None else float(self.unseen)
         return Blend(shrinkage, float(self.min_count), self.unseen is not None, unseen)
 
-    def counts(self, moments: Moments) -> Mask:
-        """Say which cells hold a category that counts."""
+    def which_count(self, moments: Moments) -> Mask:
+        """Say which categories, or rows, see enough weight to be encoded by it."""
         return (moments.n > 0) & (moments.n >= self.min_count)
 
-    def root(self, total: Moments, categories: CategoryMoments | None) -> Floats:
-        """Prior mu of what is visible; a mean is NaN where nothing is."""
+    def find_prior(self, total: Moments, categories: CategoryMoments | None) -> Floats:
+        """Give the prior by all that is visible; a mean is NaN where nothing is."""
         if self.prior is None:
-            return self.statistic.root(total)
+            return self.statistic.find_prior(total)
         if self.prior == "mean":
             return total.mean
         if categories is not None and self.prior == "category_mean":
@@ -134,12 +131,12 @@ class EncodingRule:
         return np.full_like(total.mean, float(self.prior))
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
-        """Sums over the categories that count, if a formula asks for them."""
+        """Sum the means of the categories that count, if the rule needs them."""
         return CategoryMoments.of(moments.mean, counted) if self.needs_categories else None
 
-    def leaf_counts(self, moments: Moments) -> Mask:
-        """Say which rows of a statistic's table are categories that count: unknown never is, missing by policy."""
-        counted = self.counts(moments)
+    def which_leaves_count(self, moments: Moments) -> Mask:
+        """Say which rows of a table are categories that count: unknown never is, missing where the policy says so."""
+        counted = self.which_count(moments)
         counted[-2] = False
         if self.missing != "category":
             counted[-1] = False
@@ -148,7 +145,7 @@ class EncodingRule:
 
 @dataclass(frozen=True)
 class EncodingTable:
-    """Codes of one target of one entry, by category.
+    """Encodings of one target of one key, by category.
 
     Parameters
     ----------
@@ -162,13 +159,13 @@ class EncodingTable:
     unseen: Mask
 
 
-def total_of_views(statistics: CategorySums, visibility: Visibility, rule: EncodingRule, ops: Ops) -> Moments:
-    """Moments of all rows that each view sees, whatever their category."""
-    return rule.moments_of_views(ops, statistics.totals(ops), visibility).at(0)
+def total_of_views(sums: CategorySums, visibility: Visibility, rule: EncodingRule, ops: Ops) -> Moments:
+    """Give the moments of all rows that each view sees, whatever their category."""
+    return rule.moments_of_views(ops, sums.totals(ops), visibility).at(0)
 
 
 def table(
-    statistics: CategorySums,
+    sums: CategorySums,
     visibility: Visibility,
     key: CategoryIndex,
     rule: EncodingRule,
@@ -176,134 +173,146 @@ def table(
     total: Moments | None = None,
     leaf: Moments | None = None,
 ) -> EncodingTable:
-    """Code of every category, view and output; without a visibility matrix each fold is a view of its own.
+    """Encode every category for every view; without a visibility matrix each fold is a view of its own.
 
-    `total` is `total_of_views`, and `leaf` what each view sees of each category, where they are known already.
+    `total` is `total_of_views`, and `leaf` what each view sees of each category, where the caller has them already.
     """
     if total is None:
-        total = total_of_views(statistics, visibility, rule, ops)
+        total = total_of_views(sums, visibility, rule, ops)
     if leaf is None:
-        if not key.levels and (fused := in_one_pass(statistics, visibility, rule, total, ops)) is not None:
+        if not key.levels and (fused := in_one_pass(sums, visibility, rule, total, ops)) is not None:
             return fused
-        leaf = rule.moments_of_views(ops, statistics, visibility)
-    leaf, counted, rare = told_apart(statistics, visibility, rule, ops, total, leaf)
-    if not rule.statistic.needs.table:
-        categories = rule.categories_of(leaf, counted)
-        root = rule.root(total, categories)
-        blocks, mu = levels_above(statistics, visibility, key, rule, ops, total, broadcast_over(root, len(leaf.n)))
-        values = rule.statistic.codes(leaf, Context(total, categories), mu)
+        leaf = rule.moments_of_views(ops, sums, visibility)
+    leaf, counted, infrequent = split_infrequent(sums, visibility, rule, ops, total, leaf)
+    blocks: list[Floats] = []
+    if rule.statistic.needs.table:
+        values, prior = encode_together(sums, visibility, rule, ops, total, leaf, counted)
+        prior = np.broadcast_to(prior, values.shape)
     else:
-        if statistics.distribution is None:
-            values, root = rule.statistic.table(ops, leaf, counted, total, statistics.measured.classification)
-        else:
-            in_order = OfViews.of(statistics.distribution.visible(visibility), statistics.n_categories)
-            values, root = rule.statistic.ranked(ops, leaf, total, in_order)
-        blocks, mu = [], np.broadcast_to(root, values.shape)
-    if rare is not None and rule.rare.pooled:
-        values, counted, mu = np.where(rare, values[-1], values[:-1]), counted[:-1] | rare, mu[:-1]
-    return assembled(values, mu, counted, blocks, rule)
+        categories = rule.categories_of(leaf, counted)
+        prior = rule.find_prior(total, categories)
+        prior = np.broadcast_to(prior, (len(leaf.n), *prior.shape))
+        blocks, prior = encode_levels(sums, visibility, key, rule, ops, total, prior)
+        values = rule.statistic.encode(leaf, Context(total, categories), prior)
+    if infrequent is not None and rule.infrequent.pooled:
+        # The last row is that of all infrequent categories together.
+        values, counted, prior = np.where(infrequent, values[-1], values[:-1]), counted[:-1] | infrequent, prior[:-1]
+    return assemble(values, prior, counted, blocks, rule)
 
 
-def levels_above(
-    statistics: CategorySums,
+def encode_together(
+    sums: CategorySums,
+    visibility: Visibility,
+    rule: EncodingRule,
+    ops: Ops,
+    total: Moments,
+    leaf: Moments,
+    counted: Mask,
+) -> tuple[Floats, Floats]:
+    """Encode all categories at once, for statistics that compare them; and give their prior."""
+    if sums.distribution is None:
+        return rule.statistic.encode_table(ops, leaf, counted, total, sums.measured.classification)
+    in_order = OfViews.of(sums.distribution.visible(visibility), sums.n_categories)
+    return rule.statistic.encode_in_order(ops, leaf, total, in_order)
+
+
+def encode_levels(
+    sums: CategorySums,
     visibility: Visibility,
     key: CategoryIndex,
     rule: EncodingRule,
     ops: Ops,
     total: Moments,
-    mu: Floats,
+    prior: Floats,
 ) -> tuple[list[Floats], Floats]:
-    """Codes of the levels above the categories, from the top; and of what lies right above each category.
+    """Encode the levels above the categories, from the top; and give the encoding right above each category.
 
-    `mu` is the prior of each category, one and the same, where there are no levels.
+    `prior` is that of each category, where there are no levels: one and the same.
     """
     blocks: list[Floats] = []
-    root = mu[-1]
+    root = prior[-1]
     for level in key.levels:
-        grouped = statistics.grouped(ops, level.of_leaf, level.n)
-        above = rule.moments_of_views(ops, grouped.part(0, level.n), visibility)
-        counted = rule.counts(above)
-        start = blocks[-1][ops.to_device(level.parent)] if blocks else broadcast_over(root, level.n)
+        above = rule.moments_of_views(ops, sums.grouped(ops, level.of_leaf, level.n).part(0, level.n), visibility)
+        counted = rule.which_count(above)
+        parent = blocks[-1][ops.to_device(level.parent)] if blocks else np.broadcast_to(root, (level.n, *root.shape))
         context = Context(total, rule.categories_of(above, counted))
-        blocks.append(np.where(counted, rule.statistic.codes(above, context, start), start))
+        blocks.append(np.where(counted, rule.statistic.encode(above, context, parent), parent))
         of_row = ops.to_device(np.append(level.of_leaf, [-1, -1]))
-        mu = np.where((of_row >= 0)[:, None, None], blocks[-1][np.maximum(of_row, 0)] if level.n else mu, mu)
-    return blocks, mu
+        reached = blocks[-1][np.maximum(of_row, 0)] if level.n else prior
+        prior = np.where((of_row >= 0)[:, None, None], reached, prior)
+    return blocks, prior
 
 
-def broadcast_over(root: Floats, n: int) -> Floats:
-    """Give n rows the same codes (views, outputs)."""
-    return np.broadcast_to(root, (n, *root.shape))
-
-
-def told_apart(
-    statistics: CategorySums, visibility: Visibility, rule: EncodingRule, ops: Ops, total: Moments, leaf: Moments
+def split_infrequent(
+    sums: CategorySums, visibility: Visibility, rule: EncodingRule, ops: Ops, total: Moments, leaf: Moments
 ) -> tuple[Moments, Mask, Mask | None]:
-    """Say what is seen of each category, which of them count, and which are infrequent, if any may be.
+    """Give what is seen of each category, which of them count, and which are infrequent, if any may be.
 
-    Where infrequent ones are one category together, it stands behind all others.
+    Where the infrequent ones are one category together, it stands behind all others.
     """
-    counted = rule.leaf_counts(leaf)
-    if not rule.rare.asked:
+    counted = rule.which_leaves_count(leaf)
+    if not rule.infrequent.asked:
         return leaf, counted, None
-    rare = rule.rare.among(ops, leaf.n, counted, total.n)
-    counted &= ~rare
-    if not rule.rare.pooled:
-        return leaf, counted, rare
-    pool = rule.moments(ops, pooled(ops, statistics, visibility, rare)[None], statistics.measured)
-    return Moments.joined([leaf, pool]), np.concatenate([counted, rare.any(axis=0, keepdims=True)]), rare
+    infrequent = rule.infrequent.among(ops, leaf.n, counted, total.n)
+    counted &= ~infrequent
+    if not rule.infrequent.pooled:
+        return leaf, counted, infrequent
+    pool = rule.moments(ops, pool_infrequent(ops, sums, visibility, infrequent)[None], sums.measured)
+    counted = np.concatenate([counted, infrequent.any(axis=0, keepdims=True)])
+    return Moments.concatenate([leaf, pool]), counted, infrequent
 
 
-def pooled(ops: Ops, statistics: CategorySums, visibility: Visibility, rare: Mask) -> Integers:
+def pool_infrequent(ops: Ops, sums: CategorySums, visibility: Visibility, infrequent: Mask) -> Integers:
     """Sum the infrequent categories of each view (views, classes, width)."""
-    views, size = rare.shape[1], max(ops.TILE // max(rare.shape[1] * statistics.accumulators.shape[2], 1), 1)
-    found = ops.zeros((views, *statistics.accumulators.shape[2:]), np.int64)
-    for start in range(0, len(statistics.accumulators), size):
-        accumulators = statistics.part(start, start + size).visible(ops, visibility).accumulators
-        found += np.where(rare[start : start + size, ..., None], accumulators, 0).sum(axis=0)
-    return found
+    views, size = infrequent.shape[1], max(ops.TILE // max(infrequent.shape[1] * sums.accumulators.shape[2], 1), 1)
+    pool = ops.zeros((views, *sums.accumulators.shape[2:]), np.int64)
+    for start in range(0, len(sums.accumulators), size):
+        accumulators = sums.part(start, start + size).visible(ops, visibility).accumulators
+        pool += np.where(infrequent[start : start + size, ..., None], accumulators, 0).sum(axis=0)
+    return pool
 
 
-def assembled(values: Floats, mu: Floats, counted: Mask, blocks: list[Floats], rule: EncodingRule) -> EncodingTable:
-    """Put the codes of categories and of levels above together, by the policies; mu is the code of what is unseen."""
-    # A prior that all categories have is one line, repeated.
-    own_priors = blocks or rule.statistic.needs.table
-    values = np.where(counted, rule.scaled(values), rule.or_unseen(mu if own_priors else mu[-1:]))
-    values[-2] = rule.or_unseen(mu[-2])
+def assemble(values: Floats, prior: Floats, counted: Mask, blocks: list[Floats], rule: EncodingRule) -> EncodingTable:
+    """Put the encodings of categories and of levels above together, by the policies for what is unseen or missing."""
+    # A prior that all categories share is one line, repeated, so the policy is applied to it once.
+    shared = not blocks and not rule.statistic.needs.table
+    values = np.where(counted, rule.scaled(values), rule.encode_unseen(prior[-1:] if shared else prior))
+    values[-2] = rule.encode_unseen(prior[-2])
     if rule.missing != "category":
-        values[-1] = rule.missing_code(mu[-1])
+        values[-1] = rule.encode_missing(prior[-1])
     unseen = ~counted[..., 0]
     if not blocks:
         return EncodingTable(values, unseen)
-    levels = [rule.or_unseen(block) for block in blocks]
-    levels_unseen = np.ones_like(unseen, shape=(sum(len(block) for block in blocks), unseen.shape[1]))
+    levels = np.concatenate([rule.encode_unseen(block) for block in blocks])
+    levels_unseen = np.ones_like(unseen, shape=levels.shape[:2])
     return EncodingTable(
-        np.concatenate([values[:-2], *levels, values[-2:]]), np.concatenate([unseen[:-2], levels_unseen, unseen[-2:]])
+        np.concatenate([values[:-2], levels, values[-2:]]), np.concatenate([unseen[:-2], levels_unseen, unseen[-2:]])
     )
 
 
 def in_one_pass(
-    statistics: CategorySums,
+    sums: CategorySums,
     visibility: Visibility,
     rule: EncodingRule,
     total: Moments,
     ops: Ops,
     less_one: bool = False,
 ) -> EncodingTable | None:
-    """Give the table from one pass of the backend over the cells, with the same bits; None where it has no such pass.
+    """Give the table from one pass of the backend over the accumulators; None where it has no such pass.
 
-    Where there are no levels, for formulas that ask for no other category; `total` is what each view sees in all.
+    The bits are those of `table`, which takes several passes.  It serves keys without levels, and rules by which no
+    category depends on another; `total` is what each view sees in all.
     """
-    blend = rule.for_backends()
+    blend = rule.describe_fused()
     if blend is None or ops.fused is None:
         return None
-    root = rule.root(total, None)
-    variance = total.variance if rule.statistic.needs.squares else Scaled(root[:0], np.zeros_like(root[:0], np.int64))
-    measured, population = statistics.measured, PopulationMoments(root, variance.fraction, variance.exponent)
+    prior = rule.find_prior(total, None)
+    variance = total.variance if rule.statistic.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
+    spec, population = sums.measured, PopulationMoments(prior, variance.fraction, variance.exponent)
     values, unseen = ops.fused.encode_categories(
-        statistics.accumulators, measured.layout, measured.first_output, visibility, blend, population, less_one
+        sums.accumulators, spec.layout, spec.first_output, visibility, blend, population, less_one
     )
-    values[-2], unseen[-2] = rule.or_unseen(root), True
+    values[-2], unseen[-2] = rule.encode_unseen(prior), True
     if rule.missing != "category":
-        values[-1], unseen[-1] = rule.missing_code(root), True
+        values[-1], unseen[-1] = rule.encode_missing(prior), True
     return EncodingTable(values, unseen)

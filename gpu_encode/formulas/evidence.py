@@ -25,7 +25,7 @@ class Evidence(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums and of the target."""
+        """What it needs of the sums and of the target."""
         return Needs(totals=True, others=True, target_kinds=("binary", "multiclass"))
 
     def __init__(self, regularization: float = 1.0) -> None:
@@ -35,31 +35,31 @@ class Evidence(Statistic):
         """Raise ValueError for a negative regularization."""
         check_number("WeightOfEvidenceEncoder", "regularization", self.regularization, low=0.0)
 
-    def root(self, total: Moments) -> Floats:
-        """No evidence."""
+    def find_prior(self, total: Moments) -> Floats:
+        """Give no evidence."""
         return np.zeros_like(total.total)
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
-        """Give log(p / q); 0 where all that is visible has one label, which then says nothing of any category."""
-        with_label, with_others = self.shares(seen, context.total)
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Give log(p / q); 0 where all visible rows have one label, by which no category differs from another."""
+        with_label, with_others = self.shares(visible, context.total)
         with np.errstate(divide="ignore", invalid="ignore"):
             evidence = log(with_label / with_others)
         return np.where(np.isnan(evidence), 0.0, evidence)
 
-    def shares(self, seen: Moments, total: Moments) -> tuple[Floats, Floats]:
-        """Shares p and q; NaN for 0 / 0."""
+    def shares(self, visible: Moments, total: Moments) -> tuple[Floats, Floats]:
+        """Give the shares p and q; NaN for 0 / 0."""
         r = float(self.regularization)
         with np.errstate(divide="ignore", invalid="ignore"):
-            with_label = (seen.total + r) / (total.total + 2.0 * r)
-            with_others = (seen.others + r) / (total.others + 2.0 * r)
+            with_label = (visible.total + r) / (total.total + 2.0 * r)
+            with_others = (visible.others + r) / (total.others + 2.0 * r)
         return with_label, with_others
 
-    def information(self, seen: Moments, counted: NDArray[np.bool_], total: Moments) -> Floats:
-        """Information value: the sum of (p - q) * log(p / q) over the categories, exact and then rounded once.
+    def information(self, visible: Moments, counted: NDArray[np.bool_], total: Moments) -> Floats:
+        """Give the information value: the sum of (p - q) * log(p / q) over the categories, exact and then rounded once.
 
         Parameters
         ----------
-        seen : Moments (categories, views, outputs)
+        visible : Moments (categories, views, outputs)
         counted : bool array (categories, views, 1)
             Categories that take part.
         total : Moments (views, outputs)
@@ -69,8 +69,8 @@ class Evidence(Statistic):
         float64 array (views, outputs)
             inf where a category has one label alone, and there is no regularization.
         """
-        with_label, with_others = self.shares(seen, total)
-        evidence = self.codes(seen, Context(total), self.root(total))
+        with_label, with_others = self.shares(visible, total)
+        evidence = self.codes(visible, Context(total), self.find_prior(total))
         counted = np.broadcast_to(counted, evidence.shape) & (evidence != 0)
         finite = counted & np.isfinite(evidence)
         difference = np.where(finite, with_label - with_others, 0.0)

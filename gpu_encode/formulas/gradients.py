@@ -1,4 +1,4 @@
-"""What gradient boosting makes of a category: its gradients beside its hessians, and the order that follows."""
+"""The step that gradient boosting takes for a category: its gradients over its hessians, and the order that follows."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.errors.parameters import check_number, check_option
 from gpu_encode.errors.targets import negative_hessian, not_gradients_and_hessians
-from gpu_encode.formulas.ranks import places_by_value
+from gpu_encode.formulas.ranks import ranks_by_value
 from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.sums.moments import Moments
 
@@ -22,7 +22,7 @@ OUTPUTS = ("ratio", "order")
 
 
 class GradientRatios(Statistic):
-    """G / (H + lambda), with G and H the summed gradients and hessians of a category; or its place by that.
+    """G / (H + lambda), with G and H the summed gradients and hessians of a category; or its rank by that.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class GradientRatios(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums and of the target: gradients and hessians; an order compares categories."""
+        """What it needs of the sums and of the target: gradients and hessians; an order compares categories."""
         return Needs(
             totals=True,
             table=self.output == "order",
@@ -57,7 +57,7 @@ class GradientRatios(Statistic):
         check_option(OWNER, "output", self.output, OUTPUTS)
         check_number(OWNER, "regularization", self.regularization, low=0.0)
 
-    def terms(self, ops: "Ops", values: list[Array], present: Array | None) -> list[Array]:  # noqa: ARG002
+    def terms(self, ops: "Ops", values: list[Array], present: Array | None) -> list[Array]:
         """Give gradients and hessians."""
         if len(values) != 2:
             raise not_gradients_and_hessians(len(values))
@@ -72,35 +72,30 @@ class GradientRatios(Statistic):
             raise not_gradients_and_hessians(len(kinds))
         super().check_targets(owner, kinds)
 
-    def root(self, total: Moments) -> Floats:
+    def find_prior(self, total: Moments) -> Floats:
         """Give the ratio of all that is visible."""
         return self._ratio(total)
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
-        """Give the ratio of what is seen."""
-        return self._ratio(seen)
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Give the ratio of what is visible."""
+        return self._ratio(visible)
 
-    def table(
-        self,
-        ops: "Ops",
-        seen: Moments,
-        counted: NDArray[np.bool_],
-        total: Moments,
-        of_classes: bool,  # noqa: ARG002
+    def encode_table(
+        self, ops: "Ops", visible: Moments, counted: NDArray[np.bool_], total: Moments, of_classes: bool
     ) -> tuple[Floats, Floats]:
-        """Number the categories by rising ratio, equal ones as they stand; others stand where all rows together do."""
-        ratio, there, of_all = (ops.to_host(each) for each in (self._ratio(seen), counted, self._ratio(total)))
-        codes, others = np.full(ratio.shape, np.nan), np.full(of_all.shape, np.nan)
+        """Number the categories by rising ratio, equal ones as they stand; others rank where all rows together do."""
+        ratio, present, total_ratio = map(ops.to_host, (self._ratio(visible), counted, self._ratio(total)))
+        ranks, others = np.full(ratio.shape, np.nan), np.full(total_ratio.shape, np.nan)
         for view in range(ratio.shape[1]):
-            rows = np.flatnonzero(there[:, view, 0])
-            own = ratio[rows, view, 0]
-            codes[rows, view, 0] = places_by_value(own)
+            rows = np.flatnonzero(present[:, view, 0])
+            ratios = ratio[rows, view, 0]
+            ranks[rows, view, 0] = ranks_by_value(ratios)
             if len(rows):
-                others[view, 0] = np.count_nonzero(own < of_all[view, 0])
-        return ops.to_device(codes), ops.to_device(others)
+                others[view, 0] = np.count_nonzero(ratios < total_ratio[view, 0])
+        return ops.to_device(ranks), ops.to_device(others)
 
-    def _ratio(self, seen: Moments) -> Floats:
-        """G / (H + lambda); 0 where there is neither a hessian nor a lambda, of which nothing follows."""
-        below = seen.further[..., :1] + float(self.regularization)
+    def _ratio(self, moments: Moments) -> Floats:
+        """Give G / (H + lambda); 0 where both are zero, since such rows ask for no step."""
+        denominator = moments.further[..., :1] + float(self.regularization)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(seen.n > 0, np.where(below > 0, seen.total / below, 0.0), np.nan)
+            return np.where(moments.n > 0, np.where(denominator > 0, moments.total / denominator, 0.0), np.nan)

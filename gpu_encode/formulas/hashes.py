@@ -23,7 +23,7 @@ class Hashes(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums and of the target."""
+        """What it needs of the sums and of the target."""
         return Needs(sums=False)
 
     def __init__(
@@ -46,10 +46,10 @@ class Hashes(Statistic):
         """Number the components."""
         return [f"_{component}" for component in range(self.n_components)]
 
-    def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
-        """One column, in a table of no codes."""
+    def n_outputs(self, n_targets: int) -> int:
+        """Give one column, which holds zeros."""
         return 1
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
-        """Nothing."""
-        return np.zeros_like(seen.n)
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Give zeros: rows are hashed by their values, not by a table."""
+        return np.zeros_like(visible.n)

@@ -6,11 +6,10 @@ import numpy as np
 
 from cpu_fallback.exact import Floats
 from gpu_encode.errors.parameters import bad_option, check_option
-from gpu_encode.formulas.deviations import plain, square_root
 from gpu_encode.formulas.scales import on_scale
 from gpu_encode.formulas.smoothing import Smoothing
-from gpu_encode.formulas.statistic import Context, Needs, Statistic
-from gpu_encode.formulas.summaries import together
+from gpu_encode.formulas.statistic import Context, Needs, Statistic, side_by_side
+from gpu_encode.formulas.summaries import as_floats, square_root
 from gpu_encode.sums.moments import Moments
 
 PARTS = ("impact", "logit", "deviation", "prevalence")
@@ -32,7 +31,7 @@ class Impact(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums and of the target: a quantity has no log-odds."""
+        """What it needs of the sums and of the target: a quantity has no log-odds."""
         kinds = ("binary", "multiclass") if "logit" in self.parts else ("binary", "continuous", "multiclass")
         return Needs(squares=True, categories=self.smoothing.needs.categories, rows=True, target_kinds=kinds)
 
@@ -40,8 +39,8 @@ class Impact(Statistic):
         """Raise ValueError for parts that there are not, and for a smoothing that looks at all categories at once."""
         if not isinstance(self.parts, (list, tuple)) or not self.parts:
             raise bad_option(OWNER, "parts", self.parts, (f"a list of parts such as {list(PARTS)}",))
-        for each in self.parts:
-            check_option(OWNER, "parts", each, PARTS)
+        for part in self.parts:
+            check_option(OWNER, "parts", part, PARTS)
         if len(set(self.parts)) < len(self.parts):
             raise bad_option(OWNER, "parts", self.parts, ("a list of different parts",))
         if self.smoothing.needs.table:
@@ -49,33 +48,32 @@ class Impact(Statistic):
         self.smoothing.check()
 
     def suffixes(self) -> list[str]:
-        """Names of the parts."""
-        return [f"_{each}" for each in self.parts]
+        """Name the parts."""
+        return [f"_{part}" for part in self.parts]
 
-    def root(self, total: Moments) -> Floats:
-        """No impact, the deviation of all that is visible, and no rows."""
-        seen = np.broadcast_to(total.n > 0, total.mean.shape)
-        nothing = np.where(seen, 0.0, np.nan)
-        found = {"impact": nothing, "logit": nothing, "deviation": deviation_of(total), "prevalence": nothing}
-        return together([found[each] for each in self.parts])
+    def find_prior(self, total: Moments) -> Floats:
+        """Give no impact, the deviation of all that is visible, and no rows; NaN where nothing is visible."""
+        zero = np.where(np.broadcast_to(total.n > 0, total.mean.shape), 0.0, np.nan)
+        return side_by_side([deviation_of(total) if part == "deviation" else zero for part in self.parts])
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
-        """Give the parts of what is seen."""
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Give the parts, by the smoothed mean of what is visible."""
         total = context.total
-        mean = self.smoothing.codes(seen, context, total.mean)
-        return together([self._part(each, mean, seen, total) for each in self.parts])
+        mean = self.smoothing.encode(visible, context, total.mean)
+        return side_by_side([self._encode_part(part, mean, visible, total) for part in self.parts])
 
-    def _part(self, part: str, mean: Floats, seen: Moments, total: Moments) -> Floats:
+    def _encode_part(self, part: str, mean: Floats, visible: Moments, total: Moments) -> Floats:
         if part == "impact":
             return mean - total.mean
         if part == "logit":
             return on_scale(mean, "logit") - on_scale(total.mean, "logit")
         if part == "deviation":
-            return np.where(seen.less_one > 0, deviation_of(seen), deviation_of(total))
+            # A single row has no deviation of its own.
+            return np.where(visible.less_one > 0, deviation_of(visible), deviation_of(total))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.broadcast_to(seen.n / total.n, mean.shape)
+            return np.broadcast_to(visible.n / total.n, mean.shape)
 
 
-def deviation_of(seen: Moments) -> Floats:
-    """Sample standard deviation, NaN of a single row."""
-    return plain(square_root(seen.sample_variance), seen.less_one > 0)
+def deviation_of(moments: Moments) -> Floats:
+    """Give the sample standard deviation, NaN of a single row."""
+    return as_floats(square_root(moments.sample_variance), moments.less_one > 0)

@@ -1,4 +1,4 @@
-"""Rare categories: which they are, among all that is visible."""
+"""Infrequent categories: which they are, among all that is visible."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Rare:
+class Infrequent:
     """Which categories are infrequent, and what becomes of them; decided for each view by what it sees.
 
     Parameters
     ----------
     min_frequency, max_categories
-        As in `infrequent`.
+        As in `find_infrequent`.
     pooled : bool
-        Whether they have one code together, that of all their rows; otherwise they are as if unseen.
+        Whether they have one encoding together, that of all their rows; otherwise they are treated as unseen.
     """
 
     min_frequency: float | int | None = None
@@ -49,17 +49,19 @@ class Rare:
         -------
         bool array (rows, views, 1)
         """
-        weights, present, everything = ops.to_host(n), ops.to_host(counted), ops.to_host(total)
-        rare = np.zeros(present.shape, np.bool_)
+        # On the host, where the weights are sorted: one short list a view.
+        weights, present, totals = ops.to_host(n), ops.to_host(counted), ops.to_host(total)
+        infrequent = np.zeros(present.shape, np.bool_)
         for view in range(present.shape[1]):
             here = present[:, view, 0]
-            own = weights[here, view, 0]
-            rare[here, view, 0] = infrequent(own, float(everything[view, 0]), self.min_frequency, self.max_categories)
-        return ops.to_device(rare)
+            infrequent[here, view, 0] = find_infrequent(
+                weights[here, view, 0], float(totals[view, 0]), self.min_frequency, self.max_categories
+            )
+        return ops.to_device(infrequent)
 
 
 def check_rule(owner: str, min_frequency: Any, max_categories: Any) -> None:
-    """Raise ValueError for a rule by which no category can be told; `owner` is the encoder's name."""
+    """Raise ValueError for limits that no category can be compared with; `owner` is the encoder's name."""
     if isinstance(min_frequency, Integral):
         fits = not isinstance(min_frequency, bool) and int(min_frequency) >= 1
     else:
@@ -71,7 +73,7 @@ def check_rule(owner: str, min_frequency: Any, max_categories: Any) -> None:
         check_count(owner, "max_categories", max_categories, low=1)
 
 
-def infrequent(
+def find_infrequent(
     weights: Floats, total: float, min_frequency: Any = None, max_categories: int | None = None
 ) -> NDArray[np.bool_]:
     """Say which categories are infrequent, by scikit-learn's rule.
@@ -95,16 +97,16 @@ def infrequent(
     Examples
     --------
     >>> import numpy as np
-    >>> from gpu_encode.formulas.infrequent import infrequent
-    >>> infrequent(np.array([5.0, 1.0, 2.0, 2.0]), 10.0, max_categories=3).tolist()
+    >>> from gpu_encode.formulas.infrequent import find_infrequent
+    >>> find_infrequent(np.array([5.0, 1.0, 2.0, 2.0]), 10.0, max_categories=3).tolist()
     [False, True, True, False]
     """
-    rare = np.zeros(len(weights), np.bool_)
+    infrequent = np.zeros(len(weights), np.bool_)
     if min_frequency is not None:
         whole = isinstance(min_frequency, Integral)
-        rare = weights < (float(min_frequency) if whole else float(min_frequency) * total)
+        infrequent = weights < (float(min_frequency) if whole else float(min_frequency) * total)
     # One of the columns is for the infrequent categories, whether there are any yet or not.
-    if max_categories is not None and max_categories < len(weights) - int(rare.sum()) + 1:
+    if max_categories is not None and max_categories < len(weights) - int(infrequent.sum()) + 1:
         order = np.argsort(weights, kind="stable")
-        rare[order[: len(weights) - (max_categories - 1)]] = True
-    return rare
+        infrequent[order[: len(weights) - (max_categories - 1)]] = True
+    return infrequent

@@ -17,9 +17,9 @@ from gpu_encode.sums.moments import Moments
 class MergeableStatistic(BaseEstimator):
     """A symmetric function of the values of a category, as sums of terms and what becomes of the sums.
 
-    code = finish(N, sum of w * terms[0](x), sum of w * terms[1](x), ...) with N the summed weight w of the rows that a
-    row may see.  Each sum is exact and then rounded once, so neither chunks nor workers change a bit; and since rows
-    come in by their sums alone, every scheme of `StatisticEncoder` keeps a row's own value out of its code.
+    encoding = finish(N, sum of w * terms[0](x), sum of w * terms[1](x), ...) with N the summed weight w of the rows
+    that a row may see.  Each sum is exact and then rounded once, so neither chunks nor workers change a bit; and since
+    rows come in by their sums alone, every scheme of `StatisticEncoder` keeps a row's own value out of its encoding.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ class MergeableStatistic(BaseEstimator):
         value.  They are called on the host, with NumPy's arrays.
     finish : callable
         ``finish(count, *sums)`` turns arrays of counts and sums, one number a category, into an array of that shape,
-        cell by cell; on the host, too, so that every device has the same bits.  Counts may be zero; nobody reads what
-        comes of these.
+        element by element; on the host, too, so that every device has the same bits.  Counts may be zero; nobody reads
+        what comes of these.
 
     Raises
     ------
@@ -45,7 +45,7 @@ class MergeableStatistic(BaseEstimator):
 
     Notes
     -----
-    The sums keep the digits that the terms touch: terms of very different magnitudes make cells wide.
+    The sums keep the digits that the terms touch: terms of very different magnitudes make accumulators wide.
 
     Examples
     --------
@@ -76,16 +76,16 @@ class MergeableStatistic(BaseEstimator):
             raise finish_of_other_sums(self.name, len(self.terms))
 
     def of_values(self, ops: Ops, values: Array, present: "Array | None") -> list[Array]:
-        """Terms of each row, where `ops` computes; 0 where `present` says that the row has no value."""
-        found = []
+        """Compute the terms of each row, where `ops` computes; 0 where `present` says that the row has no value."""
+        terms = []
         # As floats, whatever type these rows have: integers would wrap around, and rows elsewhere may be floats.
         numbers = ops.to_host(ops.cast(values, np.float64))
-        for place, function in enumerate(self.terms):
+        for number, function in enumerate(self.terms):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 term = np.asarray(function(numbers.copy()))
             if term.shape != values.shape or term.dtype.kind not in "biuf":
                 raise ValueError(
-                    f"terms[{place}] of the statistic {self.name!r} must give an array of numbers of shape "
+                    f"terms[{number}] of the statistic {self.name!r} must give an array of numbers of shape "
                     f"{values.shape}, as the values have, but gave {term.dtype} of shape {term.shape}. Compute it "
                     "value by value, as np.log does."
                 )
@@ -94,22 +94,22 @@ class MergeableStatistic(BaseEstimator):
                 term = np.where(ops.to_host(present), term, 0)
             if not np.isfinite(term).all():
                 row = int(np.flatnonzero(~np.isfinite(term))[0])
-                raise term_not_finite(self.name, place, row, term[row], numbers[row])
-            found.append(ops.to_device(term))
-        return found
+                raise term_not_finite(self.name, number, row, term[row], numbers[row])
+            terms.append(ops.to_device(term))
+        return terms
 
-    def of_sums(self, seen: Moments, first: int) -> Floats:
-        """Finish the sums, the first of which is so far among the further ones: (..., 1)."""
-        ops = holding(seen.n)
-        sums = [seen.further[..., first + place, None] for place in range(len(self.terms))]
-        # Of copies, which it may write to: other statistics are read off the same arrays.
-        given = [ops.to_host(each).copy() for each in (seen.n, *sums)]
+    def of_sums(self, visible: Moments, first: int) -> Floats:
+        """Finish the sums: (..., 1); `first` is the number of the first of them among the further ones."""
+        ops = holding(visible.n)
+        sums = [visible.further[..., first + number, None] for number in range(len(self.terms))]
+        # Of copies, which it may write to: other statistics are computed from the same arrays.
+        arrays = [ops.to_host(array).copy() for array in (visible.n, *sums)]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = self.finish(*given)
-        if getattr(found, "shape", None) != seen.n.shape:
-            raise misshapen_statistic(self.name, seen.n.shape, getattr(found, "shape", type(found).__name__))
+            found = self.finish(*arrays)
+        if getattr(found, "shape", None) != visible.n.shape:
+            raise misshapen_statistic(self.name, visible.n.shape, getattr(found, "shape", type(found).__name__))
         if found.dtype.kind not in "biuf":
-            raise misshapen_statistic(self.name, seen.n.shape, f"{found.dtype} values")
+            raise misshapen_statistic(self.name, visible.n.shape, f"{found.dtype} values")
         return ops.to_device(found.astype(np.float64))
 
 

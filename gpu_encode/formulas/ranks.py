@@ -1,4 +1,4 @@
-"""The place of a category among all others, in one of several orders."""
+"""The rank of a category among all others, in one of several orders."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats, Integers, Limbs, quotient
 from cpu_fallback.row_numbers import Permutation, key_of, places_of
 from gpu_encode.errors.parameters import bad_option, check_count, check_option
-from gpu_encode.formulas.infrequent import check_rule, infrequent
+from gpu_encode.formulas.infrequent import check_rule, find_infrequent
 from gpu_encode.formulas.statistic import Needs, Statistic
 from gpu_encode.sums.moments import Moments
 
@@ -22,7 +22,7 @@ NAN = float("nan")
 
 
 class Ranks(Statistic):
-    """Place of a category among those with visible rows, or among all that were listed.
+    """Rank of a category among those with visible rows, or among all that were listed.
 
     Infrequent categories are one category together: the last by value, elsewhere with their summed weight and their
     pooled mean.
@@ -32,27 +32,27 @@ class Ranks(Statistic):
     order : {"value", "frequency", "target", "random"}, default="value"
         As the categories stand; the heaviest first; by rising mean of the target; or drawn.  Ties as they stand.
     n_draws : int, default=1
-        Columns of codes, each of another draw.
+        Columns, each of another draw.
     seed : int, default=0
     unknown : float, optional
-        Code of what no visible row has.  Unless given, categories without weight stand behind all others, together
+        Rank of what no visible row has.  Unless given, categories without weight stand behind all others, together
         if there may be infrequent ones; by the target, where the mean of all visible rows would.
     missing : float, default=nan
-        Code of missing values.
+        Rank of missing values.
     min_frequency : int or float, optional
     max_categories : int, optional
         As in `gpu_encode.formulas.infrequent`.
     listed : bool, default=False
-        Whether all categories have a place, with rows or without; by the target only those with rows have.
+        Whether all categories have a rank, with rows or without; by the target only those with rows have.
     dtype : str, default="float64"
         Type of the output, of floats or integers.
     place : int, default=0
-        Place of the column among those that are encoded: each has draws of its own.
+        Number of the column among those that are encoded: each has draws of its own.
     """
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums and of the target."""
+        """What it needs of the sums and of the target."""
         return Needs(table=True)
 
     def __init__(
@@ -88,7 +88,7 @@ class Ranks(Statistic):
         """Raise ValueError for an unknown order, a type that is none of numbers, and numbers out of range."""
         owner = "OrdinalEncoder"
         check_option(owner, "order", self.order, ORDERS)
-        type_of_codes(self.dtype)
+        check_dtype(self.dtype)
         check_count(owner, "n_draws", self.n_draws, low=1)
         if self.n_draws > 1 and self.order != "random":
             raise ValueError(
@@ -98,7 +98,7 @@ class Ranks(Statistic):
         check_rule(owner, self.min_frequency, self.max_categories)
 
     def of_entry(self, number: int) -> "Ranks":
-        """Give the ranks of the column at a place, of which all but random ones know nothing."""
+        """Give the ranks of one column; all but random ones are the same for every column."""
         return Ranks(**self.get_params(deep=False) | {"place": number}) if self.order == "random" else self
 
     def suffixes(self) -> list[str]:
@@ -106,44 +106,39 @@ class Ranks(Statistic):
         return [f"_draw{draw}" for draw in range(self.n_draws)] if self.n_draws > 1 else [""]
 
     def n_outputs(self, n_targets: int) -> int:
-        """One column a target or class, or one a draw."""
+        """Give one column a target or class, or one a draw."""
         return n_targets if self.order == "target" else self.n_draws
 
-    def table(
-        self,
-        ops: "Ops",
-        seen: Moments,
-        counted: NDArray[np.bool_],
-        total: Moments,
-        of_classes: bool,  # noqa: ARG002
+    def encode_table(
+        self, ops: "Ops", visible: Moments, counted: NDArray[np.bool_], total: Moments, of_classes: bool
     ) -> tuple[Floats, Floats]:
-        """Give the places of the categories that take part, and the code (rows, views, outputs) of all others."""
-        n, mean, present = (ops.to_host(each) for each in (seen.n[..., 0], seen.mean, counted[..., 0]))
-        all_n, all_mean = ops.to_host(total.n[..., 0]), ops.to_host(total.mean)
+        """Rank the categories that take part, and give the rank of all others (rows, views, outputs)."""
+        n, mean, present = map(ops.to_host, (visible.n[..., 0], visible.mean, counted[..., 0]))
+        total_n, total_mean = ops.to_host(total.n[..., 0]), ops.to_host(total.mean)
         by_target = self.order == "target"
-        codes = np.full((*n.shape, self.n_outputs(mean.shape[-1])), NAN if self.unknown is None else self.unknown)
+        table = np.full((*n.shape, self.n_outputs(mean.shape[-1])), NAN if self.unknown is None else self.unknown)
         for view in range(n.shape[1]):
-            taking = self.take_part(present[:-2, view])
-            part, left = np.flatnonzero(taking), np.flatnonzero(~taking)
-            weights = n[part, view]
-            group, rare = self.grouped(weights, float(all_n[view]))
-            for output in range(codes.shape[2]):
-                means = mean[part, view, output] if by_target else None
-                keys = self.keys(weights, means, rare)
-                places = self.places(keys, output)
-                if by_target and self.unknown is None and all_n[view] > 0:
-                    codes[:, view, output] = np.count_nonzero(keys < all_mean[view, output])
-                codes[part, view, output] = places[group]
-                if self.places_weightless:
-                    codes[left, view, output] = self.behind(len(left), places, rare)
-        # In one fold a missing value may be unseen; its code says nothing of the target, and is the same everywhere.
+            is_ranked = self.take_part(present[:-2, view])
+            ranked, weightless = np.flatnonzero(is_ranked), np.flatnonzero(~is_ranked)
+            weights = n[ranked, view]
+            group, infrequent = self.group_infrequent(weights, float(total_n[view]))
+            for output in range(table.shape[2]):
+                means = mean[ranked, view, output] if by_target else None
+                keys = self.sort_keys(weights, means, infrequent)
+                ranks = self.rank(keys, output)
+                if by_target and self.unknown is None and total_n[view] > 0:
+                    table[:, view, output] = np.count_nonzero(keys < total_mean[view, output])
+                table[ranked, view, output] = ranks[group]
+                if self.ranks_weightless:
+                    table[weightless, view, output] = self.rank_behind(len(weightless), ranks, infrequent)
+        # In one fold a missing value may be unseen; its rank says nothing of the target, and is the same everywhere.
         if present[-1].any() or self.unknown is None:
-            codes[-1] = self.missing
-        placed = ops.to_device(codes)
-        return placed, placed
+            table[-1] = self.missing
+        encodings = ops.to_device(table)
+        return encodings, encodings
 
     def take_part(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Say which categories have a place, given those with visible rows."""
+        """Say which categories have a rank, given those with visible rows."""
         return present | (self.listed and self.order != "target")
 
     @property
@@ -152,19 +147,19 @@ class Ranks(Statistic):
         return self.min_frequency is not None or self.max_categories is not None
 
     @property
-    def places_weightless(self) -> bool:
-        """Whether categories that take no part stand behind all others, as no value that fit has read is unknown."""
+    def ranks_weightless(self) -> bool:
+        """Whether categories without visible rows rank behind all others: fit has read them, so none is unknown."""
         return self.unknown is None and self.order != "target"
 
-    def behind(self, number: int, places: Integers, rare: NDArray[np.bool_]) -> Integers:
-        """Places of so many categories without weight, which change no other's: infrequent ones where there may be."""
+    def rank_behind(self, number: int, ranks: Integers, infrequent: NDArray[np.bool_]) -> Integers:
+        """Rank so many categories without weight, which change no other's rank: infrequent ones where there may be."""
         if not self.pools:
-            return len(places) + np.arange(number)
-        # Infrequent categories are told apart from the others as the last.
-        return np.full(number, places[-1] if rare.any() else len(places))
+            return len(ranks) + np.arange(number)
+        # The infrequent categories are one group, and the last.
+        return np.full(number, ranks[-1] if infrequent.any() else len(ranks))
 
-    def grouped(self, weights: Floats, total: float) -> tuple[Integers, NDArray[np.bool_]]:
-        """Number the categories that are told apart, the infrequent ones as the last; and say which these are.
+    def group_infrequent(self, weights: Floats, total: float) -> tuple[Integers, NDArray[np.bool_]]:
+        """Number the categories, the infrequent ones together as the last; and say which these are.
 
         Parameters
         ----------
@@ -172,22 +167,25 @@ class Ranks(Statistic):
         total : float
             Weight of all rows.
         """
-        rare = infrequent(weights, total, self.min_frequency, self.max_categories)
-        return np.where(rare, np.count_nonzero(~rare), np.cumsum(~rare) - 1), rare
+        infrequent = find_infrequent(weights, total, self.min_frequency, self.max_categories)
+        return np.where(infrequent, np.count_nonzero(~infrequent), np.cumsum(~infrequent) - 1), infrequent
 
-    def keys(self, weights: Floats, means: Floats | None, rare: NDArray[np.bool_]) -> Floats:
-        """Give the mean, or the weight, of each category told apart: exact for the infrequent ones, then rounded."""
-        kept = weights if means is None else means
-        if not rare.any():
-            return kept
-        n, every = weights[rare][:, None], np.ones((np.count_nonzero(rare), 1), np.bool_)
+    def sort_keys(self, weights: Floats, means: Floats | None, infrequent: NDArray[np.bool_]) -> Floats:
+        """Give the mean, or the weight, of each group: for the infrequent ones exact, and then rounded."""
+        keys = weights if means is None else means
+        if not infrequent.any():
+            return keys
+        n, every = weights[infrequent][:, None], np.ones((np.count_nonzero(infrequent), 1), np.bool_)
         weight = Limbs.sum_of(n, where=every)
-        if means is None:
-            return np.append(kept[~rare], weight.rounded())
-        return np.append(kept[~rare], quotient(Limbs.sum_of(n, means[rare][:, None], where=every), weight))
+        key = (
+            weight.rounded()
+            if means is None
+            else quotient(Limbs.sum_of(n, means[infrequent][:, None], where=every), weight)
+        )
+        return np.append(keys[~infrequent], key)
 
-    def places(self, keys: Floats, draw: int) -> Integers:
-        """Place of each of the categories that are told apart."""
+    def rank(self, keys: Floats, draw: int) -> Integers:
+        """Rank the groups."""
         number = len(keys)
         if self.order == "value":
             return np.arange(number)
@@ -195,33 +193,33 @@ class Ranks(Statistic):
             key = key_of(key_of(int(self.seed), PURPOSE), draw + 1)
             order = Permutation(number, key_of(key, self.place) if self.place else key)
             return np.asarray(places_of(order, 0, number))
-        return places_by_value(-keys if self.order == "frequency" else keys)
+        return ranks_by_value(-keys if self.order == "frequency" else keys)
 
 
-def places_by_value(numbers: Floats) -> Integers:
-    """Place of each number, on the host, by rising value, equal ones as they stand."""
-    places = np.empty(len(numbers), np.int64)
-    places[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
-    return places
+def ranks_by_value(numbers: Floats) -> Integers:
+    """Rank numbers, on the host, by rising value, equal ones as they stand."""
+    ranks = np.empty(len(numbers), np.int64)
+    ranks[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
+    return ranks
 
 
-def type_of_codes(dtype: Any) -> np.dtype[Any]:
-    """Type of the output; ValueError if it is none of floats or integers."""
+def check_dtype(dtype: Any) -> np.dtype[Any]:
+    """Give the type of the output; ValueError if it is none of floats or integers."""
     try:
-        found: np.dtype[Any] = np.dtype(dtype)
+        output: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):
-        found = np.dtype(object)
-    if found.kind not in "iuf":
+        output = np.dtype(object)
+    if output.kind not in "iuf":
         raise bad_option("OrdinalEncoder", "dtype", dtype, ("a type of floats", "a type of integers"))
-    return found
+    return output
 
 
-def not_held(codes: Floats, dtype: np.dtype[Any]) -> Floats:
-    """Give the codes, on the host, that a type does not hold exactly; NaN is none."""
+def not_held(encodings: Floats, dtype: np.dtype[Any]) -> Floats:
+    """Give the encodings, on the host, that a type does not hold exactly; NaN is none of them."""
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
-            held = codes.astype(dtype) == codes
+            held = encodings.astype(dtype) == encodings
     else:
-        held = (codes >= float(np.iinfo(dtype).min)) & (codes < float(np.iinfo(dtype).max) + 1.0)
-    beyond: Floats = codes[~(held | np.isnan(codes))]
+        held = (encodings >= float(np.iinfo(dtype).min)) & (encodings < float(np.iinfo(dtype).max) + 1.0)
+    beyond: Floats = encodings[~(held | np.isnan(encodings))]
     return beyond

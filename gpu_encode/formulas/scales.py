@@ -1,4 +1,4 @@
-"""Scales on which codes are given: each code is computed as ever, and then put on the scale."""
+"""Scales on which encodings are given: each is computed as ever, and then put on the scale."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,14 +24,14 @@ def check_scale(owner: str, scale: Any) -> None:
 
 
 def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, float]], values: str | None) -> None:
-    """Raise ValueError for codes that may lie where the scale, which is not "identity", does not hold them.
+    """Raise ValueError for encodings that may lie where the scale, which is not "identity", does not hold them.
 
     Parameters
     ----------
     owner : str
     scale : str or float
     ranges : list of (str, float, float)
-        What is computed, and between which numbers it lies, as `Readout.ranges` gives it.
+        What is computed, and between which numbers it lies, as `Statistic.ranges` gives it.
     values : str, optional
         Name of what it is computed of; None is y.
     """
@@ -41,7 +41,7 @@ def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, floa
 
 
 def on_scale(values: Floats, scale: Any) -> Floats:
-    """Put codes on a scale; NaN stays.
+    """Put encodings on a scale; NaN stays.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ def on_scale(values: Floats, scale: Any) -> Floats:
         return values
     known = np.where(np.isnan(values), 1.0, values)
     if scale == "log1p":
-        found = log(1.0 + known)
+        scaled = log(1.0 + known)
     elif scale == "sqrt":
-        found = np.sqrt(known)
+        scaled = np.sqrt(known)
     elif scale == "logit":
         share = np.clip(known, NEAREST, 1.0 - NEAREST)
-        found = log(share / (1.0 - share))
+        scaled = log(share / (1.0 - share))
     else:
         positive = known > 0
-        found = np.where(positive, exp(float(scale) * log(np.where(positive, known, 1.0))), 0.0)
-    return np.where(np.isnan(values), values, found)
+        scaled = np.where(positive, exp(float(scale) * log(np.where(positive, known, 1.0))), 0.0)
+    return np.where(np.isnan(values), values, scaled)

@@ -1,7 +1,7 @@
-"""How count, sum and prior become a code: every formula of the library, each written once.
+"""How count, mean and prior become an encoding: every smoothing of the library, each written once.
 
-A code is ``mu + lam * (mean - mu)``, where mu is the prior (or the parent's code in a hierarchy), `mean` the category's
-mean, and lam, the weight of the category's own mean, is what the classes here compute.  lam lies in [0, 1].
+An encoding is ``prior + lam * (mean - prior)``, where the prior is that of all rows (or the parent's encoding in a
+hierarchy), `mean` the category's mean, and lam, in [0, 1], the weight of that mean, is what the classes here compute.
 """
 
 from numbers import Real
@@ -11,36 +11,37 @@ import numpy as np
 
 from cpu_fallback.elementary import exp
 from cpu_fallback.exact import Floats, Scaled
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Shrinkage
 from gpu_encode.errors.parameters import bad_option, check_number, check_option
 from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.sums.moments import Moments
 
 
 class Smoothing(Statistic):
-    """A formula for lam."""
+    """A statistic that draws the mean of a category towards the prior, by a weight lam of its own."""
 
     takes_prior = True
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:
-        """Mu + lam * (mean - mu)."""
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Give prior + lam * (mean - prior)."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            return mu + self.shrinkage(seen, context) * (seen.mean - mu)
+            return prior + self.shrinkage(visible, context) * (visible.mean - prior)
 
-    def shrinkage(self, seen: Moments, context: Context) -> Floats:
-        """Weight lam of the category's own mean; cells that see nothing may hold anything."""
+    def shrinkage(self, visible: Moments, context: Context) -> Floats:
+        """Give the weight lam of the category's own mean; where nothing is visible, it may be anything."""
         raise NotImplementedError
 
 
 class NoSmoothing(Smoothing):
     """The plain category mean: lam = 1."""
 
-    def shrinkage(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
+    def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """Give one."""
-        return np.ones_like(seen.n)
+        return np.ones_like(visible.n)
 
 
 class MEstimate(Smoothing):
-    """m-estimate: lam = n / (n + m), so that the code is (s + m * mu) / (n + m).
+    """m-estimate: lam = n / (n + m), so that the encoding is (s + m * prior) / (n + m).
 
     Parameters
     ----------
@@ -67,10 +68,10 @@ class MEstimate(Smoothing):
         """Raise ValueError for a negative m."""
         check_number("MEstimate", "m", self.m, low=0.0)
 
-    def shrinkage(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
+    def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """N / (n + m)."""
         with np.errstate(invalid="ignore"):
-            return seen.n / (seen.n + float(self.m))
+            return visible.n / (visible.n + float(self.m))
 
 
 class Sigmoid(Smoothing):
@@ -105,9 +106,9 @@ class Sigmoid(Smoothing):
         check_number("Sigmoid", "k", self.k, low=0.0)
         check_number("Sigmoid", "f", self.f, low=0.0, open_low=True)
 
-    def shrinkage(self, seen: Moments, context: Context) -> Floats:  # noqa: ARG002
+    def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """1 / (1 + exp(-(n - k) / f))."""
-        return 1.0 / (1.0 + exp(-((seen.n - float(self.k)) / float(self.f))))
+        return 1.0 / (1.0 + exp(-((visible.n - float(self.k)) / float(self.f))))
 
 
 class EmpiricalBayes(Smoothing):
@@ -149,16 +150,16 @@ class EmpiricalBayes(Smoothing):
         """Raise ValueError for an unknown tau."""
         check_option("EmpiricalBayes", "tau", self.tau, ("total", "between"))
 
-    def shrinkage(self, seen: Moments, context: Context) -> Floats:
+    def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """1 / (1 + sigma2 / (n * tau2)), and 1 where sigma2 is zero."""
         tau2 = context.total.variance
         if self.tau == "between" and context.categories is not None:
             tau2 = context.categories.between(0.0)
-        return shrunk(seen.variance, tau2.times(seen.n))
+        return shrunk(visible.variance, tau2.times(visible.n))
 
 
 class JamesStein(Smoothing):
-    """James-Stein: one weight for all categories, from how far their means scatter.
+    """James-Stein: one weight for all categories, from how far their means lie apart.
 
     ``model="pooled"``: lam = 1 - (K - 3) * (V / nbar) / D, clipped to [0, 1], with K categories, V the sample variance
     of all visible targets, nbar the mean rows of a category, D the sum of (mean - mu)**2.  ``model="independent"``:
@@ -195,7 +196,7 @@ class JamesStein(Smoothing):
         """Raise ValueError for an unknown model."""
         check_option("JamesStein", "model", self.model, ("pooled", "independent"))
 
-    def shrinkage(self, seen: Moments, context: Context) -> Floats:
+    def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """Weight of the category means."""
         if context.categories is None:
             message = "James-Stein needs the category means"
@@ -208,12 +209,12 @@ class JamesStein(Smoothing):
             alike = (total.sample_variance.fraction > 0).astype(np.float64)
             pulled = np.where(scatter.fraction == 0, alike, pulled)
         else:
-            own = seen.sample_variance
+            own = visible.sample_variance
             share = own.ratio(total.sample_variance.plus(own))
             with np.errstate(divide="ignore", invalid="ignore"):
                 pulled = np.where(own.fraction == 0, 0.0, share) * ((k - 3.0) / (k - 1.0))
         pulled = np.where(k <= 3.0, 0.0, pulled)
-        return np.broadcast_to(1.0 - np.clip(pulled, 0.0, 1.0), seen.mean.shape)
+        return np.broadcast_to(1.0 - np.clip(pulled, 0.0, 1.0), visible.mean.shape)
 
 
 class PartialPooling(Smoothing):
@@ -240,14 +241,14 @@ class PartialPooling(Smoothing):
         """What is asked of the sums and of the target."""
         return Needs(squares=True, categories=True)
 
-    def shrinkage(self, seen: Moments, context: Context) -> Floats:
+    def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """1 / (1 + within / (n * between)), 0 where between is zero."""
         if context.categories is None:
             message = "partial pooling needs the category means"
             raise RuntimeError(message)
-        within = seen.sample_variance.times(seen.n).plus(context.total.sample_variance).over(seen.n + 1.0)
+        within = visible.sample_variance.times(visible.n).plus(context.total.sample_variance).over(visible.n + 1.0)
         between = context.categories.between(1.0)
-        return np.where(between.fraction > 0, shrunk(within, between.times(seen.n)), 0.0)
+        return np.where(between.fraction > 0, shrunk(within, between.times(visible.n)), 0.0)
 
 
 def shrunk(noise: Scaled, signal: Scaled) -> Floats:
@@ -257,13 +258,12 @@ def shrunk(noise: Scaled, signal: Scaled) -> Floats:
 
 
 def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:
-    """Turn what the user gave as `smooth` into a checked formula."""
+    """Turn what the user gave as `smooth` into a smoothing, whose own parameters are not checked yet."""
     if smooth is None:
         return NoSmoothing()
     if isinstance(smooth, str) and smooth == "auto":
         return EmpiricalBayes()
     if isinstance(smooth, Smoothing):
-        smooth.check()
         return smooth
     if isinstance(smooth, Real) and not isinstance(smooth, bool):
         check_number(owner, "smooth", smooth, low=0.0)
@@ -284,3 +284,20 @@ def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:
             "GLMM(points)",
         ),
     )
+
+
+def describe_shrinkage(statistic: Statistic) -> Shrinkage | None:
+    """Describe a smoothing to backends that compute encodings in one pass.
+
+    None for one that asks for more than a category's own sums and the variance of all that is visible.
+    """
+    # By its exact type: a class that a user derives from one of these may weigh the mean in another way.
+    if type(statistic) is NoSmoothing:
+        return Shrinkage(PLAIN)
+    if type(statistic) is MEstimate:
+        return Shrinkage(M_ESTIMATE, float(statistic.m))
+    if type(statistic) is Sigmoid:
+        return Shrinkage(SIGMOID, float(statistic.k), float(statistic.f))
+    if type(statistic) is EmpiricalBayes and statistic.tau == "total":
+        return Shrinkage(EMPIRICAL_BAYES)
+    return None

@@ -1,4 +1,4 @@
-"""What becomes of the sums of a category: numbers read off them, whoever sees which rows."""
+"""What a statistic is: numbers computed from the sums of a category, whoever sees which rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,22 +26,22 @@ class Context:
 
 
 class OrderStatistics(Protocol):
-    """Statistics of values in order, on the host, of what each category and view sees, or each row of a tile."""
+    """Statistics of sorted values, on the host: of what each view sees of each category, or of what each row sees."""
 
     def of_category(self, statistic: Any) -> Floats:
         """Give one statistic of the category."""
 
     def of_everything(self, statistic: Any) -> Floats:
-        """Give one statistic of all rows that are seen, whatever their category."""
+        """Give one statistic of all visible rows, whatever their category."""
 
 
 class Needs(NamedTuple):
-    """What a statistic asks of the sums and of the target.
+    """What a statistic needs of the sums and of the target.
 
     Parameters
     ----------
     sums : bool
-        Whether anything is read off sums at all; if not, neither sums nor categories are kept.
+        Whether any sums; if not, neither sums nor categories are kept.
     squares, cubes : bool
         Sums of squares; of cubes, which takes squares as well, and whose parts are terms 1 to 4 of each row.
     totals : bool
@@ -53,9 +53,9 @@ class Needs(NamedTuple):
     categories : bool
         Sums over the means of all categories.
     table : bool
-        All categories at once, which a row that sees sums of its own cannot have.
+        All categories at once.  Such a statistic has no leave-one-out and no order, where each row sees its own sums.
     distribution : bool
-        How often each value occurs; such a statistic needs a table.
+        How often each value occurs; such a statistic needs a table, too.
     rows : bool
         Whether there is no encoding of what no visible row has, where there is no visible row.
     terms : int
@@ -84,7 +84,7 @@ class Needs(NamedTuple):
 class Statistic(BaseEstimator):
     """Numbers computed from the sums of a category.  Parameters are checked at fit, so `set_params` and `clone` work.
 
-    A statistic is a function of what is seen, and knows nothing of schemes: the same one serves folds, leave-one-out
+    A statistic is a function of what is visible, and knows nothing of schemes: the same one serves folds, leave-one-out
     and orders, in memory and in parts.
     """
 
@@ -93,7 +93,7 @@ class Statistic(BaseEstimator):
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums and of the target."""
+        """What it needs of the sums and of the target."""
         return Needs()
 
     @property
@@ -103,27 +103,27 @@ class Statistic(BaseEstimator):
 
     @property
     def first_target(self) -> int:
-        """The first target that a key has an output of."""
+        """The number of the first target that has an output."""
         return 0
 
     @property
     def asked(self) -> str:
-        """What the user asked for to get it, for messages: a class of that name, unless a statistic says otherwise."""
+        """What the user asked for to get it, for messages: a class of that name, unless overridden."""
         return type(self).__name__
 
-    def of_entry(self, number: int) -> "Statistic":  # noqa: ARG002
-        """Give what is read off the sums of one entry, by its place; the same of all, unless said."""
+    def of_entry(self, number: int) -> "Statistic":
+        """Give the statistic of one key, by its number; the same for all, unless overridden."""
         return self
 
-    def of_target(self, number: int) -> "Statistic":  # noqa: ARG002
-        """Give what is read off the sums of one target, by its place; the same of all, unless said."""
+    def of_target(self, number: int) -> "Statistic":
+        """Give the statistic of one target, by its number; the same for all, unless overridden."""
         return self
 
     def check(self) -> None:
         """Raise ValueError for a parameter out of range."""
 
-    def terms(self, ops: "Ops", values: list[Array], present: Array | None) -> list[Array]:  # noqa: ARG002
-        """Numbers of each row that are summed, `needs.terms` of them, the target itself first.
+    def terms(self, ops: "Ops", values: list[Array], present: Array | None) -> list[Array]:
+        """Give the numbers of each row that are summed, `needs.terms` of them, the target itself first.
 
         `values` are those of the target; of all targets where these are terms of one.  Rows of which `present` is zero
         have no value, and may have any terms.
@@ -131,48 +131,58 @@ class Statistic(BaseEstimator):
         return values
 
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
-        """Raise ValueError for a kind of target that it cannot be read off; `owner` is the encoder's name."""
+        """Raise ValueError for a kind of target that it cannot be computed of; `owner` is the encoder's name."""
         for kind in kinds:
             if kind not in self.needs.target_kinds:
                 raise target_of_another_kind(owner, kind, self.needs.target_kinds)
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
-        """What is computed of values between two numbers, and between which numbers each of it lies."""
+        """Name what is computed of values between two numbers, and give the range of each."""
         return [("the mean", least, largest)]
 
     def suffixes(self) -> list[str]:
-        """What the names of the columns made of one target or class end with, one a column."""
+        """Give the endings of the names of the columns made of one target or class, one a column."""
         return [""]
 
     def label_parts(self, labels: Array, first: int) -> list[str]:
-        """What output names hold of the labels of a target of classes, from the first with an output on."""
+        """Give what output names hold of the labels of a target of classes, from the first with an output on."""
         return [f"_{label}" for label in labels[first:]]
 
     def n_outputs(self, n_targets: int) -> int:
-        """Give the columns of codes, of so many targets or classes with an output."""
+        """Give the number of columns, of so many targets or classes with an output."""
         return n_targets * len(self.suffixes())
 
-    def root(self, total: Moments) -> Floats:
-        """Code of a category that no visible row has, by all that is visible: (..., outputs); zero unless said."""
+    def find_prior(self, total: Moments) -> Floats:
+        """Encode a category that no visible row has, by all that is visible: (..., outputs); 0 unless overridden."""
         return np.zeros_like(total.n)
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:
-        """Code of what is seen, where mu is the code of what lies above; cells that see nothing may hold anything."""
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Encode what is visible of categories, or by each row; where nothing is, the encoding may be anything.
+
+        `prior` is the encoding of what lies above: of all rows, or of the parent in a hierarchy.
+        """
         raise NotImplementedError
 
-    def table(
-        self, ops: "Ops", seen: Moments, counted: NDArray[np.bool_], total: Moments, of_classes: bool
+    def encode_table(
+        self, ops: "Ops", visible: Moments, counted: NDArray[np.bool_], total: Moments, of_classes: bool
     ) -> tuple[Floats, Floats]:
-        """Codes (rows, views, outputs) of all categories at once, and the code (views, outputs) of any other.
+        """Encode all categories at once (rows, views, outputs), and any other category (views, outputs).
 
-        Of statistics that need a table; `counted` (rows, views, 1) are the categories that take part, and `of_classes`
-        says whether the target is one of classes.
+        For statistics that need a table.  `counted` (rows, views, 1) are the categories that take part, and
+        `of_classes` says whether the target is one of classes.
         """
         raise NotImplementedError
 
-    def ranked(self, ops: "Ops", seen: Moments, total: Moments, values: OrderStatistics) -> tuple[Floats, Floats]:
-        """Codes (..., outputs) of what is seen, and of what nobody sees, from values as well.
+    def encode_in_order(
+        self, ops: "Ops", visible: Moments, total: Moments, values: OrderStatistics
+    ) -> tuple[Floats, Floats]:
+        """Encode what is visible (..., outputs), and what nobody sees, from sorted values as well as from sums.
 
-        Of statistics that need a distribution; `values` are those of what is seen in `seen` and in `total`.
+        For statistics that need a distribution; `values` are those of the rows in `visible` and in `total`.
         """
         raise NotImplementedError
+
+
+def side_by_side(columns: list[Floats]) -> Floats:
+    """Put statistics (..., targets) side by side, those of one target one after the other."""
+    return np.stack(columns, axis=-1).reshape(*columns[0].shape[:-1], -1)

@@ -1,4 +1,4 @@
-"""Which statistics there are, how they are asked for, and what their columns are called."""
+"""Which statistics there are, how they are asked for, what their columns are called, and where their values lie."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -12,6 +12,8 @@ from gpu_encode.formulas.mergeable import MergeableStatistic
 
 OF_LABELS = ("count", "sum", "mean", "var", "std", "sem")
 NAMES = (*OF_LABELS, "skew", *order_statistics.NAMES)
+AMID_VALUES = ("mean", "min", "max", "median", "quantile", "mode")
+NEVER_NEGATIVE = ("count", "var", "std", "sem", "nunique")
 
 
 def is_ordered(statistic: Any) -> bool:
@@ -25,7 +27,7 @@ def has_terms(statistic: Any) -> bool:
 
 
 def name_of(statistic: Any) -> str:
-    """Name of a statistic, as output columns have it."""
+    """Name a statistic, as output columns have it."""
     if isinstance(statistic, MergeableStatistic):
         return str(statistic.name)
     if callable(statistic):
@@ -43,27 +45,32 @@ def check_statistics(statistics: Any) -> None:
     """Raise ValueError for statistics that there are not, or that are listed twice."""
     if isinstance(statistics, str) or not isinstance(statistics, (list, tuple)) or not statistics:
         raise no_statistics(statistics, NAMES)
-    for each in statistics:
-        if callable(each):
-            if not str(getattr(each, "__name__", "<")).isidentifier():
-                raise nameless_statistic(each)
-        elif isinstance(each, (tuple, list)) and len(each) == 2 and each[0] in order_statistics.WITH_NUMBER:
-            check_number(each)
-        elif isinstance(each, MergeableStatistic):
-            each.check()
-        elif not isinstance(each, str) or each not in NAMES:
-            raise unknown_statistic(each, NAMES)
-    names = [name_of(each) for each in statistics]
+    for statistic in statistics:
+        if callable(statistic):
+            if not str(getattr(statistic, "__name__", "<")).isidentifier():
+                raise nameless_statistic(statistic)
+        elif (
+            isinstance(statistic, (tuple, list))
+            and len(statistic) == 2
+            and statistic[0] in order_statistics.WITH_NUMBER
+        ):
+            check_number(statistic)
+        elif isinstance(statistic, MergeableStatistic):
+            statistic.check()
+        elif not isinstance(statistic, str) or statistic not in NAMES:
+            raise unknown_statistic(statistic, NAMES)
+    names = [name_of(statistic) for statistic in statistics]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"statistics lists {repeated[0]!r} twice. Leave one out, or give the function another name.")
 
 
 def union_of(lists: Sequence[Sequence[Any]]) -> list[Any]:
     """Put lists of statistics together, each statistic once, where it comes first."""
-    found: list[Any] = []
-    for own in lists:
-        found += [each for each in own if each not in found]
-    return found
+    union: list[Any] = []
+    for statistics in lists:
+        # Not a set: functions are equal to themselves alone, and lists are no keys.
+        union += [statistic for statistic in statistics if statistic not in union]
+    return union
 
 
 def check_number(statistic: Any) -> None:
@@ -82,3 +89,32 @@ def is_finite(number: Any) -> bool:
         return isinstance(number, Real) and not isinstance(number, bool) and bool(np.isfinite(float(number)))
     except OverflowError:
         return False
+
+
+def range_of(statistic: Any, least: float, largest: float) -> tuple[float, float]:
+    """Give the least and the largest number that a statistic of values between two numbers may be.
+
+    Parameters
+    ----------
+    statistic : str, tuple or object
+        As `StatisticEncoder` takes it; of the user's own nothing is known.
+    least, largest : float
+
+    Returns
+    -------
+    tuple of two float
+
+    Examples
+    --------
+    >>> from gpu_encode.formulas.statistic_names import range_of
+    >>> range_of(("quantile", 0.5), -3.0, 8.0), range_of("std", -3.0, 8.0)
+    ((-3.0, 8.0), (0.0, inf))
+    """
+    kind = statistic[0] if isinstance(statistic, (tuple, list)) else statistic
+    if not isinstance(kind, str):
+        return -np.inf, np.inf
+    if kind in AMID_VALUES:
+        return least, largest
+    if kind == "share":
+        return 0.0, 1.0
+    return 0.0 if kind in NEVER_NEGATIVE or (kind == "sum" and least >= 0) else -np.inf, np.inf

@@ -1,6 +1,7 @@
-"""Statistics of a category: those that its sums give, and those that its values in order give."""
+"""The statistics of `StatisticEncoder`: those that follow from sums, and those that follow from sorted values."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain, takewhile
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,17 @@ from cpu_fallback.exact import Floats, Scaled, cube_parts
 from cpu_fallback.types import Array
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.errors.statistics import cube_out_of_range, misshapen_statistic
-from gpu_encode.formulas.deviations import plain, skewness, square_root
 from gpu_encode.formulas.mergeable import MergeableStatistic
-from gpu_encode.formulas.ranges import range_of
-from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic
-from gpu_encode.formulas.statistic_names import OF_LABELS, check_statistics, has_terms, is_ordered, name_of, union_of
+from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic, side_by_side
+from gpu_encode.formulas.statistic_names import (
+    OF_LABELS,
+    check_statistics,
+    has_terms,
+    is_ordered,
+    name_of,
+    range_of,
+    union_of,
+)
 from gpu_encode.ops import Ops, holding
 from gpu_encode.sums.moments import Moments
 
@@ -37,11 +44,11 @@ class Summaries(Statistic):
     of_columns : bool, default=False
         Whether the targets are columns of X, whose names are then part of every name.
     pairs : list of list of list, optional
-        Statistics by entry, then target, instead of the same for all; `statistics` are then all of them.
+        Statistics by key, then target, instead of the same for all; `statistics` are then all of them.
     entry : int, optional
-        Which entry it is read of, where there are pairs.
+        Number of the key, where there are pairs.
     summed : list, optional
-        Statistics that the sums of the target are made for, of which it reads some; None for its own.
+        Statistics that the sums of the target serve, of which these are some; None for its own.
     """
 
     def __init__(
@@ -65,23 +72,23 @@ class Summaries(Statistic):
         return Summaries(**self.get_params(deep=False) | {"entry": number}) if self.pairs is not None else self
 
     def of_target(self, number: int) -> "Summaries":
-        """Give the statistics of one column of values: by the key, or all that some key asks for."""
+        """Give the statistics of one column of values: those of the key, or all that some key asks for."""
         if self.pairs is None:
             return self
-        summed = union_of([own[number] for own in self.pairs])
-        own = summed if self.entry is None else self.pairs[self.entry][number]
-        return Summaries(own, self.ddof, self.of_columns, summed=summed)
+        summed = union_of([per_target[number] for per_target in self.pairs])
+        statistics = summed if self.entry is None else self.pairs[self.entry][number]
+        return Summaries(statistics, self.ddof, self.of_columns, summed=summed)
 
     @property
     def first_target(self) -> int:
         """The first column of values that the key has a statistic of."""
         if self.pairs is None or self.entry is None:
             return 0
-        return next(number for number, own in enumerate(self.pairs[self.entry]) if own)
+        return next(number for number, statistics in enumerate(self.pairs[self.entry]) if statistics)
 
     @property
     def _sums(self) -> Any:
-        """Statistics that the sums of the target are made for."""
+        """Statistics that the sums of the target serve."""
         return self.statistics if self.summed is None else self.summed
 
     @property
@@ -91,15 +98,16 @@ class Summaries(Statistic):
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums and of the target: labels have no order, and no cubes."""
-        cubes = "skew" in self._sums
+        """What it needs of the sums and of the target: labels have no order, and no cubes."""
+        summed = self._sums
+        cubes = "skew" in summed
         # The value itself, the parts of its cube, and the terms of the user's statistics.
-        terms = 1 + 4 * cubes + sum(len(each.terms) for each in self._sums if isinstance(each, MergeableStatistic))
-        in_order = any(is_ordered(each) for each in self.statistics)
+        terms = 1 + 4 * cubes + sum(len(own.terms) for own in summed if isinstance(own, MergeableStatistic))
+        in_order = any(map(is_ordered, self.statistics))
         return Needs(
-            squares=any(callable(each) or each in OF_SQUARES for each in self._sums),
+            squares=any(callable(statistic) or statistic in OF_SQUARES for statistic in summed),
             cubes=cubes,
-            totals="sum" in self._sums,
+            totals="sum" in summed,
             table=in_order,
             distribution=in_order,
             rows=True,
@@ -109,7 +117,7 @@ class Summaries(Statistic):
 
     def terms(self, ops: Ops, values: list[Array], present: Array | None) -> list[Array]:
         """Give the value itself, the parts of its cube, and the terms of the user's statistics."""
-        found = list(values)
+        terms = list(values)
         if self.needs.cubes:
             numbers = ops.cast(values[0], np.float64)
             size = np.abs(numbers)
@@ -119,19 +127,19 @@ class Summaries(Statistic):
             if bool(beyond.any()):
                 row = int(np.flatnonzero(beyond)[0])
                 raise cube_out_of_range(row, numbers[row].item())
-            found += cube_parts(numbers)
-        for each in self._sums:
-            if isinstance(each, MergeableStatistic):
-                found += each.of_values(ops, values[0], present)
-        return found
+            terms += cube_parts(numbers)
+        for statistic in self._sums:
+            if isinstance(statistic, MergeableStatistic):
+                terms += statistic.of_values(ops, values[0], present)
+        return terms
 
     @property
     def asked(self) -> str:
         """What the user asked for that no sums give."""
-        return f"statistics={[each for each in self.statistics if is_ordered(each)]!r}"
+        return f"statistics={list(filter(is_ordered, self.statistics))!r}"
 
     def check_targets(self, owner: str, kinds: Sequence[str]) -> None:
-        """Raise ValueError for labels, where a statistic is asked for that puts values in order."""
+        """Raise ValueError for labels, where a statistic is asked for that takes numbers."""
         for kind in kinds:
             if kind not in self.needs.target_kinds:
                 numeric = next(each for each in self.statistics if is_ordered(each) or has_terms(each))
@@ -143,91 +151,119 @@ class Summaries(Statistic):
 
     def check(self) -> None:
         """Raise ValueError for statistics that there are not, or that are listed twice."""
-        for own in [self.statistics] if self.pairs is None else [own for each in self.pairs for own in each if own]:
-            check_statistics(own)
+        pairs = [[self.statistics]] if self.pairs is None else self.pairs
+        for statistics in chain.from_iterable(pairs):
+            if statistics or self.pairs is None:
+                check_statistics(statistics)
         check_option(OWNER, "ddof", self.ddof, (0, 1))
 
     def suffixes(self) -> list[str]:
-        """Names of the statistics."""
-        return [f"_{name_of(each)}" for each in self.statistics]
+        """Name the statistics."""
+        return [f"_{name_of(statistic)}" for statistic in self.statistics]
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
         """Give the range of each statistic."""
-        return [(f"the statistic {name_of(each)!r}", *range_of(each, least, largest)) for each in self.statistics]
+        return [(f"the statistic {name_of(own)!r}", *range_of(own, least, largest)) for own in self.statistics]
 
-    def root(self, total: Moments) -> Floats:
-        """Statistics of all that is visible; of the counts and sums 0, since no row has such a category."""
-        nothing = np.zeros_like(total.mean)
-        codes = [nothing if each in ("count", "sum") else self._read(each, total) for each in self.statistics]
-        return together(codes) if codes else nothing[..., :0]
+    def find_prior(self, total: Moments) -> Floats:
+        """Give the statistics of all that is visible."""
+        columns = [self._of_everything(statistic, total) for statistic in self.statistics]
+        return side_by_side(columns) if columns else total.mean[..., :0]
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
-        """Give the statistics of what is seen."""
-        codes = [self._read(each, seen) for each in self.statistics]
-        return together(codes) if codes else seen.mean[..., :0]
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Give the statistics of what is visible."""
+        columns = [self._compute(statistic, visible) for statistic in self.statistics]
+        return side_by_side(columns) if columns else visible.mean[..., :0]
 
-    def ranked(self, ops: Ops, seen: Moments, total: Moments, values: OrderStatistics) -> tuple[Floats, Floats]:
-        """Give the statistics of what is seen, and of what nobody sees."""
-        codes, roots = [], []
-        for each in self.statistics:
-            if is_ordered(each):
-                codes.append(ops.to_device(values.of_category(each))[..., None])
-                found = values.of_everything(each)
-                roots.append(ops.to_device(np.zeros_like(found) if each == "nunique" else found)[..., None])
+    def encode_in_order(
+        self, ops: Ops, visible: Moments, total: Moments, values: OrderStatistics
+    ) -> tuple[Floats, Floats]:
+        """Give the statistics of what is visible, and of what nobody sees."""
+        columns, priors = [], []
+        for statistic in self.statistics:
+            if is_ordered(statistic):
+                columns.append(ops.to_device(values.of_category(statistic))[..., None])
+                prior = values.of_everything(statistic)
+                # No row has an unseen category, and so no value of it.
+                priors.append(ops.to_device(np.zeros_like(prior) if statistic == "nunique" else prior)[..., None])
             else:
-                codes.append(self._read(each, seen))
-                roots.append(np.zeros_like(total.mean) if each in ("count", "sum") else self._read(each, total))
-        return together(codes), together(roots)
+                columns.append(self._compute(statistic, visible))
+                priors.append(self._of_everything(statistic, total))
+        return side_by_side(columns), side_by_side(priors)
 
-    def _read(self, statistic: "str | Callable[..., Any]", seen: Moments) -> Floats:
-        """Read one statistic off moments: (..., targets)."""
-        count = np.broadcast_to(seen.n, seen.mean.shape)
+    def _of_everything(self, statistic: "str | Callable[..., Any]", total: Moments) -> Floats:
+        """Compute one statistic of all that is visible; counts and sums are 0, since no row has an unseen category."""
+        return np.zeros_like(total.mean) if statistic in ("count", "sum") else self._compute(statistic, total)
+
+    def _compute(self, statistic: "str | Callable[..., Any]", visible: Moments) -> Floats:
+        """Compute one statistic from moments: (..., targets)."""
+        count = np.broadcast_to(visible.n, visible.mean.shape)
         if isinstance(statistic, MergeableStatistic):
-            return statistic.of_sums(seen, self._first_term(statistic))
+            return statistic.of_sums(visible, self._first_term(statistic))
         if callable(statistic):
-            return own_statistic(statistic, count, seen.mean, plain(self._variance(seen), self._enough(seen)))
+            return call_statistic(
+                statistic, count, visible.mean, as_floats(self._variance(visible), self._enough(visible))
+            )
         if statistic in ("count", "sum", "mean"):
-            return {"count": count, "sum": seen.total, "mean": seen.mean}[statistic]
-        return self._of_powers(statistic, count, seen)
+            return {"count": count, "sum": visible.total, "mean": visible.mean}[statistic]
+        return self._of_powers(statistic, count, visible)
 
-    def _of_powers(self, statistic: str, count: Floats, seen: Moments) -> Floats:
-        """Read a statistic off sums of squares and cubes."""
+    def _of_powers(self, statistic: str, count: Floats, visible: Moments) -> Floats:
+        """Compute a statistic from sums of squares and cubes."""
         if statistic == "skew":
-            return skewness(seen, self.ddof)
+            return skewness(visible, self.ddof)
         if statistic == "var":
-            return plain(self._variance(seen), self._enough(seen))
-        deviation = plain(square_root(self._variance(seen)), self._enough(seen))
+            return as_floats(self._variance(visible), self._enough(visible))
+        deviation = as_floats(square_root(self._variance(visible)), self._enough(visible))
         with np.errstate(divide="ignore", invalid="ignore"):
             return deviation if statistic == "std" else deviation / np.sqrt(count)
 
     def _first_term(self, statistic: MergeableStatistic) -> int:
-        """Place of the first term of a statistic among those beside the value itself."""
-        place = 4 * self.needs.cubes
-        for each in self._sums:
-            if each == statistic:
-                break
-            place += len(each.terms) if isinstance(each, MergeableStatistic) else 0
-        return place
+        """Give the number of the first term of a statistic among those beside the value itself."""
+        before = takewhile(lambda summed: summed != statistic, self._sums)
+        return 4 * self.needs.cubes + sum(len(own.terms) for own in before if isinstance(own, MergeableStatistic))
 
-    def _variance(self, seen: Moments) -> Scaled:
-        return seen.sample_variance if self.ddof else seen.variance
+    def _variance(self, visible: Moments) -> Scaled:
+        return visible.sample_variance if self.ddof else visible.variance
 
-    def _enough(self, seen: Moments) -> Any:
-        return (seen.less_one if self.ddof else seen.n) > 0
+    def _enough(self, visible: Moments) -> Any:
+        return (visible.less_one if self.ddof else visible.n) > 0
 
 
-def together(columns: list[Floats]) -> Floats:
-    """Put statistics (..., targets) side by side, those of one target one after the other."""
-    return np.stack(columns, axis=-1).reshape(*columns[0].shape[:-1], -1)
-
-
-def own_statistic(function: "Callable[..., Any]", count: Floats, mean: Floats, variance: Floats) -> Floats:
+def call_statistic(function: "Callable[..., Any]", count: Floats, mean: Floats, variance: Floats) -> Floats:
     """Call a function of the user's, on the host, and see that it gives a number for every category."""
     ops = holding(mean)
-    # Of copies, which it may write to: other statistics are read off the same arrays.
-    given = [ops.to_host(each).copy() for each in (count, mean, variance)]
+    # Of copies, which it may write to: other statistics are computed from the same arrays.
+    arrays = [ops.to_host(array).copy() for array in (count, mean, variance)]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = function(*given)
+        found = function(*arrays)
     if getattr(found, "shape", None) != mean.shape:
         raise misshapen_statistic(function.__name__, mean.shape, getattr(found, "shape", type(found).__name__))
     return ops.to_device(found.astype(np.float64))
+
+
+def skewness(moments: Moments, ddof: int) -> Floats:
+    """Give the third standardized moment, with pandas' correction for the sample's size where ddof is 1.
+
+    It is 0 of equal values.
+    """
+    squares, n = moments.deviation, np.broadcast_to(moments.n, moments.mean.shape)
+    root = square_root(squares)
+    denominator = Scaled(squares.fraction * root.fraction, squares.exponent + root.exponent)
+    skew = np.where(squares.fraction == 0, 0.0, moments.third.ratio(denominator))
+    if not ddof:
+        return np.where(n > 0, skew, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(n > 2, skew * (np.sqrt(n * moments.less_one) / (n - 2.0)), np.nan)
+
+
+def as_floats(number: Scaled, where: Any) -> Floats:
+    """Round numbers whose exponents may be beyond those of float64; NaN elsewhere."""
+    one = Scaled(np.ones_like(number.fraction), np.zeros_like(number.exponent))
+    return np.where(where, number.ratio(one), np.nan)
+
+
+def square_root(number: Scaled) -> Scaled:
+    """Square root, rounded once, of numbers whose exponents may be beyond those of float64."""
+    odd = number.exponent & 1
+    return Scaled(np.sqrt(np.where(odd == 1, 2.0 * number.fraction, number.fraction)), (number.exponent - odd) >> 1)

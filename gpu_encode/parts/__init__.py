@@ -9,8 +9,9 @@ Every engine takes the same four steps, and only the first three results travel:
 
 Ordered schemes (`encoding_plan.order` is "rows" or "shuffled") take one more step between the last two.  `shuffle`
 sorts the rows of every part into groups of neighbouring places.  `OrderedScan` encodes these groups in order, and
-`encode` takes the result.  Rows as they stand are one group a part.  Groups can be encoded side by side where the
-`PrecedingSums` of those before them are known.  Where `tables.needs_categories`, `CategoryMeanScan` goes first.
+`encode` takes the result.  Where the order is "rows", each part is one group.  Groups can be encoded side by side
+where the `PrecedingSums` of the groups before them are known.  Where `tables.needs_categories`, `CategoryMeanScan` goes
+first.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""The third look at rows in parts: their training codes."""
+"""The last pass over rows in parts: their training encodings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,49 +9,43 @@ import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode import notices, ops
+from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.errors.learned import other_columns
 from gpu_encode.errors.parts import codes_of_orders_needed, other_rows_placed
 from gpu_encode.errors.tables import other_width
 from gpu_encode.errors.targets import no_target
-from gpu_encode.fitting.columns import ColumnMap, same_frame
-from gpu_encode.fitting.fixed_targets import decided_targets, known_codes
-from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.work import Work
+from gpu_encode.fitting.categories import known_codes
+from gpu_encode.fitting.columns import ColumnMap, map_columns
+from gpu_encode.fitting.fit import FitContext, find_missing
+from gpu_encode.fitting.inputs import Inputs, TrainingRows
+from gpu_encode.fitting.targets import read_fixed_targets
+from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
 from gpu_encode.parts.part import Part
+from gpu_encode.parts.plans import EncodingPlan
 from gpu_encode.parts.scans import RowEncodings
-from gpu_encode.parts.sums import work_on
+from gpu_encode.parts.sums import prepare_part
 from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan
 from gpu_encode.sums.category_sums import CategorySums
-from gpu_encode.training.indicators import columns_of_entry, indicator, missing_rows
+from gpu_encode.training.indicators import missing_rows
 from gpu_encode.training.leave_one_out import leave_one_out
 from gpu_encode.training.ordered import average
-from gpu_encode.training.outputs import in_type
+from gpu_encode.training.outputs import OutputColumns, in_type, look_up
 from gpu_encode.training.tasks import EncodingTask
 
 
-class Rows:
-    """Rows of a part that only their folds are asked of."""
-
-    def __init__(self, given: Inputs, device: str) -> None:
-        self.frame: Frame | Pieces = given.frame
-        self.ops: Ops = ops.resolve(given.frame.n_rows, given.device(device))
-        self.groups: Frame | Pieces | None = given.groups()
-
-
 def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEncodings]] | None = None) -> Any:
-    """Give the training codes of a part.
+    """Give the training encodings of a part.
 
     Parameters
     ----------
     tables : EncodingTables
     part : Part
-        The same rows that were measured; y only for schemes in which a row's code depends on its own.
+        The same rows that were measured; y only for schemes in which the encoding of a row depends on its own y.
     placed : list of list of RowEncodings, optional
-        For an ordered scheme: per order, what `OrderedScan` gave for these rows, in any number of pieces.
+        For an ordered scheme: per order, what `OrderedScan` gave for these rows, one or more of them.
 
     Returns
     -------
@@ -78,9 +72,9 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
     with part.named():
         given = part.given()
         if not given.frame.n_rows:
-            with notices.kept():  # of codes that no row here gets
+            with notices.kept():  # Warnings of encodings that no row here gets.
                 return tables.encoder.transform(part.X)
-        if not tables.encoding_plan.options.trains_apart:
+        if not tables.encoding_plan.parameters.trains_apart:
             check_columns(given.frame, tables)
             return tables.encoder.transform(part.X)
         if isinstance(plan, FoldPlan):
@@ -89,66 +83,69 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
             if placed is None:
                 raise codes_of_orders_needed()
             return by_place(tables, part, given, plan, placed)
-        work = work_on(tables.encoding_plan, part, tables.model.keys)
-        assert work is not None
-        return by_row(tables, work)
+        context = prepare_part(tables.encoding_plan, part, tables.model.keys)
+        assert context is not None
+        return by_row(tables, context)
 
 
 def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     """Look every row up by its category and fold."""
-    model, encoding_plan = tables.model, tables.encoding_plan
-    rows = Rows(given, encoding_plan.options.device)
+    model = tables.model
+    backend = ops.resolve(given.frame.n_rows, given.device(tables.encoding_plan.parameters.device))
+    # Neither weights nor, as a rule, the target matter any more: they are not read.
+    rows = TrainingRows(given, backend, None, given.groups())
     check_columns(rows.frame, tables)
+    plan = plan_of_folds(tables.encoding_plan, given, rows, part.first_row)
+    columns = map_columns(rows.frame)
+    width = sum(encodings.values.shape[2] for encodings in tables.encodings)
+    output = OutputColumns(rows.ops.empty((rows.n_rows, width), model.dtype, "F"), model.indicators)
+    for key, rule, encodings in zip(model.keys, model.rules, tables.encodings, strict=True):
+        codes = known_codes(key, columns, rows.ops, rule.missing)
+        table = EncodingTable(rows.ops.to_device(encodings.values), rows.ops.to_device(encodings.unseen))
+        out = output.next(encodings.values.shape[2])
+        unseen = look_up(rows.ops, table, codes, plan.lookup_folds, out, "unseen" in model.indicators)
+        as_category = rule.missing == "category"
+        output.add_indicators(unseen, partial(missing_rows, key, codes, columns, rows.ops, as_category))
+    return tables.encoder._assemble(rows.frame, output.to_list(), columns)
+
+
+def plan_of_folds(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows, first_row: int) -> FoldPlan:
+    """Give the plan with the folds of the rows of a part; the target is read only where folds depend on it."""
     labels: Array = np.zeros(0, np.int32)
     if encoding_plan.needs_labels:
         if not given.has_target:
             raise no_target(type(encoding_plan.encoder).__name__)
-        named, cut = given.targets(), encoding_plan.options.cut
+        named, cut = given.targets(), encoding_plan.parameters.cut
         named = named if cut is None else cut.buckets(rows.ops, named)
-        labels = decided_targets(rows.ops, named, encoding_plan.targets)[0].values
-    plan = encoding_plan.plan_of(rows, labels, part.first_row)
+        labels = read_fixed_targets(rows.ops, named, encoding_plan.targets)[0].values
+    plan = encoding_plan.plan_of(rows, labels, first_row)
     assert isinstance(plan, FoldPlan)
-    place, dtype = same_frame(rows.frame), model.dtype
-    matrix = rows.ops.empty((rows.frame.n_rows, sum(each.values.shape[2] for each in tables.codes)), dtype, "F")
-    flags, start = [], 0
-    for key, rule, codes in zip(model.keys, model.rules, tables.codes, strict=True):
-        found, folds = known_codes(key, place, rows.ops, rule.missing), None if plan.blow_up else plan.folds
-        stop = start + codes.values.shape[2]
-        rows.ops.gather(rows.ops.to_device(codes.values), found, folds, matrix[:, start:stop])
-        start = stop
-        unseen = None
-        if "unseen" in model.indicators:
-            unseen = indicator(rows.ops, rows.ops.to_device(codes.unseen), found, folds)
-        missing = partial(missing_rows, key, found, place, rows.ops, rule.missing == "category")
-        flags += columns_of_entry(model.indicators, unseen, missing, dtype)
-    return tables.encoder._assemble(rows.frame, [*(matrix[:, i] for i in range(start)), *flags], place)
+    return plan
 
 
-def by_row(tables: EncodingTables, work: Work) -> Any:
+def by_row(tables: EncodingTables, context: FitContext) -> Any:
     """Take every row out of the sums of all rows."""
-    model = tables.model
-    check_columns(work.frame, tables)
-    n_outputs = sum(task.n_outputs for tasks in work.tasks for task in tasks)
-    matrix = work.ops.empty((work.frame.n_rows, n_outputs), model.dtype, "F")
-    flags, start = [], 0
-    for entry, (tasks, sums, in_order) in enumerate(zip(work.tasks, tables.sums, tables.others, strict=True)):
-        for number, (task, whole, others) in enumerate(zip(tasks, sums, in_order, strict=True)):
+    model, rows = tables.model, context.rows
+    check_columns(rows.frame, tables)
+    n_outputs = sum(task.n_outputs for tasks in context.tasks for task in tasks)
+    output = OutputColumns(rows.ops.empty((rows.n_rows, n_outputs), model.dtype, "F"), model.indicators)
+    for entry, (tasks, sums, in_order) in enumerate(zip(context.tasks, tables.sums, tables.others, strict=True)):
+        for target, (task, whole, others) in enumerate(zip(tasks, sums, in_order, strict=True)):
             if not task.n_outputs:
                 continue
-            first, stop = number == work.rules[entry].statistic.first_target, start + task.n_outputs
-            own, statistics = in_common(task, whole)
+            first = target == context.rules[entry].statistic.first_target
+            aligned, statistics = align(task, whole)
             want = first and "unseen" in model.indicators
-            unseen = leave_one_out(own, statistics, matrix[:, start:stop], want, others)
-            start = stop
+            unseen = leave_one_out(aligned, statistics, output.next(task.n_outputs), want, others)
             if first:
-                flags += work.flags(entry, unseen)
-    return tables.encoder._assemble(work.frame, [*(matrix[:, i] for i in range(start)), *flags], work.place)
+                output.add_indicators(unseen, partial(find_missing, context, entry))
+    return tables.encoder._assemble(rows.frame, output.to_list(), context.columns)
 
 
-def in_common(task: EncodingTask, whole: CategorySums) -> tuple[EncodingTask, CategorySums]:
-    """Give the job of a part and the sums of all rows, where the backend computes, in the same columns."""
-    there = replace(whole, accumulators=task.ops.to_device(whole.accumulators))
-    return replace(task, measured=whole.measured), there
+def align(task: EncodingTask, whole: CategorySums) -> tuple[EncodingTask, CategorySums]:
+    """Give the task of a part and the sums of all rows in the same layout, where the backend computes."""
+    on_device = replace(whole, accumulators=task.ops.to_device(whole.accumulators))
+    return replace(task, measured=whole.measured), on_device
 
 
 def check_columns(frame: Frame | Pieces, tables: EncodingTables) -> None:
@@ -163,44 +160,40 @@ def check_columns(frame: Frame | Pieces, tables: EncodingTables) -> None:
 def by_place(
     tables: EncodingTables, part: Part, given: Inputs, plan: OrderedPlan, placed: Sequence[Sequence[RowEncodings]]
 ) -> Any:
-    """Put the codes of every order where their rows stand, and the average over the orders where that is asked for."""
+    """Put the encodings of every order where their rows stand; average over the orders where that is asked for."""
     model, n_rows = tables.model, given.frame.n_rows
-    backend = ops.resolve(n_rows, given.device(tables.encoding_plan.options.device))
-    orders = [gathered(pieces, part.first_row, n_rows) for pieces in placed]
+    backend = ops.resolve(n_rows, given.device(tables.encoding_plan.parameters.device))
+    orders = [sort_by_row(pieces, part.first_row, n_rows) for pieces in placed]
     width = orders[0].values.shape[1]
     if plan.average or len(orders) == 1:
         values = np.empty((n_rows, width), np.float64, "F")
         for column in range(width):
-            values[:, column] = average(np.stack([each.values[:, column] for each in orders]))
+            values[:, column] = average(np.stack([order.values[:, column] for order in orders]))
     else:
-        values = np.stack([each.values for each in orders], axis=2).reshape(n_rows, -1)
+        values = np.stack([order.values for order in orders], axis=2).reshape(n_rows, -1)
     matrix = backend.to_device(np.asfortranarray(in_type(values, model.dtype, ops.host(n_rows))))
-    unseen = np.logical_and.reduce([each.unseen for each in orders])
+    unseen = np.logical_and.reduce([order.unseen for order in orders])
     check_columns(given.frame, tables)
-    place = same_frame(given.frame)
-    flags = [flag for entry in range(len(model.keys)) for flag in flags_by_place(model, entry, unseen, place, backend)]
-    return tables.encoder._assemble(given.frame, [*(matrix[:, i] for i in range(matrix.shape[1])), *flags], place)
+    columns, output = map_columns(given.frame), OutputColumns(matrix, model.indicators)
+    for entry, (key, rule) in enumerate(zip(model.keys, model.rules, strict=True)):
+        flags = backend.to_device(unseen[:, entry]) if unseen.shape[1] else None
+        output.add_indicators(flags, partial(look_up_missing, key, rule.missing, columns, backend))
+    return tables.encoder._assemble(given.frame, output.to_list(), columns)
 
 
-def flags_by_place(model: Model, entry: int, unseen: Array, place: ColumnMap, backend: Ops) -> list[Array]:
-    """Indicators of one entry; `unseen` (rows, entries) has no columns where it is not asked for."""
-    key, policy = model.keys[entry], model.rules[entry].missing
-
-    def missing() -> Array:
-        return missing_rows(key, known_codes(key, place, backend, policy), place, backend, policy == "category")
-
-    own = backend.to_device(unseen[:, entry]) if unseen.shape[1] else None
-    return columns_of_entry(model.indicators, own, missing, model.dtype)
+def look_up_missing(key: CategoryIndex, policy: str, columns: ColumnMap, backend: Ops) -> Array:
+    """Look up which rows have no value."""
+    return missing_rows(key, known_codes(key, columns, backend, policy), columns, backend, policy == "category")
 
 
-def gathered(pieces: Sequence[RowEncodings], first_row: int, n_rows: int) -> RowEncodings:
-    """Put pieces together in the order of the rows."""
-    rows = np.concatenate([each.rows for each in pieces]) - first_row
-    place = np.full(n_rows, -1, np.int64)
+def sort_by_row(pieces: Sequence[RowEncodings], first_row: int, n_rows: int) -> RowEncodings:
+    """Join the encodings of one order, and sort them by row."""
+    rows = np.concatenate([piece.rows for piece in pieces]) - first_row
+    position = np.full(n_rows, -1, np.int64)
     inside = len(rows) == n_rows and (not n_rows or (rows.min() >= 0 and rows.max() < n_rows))
     if inside:
-        place[rows] = np.arange(n_rows)
-    if not inside or (place < 0).any():
+        position[rows] = np.arange(n_rows)
+    if not inside or (position < 0).any():
         raise other_rows_placed(first_row, n_rows)
-    values, unseen = (np.concatenate([getattr(each, name) for each in pieces]) for name in ("values", "unseen"))
-    return RowEncodings(rows + first_row, values[place], unseen[place])
+    values, unseen = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("values", "unseen"))
+    return RowEncodings(rows + first_row, values[position], unseen[position])

@@ -1,28 +1,25 @@
 """What all rows decide before they are summed: kinds of targets, classes, and who may look at whom."""
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.types import UNKNOWN, Array
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.folds import no_groups
 from gpu_encode.errors.parts import no_rows_in_parts, order_of_values, rows_have_changed, splitter_for_parts
 from gpu_encode.errors.targets import more_than_two_labels, weights_all_zero
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.inputs import TrainingRows
 from gpu_encode.fitting.model import TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.scheme_columns import column_keys
-from gpu_encode.frames import Frame, Pieces
-from gpu_encode.ops import Ops
-from gpu_encode.parts.profiles import Profile, ValueCounts, deals_within_classes
+from gpu_encode.parts.profiles import Profile, ValueCounts
 from gpu_encode.schemes import Ordered, Splits
-from gpu_encode.schemes.assignment import RowsAtHand, assigned
+from gpu_encode.schemes.assignment import RowsAtHand, assign
 from gpu_encode.schemes.plans import OrderedPlan, Plan, Request, RowOrder
 from gpu_encode.sums import targets
-from gpu_encode.training import encodings
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +30,7 @@ class EncodingPlan:
     ----------
     encoder : TargetEncoder
         Its parameters.
-    options : Parameters
+    parameters : Parameters
         The same, checked.
     n_rows : int
         Rows of all parts.
@@ -51,7 +48,7 @@ class EncodingPlan:
     """
 
     encoder: Encoder
-    options: Parameters
+    parameters: Parameters
     n_rows: int
     targets: list[TargetInfo]
     plan: Plan
@@ -67,7 +64,7 @@ class EncodingPlan:
             return None
         return "rows" if self.plan.orders and isinstance(self.plan.orders[0], RowOrder) else "shuffled"
 
-    def codes_of(self, rows: "ReadRows", column: Any, role: str) -> Array:
+    def codes_of(self, rows: TrainingRows, column: Any, role: str) -> Array:
         """Place of each row's value among the sorted values, of all rows, of a column that the scheme reads."""
         column = rows.groups if column is None else column
         if column is None:
@@ -82,25 +79,15 @@ class EncodingPlan:
     @property
     def needs_labels(self) -> bool:
         """Whether the folds of rows follow from their classes."""
-        return deals_within_classes(self.options)
+        return self.parameters.scheme.reads_classes
 
-    def plan_of(self, rows: "ReadRows", labels: Array, first_row: int) -> Plan:
+    def plan_of(self, rows: TrainingRows, labels: Array, first_row: int) -> Plan:
         """Give the plan with the fold numbers of the rows at hand; `labels` are their classes, if `needs_labels`."""
         earlier = self.earlier.get(first_row)
         if self.needs_labels and earlier is None:
             raise rows_have_changed(f"A part begins at row {first_row}, with rows")
-        codes_of = partial(self.codes_of, rows)
-        at_hand = RowsAtHand(rows.ops, rows.frame.n_rows, codes_of, labels, first_row, earlier)
-        plan = assigned(self.plan, at_hand)
-        return encodings.numbered(encodings.placed(plan, rows.ops), rows.frame.n_rows, rows.ops)
-
-
-class ReadRows(Protocol):
-    """Rows that were read: all of them that a scheme asks for."""
-
-    frame: Frame | Pieces
-    groups: Frame | Pieces | None
-    ops: Ops
+        codes = {role: self.codes_of(rows, column, role) for column, role in self.parameters.scheme.reads()}
+        return assign(self.plan, RowsAtHand(rows.ops, rows.n_rows, codes, labels, first_row, earlier))
 
 
 def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
@@ -135,37 +122,38 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     >>> plan(encoder, profile(encoder, Part([["a"], ["b"], ["a"]], [1, 0, 1]))).targets[0].kind
     'binary'
     """
-    options = encoder._options()
-    if isinstance(options.scheme, Splits):
-        raise splitter_for_parts(options.scheme.cv)
-    if isinstance(options.scheme, Ordered) and options.values is not None:
+    parameters = encoder._parameters()
+    if isinstance(parameters.scheme, Splits):
+        raise splitter_for_parts(parameters.scheme.cv)
+    if isinstance(parameters.scheme, Ordered) and parameters.values is not None:
         raise order_of_values(type(encoder).__name__)
     if not profile.n_rows:
         raise no_rows_in_parts(type(encoder).__name__)
     if not profile.some_weight:
         raise weights_all_zero()
-    infos = target_infos(profile, options)
-    known = list(zip(profile.targets, infos, strict=True)) if options.reads_target else []
+    infos = target_infos(profile, parameters)
+    known = list(zip(profile.targets, infos, strict=True)) if parameters.reads_target else []
     counts = [class_counts(*each) for each in known] or [None]
     groups = profile.values.get("groups")
-    request = Request(profile.n_rows, lambda _, role: profile.values[role].counts, lambda: counts, groups=groups)
-    plan = options.scheme.plan(request)
-    if options.integer_folds is not None:
+    value_counts = {role: values.counts for role, values in profile.values.items()}
+    request = Request(profile.n_rows, value_counts, counts, groups=groups)
+    plan = parameters.scheme.plan(request)
+    if parameters.integer_folds is not None:
         for found, info in known:
             if info.classes is not None:
-                targets.warn_of_rare_classes(found.counts, options.integer_folds)
+                targets.warn_of_rare_classes(found.counts, parameters.integer_folds)
     before = classes_before(profile)
     floats = [each.are_floats and info.classes is None for each, info in known]
     return EncodingPlan(
-        encoder, options, profile.n_rows, infos, plan, profile.values, before, floats, profile.float_weight
+        encoder, parameters, profile.n_rows, infos, plan, profile.values, before, floats, profile.float_weight
     )
 
 
-def target_infos(profile: Profile, options: Parameters) -> list[TargetInfo]:
+def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
     """Kinds of all targets, asked for or inferred, and their classes."""
-    if not options.reads_target:
+    if not parameters.reads_target:
         return [TargetInfo(None, targets.NO_TARGET, None)]
-    kinds = targets.kinds_of([each.kind for each in profile.targets], options.target_type)
+    kinds = targets.kinds_of([each.kind for each in profile.targets], parameters.target_type)
     infos = []
     for each, kind in zip(profile.targets, kinds, strict=True):
         classes = None if kind == "continuous" else each.labels

@@ -11,11 +11,11 @@ from sklearn.utils.multiclass import type_of_target
 from cpu_fallback.types import Array
 from gpu_encode import ops
 from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.folds import no_groups, nothing_to_stratify
 from gpu_encode.errors.learned import merge_of_other_targets
 from gpu_encode.errors.parts import array_for_parts
 from gpu_encode.errors.targets import no_target, text_as_quantity, unknown_target_type
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.scheme_columns import column_keys
@@ -148,7 +148,7 @@ def scheme_columns(encoder: Encoder) -> list[Any]:
     >>> scheme_columns(TargetEncoder(cv=GroupKFold(groups="shop")))
     ['shop']
     """
-    return encoder._options().scheme.used_columns()
+    return encoder._parameters().scheme.used_columns()
 
 
 def profile(encoder: Encoder, part: Part) -> Profile:
@@ -177,33 +177,32 @@ def profile(encoder: Encoder, part: Part) -> Profile:
     >>> profile(TargetEncoder(), Part([["a"], ["b"], ["a"]], ["x", "y", "x"])).targets[0].labels.tolist()
     ['x', 'y']
     """
-    options = encoder._options()
+    return profile_rows(encoder._parameters(), part)
+
+
+def profile_rows(parameters: Parameters, part: Part) -> Profile:
+    """Look at the rows of a part as `profile` does, with parameters that were read once for all parts."""
     with part.named():
         given = part.given()
-        if options.reads_target and not given.has_target:
-            raise no_target(type(encoder).__name__)
+        if parameters.reads_target and not given.has_target:
+            raise no_target(parameters.owner)
         if not given.frame.n_rows:
             return Profile()
-        backend = ops.resolve(given.frame.n_rows, given.device(options.device))
-        named = given.targets() if options.reads_target else []
-        if options.cut is not None:
-            options.cut.check_fixed()
-            named = options.cut.buckets(backend, named)
-        asked = asked_kinds(options.target_type, len(named))
+        backend = ops.resolve(given.frame.n_rows, given.device(parameters.device))
+        named = given.targets() if parameters.reads_target else []
+        if parameters.cut is not None:
+            parameters.cut.check_fixed()
+            named = parameters.cut.buckets(backend, named)
+        asked = asked_kinds(parameters.target_type, len(named))
         found = [profile_target(backend, *each, kind) for each, kind in zip(named, asked, strict=True)]
         weight = given.weight()
         some = weight is None or bool(targets.checked_weight(backend, weight, all_rows=False).any())
-        values = {role: value_counts(given, column, role, backend) for column, role in options.scheme.reads()}
-    if deals_within_classes(options) and not found:
+        values = {role: value_counts(given, column, role, backend) for column, role in parameters.scheme.reads()}
+    if parameters.scheme.reads_classes and not found:
         raise nothing_to_stratify()
-    within = {part.first_row: (found[0].labels, found[0].counts)} if deals_within_classes(options) else {}
+    within = {part.first_row: (found[0].labels, found[0].counts)} if parameters.scheme.reads_classes else {}
     floats = weight is not None and weight.dtype.kind == "f"
     return Profile(given.frame.n_rows, found, some, floats, values, within)  # type: ignore[arg-type]
-
-
-def deals_within_classes(options: Parameters) -> bool:
-    """Whether a row's fold depends on how many rows of its class come before it."""
-    return bool(getattr(options.scheme, "stratify", False))
 
 
 def asked_kinds(target_type: Any, number: int) -> list[Any]:

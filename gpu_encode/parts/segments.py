@@ -1,22 +1,21 @@
-"""Sums of the rows of an order between the places at which priors are taken."""
+"""Sums of rows by segment: between the places of an order at which priors are taken."""
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
-from gpu_encode.fitting.work import Work
+from gpu_encode.fitting.fit import FitContext
+from gpu_encode.fitting.inputs import TrainingRows
 from gpu_encode.ops import host
 from gpu_encode.parts.plans import EncodingPlan
 from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan, RowOrder
 from gpu_encode.sums.category_sums import CategorySums
-from gpu_encode.training.checkpoints import checkpoint_places, segments_of
+from gpu_encode.training.scans import checkpoint_places, find_segments
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentSums:
-    """Sums of rows between checkpoints, per target; those of parts are added up."""
+    """Sums of rows by segment, per target; those of parts are added up."""
 
     sums: list[CategorySums]
 
@@ -25,7 +24,7 @@ class SegmentSums:
 
 
 def orders_of(plan: OrderedPlan) -> list[Order | ByTime]:
-    """Orders of a plan that no rows are assigned to."""
+    """Orders of a plan to which no rows were assigned."""
     return [plan.time] if plan.time is not None else list(plan.orders)
 
 
@@ -34,38 +33,32 @@ def starts_in(order: Order | ByTime) -> Array | None:
     return order.starts if isinstance(order, ByTime) else None
 
 
-def begins_of(order: Order | ByTime, encoding_plan: EncodingPlan, work: Work, first_row: int) -> Array:
+def begins_of(order: Order | ByTime, encoding_plan: EncodingPlan, rows: TrainingRows, first_row: int) -> Array:
     """Place in the order of each row of a part; of rows of equal time the first place of them all."""
-    n_rows = work.frame.n_rows
     if isinstance(order, Permutation):
-        return work.ops.places_of(order, first_row, first_row + n_rows)
+        return rows.ops.places_of(order, first_row, first_row + rows.n_rows)
     if isinstance(order, RowOrder):
-        places: Array = work.ops.xp.arange(first_row, first_row + n_rows)
+        places: Array = rows.ops.xp.arange(first_row, first_row + rows.n_rows)
         return places
     assert isinstance(order, ByTime)
-    times = encoding_plan.codes_of(work, order.column, order.role)
-    starts: Array = work.ops.to_device(order.starts)[times]
+    times = encoding_plan.codes_of(rows, order.column, order.role)
+    starts: Array = rows.ops.to_device(order.starts)[times]
     return starts
 
 
-def segment_sums(encoding_plan: EncodingPlan, plan: OrderedPlan, work: Work, first_row: int) -> list[SegmentSums]:
-    """Sums of the rows of a part, per order."""
-    found = []
+def segment_sums(
+    encoding_plan: EncodingPlan, plan: OrderedPlan, context: FitContext, first_row: int
+) -> list[SegmentSums]:
+    """Sum the rows of a part by segment, per order."""
+    per_order = []
     for order in orders_of(plan):
         on_host = checkpoint_places(starts_in(order), encoding_plan.n_rows, host(encoding_plan.n_rows))
-        checkpoints = work.ops.to_device(on_host)
-        segments = segments_of(checkpoints, begins_of(order, encoding_plan, work, first_row))
-        sums = [
-            CategorySums.measure(
-                task.ops,
-                task.rows.with_codes(segments.astype(np.int32)),
-                len(checkpoints),
-                None,
-                1,
-                task.n_classes,
-                task.measured,
-            ).on_host(work.ops)
-            for task in work.tasks[0]
-        ]
-        found.append(SegmentSums(sums))
-    return found
+        checkpoints = context.rows.ops.to_device(on_host)
+        segments = find_segments(checkpoints, begins_of(order, encoding_plan, context.rows, first_row))
+        sums = []
+        for task in context.tasks[0]:
+            rows = task.rows.with_codes(segments)
+            by_segment = CategorySums.measure(task.ops, rows, len(checkpoints), None, 1, task.n_classes, task.measured)
+            sums.append(by_segment.on_host(context.rows.ops))
+        per_order.append(SegmentSums(sums))
+    return per_order

@@ -1,12 +1,12 @@
-"""The second look at rows in parts: exact sums per category and fold, which add up in any order."""
+"""The second pass over rows in parts: exact sums by category and fold, which add up in any order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.fitting.merging import check_same_columns
+from gpu_encode.fitting.compatibility import check_mergeable_columns
+from gpu_encode.fitting.fit import FitContext, make_model, prepare
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.work import Work
 from gpu_encode.parts.part import InFloats, Part
 from gpu_encode.parts.plans import EncodingPlan
 from gpu_encode.parts.segments import SegmentSums, segment_sums
@@ -16,17 +16,17 @@ from gpu_encode.sums.layouts import DigitSpan
 
 @dataclass(frozen=True, eq=False)
 class PartialSums:
-    """Categories and exact sums of some parts; sums of parts are added up, in any order and any tree.
+    """Categories and exact sums of some parts; these are added up, in any order and any tree.
 
     Parameters
     ----------
     n_rows : int
     model : Model, optional
-        Categories, and sums by fold; None of no rows.
+        Categories, and sums by fold; None if there are no rows.
     reach : list of DigitSpan
         Per target, the digits that its rows touch.
     segments : list of SegmentSums
-        Per order of an ordered scheme, the sums of its rows between the places at which priors are taken.
+        Per order of an ordered scheme, the sums of the rows between the places at which priors are taken.
 
     Examples
     --------
@@ -46,27 +46,27 @@ class PartialSums:
 
     @property
     def n_categories(self) -> list[int]:
-        """Categories of every entry."""
+        """Number of categories of every key."""
         return [] if self.model is None else [key.n_categories for key in self.model.keys]
 
     def __add__(self, other: "PartialSums") -> "PartialSums":
         return self.plus(other)
 
     def plus(self, other: "PartialSums", in_place: bool = False) -> "PartialSums":
-        """Sums of both; in place, these are given up to hold the result, which spares a copy of them for every part."""
+        """Add up both; `in_place` keeps the result in the memory of these sums, which saves a copy for every part."""
         if self.model is None or other.model is None:
             return other if self.model is None else self
-        check_same_columns(self.model, other.model)
+        check_mergeable_columns(self.model, other.model)
         return PartialSums(
             self.n_rows + other.n_rows,
-            self.model.joined(other.model, in_place),
+            self.model.join(other.model, in_place),
             [mine + theirs for mine, theirs in zip(self.reach, other.reach, strict=True)],
             [mine + theirs for mine, theirs in zip(self.segments, other.segments, strict=True)],
         )
 
 
 def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
-    """Sum the rows of a part per category and fold.
+    """Sum the rows of a part by category and fold.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
 
     Returns
     -------
-    Sums
-        Grows with the categories of the part, not with its rows.
+    PartialSums
+        Its size grows with the categories of the part, not with its rows.
 
     Raises
     ------
@@ -93,28 +93,28 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
     [2]
     """
     with part.named():
-        work = work_on(encoding_plan, part)
-        if work is None:
+        context = prepare_part(encoding_plan, part)
+        if context is None:
             return PartialSums()
         plan: Plan = all_rows()
         if isinstance(encoding_plan.plan, FoldPlan):
-            plan = encoding_plan.plan_of(work, work.targets[0].values, part.first_row)
+            plan = encoding_plan.plan_of(context.rows, context.targets[0].values, part.first_row)
         assert isinstance(plan, FoldPlan)
-        sums = [[task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks in work.tasks]
+        sums = [[task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks in context.tasks]
         # In folds nothing is taken away from the sums, and no row is added to some of them.
-        by_row = [] if isinstance(encoding_plan.plan, FoldPlan) else work.tasks[0]
+        by_row = [] if isinstance(encoding_plan.plan, FoldPlan) else context.tasks[0]
         reach = [DigitSpan.of(task.rows, task.measured.layout) for task in by_row]
         segments = []
         if isinstance(encoding_plan.plan, OrderedPlan):
-            segments = segment_sums(encoding_plan, encoding_plan.plan, work, part.first_row)
-        return PartialSums(work.frame.n_rows, work.model(sums), reach, segments)
+            segments = segment_sums(encoding_plan, encoding_plan.plan, context, part.first_row)
+        return PartialSums(context.rows.n_rows, make_model(context, sums), reach, segments)
 
 
-def work_on(encoding_plan: EncodingPlan, part: Part, keys: Sequence[CategoryIndex] | None = None) -> Work | None:
-    """Read a part, by known categories or its own; None where it has no rows."""
-    given = InFloats(part, encoding_plan.floats, encoding_plan.float_weight)
-    if not given.frame.n_rows:
+def prepare_part(
+    encoding_plan: EncodingPlan, part: Part, keys: Sequence[CategoryIndex] | None = None
+) -> FitContext | None:
+    """Read a part, with known categories or its own; None where it has no rows."""
+    inputs = InFloats(part, encoding_plan.floats, encoding_plan.float_weight)
+    if not inputs.frame.n_rows:
         return None
-    return Work(
-        type(encoding_plan.encoder).__name__, encoding_plan.options, given, decided=encoding_plan.targets, keys=keys
-    )
+    return prepare(encoding_plan.parameters, inputs, fixed_targets=encoding_plan.targets, fixed_keys=keys)

@@ -1,4 +1,4 @@
-"""From the sums of all parts to what training codes are looked up in."""
+"""From the sums of all parts to the tables that training encodings are looked up in."""
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -8,11 +8,11 @@ import numpy as np
 
 from cpu_fallback.types import Array, Layout
 from gpu_encode import devices, ops
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.parts import other_rows_measured, sums_of_no_rows
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.fitting.model import Model
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table, total_of_views
-from gpu_encode.formulas.other_rows import OtherRows
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_of_views
+from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.notices import warn
 from gpu_encode.ops import host
 from gpu_encode.parts.plans import EncodingPlan
@@ -20,32 +20,31 @@ from gpu_encode.parts.segments import orders_of, starts_in
 from gpu_encode.parts.sums import PartialSums
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, first_rows
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, layout_of_both
-from gpu_encode.training.checkpoints import CheckpointState, checkpoint_places
-from gpu_encode.training.encodings import flat
+from gpu_encode.training.encodings import tables_by_fold
 from gpu_encode.training.outputs import in_type
+from gpu_encode.training.scans import CheckpointState, checkpoint_places
 
 
 @dataclass(frozen=True, eq=False)
 class EncodingTables:
-    """What the training codes of every part are made of; the same for all parts, and independent of how many there are.
+    """What the training encodings of every part are made of; the same for all parts, however many there are.
 
     Parameters
     ----------
     encoding_plan : EncodingPlan
     encoder : TargetEncoder
         Fitted.
-    codes : list of EncodingTable
-        Per entry, the codes of all targets side by side: (categories, folds, outputs); where rows are told apart by
-        folds.
+    encodings : list of EncodingTable
+        For schemes of folds: per key, the encodings of all targets side by side (categories, folds, outputs).
     sums : list of list of CategorySums
-        Per entry and target, sums of all rows, where each row sees rows of its own.
+        For other schemes: per key and target, the sums of all rows.
     before : list of list of list of CheckpointState
-        Per order, entry and target, what lies before each place at which priors are taken.
+        For ordered schemes: per order, key and target, the sums before each place at which priors are taken.
     """
 
     encoding_plan: EncodingPlan
     encoder: Encoder
-    codes: list[EncodingTable] = field(default_factory=list)
+    encodings: list[EncodingTable] = field(default_factory=list)
     sums: list[list[CategorySums]] = field(default_factory=list)
     before: list[list[list[CheckpointState]]] = field(default_factory=list)
 
@@ -61,12 +60,12 @@ class EncodingTables:
 
     @cached_property
     def others(self) -> list[list[OtherRows | None]]:
-        """Per entry and target, the values of all rows in order, where codes follow from them."""
-        return [[OtherRows.of(sums) for sums in own] for own in self.sums]
+        """Per key and target, the values of all rows in order, where encodings follow from them."""
+        return [[OtherRows.of(sums) for sums in per_target] for per_target in self.sums]
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is put in order here is put in order again where it is needed.
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        # Sorted values are not sent: they are sorted again where they are needed.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def needs_categories(self) -> bool:
@@ -75,7 +74,7 @@ class EncodingTables:
 
 
 def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> EncodingTables:
-    """Learn the codes of new rows, as `TargetEncoder.fit_transform` does, and what training codes are made of.
+    """Learn the encodings of new rows, as `TargetEncoder.fit_transform` does, and make tables for training rows.
 
     Parameters
     ----------
@@ -87,7 +86,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
 
     Returns
     -------
-    Tables
+    EncodingTables
 
     Raises
     ------
@@ -97,7 +96,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     Warns
     -----
     UserWarning
-        If the codes leak (`Greedy`), or if rows see no rows at all.
+        If the encodings leak (`Greedy`), or if rows see no rows at all.
 
     Examples
     --------
@@ -114,82 +113,86 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     if sums.n_rows != encoding_plan.n_rows:
         raise other_rows_measured(encoding_plan.n_rows, sums.n_rows)
     model = sums.model.carried()
-    if not encoding_plan.options.trains_apart:
+    if not encoding_plan.parameters.trains_apart:
         encoder._adopt(model, device_of(encoding_plan))
         return EncodingTables(encoding_plan, encoder)
     if isinstance(encoding_plan.plan, FoldPlan):
         return fit_by_folds(encoder, encoding_plan, encoding_plan.plan, model)
     kept = [
-        [in_reach(each, reach.layout) for each, reach in zip(per_target, sums.reach, strict=True)]
+        [widen(of_target, reach.layout) for of_target, reach in zip(per_target, sums.reach, strict=True)]
         for per_target in model.statistics
     ]
     before = []
     if isinstance(encoding_plan.plan, OrderedPlan):
         before = [
-            befores(encoding_plan, starts_in(order), segments.sums, kept, model.rules)
+            states_at_checkpoints(encoding_plan, starts_in(order), segments.sums, kept, model.rules)
             for order, segments in zip(orders_of(encoding_plan.plan), sums.segments, strict=True)
         ]
     encoder._adopt(model, device_of(encoding_plan))
     if any(rule.needs_rows for rule in model.rules) and (blind := first_rows(encoding_plan.plan, encoding_plan.n_rows)):
-        encoding_plan.options.warn_of_blind_rows(blind, encoding_plan.plan)
+        encoding_plan.parameters.warn_of_blind_rows(blind, encoding_plan.plan)
     return EncodingTables(encoding_plan, encoder, sums=kept, before=before)
 
 
 def device_of(encoding_plan: EncodingPlan) -> str:
     """Where parts compute: "cpu" or "cuda"."""
-    return ops.device_of(ops.resolve(encoding_plan.n_rows, devices.choose(encoding_plan.options.device)))
+    return ops.device_of(ops.resolve(encoding_plan.n_rows, devices.choose(encoding_plan.parameters.device)))
 
 
-def in_reach(statistics: CategorySums, reach: Layout) -> CategorySums:
-    """Give the same sums in columns that hold the sums of any of the rows, too."""
+def widen(statistics: CategorySums, reach: Layout) -> CategorySums:
+    """Give the same sums in a layout that holds the sums of any of the rows, too."""
     layout = layout_of_both(statistics.measured.layout, reach)
     measured = replace(statistics.measured, layout=layout)
     return replace(statistics, accumulators=statistics.in_layout(layout), measured=measured)
 
 
-def befores(
+def states_at_checkpoints(
     encoding_plan: EncodingPlan,
     starts: Array | None,
     segments: list[CategorySums],
     kept: list[list[CategorySums]],
     rules: list[EncodingRule],
 ) -> list[list[CheckpointState]]:
-    """What lies before each checkpoint of one order, per entry and target."""
+    """Sum the rows before each checkpoint of one order, per key and target."""
     backend = host(encoding_plan.n_rows)
     places = checkpoint_places(starts, encoding_plan.n_rows, backend)
-    found = []
+    per_key = []
     for per_target, rule in zip(kept, rules, strict=True):
-        own = []
-        for number, (each, between) in enumerate(zip(per_target, segments, strict=True)):
-            measured: SumSpec = each.measured
-            digits = between.in_layout(measured.layout)[:-2, 0]
-            own.append(CheckpointState.of(places, starts, digits, rule.of_target(number), measured, backend))
-        found.append(own)
-    return found
+        states = []
+        for target, (sums, by_segment) in enumerate(zip(per_target, segments, strict=True)):
+            measured: SumSpec = sums.measured
+            digits = by_segment.in_layout(measured.layout)[:-2, 0]
+            states.append(CheckpointState.of(places, starts, digits, rule.of_target(target), measured, backend))
+        per_key.append(states)
+    return per_key
 
 
 def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, model: Model) -> EncodingTables:
-    """Make a table of codes by category and fold, and let new rows see what the plan says."""
-    visible = [[each.visible(host(each.accumulators.size), plan.new_rows) for each in own] for own in model.statistics]
-    lasting = replace(model, statistics=visible)
-    codes, blind = [], False
-    for number, rule in enumerate(model.rules):
-        tables = []
-        for target, (sums, new) in enumerate(zip(model.statistics[number], visible[number], strict=True)):
-            backend, own = host(sums.accumulators.size), rule.of_target(target)
-            if plan.blow_up:
-                tables.append(flat(table(new, None, model.keys[number], own, backend)))
-                continue
-            total = total_of_views(sums, plan.visibility, own, backend)
-            tables.append(table(sums, plan.visibility, model.keys[number], own, backend, total))
-            there = sums.totals(backend).accumulators[0].any(axis=(1, 2))
-            blind |= rule.needs_rows and bool((there & ~(total.n > 0).all(axis=-1)).any())
-        values = np.concatenate([each.values for each in tables], axis=2)
-        whole = np.ascontiguousarray(in_type(values, model.dtype, host(values.size)))
-        codes.append(EncodingTable(whole, tables[rule.statistic.first_target].unseen))
-    encoder._adopt(lasting, device_of(encoding_plan))
+    """Make a table of encodings by category and fold for each key, and let new rows see what the plan says."""
+    per_key, visible, blind = [], [], False
+    for key, rule, per_target in zip(model.keys, model.rules, model.statistics, strict=True):
+        tables, new = [], []
+        for target, sums in enumerate(per_target):
+            backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
+            total = None if plan.blow_up else total_of_views(sums, plan.visibility, target_rule, backend)
+            lasting, encodings = tables_by_fold(sums, plan, key, target_rule, backend, total)
+            tables.append(encodings)
+            new.append(lasting)
+            if total is not None and rule.needs_rows:
+                has_rows = sums.totals(backend).accumulators[0].any(axis=(1, 2))
+                blind |= bool((has_rows & ~(total.n > 0).all(axis=-1)).any())
+        per_key.append(side_by_side(tables, rule, model.dtype))
+        visible.append(new)
+    encoder._adopt(replace(model, statistics=visible), device_of(encoding_plan))
     if plan.n_folds == 1:
         warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
     if blind:
-        encoding_plan.options.warn_of_blind_rows("Some", plan)
-    return EncodingTables(encoding_plan, encoder, codes)
+        encoding_plan.parameters.warn_of_blind_rows("Some", plan)
+    return EncodingTables(encoding_plan, encoder, per_key)
+
+
+def side_by_side(tables: list[EncodingTable], rule: EncodingRule, dtype: str) -> EncodingTable:
+    """Give one table of the encodings of all targets of a key, in the type of the output."""
+    values = np.concatenate([table.values for table in tables], axis=2)
+    rounded = in_type(values, dtype, host(values.size))
+    return EncodingTable(np.ascontiguousarray(rounded), tables[rule.statistic.first_target].unseen)

@@ -1,16 +1,28 @@
-"""What a plan says of the rows at hand, which may be all rows or some that follow one another: fold numbers, orders."""
+"""Fold numbers and orders of the rows at hand, by a plan: of all rows, or of some that follow one another."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array
-from gpu_encode.ops import Ops, tiles
-from gpu_encode.schemes.plans import ByValue, Dealt, FoldPlan, OrderedPlan, Plan, WithinClasses, by_time
+from gpu_encode.ops import Ops, device_of, tiles
+from gpu_encode.schemes.plans import (
+    ByValue,
+    FoldPlan,
+    FoldRule,
+    OrderedPlan,
+    Plan,
+    SplitPlan,
+    TimeOrder,
+    WithinClasses,
+    by_time,
+)
+
+# Their fold numbers fit the fast caches.
+FEW_ROWS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -21,9 +33,9 @@ class RowsAtHand:
     ----------
     ops : Ops
     n_rows : int
-    codes_of : callable
-        ``codes_of(column, role)``: place of each row's value of a column of X among the sorted values of all rows,
-        int32, where the backend computes.
+    codes : dict of str to int32 array (rows,)
+        By what the scheme reads a column as: place of each row's value among the sorted values of all rows, where the
+        backend computes.
     labels : array
         Class of each row by the first target, if that is a classification target.
     first_row : int
@@ -34,47 +46,74 @@ class RowsAtHand:
 
     ops: Ops
     n_rows: int
-    codes_of: Callable[[Any, str], Array]
+    codes: Mapping[str, Array]
     labels: Array
     first_row: int = 0
     earlier: NDArray[np.int64] | None = None
 
 
-def assigned(plan: Plan, rows: RowsAtHand) -> Plan:
+def assign(plan: Plan, rows: RowsAtHand) -> Plan:
+    """Give the plan with the fold numbers, or the order in time, of the rows at hand, where the backend computes."""
+    plan = upload(find_rows(plan, rows), rows.ops)
+    # Every column would ask for the fold numbers again; a GPU is quick to find them.
+    few = rows.n_rows <= FEW_ROWS and device_of(rows.ops) == "cpu"
+    if few and isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern):
+        return replace(plan, folds=rows.ops.fold_numbers(plan.folds, 0, rows.n_rows))
+    return plan
+
+
+def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
     """Give the plan with the fold numbers, or the order in time, of the rows at hand."""
-    if isinstance(plan, FoldPlan) and plan.dealt is not None:
-        return replace(plan, folds=dealt(plan.dealt, rows), dealt=None)
+    if isinstance(plan, FoldPlan) and plan.fold_rule is not None:
+        return replace(plan, folds=find_folds(plan.fold_rule, rows), fold_rule=None)
     if isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern) and rows.first_row:
         return replace(plan, folds=plan.folds.at(plan.folds.first_row + rows.first_row))
     if isinstance(plan, OrderedPlan) and plan.time is not None:
-        order = by_time(rows.codes_of(plan.time.column, plan.time.role), plan.time.starts)
+        order = by_time(rows.codes[plan.time.role], plan.time.starts)
         return replace(plan, orders=[order], time=None)
     return plan
 
 
-def dealt(how: Dealt, rows: RowsAtHand) -> Array:
+def upload(plan: Plan, ops: Ops) -> Plan:
+    """Move the arrays of a plan that have a number for each row to where the backend computes."""
+    if isinstance(plan, FoldPlan) and not (plan.folds is None or isinstance(plan.folds, FoldPattern)):
+        return replace(plan, folds=ops.to_device(plan.folds))
+    if isinstance(plan, SplitPlan):
+        return SplitPlan(ops.to_device(plan.folds), [ops.to_device(rows) for rows in plan.training])
+    if isinstance(plan, OrderedPlan):
+        orders = [
+            TimeOrder(*map(ops.to_device, (order.rows, order.ties, order.starts)))
+            if isinstance(order, TimeOrder)
+            else order
+            for order in plan.orders
+        ]
+        return replace(plan, orders=orders)
+    return plan
+
+
+def find_folds(rule: FoldRule, rows: RowsAtHand) -> Array:
     """Fold number of each row."""
-    if isinstance(how, WithinClasses):
-        return within_classes(how.patterns, rows)
-    fold_of: Array = rows.ops.to_device(how.fold_of)
-    if isinstance(how, ByValue):
-        found: Array = fold_of[rows.codes_of(how.column, how.role)]
-        return found
-    pattern = how.pattern.at(rows.first_row)
+    if isinstance(rule, WithinClasses):
+        return folds_within_classes(rule.patterns, rows)
+    fold_of: Array = rows.ops.to_device(rule.fold_of)
+    if isinstance(rule, ByValue):
+        by_value: Array = fold_of[rows.codes[rule.role]]
+        return by_value
+    pattern = rule.pattern.at(rows.first_row)
     folds: Array = rows.ops.empty((rows.n_rows,), fold_of.dtype)
     for start, stop in tiles(rows.n_rows, rows.ops.TILE):
         folds[start:stop] = fold_of[rows.ops.fold_numbers(pattern, start, stop)]
     return folds
 
 
-def within_classes(patterns: Sequence[FoldPattern], rows: RowsAtHand) -> Array:
-    """Deal out the rows of each class by a pattern of its own."""
+def folds_within_classes(patterns: Sequence[FoldPattern], rows: RowsAtHand) -> Array:
+    """Spread the rows of each class over the folds by the pattern of that class."""
     labels = rows.ops.to_device(rows.labels)
     order = np.argsort(labels, kind="stable")
     counts = rows.ops.to_host(np.bincount(labels, minlength=len(patterns)))
     earlier = np.zeros(len(patterns), np.int64) if rows.earlier is None else rows.earlier
     folds: Array = rows.ops.empty((rows.n_rows,), np.int32)
     for pattern, start, count, before in zip(patterns, np.cumsum(counts) - counts, counts, earlier, strict=True):
-        own = pattern.at(pattern.first_row + int(before))
-        folds.put(order[start : start + count], rows.ops.fold_numbers(own, 0, int(count)))
+        continued = pattern.at(pattern.first_row + int(before))
+        folds.put(order[start : start + count], rows.ops.fold_numbers(continued, 0, int(count)))
     return folds

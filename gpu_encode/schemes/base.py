@@ -53,6 +53,11 @@ class Scheme(BaseEstimator):
         """Columns whose values the scheme asks for, and as what; None is the groups given beside X."""
         return []
 
+    @property
+    def reads_classes(self) -> bool:
+        """Whether a row's fold depends on its class."""
+        return False
+
     def used_columns(self) -> list[Any]:
         """Columns of X that the scheme reads, which are never encoded."""
         return [column for column, _ in self.reads() if column is not None and not isinstance(column, (Frame, Pieces))]

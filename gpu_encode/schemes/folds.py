@@ -98,6 +98,11 @@ class KFold(Scheme):
         check_option("KFold", "blow_up", self.blow_up, (True, False))
         check_random_state(self.random_state)
 
+    @property
+    def reads_classes(self) -> bool:
+        """Whether folds are dealt out within classes."""
+        return bool(self.stratify)
+
     def plan(self, request: Request) -> FoldPlan:
         """Fold numbers by pattern, or within each class."""
         check_splits("KFold", self.n_splits, request.n_rows)
@@ -107,7 +112,7 @@ class KFold(Scheme):
         return all_but_own(pattern, self.n_splits, self.blow_up)
 
     def _stratified(self, request: Request) -> WithinClasses:
-        counts = request.class_counts()
+        counts = request.class_counts
         if len(counts) > 1 or counts[0] is None:
             raise nothing_to_stratify()
         seed = seed_of(self.random_state, "Stratified")
@@ -156,8 +161,7 @@ class GroupKFold(Scheme):
 
     def plan(self, request: Request) -> FoldPlan:
         """Fold numbers by group."""
-        column = request.groups if self.groups is None else self.groups
-        sizes = request.counts_of(column, "groups")
+        sizes = request.counts["groups"]
         check_splits("GroupKFold", self.n_splits, len(sizes), "groups")
         ranked = np.argsort(-sizes, kind="stable")
         fold_of_group = np.empty(len(sizes), np.int32)
@@ -205,11 +209,11 @@ class TimeFolds(Scheme):
     def plan(self, request: Request) -> FoldPlan:
         """Fold numbers by place in time, and a strictly lower triangular matrix."""
         check_splits("TimeFolds", self.n_splits, request.n_rows)
-        starts = starts_of(request.counts_of(self.time, "time"))
+        starts = starts_of(request.counts["time"])
         # Rows of one time are in one fold, so that no row has to be put in order.
         folds = ByValue(self.time, "time", (starts * self.n_splits // request.n_rows).astype(np.int32))
         visibility = np.tril(np.ones((self.n_splits, self.n_splits), np.int64), -1 - self.gap)
-        return FoldPlan(None, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64), dealt=folds)
+        return FoldPlan(None, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64), fold_rule=folds)
 
 
 class Holdout(Scheme):
@@ -262,4 +266,4 @@ class Holdout(Scheme):
                 f"Holdout(fraction={self.fraction}) leaves one part of {request.n_rows} rows empty. Take more rows or "
                 "another fraction."
             )
-        return FoldPlan(None, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]), dealt=folds)
+        return FoldPlan(None, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]), fold_rule=folds)

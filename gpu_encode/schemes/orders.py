@@ -106,7 +106,7 @@ class Ordered(Scheme):
         n = request.n_rows
         burn_in = int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n)
         if self.time is not None:
-            starts = starts_of(request.counts_of(self.time, "time"))
+            starts = starts_of(request.counts["time"])
             return OrderedPlan([], True, burn_in, ByTime(self.time, "time", starts))
         if not self.shuffle:
             return OrderedPlan([RowOrder()], True, burn_in)

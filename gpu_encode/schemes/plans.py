@@ -1,6 +1,6 @@
 """What a scheme decides for the rows at hand: who may look at whom, in one of four shapes."""
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,22 +16,22 @@ MOST_FOLDS = 10_000
 
 @dataclass(frozen=True)
 class Request:
-    """What a scheme may ask of the rows.
+    """What a scheme knows of the rows.
 
     Parameters
     ----------
     n_rows : int
-    counts_of : callable
-        ``counts_of(column, role)``: rows of each distinct value of a column of X, in sorted order of the values.
-    class_counts : callable
-        Rows of each class of each target, None of a continuous one.
+    counts : dict of str to int64 array
+        By what the scheme reads a column as: rows of each of its distinct values, in sorted order of the values.
+    class_counts : list of int64 array
+        Rows of each class of each target, None of a continuous one; empty unless the scheme reads classes.
     X, y, groups
         As the user gave them, for scikit-learn's splitters.
     """
 
     n_rows: int
-    counts_of: Callable[[Any, str], Array]
-    class_counts: Callable[[], list[Array | None]]
+    counts: Mapping[str, Array]
+    class_counts: Sequence[Array | None]
     X: Any = None
     y: Any = None
     groups: Any = None
@@ -62,7 +62,7 @@ class WithinClasses:
 
 
 # How a row finds its fold.
-Dealt = ByValue | ByPattern | WithinClasses
+FoldRule = ByValue | ByPattern | WithinClasses
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class FoldPlan:
         What new rows see: one view, or one a fold's encoder for blow-up columns.
     blow_up : bool
         Every row gets one column per view of `new_rows`, in training too.
-    dealt : Dealt, optional
-        How rows find their folds where that takes more than their numbers; `assigned` then makes `folds` of it.
+    fold_rule : FoldRule, optional
+        How rows find their folds, where that takes more than their numbers; `assign` makes `folds` of it.
     """
 
     folds: Folds
@@ -88,7 +88,12 @@ class FoldPlan:
     visibility: NDArray[np.int64]
     new_rows: NDArray[np.int64]
     blow_up: bool = False
-    dealt: Dealt | None = None
+    fold_rule: FoldRule | None = None
+
+    @property
+    def lookup_folds(self) -> Folds:
+        """Folds by which rows find their encodings in a table; None where all rows look at the same columns."""
+        return None if self.blow_up else self.folds
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,7 @@ class OrderedPlan:
     burn_in : int
         Rows at the first `burn_in` places get NaN.
     time : ByTime, optional
-        The one order, where it is one in time; `assigned` makes `orders` of it.
+        The only order, where it is one in time; `assign` makes `orders` of it.
     """
 
     orders: list[Order]
@@ -162,7 +167,7 @@ class OrderedPlan:
 Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
 
 
-def all_but_own(folds: FoldPattern | Dealt, n_folds: int, blow_up: bool = False) -> FoldPlan:
+def all_but_own(folds: FoldPattern | FoldRule, n_folds: int, blow_up: bool = False) -> FoldPlan:
     """k-fold: every fold but the row's own."""
     if n_folds > MOST_FOLDS:
         raise ValueError(
@@ -170,8 +175,8 @@ def all_but_own(folds: FoldPattern | Dealt, n_folds: int, blow_up: bool = False)
         )
     visibility = 1 - np.eye(n_folds, dtype=np.int64)
     new_rows = visibility if blow_up else np.ones((1, n_folds), np.int64)
-    pattern, dealt = (folds, None) if isinstance(folds, FoldPattern) else (None, folds)
-    return FoldPlan(pattern, n_folds, visibility, new_rows, blow_up, dealt)
+    pattern, rule = (folds, None) if isinstance(folds, FoldPattern) else (None, folds)
+    return FoldPlan(pattern, n_folds, visibility, new_rows, blow_up, rule)
 
 
 def all_rows() -> FoldPlan:

@@ -12,7 +12,7 @@ def save(encoder: Any, path: "str | PathLike[str]") -> None:
 
     Parameters
     ----------
-    encoder : TargetEncoder
+    encoder : encoder
     path : path
         The file; one that is there already is replaced, at the end.
 
@@ -55,7 +55,7 @@ def load(path: "str | PathLike[str]") -> Any:
 
     Returns
     -------
-    TargetEncoder
+    encoder
         Fitted; `transform` gives the same bits as that of the encoder saved.
 
     Raises
@@ -78,7 +78,7 @@ def load(path: "str | PathLike[str]") -> Any:
     with Path(path).open("rb") as file:
         try:
             reader = archive.Reader(file)
-            encoder = encoders.rebuilt(reader)
+            encoder = encoders.rebuild(reader)
             reader.check_all_used()
         except archive.UnreadableError as reason:
             raise ValueError(f"{path} {reason}") from None

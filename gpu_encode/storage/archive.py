@@ -30,23 +30,23 @@ class UnreadableError(Exception):
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Give a file to write, which appears at `path` at the end, or not at all."""
-    place = Path(os.path.realpath(path))
-    if place.is_dir():
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file in it.")
-    if not place.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to.")
-    temporary = place.with_name(f".partial-{secrets.token_hex(4)}-{place.name[-80:]}")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(target.parent)!r} to write {target.name!r} to.")
+    temporary = target.with_name(f".partial-{secrets.token_hex(4)}-{target.name[-80:]}")
     try:
         with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if place.exists():
-            temporary.chmod(place.stat().st_mode & 0o777)
-        temporary.replace(place)
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o777)
+        temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(place.parent)
+    sync_folder(target.parent)
 
 
 def sync_file(path: Path) -> None:
@@ -121,7 +121,7 @@ class Reader:
             if first == _FIRST_BYTES:
                 raise ValueError("it is truncated, or its list of members is altered") from None
             raise foreign("it is no ZIP archive") from None
-        self._sizes = checked_sizes(self._zip.infolist(), size)
+        self._sizes = check_sizes(self._zip.infolist(), size)
         if DOCUMENT not in self._sizes:
             raise foreign(f"it has no {DOCUMENT}")
         self._used = {DOCUMENT}
@@ -167,7 +167,7 @@ def foreign(reason: str) -> UnreadableError:
     return UnreadableError(f"is not a gpu-encode model: {reason}. Give a file that encoder.save wrote.")
 
 
-def checked_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
+def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
     """Size of each member, if together they fit the file and none is compressed or there twice."""
     sizes = {member.filename: member.file_size for member in members}
     plain = all(

@@ -6,52 +6,29 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import gpu_encode
-from gpu_encode.encoders.catboost import CatBoostEncoder
-from gpu_encode.encoders.count import CountEncoder
-from gpu_encode.encoders.gradient import GradientEncoder
-from gpu_encode.encoders.hashing import HashingEncoder
-from gpu_encode.encoders.impact import ImpactEncoder
-from gpu_encode.encoders.one_hot.encoder import OneHotEncoder
-from gpu_encode.encoders.ordinal import OrdinalEncoder
-from gpu_encode.encoders.statistic import StatisticEncoder
-from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
 from gpu_encode.notices import warn
 from gpu_encode.storage import models
 from gpu_encode.storage.archive import Reader, Writer
-from gpu_encode.storage.fields import field, option
+from gpu_encode.storage.fields import read_field, read_option
 from gpu_encode.storage.parameters import describe as describe_parameters
-from gpu_encode.storage.parameters import parameters_of, shown
+from gpu_encode.storage.parameters import parameters_of, show
 
-ENCODERS: dict[str, Any] = {
-    known.__name__: known
-    for known in (
-        CatBoostEncoder,
-        CountEncoder,
-        GradientEncoder,
-        HashingEncoder,
-        ImpactEncoder,
-        OneHotEncoder,
-        OrdinalEncoder,
-        StatisticEncoder,
-        TargetEncoder,
-        WeightOfEvidenceEncoder,
-    )
-}
+# What files may name: the public encoders.  Each is loaded by its name when it is asked for.
+ENCODERS = tuple(name for name in gpu_encode.__all__ if name.endswith("Encoder"))
 CONTAINERS = (None, "default", "pandas", "polars")
 
 
 def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
     """Give a fitted encoder as JSON; warns of parameters that are left out."""
     name = type(encoder).__name__
-    if ENCODERS.get(name) is not type(encoder):
+    if name not in ENCODERS or getattr(gpu_encode, name) is not type(encoder):
         raise TypeError(f"{name} cannot be saved, only {' and '.join(ENCODERS)}, and no subclass. Pickle it instead.")
     check_is_fitted(encoder, "_model")
     described, left_out = describe_parameters(encoder.get_params(deep=False), writer)
     defaults = type(encoder)().get_params(deep=False) | {"cv__random_state": 0}
     for parameter, value in left_out.items():
         warn(
-            f"{parameter}={shown(value)} is not saved: it only matters for training. "
+            f"{parameter}={show(value)} is not saved: it only matters for training. "
             f"The loaded encoder has {parameter}={defaults[parameter]!r}."
         )
     names = getattr(encoder, "feature_names_in_", None)
@@ -61,27 +38,27 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
         "parameters": described,
         "device": encoder.device_,
         "output": getattr(encoder, "_sklearn_output_config", {}).get("transform"),
-        "feature_names_in": None if names is None else [str(each) for each in names],
+        "feature_names_in": None if names is None else [str(name) for name in names],
         "model": models.describe(encoder._model, writer),
     }
 
 
-def rebuilt(reader: Reader) -> Any:
+def rebuild(reader: Reader) -> Any:
     """Give the encoder that `describe` described."""
     document = reader.document
-    name = field(document, "estimator", str)
+    name = read_field(document, "estimator", str)
     if name not in ENCODERS:
         raise ValueError(f"it names the encoder {name!r}, which is none of {', '.join(ENCODERS)}")
-    known = ENCODERS[name]
-    encoder = known(**parameters_of(known, field(document, "parameters", dict), reader))
-    encoder.set_output(transform=option(document, "output", CONTAINERS))
-    model = models.rebuilt(field(document, "model", dict), reader)
+    kind = getattr(gpu_encode, name)
+    encoder = kind(**parameters_of(kind, read_field(document, "parameters", dict), reader))
+    encoder.set_output(transform=read_option(document, "output", CONTAINERS))
+    model = models.rebuild(read_field(document, "model", dict), reader)
     encoder.n_features_in_ = model.n_features
     names = models.read_names(document, "feature_names_in", model.n_features)
     if names is not None:
         encoder.feature_names_in_ = np.array(names, dtype=object)
     encoder._publish(model)
-    encoder.device_ = option(document, "device", ("cpu", "cuda"))
-    # All codes are computed here, so that whatever does not fit together is found now and not at the first transform.
+    encoder.device_ = read_option(document, "device", ("cpu", "cuda"))
+    # All encodings are computed here, so that what does not fit together is found now and not at the first transform.
     _ = model.tables
     return encoder

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def field(document: Any, name: str, *types: Any) -> Any:
+def read_field(document: Any, name: str, *types: Any) -> Any:
     """Give a field of a JSON object whose value is of one of the types; a bool is no int here.
 
     Raises
@@ -14,8 +14,8 @@ def field(document: Any, name: str, *types: Any) -> Any:
 
     Examples
     --------
-    >>> from gpu_encode.storage.fields import field
-    >>> field({"rows": 3}, "rows", int, None)
+    >>> from gpu_encode.storage.fields import read_field
+    >>> read_field({"rows": 3}, "rows", int, None)
     3
     """
     if not isinstance(document, dict) or name not in document:
@@ -26,40 +26,40 @@ def field(document: Any, name: str, *types: Any) -> Any:
     return value
 
 
-def listed(document: Any, name: str, *types: Any) -> list[Any]:
+def read_list(document: Any, name: str, *types: Any) -> list[Any]:
     """Give a field that is a list whose values are of one of the types."""
-    values: list[Any] = field(document, name, list)
+    values: list[Any] = read_field(document, name, list)
     for value in values:
-        field({name: value}, name, *types)
+        read_field({name: value}, name, *types)
     return values
 
 
-def count(document: Any, name: str, low: int, high: int) -> int:
+def read_count(document: Any, name: str, low: int, high: int) -> int:
     """Give a field that is an integer in [low, high]."""
-    return within(field(document, name, int), name, low, high)
+    return check_range(read_field(document, name, int), name, low, high)
 
 
-def counts(document: Any, name: str, low: int, high: int) -> list[int]:
+def read_counts(document: Any, name: str, low: int, high: int) -> list[int]:
     """Give a field that is a list of integers in [low, high]."""
-    return [within(value, name, low, high) for value in listed(document, name, int)]
+    return [check_range(value, name, low, high) for value in read_list(document, name, int)]
 
 
-def within(value: int, name: str, low: int, high: int) -> int:
+def check_range(value: int, name: str, low: int, high: int) -> int:
     """Give an integer of at least `low` and at most `high`."""
     if not low <= value <= high:
         raise ValueError(f"the field {name!r} holds {value}, which is not in [{low}, {high}]")
     return value
 
 
-def option(document: Any, name: str, allowed: tuple[Any, ...]) -> Any:
+def read_option(document: Any, name: str, allowed: tuple[Any, ...]) -> Any:
     """Give a field that is one of the allowed texts, or null where that is among them."""
-    value = field(document, name, str, None)
+    value = read_field(document, name, str, None)
     if value not in allowed:
         raise ValueError(f"the field {name!r} holds {value!r}")
     return value
 
 
-def paired(known: Sequence[Any], described: Sequence[Any]) -> list[tuple[Any, Any]]:
+def pair(known: Sequence[Any], described: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Pair what is known with what a document says of each."""
     if len(known) != len(described):
         raise ValueError(f"it describes {len(described)} of {len(known)} parts")

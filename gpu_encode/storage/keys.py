@@ -11,7 +11,7 @@ from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.keys import CategoryIndex, KeySpec, present
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.storage.archive import Reader, Writer
-from gpu_encode.storage.fields import counts, field, listed, paired
+from gpu_encode.storage.fields import pair, read_counts, read_field, read_list
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
 
 STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), pa.large_binary())
@@ -30,7 +30,7 @@ def describe_entry(entry: KeySpec, writer: Writer) -> dict[str, Any]:
 def describe_key(key: CategoryIndex, writer: Writer) -> dict[str, Any]:
     """Give the categories of an entry as JSON."""
     return {
-        "vocabularies": [{"array": writer.add(each.to_arrow()), **each.metadata()} for each in key.vocabularies],
+        "vocabularies": [{"array": writer.add(values.to_arrow()), **values.metadata()} for values in key.vocabularies],
         "members": None if key.members is None else encode_array(key.members, writer),
         "has_missing": key.has_missing,
         "given": key.given,
@@ -39,9 +39,9 @@ def describe_key(key: CategoryIndex, writer: Writer) -> dict[str, Any]:
 
 def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> KeySpec:
     """Read one thing to encode."""
-    members, above = (tuple(counts(document, name, 0, n_features - 1)) for name in ("members", "above"))
-    rule = decode(field(document, "rule", dict, None), reader)
-    entry = KeySpec(field(document, "name", str), members, above, rule)
+    members, above = (tuple(read_counts(document, name, 0, n_features - 1)) for name in ("members", "above"))
+    rule = decode(read_field(document, "rule", dict, None), reader)
+    entry = KeySpec(read_field(document, "name", str), members, above, rule)
     if not members or len(set(entry.columns)) < len(entry.columns):
         raise ValueError(f"{entry.name!r} is made of the columns {entry.columns}")
     if rule is not None:
@@ -53,31 +53,33 @@ def read_entry(document: dict[str, Any], n_features: int, reader: Reader) -> Key
 
 def read_key(document: dict[str, Any], entry: KeySpec, reader: Reader) -> CategoryIndex:
     """Read the categories of an entry."""
-    per_column = paired(entry.columns, listed(document, "vocabularies", dict))
-    vocabularies = [read_vocabulary(each, reader) for _, each in per_column]
-    described = field(document, "members", dict, None)
-    has_missing, given = (field(document, name, bool) for name in ("has_missing", "given"))
+    per_column = pair(entry.columns, read_list(document, "vocabularies", dict))
+    vocabularies = [read_vocabulary(described, reader) for _, described in per_column]
+    described = read_field(document, "members", dict, None)
+    has_missing, given = (read_field(document, name, bool) for name in ("has_missing", "given"))
     if len(vocabularies) == 1:
         if described is not None:
             raise ValueError(f"{entry.name!r} is a single column with joint categories")
         return CategoryIndex(entry, vocabularies, None, has_missing, given)
     if has_missing or given:
         raise ValueError(f"{entry.name!r} is a joint key with categories of a single column")
-    return CategoryIndex(entry, vocabularies, read_members(described, [len(each) for each in vocabularies], reader))
+    return CategoryIndex(
+        entry, vocabularies, read_members(described, [len(vocabulary) for vocabulary in vocabularies], reader)
+    )
 
 
 def read_vocabulary(document: dict[str, Any], reader: Reader) -> Vocabulary:
     """Read the distinct values of a column."""
-    found = Vocabulary.from_arrow(reader.array(document.get("array"), *STORED), document).values
-    if isinstance(found.array, np.ndarray):
-        kind = found.array.dtype.kind
-        if found.kind == "number" and kind != "O" and np.dtype(found.dtype).kind not in "biuf":
-            raise ValueError(f"numbers are shown as {found.dtype!r}")
-        if kind == "f" and not np.isfinite(found.array).all():
+    values = Vocabulary.from_arrow(reader.array(document.get("array"), *STORED), document).values
+    if isinstance(values.array, np.ndarray):
+        kind = values.array.dtype.kind
+        if values.kind == "number" and kind != "O" and np.dtype(values.dtype).kind not in "biuf":
+            raise ValueError(f"numbers are shown as {values.dtype!r}")
+        if kind == "f" and not np.isfinite(values.array).all():
             raise ValueError("a number among the categories is not finite")
         # An array of Arrow's is read-only and keeps the bytes around it in memory.
-        found = replace(found, array=found.array.copy())
-    return Vocabulary(found)
+        values = replace(values, array=values.array.copy())
+    return Vocabulary(values)
 
 
 def read_members(document: Any, sizes: list[int], reader: Reader) -> Array:

@@ -11,11 +11,11 @@ from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.formulas.infrequent import Rare
+from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.scales import check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
-from gpu_encode.storage.fields import count, counts, field, listed, option, paired
+from gpu_encode.storage.fields import pair, read_count, read_counts, read_field, read_list, read_option
 from gpu_encode.storage.keys import describe_entry, describe_key, read_entry, read_key
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
@@ -54,8 +54,8 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "everything": selection.everything,
         "targets": [describe_target(info, writer) for info in model.targets],
         "keys": [describe_key(key, writer) for key in model.keys],
-        "statistics": [[describe_statistics(each, writer) for each in entry] for entry in model.statistics],
-        "formulas": [describe_formula(each, writer) for each in model.rules],
+        "statistics": [[describe_sums(sums, writer) for sums in per_target] for per_target in model.statistics],
+        "formulas": [describe_rule(rule, writer) for rule in model.rules],
         "unknown_is_error": model.unknown_is_error,
         "indicators": list(model.indicators),
         "dtype": model.dtype,
@@ -63,9 +63,9 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
     }
 
 
-def describe_formula(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
-    """Give how sums become codes as JSON."""
-    return {name: encode(getattr(rule, own), writer) for name, own in RULE.items()} | {"rare": asdict(rule.rare)}
+def describe_rule(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
+    """Give how sums become encodings as JSON."""
+    return {name: encode(getattr(rule, own), writer) for name, own in RULE.items()} | {"rare": asdict(rule.infrequent)}
 
 
 def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
@@ -74,14 +74,14 @@ def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
     return {"name": info.name, "kind": info.kind, "classes": classes}
 
 
-def describe_statistics(statistics: CategorySums, writer: Writer) -> dict[str, Any]:
+def describe_sums(statistics: CategorySums, writer: Writer) -> dict[str, Any]:
     """Give sums as JSON."""
     statistics = statistics.carried()
     measured = statistics.measured
     windows = (measured.layout.count, measured.layout.total, measured.layout.square)
     return {
         "cells": encode_array(statistics.accumulators, writer),
-        "windows": [None if each is None else [each.low, each.width, each.whole] for each in windows],
+        "windows": [None if window is None else [window.low, window.width, window.whole] for window in windows],
         "first_output": measured.first_output,
         "added": statistics.added,
         "distribution": None
@@ -95,20 +95,20 @@ def describe_distribution(distribution: Distribution, writer: Writer) -> dict[st
     return {field.name: encode_array(getattr(distribution, field.name), writer) for field in fields(distribution)}
 
 
-def rebuilt(document: dict[str, Any], reader: Reader) -> Model:
+def rebuild(document: dict[str, Any], reader: Reader) -> Model:
     """Give the model that `describe` described; ValueError says what does not fit."""
-    n_features = count(document, "n_features", 1, LARGEST)
+    n_features = read_count(document, "n_features", 1, LARGEST)
     selection = read_selection(document, n_features, reader)
-    targets = [read_target(each, reader) for each in listed(document, "targets", dict)]
-    keyed = paired(selection.entries, listed(document, "keys", dict))
-    keys = [read_key(each, entry, reader) for entry, each in keyed]
-    rules = [read_formula(each, reader) for _, each in paired(keys, listed(document, "formulas", dict))]
+    targets = [read_target(described, reader) for described in read_list(document, "targets", dict)]
+    keyed = pair(selection.entries, read_list(document, "keys", dict))
+    keys = [read_key(described, entry, reader) for entry, described in keyed]
+    rules = [read_rule(described, reader) for _, described in pair(keys, read_list(document, "formulas", dict))]
     statistics = [
         [
-            read_statistics(each, key, info, rule.of_target(number), reader)
-            for number, (info, each) in enumerate(paired(targets, per_target))
+            read_sums(described, key, info, rule.of_target(number), reader)
+            for number, (info, described) in enumerate(pair(targets, per_target))
         ]
-        for (key, per_target), rule in zip(paired(keys, listed(document, "statistics", list)), rules, strict=True)
+        for (key, per_target), rule in zip(pair(keys, read_list(document, "statistics", list)), rules, strict=True)
     ]
     check_alike(statistics)
     return Model(
@@ -119,28 +119,28 @@ def rebuilt(document: dict[str, Any], reader: Reader) -> Model:
         keys,
         statistics,
         rules,
-        unknown_is_error=field(document, "unknown_is_error", bool),
+        unknown_is_error=read_field(document, "unknown_is_error", bool),
         indicators=read_indicators(document),
-        dtype=option(document, "dtype", DTYPES),
-        permutations=count(document, "permutations", 1, LARGEST),
+        dtype=read_option(document, "dtype", DTYPES),
+        permutations=read_count(document, "permutations", 1, LARGEST),
     )
 
 
 def read_indicators(document: dict[str, Any]) -> tuple[str, ...]:
     """Read which indicators there are; true and false are those of files in which one was all there could be."""
-    found: tuple[str, ...] = listed_indicators(field(document, "indicators", bool, list))
+    indicators: tuple[str, ...] = listed_indicators(read_field(document, "indicators", bool, list))
     try:
-        check_indicators("the model", found)
+        check_indicators("the model", indicators)
     except ValueError as reason:
-        raise ValueError(f"the field 'indicators' holds {list(found)!r}") from reason
-    return found
+        raise ValueError(f"the field 'indicators' holds {list(indicators)!r}") from reason
+    return indicators
 
 
 def read_names(document: Any, name: str, n_features: int) -> list[str] | None:
     """Read the names of all columns, if they have names."""
-    if field(document, name, list, None) is None:
+    if read_field(document, name, list, None) is None:
         return None
-    names = listed(document, name, str)
+    names = read_list(document, name, str)
     if len(names) != n_features:
         raise ValueError(f"it has {len(names)} names for {n_features} columns")
     return names
@@ -156,15 +156,15 @@ def check_alike(statistics: list[list[CategorySums]]) -> None:
 
 def read_selection(document: dict[str, Any], n_features: int, reader: Reader) -> Selection:
     """Read which columns are encoded."""
-    entries = [read_entry(each, n_features, reader) for each in listed(document, "entries", dict)]
-    passed, training_only = (counts(document, name, 0, n_features - 1) for name in ("passed", "training_only"))
-    return Selection(entries, passed, training_only, field(document, "everything", bool))
+    entries = [read_entry(each, n_features, reader) for each in read_list(document, "entries", dict)]
+    passed, training_only = (read_counts(document, name, 0, n_features - 1) for name in ("passed", "training_only"))
+    return Selection(entries, passed, training_only, read_field(document, "everything", bool))
 
 
 def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
     """Read what is known of a target."""
-    kind, name = option(document, "kind", (*KINDS, NO_TARGET)), field(document, "name", str, None)
-    described = field(document, "classes", dict, None)
+    kind, name = read_option(document, "kind", (*KINDS, NO_TARGET)), read_field(document, "name", str, None)
+    described = read_field(document, "classes", dict, None)
     if kind in ("continuous", NO_TARGET) and described is None:
         return TargetInfo(name, kind, None)
     classes = decode_array(described, reader)
@@ -176,8 +176,8 @@ def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
     return TargetInfo(name, kind, classes)
 
 
-def read_formula(document: dict[str, Any], reader: Reader) -> EncodingRule:
-    """Read how sums become codes."""
+def read_rule(document: dict[str, Any], reader: Reader) -> EncodingRule:
+    """Read how sums become encodings."""
     statistic, prior, unseen, _, least, scale = (decode(document[name], reader) for name in RULE)
     if not isinstance(statistic, Statistic):
         raise ValueError(f"{type(statistic).__name__} is no smoothing")
@@ -187,26 +187,25 @@ def read_formula(document: dict[str, Any], reader: Reader) -> EncodingRule:
     if type(least) is not float or not (unseen is None or type(unseen) is float):
         raise ValueError("min_count, or the code of unknown values, is no number")
     check_scale(type(statistic).__name__, scale)
-    rare = Rare(**field(document, "rare", dict))
+    rare = Infrequent(**read_field(document, "rare", dict))
     numbers = (rare.min_frequency, rare.max_categories)
-    if any(not isinstance(each, int | float | None) for each in numbers) or type(rare.pooled) is not bool:
+    if any(not isinstance(number, int | float | None) for number in numbers) or type(rare.pooled) is not bool:
         raise ValueError(f"infrequent categories are told by {rare}")
-    return EncodingRule(statistic, prior, unseen, option(document, "missing", MISSING_POLICIES), least, rare, scale)
+    missing = read_option(document, "missing", MISSING_POLICIES)
+    return EncodingRule(statistic, prior, unseen, missing, least, rare, scale)
 
 
-def read_statistics(
-    document: Any, key: CategoryIndex, info: TargetInfo, rule: EncodingRule, reader: Reader
-) -> CategorySums:
+def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: EncodingRule, reader: Reader) -> CategorySums:
     """Read the sums of one entry and target."""
-    layout = Layout(*(read_window(each) for each in listed(document, "windows", list, None)))  # type: ignore[arg-type]
+    layout = Layout(*(read_window(each) for each in read_list(document, "windows", list, None)))  # type: ignore[arg-type]
     powers = [power for _, power, _ in layout.measures()]
     counts_only = info.kind != "continuous"
     expected = [[0]] if counts_only else [[0, 1, 2], [0, 1]][: 1 if rule.statistic.needs.squares else 2]
     if powers not in expected:
         raise ValueError(f"the sums do not fit a {info.kind} target and {type(rule.statistic).__name__}")
-    measured = SumSpec(layout, counts_only, count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
+    measured = SumSpec(layout, counts_only, read_count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
     n_classes = max(counted_classes(info.kind, info.classes), rule.statistic.needs.terms)
-    accumulators = decode_array(field(document, "cells", dict), reader)
+    accumulators = decode_array(read_field(document, "cells", dict), reader)
     shape = (key.n_categories + 2, *accumulators.shape[1:2], n_classes, layout.width)
     if accumulators.dtype != np.int64 or accumulators.shape != shape:
         raise ValueError(
@@ -215,34 +214,38 @@ def read_statistics(
     window, _, columns = layout.measures()[0]
     if (Limbs(accumulators[..., columns], window.low).magnitude()[0] < 0).any():
         raise ValueError(f"a category of {key.entry.name!r} has a negative count")
-    sums = CategorySums(accumulators, measured, count(document, "added", 0, LARGEST))
+    sums = CategorySums(accumulators, measured, read_count(document, "added", 0, LARGEST))
     if not rule.statistic.needs.distribution:
         return sums
-    return replace(sums, distribution=read_distribution(field(document, "distribution", dict), sums, reader))
+    return replace(sums, distribution=read_distribution(read_field(document, "distribution", dict), sums, reader))
 
 
 def read_distribution(document: dict[str, Any], sums: CategorySums, reader: Reader) -> Distribution:
     """Read the counts of values."""
-    found = Distribution(
-        **{each.name: decode_array(field(document, each.name, dict), reader) for each in fields(Distribution)}
+    distribution = Distribution(
+        **{field.name: decode_array(read_field(document, field.name, dict), reader) for field in fields(Distribution)}
     )
     types = [
-        found.values.dtype.str[1:],
-        found.category.dtype.str[1:],
-        found.value.dtype.str[1:],
-        found.counts.dtype.str[1:],
+        distribution.values.dtype.str[1:],
+        distribution.category.dtype.str[1:],
+        distribution.value.dtype.str[1:],
+        distribution.counts.dtype.str[1:],
     ]
     if types not in (["f8", "i4", "i8", "i8"], ["i8", "i4", "i8", "i8"]):
         raise ValueError(f"counts of values are of {types}")
-    pairs = (len(found.category),)
-    if found.values.ndim != 1 or found.value.shape != pairs or found.counts.shape != (*pairs, sums.n_views):
+    pairs = (len(distribution.category),)
+    if (
+        distribution.values.ndim != 1
+        or distribution.value.shape != pairs
+        or distribution.counts.shape != (*pairs, sums.n_views)
+    ):
         raise ValueError("counts of values do not fit one another")
-    in_order = (np.diff(found.values) > 0).all() and (np.diff(found.keys) > 0).all()
-    inside = ((found.category >= -2) & (found.category < sums.n_categories)).all()
-    inside &= ((found.value >= 0) & (found.value < len(found.values))).all()
-    if not (in_order and inside and (found.counts >= 0).all() and np.isfinite(found.values).all()):
+    in_order = (np.diff(distribution.values) > 0).all() and (np.diff(distribution.keys) > 0).all()
+    inside = ((distribution.category >= -2) & (distribution.category < sums.n_categories)).all()
+    inside &= ((distribution.value >= 0) & (distribution.value < len(distribution.values))).all()
+    if not (in_order and inside and (distribution.counts >= 0).all() and np.isfinite(distribution.values).all()):
         raise ValueError("counts of values are out of order, negative, or of categories that there are not")
-    return found
+    return distribution
 
 
 def read_window(document: list[Any] | None) -> Window | None:
@@ -250,8 +253,8 @@ def read_window(document: list[Any] | None) -> Window | None:
     if document is None:
         return None
     window = dict(zip(("low", "width", "whole"), document, strict=True))
-    low = count(window, "low", -FURTHEST_DIGIT, FURTHEST_DIGIT)
-    width, whole = count(window, "width", 1, 2 * FURTHEST_DIGIT), field(window, "whole", bool)
+    low = read_count(window, "low", -FURTHEST_DIGIT, FURTHEST_DIGIT)
+    width, whole = read_count(window, "width", 1, 2 * FURTHEST_DIGIT), read_field(window, "whole", bool)
     if whole and (low, width) != (0, 1):
         raise ValueError(f"a whole number is kept at the digits {low} to {low + width}")
     return Window(low, width, whole)

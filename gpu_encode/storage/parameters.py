@@ -13,19 +13,19 @@ import pyarrow as pa
 from cpu_fallback.types import Array
 from gpu_encode import schemes
 from gpu_encode.categories import hierarchy, objects
-from gpu_encode.encoders.one_hot.statistic import OneHot
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.catboost import CountRatios, TargetRatios
 from gpu_encode.formulas.counts import Counts
 from gpu_encode.formulas.evidence import Evidence
+from gpu_encode.formulas.glmm.smoothing import GLMM
 from gpu_encode.formulas.gradients import GradientRatios
 from gpu_encode.formulas.hashes import Hashes
 from gpu_encode.formulas.impact import Impact
-from gpu_encode.formulas.mixed_models.glmm import GLMM
+from gpu_encode.formulas.one_hot import OneHot
 from gpu_encode.formulas.ranks import Ranks
 from gpu_encode.formulas.summaries import Summaries
 from gpu_encode.storage.archive import Reader, Writer
-from gpu_encode.storage.fields import counts, field
+from gpu_encode.storage.fields import read_counts, read_field
 
 # What a file may name; nothing else is ever made of it.
 CLASSES: dict[str, Any] = {
@@ -89,7 +89,7 @@ def describe(given: dict[str, Any], writer: Writer, owner: str = "") -> tuple[di
                     f"{owner}{name} cannot be saved: it holds {reason}. "
                     "Pickle it instead, with functions that have names."
                 ) from None
-            described[name] = {"unwritten": shown(value)}
+            described[name] = {"unwritten": show(value)}
             left_out[owner + name] = value
     return described, left_out
 
@@ -100,7 +100,7 @@ def describe_scheme(scheme: Any, writer: Writer) -> tuple[dict[str, Any], dict[s
     lasting = [value for name, value in given.items() if name != "random_state"]
     plain = all(isinstance(value, bool | int | float | str | np.generic | None) for value in lasting)
     if type(scheme) is not CLASSES.get(type(scheme).__name__) or not plain:
-        raise UnwritableError(shown(scheme))
+        raise UnwritableError(show(scheme))
     described, left_out = describe(given, writer, "cv__")
     return {"class": type(scheme).__name__, "parameters": described}, left_out
 
@@ -109,10 +109,10 @@ def describe_folds(cv: Any, writer: Writer) -> Any:
     """Give a number of folds, or the name of a column of fold numbers, as JSON."""
     if isinstance(cv, int | str | np.integer | None):
         return encode(cv, writer)
-    raise UnwritableError(shown(cv))
+    raise UnwritableError(show(cv))
 
 
-def shown(value: Any) -> str:
+def show(value: Any) -> str:
     """Represent a value in one line, without the address that would differ every time."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(repr(value).split()))[:200]
 
@@ -138,10 +138,10 @@ def encode(value: Any, writer: Writer) -> Any:
     for known, tag, content in _WRITTEN:
         if type(value) is known or (known in _WITH_SUBCLASSES and isinstance(value, known)):
             return {tag: content(value, writer)}
-    return encode(simpler(value), writer)
+    return encode(simplify(value), writer)
 
 
-def simpler(value: Any) -> Any:
+def simplify(value: Any) -> Any:
     """Give a value of a foreign type or of a subclass in a type that can be written."""
     if objects.is_null(value):
         return None
@@ -153,7 +153,7 @@ def simpler(value: Any) -> Any:
     for method in ("to_pylist", "tolist", "to_list"):
         if hasattr(value, method):  # an index, a series, an array of another library
             return getattr(value, method)()
-    raise UnwritableError(f"{shown(value)} of type {type(value).__name__}")
+    raise UnwritableError(f"{show(value)} of type {type(value).__name__}")
 
 
 def encode_type(value: type, _: Writer) -> str:
@@ -198,11 +198,11 @@ def decode(document: Any, reader: Reader) -> Any:
 
 def decode_object(document: dict[str, Any], reader: Reader) -> Any:
     """Make a scheme, smoothing or hierarchy of its name and parameters."""
-    name = field(document, "class", str)
+    name = read_field(document, "class", str)
     if name not in CLASSES:
         raise ValueError(f"it names the class {name!r}, which no model holds")
     known = CLASSES[name]
-    given = parameters_of(known, field(document, "parameters", dict), reader)
+    given = parameters_of(known, read_field(document, "parameters", dict), reader)
     return known(*given.pop("lengths", ()), **given)
 
 
@@ -217,7 +217,7 @@ def parameters_of(known: Any, described: dict[str, Any], reader: Reader) -> dict
     }
 
 
-def dtype_of(text: Any, _: Reader | None = None) -> np.dtype[Any]:
+def read_dtype(text: Any, _: Reader | None = None) -> np.dtype[Any]:
     """Give a dtype that parameters and labels may have."""
     if not isinstance(text, str) or not _DTYPE.fullmatch(text):
         raise ValueError(f"{text!r} is no type of values")
@@ -226,20 +226,20 @@ def dtype_of(text: Any, _: Reader | None = None) -> np.dtype[Any]:
 
 def decode_scalar(content: Any, reader: Reader) -> Any:
     """Give a NumPy scalar that `encode_scalar` described."""
-    dtype, value = dtype_of(content[0]), decode(content[1], reader)
+    dtype, value = read_dtype(content[0]), decode(content[1], reader)
     return np.array(value, np.int64).view(dtype)[()] if dtype.kind in "mM" else np.array(value, dtype)[()]
 
 
 def decode_array(document: Any, reader: Reader) -> Array:
     """Give a NumPy array that `encode_array` described."""
-    dtype = dtype_of(field(document, "dtype", str))
-    shape = counts(document, "shape", 0, 1 << 62)
+    dtype = read_dtype(read_field(document, "dtype", str))
+    shape = read_counts(document, "shape", 0, 1 << 62)
     if dtype.kind not in "OSU":
         native = dtype.newbyteorder("=")
         stored = np.dtype(np.int64) if dtype.kind in "mM" else native
         numbers: Array = reader.array(document.get("array"), pa.from_numpy_dtype(stored)).to_numpy(zero_copy_only=False)
         return numbers.view(native).astype(dtype).reshape(shape)
-    values = decode(field(document, "values", list), reader)
+    values = decode(read_field(document, "values", list), reader)
     if dtype.itemsize * len(values) > LARGEST_TEXT_ARRAY:
         raise ValueError(f"{len(values)} texts of {dtype} are too many")
     array = np.empty(len(values), dtype)
@@ -276,7 +276,7 @@ _READ: dict[str, Callable[[Any, Reader], Any]] = {
     "tuple": lambda content, reader: tuple(decode(content, reader)),
     "dict": lambda content, reader: dict(decode(content, reader)),
     "ndarray": decode_array,
-    "dtype": dtype_of,
+    "dtype": read_dtype,
     "scalar": decode_scalar,
     "type": lambda content, _: SCALAR_TYPES[content],
 }

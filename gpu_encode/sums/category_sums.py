@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 CARRY_AFTER = 1 << 30
 # Sums over all categories and views are added up in one int64 as well.
 MOST_WHOLE = 1 << 61
-# What no limit is in reach of.
+# Magnitudes below it are so far from all limits that a coarse bound will do.
 FAR_BELOW = 1 << 60
 
 
 @dataclass(frozen=True)
 class SumSpec:
-    """What a statistic measures: the columns of a cell, and which of them are outputs.
+    """What is summed for a statistic: the columns that hold the digits of one sum, and which classes are outputs.
 
     Parameters
     ----------
     layout : Layout
-        Columns of one cell.
+        Columns of the digits of one category, view and class.
     classification : bool
-        True: one count per class, of which sums of 0/1 targets are read off.  False: count, sum and sum of squares.
+        True: one count per class, which are the sums of 0/1 targets.  False: count, sum and sum of squares.
     first_output : int
         Classes before this one have no output (1 for binary targets and for ``drop="first"``).
     """
@@ -63,56 +63,56 @@ class CategorySums:
 
     @classmethod
     def measure(
-        cls, ops: Ops, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, measured: SumSpec
+        cls, ops: Ops, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, spec: SumSpec
     ) -> Self:
         """Sum rows per (category, fold, class)."""
-        layout, n_rows = measured.layout, len(rows)
+        layout, n_rows = spec.layout, len(rows)
 
         def block(start: int) -> Integers:
             stop = min(start + CARRY_AFTER, n_rows)
-            own = folds_of(folds, start, stop)
-            return ops.accumulate(rows.block(start, stop), n_categories, own, n_folds, n_classes, layout)
+            block_folds = folds_of(folds, start, stop)
+            return ops.accumulate(rows.block(start, stop), n_categories, block_folds, n_folds, n_classes, layout)
 
         accumulators = block(0)
         if n_rows <= CARRY_AFTER:
-            return cls(accumulators, measured, n_rows)
+            return cls(accumulators, spec, n_rows)
         carry(accumulators, layout)
         for start in range(CARRY_AFTER, n_rows, CARRY_AFTER):
             accumulators += block(start)
             carry(accumulators, layout)
-        return cls(accumulators, measured, 1)
+        return cls(accumulators, spec, 1)
 
     @classmethod
     def of_nothing(cls) -> Self:
-        """Give the sums of no rows and no categories, of encoders that sum nothing."""
+        """Give the sums of no rows and no categories, for encoders that sum nothing."""
         return cls(np.zeros((2, 1, 1, 1), np.int64), SumSpec(Layout(), True, 1))
 
     @property
     def n_categories(self) -> int:
-        """Categories, without the rows for unknown and missing."""
+        """The number of categories, without the rows for unknown and missing."""
         return len(self.accumulators) - 2
 
     @property
     def n_views(self) -> int:
-        """Views (or folds) per category."""
+        """The number of views (or folds) of each category."""
         return int(self.accumulators.shape[1])
 
     def part(self, start: int, stop: int) -> "CategorySums":
-        """Rows [start, stop) of the table, as sums alone."""
+        """Give rows [start, stop) of the table, as sums alone."""
         return replace(self, accumulators=self.accumulators[start:stop], distribution=None)
 
     def visible(self, ops: Ops, visibility: NDArray[np.int64] | None) -> "CategorySums":
-        """Sums seen from each view: over the folds f with visibility[view, f] = 1.  A tiny matrix product, exact.
+        """Sum what each view sees: the folds f with visibility[view, f] = 1.  A tiny matrix product, exact.
 
         Without a matrix each fold is a view of its own.
         """
         if visibility is None:
             return self
-        seen = None if self.distribution is None else self.distribution.visible(visibility)
-        return replace(self, accumulators=ops.visible(self.accumulators, visibility), distribution=seen)
+        values = None if self.distribution is None else self.distribution.visible(visibility)
+        return replace(self, accumulators=ops.visible(self.accumulators, visibility), distribution=values)
 
     def grouped(self, ops: Ops, parent_of: NDArray[np.int32], n_parents: int) -> "CategorySums":
-        """Sums per parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
+        """Sum per parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
         order = np.argsort(parent_of, kind="stable")
         ends = np.searchsorted(parent_of[order], np.arange(n_parents + 1))
         # Differences of running sums: integers wrap around, so that these are exact whatever lies before.
@@ -127,7 +127,7 @@ class CategorySums:
         return replace(self, accumulators=ops.to_host(self.accumulators))
 
     def totals(self, ops: Ops) -> "CategorySums":
-        """Sums over all rows whatever their category: one category."""
+        """Sum over all rows whatever their category: one category."""
         accumulators = np.zeros_like(self.accumulators, shape=(3, *self.accumulators.shape[1:]))
         accumulators[0] = ops.totals(self.accumulators)
         return replace(self, accumulators=accumulators, distribution=None)
@@ -139,7 +139,7 @@ class CategorySums:
         return replace(self, accumulators=accumulators)
 
     def __add__(self, other: "CategorySums") -> "CategorySums":
-        """Sums of all rows of both; category codes, views and classes must be the same."""
+        """Add the sums of both; category codes, views and classes must be the same."""
         same = np.arange(self.n_categories, dtype=np.int32)
         return self.plus(other, same, same, self.n_categories)
 
@@ -151,35 +151,34 @@ class CategorySums:
         n_categories: int,
         in_place: bool = False,
     ) -> "CategorySums":
-        """Sums of all rows of both under other codes: category i becomes mine[i], of the other theirs[i].
+        """Add the sums of both under other codes: category i becomes mine[i], of the other theirs[i].
 
         In place, these sums are given up to hold the result, where it fits in their memory.
         """
-        layout = joined(self, other)
-        measured = replace(self.measured, layout=layout)
-        own, added = self.in_layout(layout), other.in_layout(layout)
+        layout = layout_of_sum(self, other)
+        spec = replace(self.measured, layout=layout)
+        ours, others = self.in_layout(layout), other.in_layout(layout)
         if n_categories == self.n_categories and bool((mine == np.arange(n_categories)).all()):
-            accumulators = own if in_place and own.flags.writeable else own.copy()
+            accumulators = ours if in_place and ours.flags.writeable else ours.copy()
         else:
-            accumulators = np.zeros((n_categories + 2, *own.shape[1:]), np.int64)
-            accumulators[mine] = own[:-2]
-            accumulators[-2:] = own[-2:]
-        accumulators[theirs] += added[:-2]
-        accumulators[-2:] += added[-2:]
+            accumulators = np.zeros((n_categories + 2, *ours.shape[1:]), np.int64)
+            accumulators[mine] = ours[:-2]
+            accumulators[-2:] = ours[-2:]
+        accumulators[theirs] += others[:-2]
+        accumulators[-2:] += others[-2:]
         values = self.distribution
         if values is not None and other.distribution is not None:
             values = values.plus(other.distribution, mine, theirs)
-        together = CategorySums(accumulators, measured, self.added + other.added, values)
-        return together.carried() if together.added >= CARRY_AFTER else together
+        total = CategorySums(accumulators, spec, self.added + other.added, values)
+        return total.carried() if total.added >= CARRY_AFTER else total
 
     def in_layout(self, layout: Layout) -> Integers:
-        """Cells in another, wider layout; not a copy where it is their own."""
-        own = self.measured.layout
-        if layout == own:
+        """Give the accumulators in another, wider layout; not a copy where it is their own."""
+        if layout == self.measured.layout:
             return self.accumulators
         parts = [
-            moved(self.accumulators[..., old_columns], old, new)
-            for (old, _, old_columns), (new, _, _) in zip(own.measures(), layout.measures(), strict=True)
+            move_digits(self.accumulators[..., columns], old, new)
+            for (old, _, columns), (new, _, _) in zip(self.measured.layout.measures(), layout.measures(), strict=True)
         ]
         return np.concatenate(parts, axis=-1)
 
@@ -192,17 +191,16 @@ class CategorySums:
                 parts.append(accumulators)
                 windows.append(window)
                 continue
-            canonical = (halves(accumulators) if window.whole else Limbs(accumulators, window.low)).canonical()
+            canonical = digits_of(accumulators, window).canonical()
             whole = as_integers(canonical)
             parts.append(canonical.digits if whole is None else whole)
             windows.append(Window(canonical.low, canonical.digits.shape[-1], False) if whole is None else Window())
-        layout = Layout(*windows)
-        measured = replace(self.measured, layout=layout)
-        return CategorySums(np.concatenate(parts, axis=-1), measured, 0, self.distribution)
+        spec = replace(self.measured, layout=Layout(*windows))
+        return CategorySums(np.concatenate(parts, axis=-1), spec, 0, self.distribution)
 
 
 def folds_of(folds: Folds, start: int, stop: int) -> Folds:
-    """Folds of rows [start, stop)."""
+    """Give the folds of rows [start, stop)."""
     if folds is None:
         return None
     return folds.at(folds.first_row + start) if isinstance(folds, FoldPattern) else folds[start:stop]
@@ -211,33 +209,30 @@ def folds_of(folds: Folds, start: int, stop: int) -> Folds:
 def carry(accumulators: Integers, layout: Layout) -> None:
     """Carry digits in place, inside of their windows: all but the highest of each are then below 2**32."""
     for window, _, columns in layout.measures():
-        for place in range(columns.start, columns.start if window.whole else columns.stop - 1):
-            over = accumulators[..., place] >> 32
-            accumulators[..., place] -= over << 32
-            accumulators[..., place + 1] += over
+        for column in range(columns.start, columns.start if window.whole else columns.stop - 1):
+            over = accumulators[..., column] >> 32
+            accumulators[..., column] -= over << 32
+            accumulators[..., column + 1] += over
 
 
-def joined(left: CategorySums, right: CategorySums) -> Layout:
-    """Smallest layout that holds both statistics and their sum."""
+def layout_of_sum(left: CategorySums, right: CategorySums) -> Layout:
+    """Give the smallest layout that holds the sums of both and their total."""
     windows = []
-    for (a, _, a_columns), (b, _, b_columns) in zip(
-        left.measured.layout.measures(), right.measured.layout.measures(), strict=True
-    ):
-        if a.whole and b.whole and fits(left.accumulators[..., a_columns], right.accumulators[..., b_columns]):
-            windows.append(Window())
-            continue
-        windows.append(window_of_both(a, b))
+    pairs = zip(left.measured.layout.measures(), right.measured.layout.measures(), strict=True)
+    for (a, _, columns), (b, _, other_columns) in pairs:
+        whole = a.whole and b.whole and fits(left.accumulators[..., columns], right.accumulators[..., other_columns])
+        windows.append(Window() if whole else window_of_both(a, b))
     return Layout(*windows)
 
 
 def layout_of_both(one: Layout, other: Layout) -> Layout:
-    """Smallest layout that holds the sums of two layouts; whole numbers stay whole, which their sums may not."""
+    """Give the smallest layout that holds the sums of two layouts; whole numbers stay whole, though a total may not."""
     pairs = zip(one.measures(), other.measures(), strict=True)
     return Layout(*(Window() if a.whole and b.whole else window_of_both(a, b) for (a, _, _), (b, _, _) in pairs))
 
 
 def window_of_both(a: Window, b: Window) -> Window:
-    """Smallest window of digits that holds the numbers of two windows."""
+    """Give the smallest window of digits that holds the numbers of two windows."""
     low = min(a.low, b.low)
     # A whole int64 spreads over two digits, and a third leaves room for the carry.
     top = max(a.low + (3 if a.whole else a.width), b.low + (3 if b.whole else b.width))
@@ -245,12 +240,12 @@ def window_of_both(a: Window, b: Window) -> Window:
 
 
 def fits(left: Integers, right: Integers) -> bool:
-    """Say whether all sums of entries of both stay inside int64."""
+    """Say whether all sums of one number of each stay inside int64."""
     return magnitude(left) + magnitude(right) < 1 << 62
 
 
 def magnitude(accumulators: Integers) -> int:
-    """Sum of the magnitudes of all cells; or, where it is far from all limits, a number above it that costs less."""
+    """Sum the magnitudes of all numbers; or, where that is far from all limits, give a bound that costs less."""
     largest = max(int(accumulators.max(initial=0)), -int(accumulators.min(initial=0))) * accumulators.size
     if largest < FAR_BELOW:
         return largest
@@ -258,13 +253,15 @@ def magnitude(accumulators: Integers) -> int:
     return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())
 
 
-def halves(accumulators: Integers) -> Limbs:
-    """Whole numbers, one column, as digits."""
+def digits_of(accumulators: Integers, window: Window) -> Limbs:
+    """Give the columns of one window as digits; a whole number, one column, becomes two of them."""
+    if not window.whole:
+        return Limbs(accumulators, window.low)
     return Limbs(np.concatenate([accumulators & 0xFFFFFFFF, accumulators >> 32], axis=-1))
 
 
 def as_integers(number: Limbs) -> Integers | None:
-    """One int64 column, where all numbers are integers of which one holds any sum, with room to spare."""
+    """Give one int64 column, where all numbers are integers and it holds any sum of them, with room to spare."""
     top = number.low + number.digits.shape[-1]
     if number.low < 0 or top > 2 or (top == 2 and peak(number.digits[..., -1]) >= 1 << 29):
         return None
@@ -274,8 +271,6 @@ def as_integers(number: Limbs) -> Integers | None:
     return whole if magnitude(whole) < MOST_WHOLE else None
 
 
-def moved(digits: Integers, old: Window, new: Window) -> Integers:
-    """Digits of one window in another that holds it."""
-    if old.whole and new.whole:
-        return digits
-    return widened(halves(digits) if old.whole else Limbs(digits, old.low), new.low, new.width)
+def move_digits(digits: Integers, old: Window, new: Window) -> Integers:
+    """Give the digits of one window in another that holds it."""
+    return digits if old.whole and new.whole else widened(digits_of(digits, old), new.low, new.width)

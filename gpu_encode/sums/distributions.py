@@ -1,6 +1,7 @@
 """How often each value occurs in each category: what order statistics follow from, exact and mergeable."""
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Self
 
 import numpy as np
@@ -56,14 +57,14 @@ class Distribution:
         whole, counts = Rows(pairs, weight=rows.weight), np.zeros((len(keys), n_folds), np.int64)
         for start in range(0, len(rows), CARRY_AFTER):
             stop = min(start + CARRY_AFTER, len(rows))
-            own = folds_of(folds, start, stop)
-            accumulators = ops.accumulate(whole.block(start, stop), len(keys), own, n_folds, 1, Layout())
+            block_folds = folds_of(folds, start, stop)
+            accumulators = ops.accumulate(whole.block(start, stop), len(keys), block_folds, n_folds, 1, Layout())
             counts += ops.to_host(accumulators)[:-2, :, 0, 0]
         return cls.of_pairs(ops.to_host(values), ops.to_host(keys), counts)
 
     @classmethod
     def of_pairs(cls, values: Array, keys: Integers, counts: Integers) -> Self:
-        """Make it of sorted keys (category + 2) * n_values + value, without pairs that weigh nothing."""
+        """Make a distribution of sorted keys (category + 2) * n_values + value, without pairs that weigh nothing."""
         kept = counts.any(axis=1)
         if not kept.all():
             keys, counts = keys[kept], counts[kept]
@@ -84,38 +85,32 @@ class Distribution:
         return (self.category.astype(np.int64) + BEFORE) * len(self.values) + self.value
 
     def visible(self, visibility: NDArray[np.int64] | None) -> "Distribution":
-        """Counts that each view sees: over the folds f with visibility[view, f] = 1."""
+        """Count what each view sees: the folds f with visibility[view, f] = 1."""
         return self if visibility is None else replace(self, counts=self.counts @ visibility.T)
 
     @classmethod
     def side_by_side(cls, views: "list[Distribution]") -> "Distribution":
         """Put the views of several together; each counts the same categories, of other rows."""
-        total = sum(each.counts.shape[1] for each in views)
-        parts, start = [], 0
-        for each in views:
-            counts = np.zeros((len(each.counts), total), np.int64)
-            counts[:, start : start + each.counts.shape[1]] = each.counts
-            start += each.counts.shape[1]
-            parts.append(replace(each, counts=counts))
-        whole = parts[0]
-        for each in parts[1:]:
-            whole = whole.plus(each)
-        return whole
+        total, start = sum(view.counts.shape[1] for view in views), 0
+        padded = []
+        for view in views:
+            width = view.counts.shape[1]
+            counts = np.pad(view.counts, ((0, 0), (start, total - start - width)))
+            padded.append(replace(view, counts=counts))
+            start += width
+        return reduce(Distribution.plus, padded)
 
     def plus(
-        self,
-        other: "Distribution",
-        mine: NDArray[np.int32] | None = None,
-        theirs: NDArray[np.int32] | None = None,
+        self, other: "Distribution", mine: NDArray[np.int32] | None = None, theirs: NDArray[np.int32] | None = None
     ) -> "Distribution":
-        """Counts of all rows of both; category i becomes mine[i], of the other theirs[i]."""
+        """Add the counts of both; category i becomes mine[i], of the other theirs[i]."""
         values = np.unique(np.concatenate([self.values, other.values]))
-        keys = np.concatenate([each.renumbered(values, codes).keys for each, codes in ((self, mine), (other, theirs))])
+        keys = np.concatenate([self.renumber(values, mine).keys, other.renumber(values, theirs).keys])
         both, place = np.unique(keys, return_inverse=True)
-        counts = added(place.reshape(-1), np.concatenate([self.counts, other.counts]), len(both))
+        counts = add_counts(place.reshape(-1), np.concatenate([self.counts, other.counts]), len(both))
         return Distribution.of_pairs(values, both, counts)
 
-    def renumbered(self, values: Array, codes: NDArray[np.int32] | None) -> "Distribution":
+    def renumber(self, values: Array, codes: NDArray[np.int32] | None) -> "Distribution":
         """Give the same counts under other numbers of values and categories, pairs in the same order."""
         category = self.category
         if codes is not None:
@@ -125,16 +120,16 @@ class Distribution:
 
 
 def numbers_of(rows: Rows) -> Array:
-    """Values of rows, as they are counted: of several terms the first, and one of the two zeros that a float has."""
+    """Give the values of rows, as they are counted: of several terms the first, and one zero for both of a float."""
     target: Array = rows.target  # type: ignore[assignment]
     first = target if target.ndim == 1 else target[:, 0]
     return first + 0.0 if first.dtype.kind == "f" else first
 
 
-def added(places: Integers, counts: Integers, n: int) -> Integers:
+def add_counts(places: Integers, counts: Integers, n: int) -> Integers:
     """Add up counts (rows, views) that have one place: (n, views)."""
-    found = np.zeros((counts.shape[1], n), np.int64)
-    for view, own in enumerate(found):
+    totals = np.zeros((counts.shape[1], n), np.int64)
+    for view, of_view in enumerate(totals):
         # NumPy is quick at this along one axis alone.
-        np.add.at(own, places, np.ascontiguousarray(counts[:, view]))
-    return found.T
+        np.add.at(of_view, places, np.ascontiguousarray(counts[:, view]))
+    return totals.T

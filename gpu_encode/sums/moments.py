@@ -1,4 +1,4 @@
-"""The numbers that formulas are written in: count, mean and variance of cells, and sums over categories."""
+"""The numbers that statistics are computed from: counts, means and variances, and sums over categories."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ from gpu_encode.sums.category_sums import SumSpec
 
 @dataclass(frozen=True)
 class Moments:
-    """Count, mean and variance of what is seen, per cell and output, from exact sums.
+    """Count, mean and variance of what is visible, for each category, view and output, from exact sums.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Moments:
         cls,
         ops: Ops,
         accumulators: Integers,
-        measured: SumSpec,
+        spec: SumSpec,
         *,
         variances: bool,
         totals: bool = False,
@@ -61,20 +61,24 @@ class Moments:
         others: bool = False,
         cubes: bool = False,
     ) -> Self:
-        """Read moments off cells (..., classes, width); S of a class from above is that of all classes from it on.
+        """Round sums (..., classes, width); from above, S of a class is that of all classes from it on.
 
-        Of a target of terms, (..., terms, width), they are those of the first.
+        Of a target of several terms (..., terms, width), the moments are those of the first.
         """
-        own = accumulators if measured.classification else accumulators[..., :1, :]
-        found = ops.moments(own, measured.layout, measured.first_output, variances)
-        none = found.n[..., :0]
-        total = rounded_totals(own, measured, from_above) if totals else none
-        rest = rounded_others(accumulators, measured) if others else none
-        several = not measured.classification and accumulators.shape[-2] > 1
-        further = rounded_totals(accumulators[..., 1:, :], measured) if several else none
-        third = third_deviation(accumulators, measured) if cubes else Scaled(none, none.astype(np.int64))
-        deviation = Scaled(found.fraction, found.exponent)
-        return cls(found.n, found.mean, found.less_one, deviation, total, rest, further, third)
+        first = accumulators if spec.classification else accumulators[..., :1, :]
+        rounded = ops.moments(first, spec.layout, spec.first_output, variances)
+        none = rounded.n[..., :0]
+        has_terms = not spec.classification and accumulators.shape[-2] > 1
+        return cls(
+            rounded.n,
+            rounded.mean,
+            rounded.less_one,
+            Scaled(rounded.fraction, rounded.exponent),
+            total=rounded_totals(first, spec, from_above) if totals else none,
+            others=rounded_others(accumulators, spec) if others else none,
+            further=rounded_totals(accumulators[..., 1:, :], spec) if has_terms else none,
+            third=third_deviation(accumulators, spec) if cubes else Scaled(none, none.astype(np.int64)),
+        )
 
     @cached_property
     def variance(self) -> Scaled:
@@ -89,59 +93,56 @@ class Moments:
             return self.deviation.over(self.n).over(self.less_one).where(self.less_one > 0)
 
     @classmethod
-    def joined(cls, parts: "Sequence[Moments]") -> Self:
+    def concatenate(cls, parts: "Sequence[Moments]") -> "Moments":
         """Put parts one after the other, along the first axis."""
-        return cls(*(joined([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
-    def at(self, places: "Array | int") -> "Moments":
-        """Pick places along the first axis."""
-        return Moments(*(picked(getattr(self, each.name), places) for each in fields(self)))
+    def at(self, rows: "Array | int") -> "Moments":
+        """Pick rows along the first axis."""
+        return Moments(*(pick(getattr(self, field.name), rows) for field in fields(self)))
 
 
-def joined(parts: "Sequence[Any]") -> Any:
+def concatenate(parts: "Sequence[Any]") -> Any:
     """Put arrays, or numbers with exponents of their own, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
     if isinstance(parts[0], Scaled):
-        return Scaled(joined([part.fraction for part in parts]), joined([part.exponent for part in parts]))
+        return Scaled(concatenate([part.fraction for part in parts]), concatenate([part.exponent for part in parts]))
     return np.concatenate(parts)
 
 
-def picked(numbers: Any, places: "Array | int") -> Any:
-    """Pick places along the first axis of an array, or of numbers with exponents of their own."""
-    if isinstance(numbers, Scaled):
-        return Scaled(numbers.fraction[places], numbers.exponent[places])
-    return numbers[places]
+def pick(numbers: Any, rows: "Array | int") -> Any:
+    """Pick rows along the first axis of an array, or of numbers with exponents of their own."""
+    return Scaled(numbers.fraction[rows], numbers.exponent[rows]) if isinstance(numbers, Scaled) else numbers[rows]
 
 
-def rounded_totals(accumulators: Integers, measured: SumSpec, from_above: bool = False) -> Floats:
-    """S of cells (..., classes, width), or of each class and all after it, correctly rounded: (..., outputs)."""
-    if measured.layout.total is None:
-        (window, _, columns), first = measured.layout.measures()[0], measured.first_output
+def rounded_totals(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Floats:
+    """Give S of each class, or of each class and all after it, correctly rounded: (..., outputs)."""
+    if spec.layout.total is None:
+        (window, _, columns), first = spec.layout.measures()[0], spec.first_output
     else:
-        (window, _, columns), first = measured.layout.measures()[1], 0
+        (window, _, columns), first = spec.layout.measures()[1], 0
     digits = accumulators[..., first:, columns]
     if from_above:
         digits = np.cumsum(digits[..., ::-1, :], axis=-2)[..., ::-1, :]
     return Limbs(digits, window.low).rounded()
 
 
-def rounded_others(accumulators: Integers, measured: SumSpec) -> Floats:
-    """Summed weight of all classes but each one with an output, exact and then rounded once: (..., outputs)."""
-    window, _, columns = measured.layout.measures()[0]
+def rounded_others(accumulators: Integers, spec: SumSpec) -> Floats:
+    """Give the weight of all classes but each one with an output, exact and then rounded once: (..., outputs)."""
+    window, _, columns = spec.layout.measures()[0]
     digits = accumulators[..., columns]
-    rest = digits.sum(axis=-2)[..., None, :] - digits[..., measured.first_output :, :]
+    rest = digits.sum(axis=-2)[..., None, :] - digits[..., spec.first_output :, :]
     return Limbs(rest, window.low).rounded()
 
 
-def third_deviation(accumulators: Integers, measured: SumSpec) -> Scaled:
-    """N**2 * C - 3 * N * S * Q + 2 * S**3 of cells (..., terms, width), exact and then rounded once: (..., 1).
+def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
+    """Give N**2 * C - 3 * N * S * Q + 2 * S**3 of sums (..., terms, width), exact and then rounded once: (..., 1).
 
     C is the sum of the cubes; terms 1 to 4 are the parts of a row's cube that `cpu_fallback.exact.cube_parts` gives.
     """
     sums = [
-        (Limbs(accumulators[..., :1, columns], window.low), columns)
-        for window, _, columns in measured.layout.measures()
+        (Limbs(accumulators[..., :1, columns], window.low), columns) for window, _, columns in spec.layout.measures()
     ]
     (count, _), (total, columns), (square, _) = sums
     cube = Limbs(accumulators[..., 1:5, columns].sum(axis=-2)[..., None, :], total.low)
@@ -176,45 +177,46 @@ class CategoryMoments:
 
     @classmethod
     def none(cls, ops: Ops, shape: tuple[int, ...]) -> Self:
-        """Sums over no category at all."""
-        return cls(*(Limbs(ops.zeros((*shape, 1), np.int64)) for _ in range(3)))
+        """Sum over no category at all."""
+        return cls(*(Limbs(ops.zeros((*shape, 1), np.int64)) for _ in fields(cls)))
+
+    @property
+    def parts(self) -> tuple[Limbs, Limbs, Limbs]:
+        """The three sums."""
+        return self.number, self.first, self.second
 
     def running(self) -> "CategoryMoments":
         """Sum what lies before each place along the first axis."""
-        parts = (self.number, self.first, self.second)
-        return CategoryMoments(*(Limbs(np.cumsum(part.digits, axis=0) - part.digits, part.low) for part in parts))
+        sums = (Limbs(np.cumsum(part.digits, axis=0) - part.digits, part.low) for part in self.parts)
+        return CategoryMoments(*sums)
 
     def at(self, places: Integers) -> "CategoryMoments":
         """Pick places along the first axis."""
-        parts = (self.number, self.first, self.second)
-        return CategoryMoments(*(Limbs(part.digits[places], part.low) for part in parts))
+        return CategoryMoments(*(Limbs(part.digits[places], part.low) for part in self.parts))
 
     def changed(self, added: "CategoryMoments", removed: "CategoryMoments") -> "CategoryMoments":
         """Add some categories and remove others."""
-        return CategoryMoments(
-            self.number + added.number - removed.number,
-            self.first + added.first - removed.first,
-            self.second + added.second - removed.second,
-        )
+        changes = zip(self.parts, added.parts, removed.parts, strict=True)
+        return CategoryMoments(*(part + gain - loss for part, gain, loss in changes))
 
     @cached_property
     def k(self) -> Floats:
-        """Number of categories K."""
+        """The number of categories K."""
         return self.number.rounded()
 
     @cached_property
     def mean(self) -> Floats:
-        """Mean of the category means."""
+        """The mean of the category means."""
         return quotient(self.first, self.number)
 
     def between(self, less: float) -> Scaled:
-        """Variance of the category means with K - less in the denominator; zero where that is not positive."""
+        """Give the variance of the category means with K - less in the denominator; zero where that is not positive."""
         spread = deviation(self.number, self.first, self.second)
         with np.errstate(divide="ignore", invalid="ignore"):
             return spread.over(self.k).over(self.k - less).where(self.k - less > 0)
 
     def about(self, center: Floats) -> Scaled:
-        """Sum over categories of (mean - center)**2, exact and then rounded once."""
+        """Give the sum over categories of (mean - center)**2, exact and then rounded once."""
         exact = Limbs.of_floats(np.where(np.isfinite(center), center, 0.0))
         cross = exact * self.first
         return (self.second - cross - cross + exact * exact * self.number).scaled()

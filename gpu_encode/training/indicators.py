@@ -1,12 +1,11 @@
-"""0/1 columns beside the codes of an entry: no visible row has this category, or the row has no value."""
+"""0/1 columns beside the encodings of a key: no visible row has this category, or the row has no value."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.types import MISSING, Array, Codes, Folds
+from cpu_fallback.types import MISSING, Codes, Folds
 from gpu_encode.categories.keys import CategoryIndex, Columns, all_present
 from gpu_encode.errors.parameters import bad_option
 from gpu_encode.ops import Ops
@@ -15,15 +14,15 @@ INDICATORS = ("unseen", "missing")
 
 
 def listed(indicators: Any) -> Any:
-    """Give the names of what is asked for as a tuple: True is "unseen"; what is no list stays as it is."""
+    """Give the names of the indicators as a tuple: True means "unseen"; anything but bool and list stays as it is."""
     if isinstance(indicators, bool):
         return ("unseen",) if indicators else ()
     return tuple(indicators) if isinstance(indicators, list) else indicators
 
 
 def check_indicators(owner: str, indicators: Any) -> None:
-    """Raise ValueError unless these, as `listed` gives them, are different indicators that there are."""
-    known = isinstance(indicators, tuple) and all(isinstance(each, str) and each in INDICATORS for each in indicators)
+    """Raise ValueError unless these names, as `listed` gives them, are known and different."""
+    known = isinstance(indicators, tuple) and all(isinstance(name, str) and name in INDICATORS for name in indicators)
     if not known or len(set(indicators)) < len(indicators):
         given = list(indicators) if isinstance(indicators, tuple) else indicators
         raise bad_option(owner, "indicators", given, ("True", "False", f"a list of some of {list(INDICATORS)}"))
@@ -53,23 +52,13 @@ def missing_rows(
     if len(entry.columns) == 1 or not missing_is_category:
         missing: NDArray[np.bool_] = codes == MISSING
         return missing
-    own = zip(entry.members, key.vocabularies[len(entry.above) :], strict=True)
-    return ~all_present([frame.lookup(column, words, ops) for column, words in own])
+    members = zip(entry.members, key.vocabularies[len(entry.above) :], strict=True)
+    return ~all_present([frame.lookup(column, vocabulary, ops) for column, vocabulary in members])
 
 
 def indicator(ops: Ops, unseen: NDArray[np.bool_], codes: Codes, folds: Folds) -> NDArray[np.bool_]:
-    """Look up which rows' categories are unseen."""
-    found = ops.empty((len(codes), 1), np.float64)
-    ops.gather(unseen[..., None].astype(np.float64), codes, folds, found)
-    flags: NDArray[np.bool_] = found[:, 0] != 0
-    return flags
-
-
-def columns_of_entry(
-    indicators: Sequence[str],
-    unseen: Array | None,
-    missing: Callable[[], Array],
-    dtype: str,
-) -> list[Array]:
-    """Columns of one entry in the order asked for; `unseen` where it is asked for, `missing` called where it is."""
-    return [(missing() if each == "missing" else unseen).astype(dtype) for each in indicators]  # type: ignore[union-attr]
+    """Look up whether the category of each row is unseen."""
+    flags = ops.empty((len(codes), 1), np.float64)
+    ops.gather(unseen[..., None].astype(np.float64), codes, folds, flags)
+    unseen_rows: NDArray[np.bool_] = flags[:, 0] != 0
+    return unseen_rows

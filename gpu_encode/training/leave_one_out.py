@@ -1,4 +1,4 @@
-"""Leave-one-out: every row's code from all other rows, priors included."""
+"""Leave-one-out: every row is encoded from all other rows, priors included."""
 
 from dataclasses import dataclass
 
@@ -7,21 +7,20 @@ import numpy as np
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Rows
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, in_one_pass
-from gpu_encode.formulas.other_rows import OtherRows
+from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.formulas.statistic import Context
 from gpu_encode.ops import tiles
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import CategoryMoments, Moments
-from gpu_encode.training.indicators import indicator
-from gpu_encode.training.outputs import Output, in_type
-from gpu_encode.training.row_encodings import VisibleMoments, by_policies, row_codes
+from gpu_encode.training.outputs import TiledOutput, look_up
+from gpu_encode.training.row_encodings import VisibleMoments, apply_policies, encode_rows
 from gpu_encode.training.tasks import EncodingTask, LevelCodes, without_key
 
 
 def leave_one_out(
     task: EncodingTask, statistics: CategorySums, out: Array, want_unseen: bool, others: OtherRows | None = None
 ) -> Mask | None:
-    """Write the code of each row from all other rows.
+    """Encode each row from all other rows.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ def leave_one_out(
     rows = task.rows
     if task.measured.classification and rows.weight is None and rows.classes is not None:
         return by_own_class(task, statistics, out, want_unseen)
-    output, unseen = Output(out, task.ops), task.ops.xp.ones(len(rows), np.bool_) if want_unseen else None
+    output, unseen = TiledOutput(out, task.ops), task.ops.xp.ones(len(rows), np.bool_) if want_unseen else None
     if (lost := rows_in_one_pass(task, statistics, out, unseen)) is not None:
         output.count(lost)
         output.close()
@@ -57,7 +56,7 @@ def leave_one_out(
 
 
 def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, unseen: Mask | None) -> int | None:
-    """Write the codes by one pass of the backend over the rows, with the same bits; None where it has no such pass."""
+    """Encode the rows in one pass of the backend, with the same bits; None where it has no such pass."""
     fused, fused_rule = task.ops.fused, task.fused_rule()
     if fused is None or fused_rule is None:
         return None
@@ -72,29 +71,27 @@ def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, u
 
 
 def by_own_class(task: EncodingTask, statistics: CategorySums, out: Array, want_unseen: bool) -> Mask | None:
-    """Without weights a row's code depends on its category and class alone: a table of both, then one look-up a row."""
-    ops, rows = task.ops, task.rows
-    codes = table_in_one_pass(task, statistics) or table_by_cells(task, statistics)
-    ops.gather(in_type(codes.values, out.dtype.name, ops), rows.codes, rows.classes, out)
-    return indicator(ops, codes.unseen, rows.codes, rows.classes) if want_unseen else None
+    """Look rows up by category and class: without weights an encoding depends on nothing else."""
+    encodings = table_in_one_pass(task, statistics) or table_by_cells(task, statistics)
+    return look_up(task.ops, encodings, task.rows.codes, task.rows.classes, out, want_unseen)
 
 
 def table_in_one_pass(task: EncodingTask, statistics: CategorySums) -> EncodingTable | None:
-    """Give the table from one pass of the backend over the cells; None where it has no such pass."""
-    if task.key.levels or task.rule.for_backends() is None:
+    """Make the table by category and class in one pass of the backend; None where it has no such pass."""
+    if task.key.levels or task.rule.describe_fused() is None:
         return None
     one_each = Rows(task.ops.zeros(task.n_classes, np.int32), task.ops.xp.arange(task.n_classes, dtype=np.int32))
     others = task.ops.leave_one_out(statistics.totals(task.ops).accumulators[:, 0], one_each, task.measured.layout)
     total = task.rule.moments(task.ops, others, task.measured)
-    codes = in_one_pass(statistics, None, task.rule, total, task.ops, less_one=True)
-    if codes is not None:
-        # Nobody looks at cells without rows, and nobody is to be warned of what the policies say of them.
-        codes.values[-2:][statistics.accumulators[-2:, 0, :, 0] == 0] = 0.0
-    return codes
+    encodings = in_one_pass(statistics, None, task.rule, total, task.ops, less_one=True)
+    if encodings is not None:
+        # No row looks at cells without rows, so what the policies give there must not cause a warning.
+        encodings.values[-2:][statistics.accumulators[-2:, 0, :, 0] == 0] = 0.0
+    return encodings
 
 
 def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:
-    """Give the table from the array expressions, for the cells that hold rows; nobody looks at the others."""
+    """Make the table by array expressions, for the cells that hold rows: no row looks at the others."""
     ops, n, width = task.ops, task.key.n_categories, task.n_outputs
     evaluate = Evaluation(task, statistics)
     category, label = np.nonzero(statistics.accumulators[:, 0, :, 0])
@@ -102,16 +99,16 @@ def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTabl
     table = ops.zeros((n + 2, task.n_classes, width), np.float64)
     alone = ops.zeros((n + 2, task.n_classes), np.bool_)
     for start, stop in tiles(len(codes), task.tile):
-        part = slice(start, stop)
-        values, unseen = evaluate(Rows(codes[part], label[part].astype(np.int32)))
-        cell = category[part] * task.n_classes + label[part]
+        tile = slice(start, stop)
+        values, unseen = evaluate(Rows(codes[tile], label[tile].astype(np.int32)))
+        cell = category[tile] * task.n_classes + label[tile]
         table.put(cell[:, None] * width + ops.xp.arange(width), values)
         alone.put(cell, unseen)
     return EncodingTable(table, alone)
 
 
 @dataclass(frozen=True)
-class Whole:
+class TotalSums:
     """Sums over all rows at one level, from which each row is taken out."""
 
     keying: LevelCodes
@@ -121,43 +118,43 @@ class Whole:
 
 
 class Evaluation:
-    """Codes of tiles of rows, each row left out of what it sees."""
+    """Encodes tiles of rows, each row left out of what it sees."""
 
     def __init__(self, task: EncodingTask, statistics: CategorySums, others: OtherRows | None = None) -> None:
         self.task = task
         self.others = OtherRows.of(statistics) if others is None else others
         self.totals = statistics.totals(task.ops).accumulators[:, 0]
-        self.levels = [self._whole(keying, statistics) for keying in task.keyings()]
+        self.levels = [self._total(keying, statistics) for keying in task.keyings()]
 
-    def _whole(self, keying: LevelCodes, statistics: CategorySums) -> Whole:
+    def _total(self, keying: LevelCodes, statistics: CategorySums) -> TotalSums:
         task, level = self.task, keying.level
         at_level = statistics if level is None else statistics.grouped(task.ops, level.of_leaf, level.n)
         moments = task.rule.moments(task.ops, at_level.accumulators[:, 0], task.measured)
-        counted = task.rule.leaf_counts(moments)
+        counted = task.rule.which_leaves_count(moments)
         if level is not None:
             counted[-1] = False
-        return Whole(keying, at_level.accumulators[:, 0], moments, task.rule.categories_of(moments, counted))
+        return TotalSums(keying, at_level.accumulators[:, 0], moments, task.rule.categories_of(moments, counted))
 
     def __call__(self, rows: Rows) -> tuple[Floats, Mask]:
-        """Codes of a tile, and which rows' categories are unseen."""
+        """Encode a tile, and say which rows' categories are unseen."""
         task = self.task
         everything = task.ops.leave_one_out(self.totals, without_key(rows), task.measured.layout)
         total = task.rule.moments(task.ops, everything, task.measured)
         seen = [self._seen(level, rows, total) for level in self.levels]
         if self.others is not None:
             return self._in_order(self.others, rows, seen[-1], total)
-        return row_codes(seen, rows.codes, task.rule.root(total, seen[-1].context.categories), task.rule)
+        return encode_rows(seen, rows.codes, task.rule.find_prior(total, seen[-1].context.categories), task.rule)
 
     def _in_order(self, others: OtherRows, rows: Rows, leaf: VisibleMoments, total: Moments) -> tuple[Floats, Mask]:
-        """Codes of a tile that follow from values in order, and which rows' categories are unseen."""
+        """Encode a tile from the values of other rows in order, and say which rows' categories are unseen."""
         task = self.task
-        counted = task.rule.counts(leaf.moments) & leaf.has[:, None]
-        # Other rows than these have codes of their own categories alone.
+        counted = task.rule.which_count(leaf.moments) & leaf.has[:, None]
+        # Only rows whose category does not count need the values of other categories.
         values = others.seen_by(task.ops, rows, ~counted[:, 0])
-        codes, root = task.rule.statistic.ranked(task.ops, leaf.moments, total, values)
-        return by_policies(codes, root, root, leaf, rows.codes, task.rule)
+        encodings, root = task.rule.statistic.encode_in_order(task.ops, leaf.moments, total, values)
+        return apply_policies(encodings, root, root, leaf, rows.codes, task.rule)
 
-    def _seen(self, level: Whole, rows: Rows, total: Moments) -> VisibleMoments:
+    def _seen(self, level: TotalSums, rows: Rows, total: Moments) -> VisibleMoments:
         task, codes = self.task, level.keying.codes(rows)
         accumulators = task.ops.leave_one_out(level.accumulators, rows.with_codes(codes), task.measured.layout)
         moments = task.rule.moments(task.ops, accumulators, task.measured)
@@ -171,4 +168,4 @@ class Evaluation:
 
 def own_category(moments: Moments, has: Mask, rule: EncodingRule) -> CategoryMoments:
     """Each row's own category as sums over one category, or over none where it does not count."""
-    return CategoryMoments.of(moments.mean[None], (rule.counts(moments) & has[:, None])[None])
+    return CategoryMoments.of(moments.mean[None], (rule.which_count(moments) & has[:, None])[None])

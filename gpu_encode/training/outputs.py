@@ -1,38 +1,88 @@
-"""Codes in the type that the user wants: rounded once, with a warning for those that it cannot hold."""
+"""Output columns: encodings in the type that the user wants, then indicators."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
-from cpu_fallback.types import Array
+from cpu_fallback.types import Array, Codes, Folds
+from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
+from gpu_encode.training.indicators import indicator
 
 
-def in_type(codes: Floats, dtype: str, ops: Ops) -> Array:
-    """Codes rounded once to the output's type; warns of those that it cannot hold."""
-    rounded, lost = rounded_codes(codes, dtype, ops)
+def look_up(
+    ops: Ops, encodings: EncodingTable, codes: Codes, folds: Folds, out: Array, want_unseen: bool
+) -> NDArray[np.bool_] | None:
+    """Write the encodings of every row, and give the rows whose category is unseen where that is asked for."""
+    ops.gather(in_type(encodings.values, out.dtype.name, ops), codes, folds, out)
+    return indicator(ops, encodings.unseen, codes, folds) if want_unseen else None
+
+
+def in_type(encodings: Floats, dtype: str, ops: Ops) -> Array:
+    """Round encodings once to the type of the output; warn of those that it cannot hold."""
+    rounded, lost = round_once(encodings, dtype, ops)
     warn_of_lost(lost, dtype)
     return rounded
 
 
-def rounded_codes(codes: Floats, dtype: str, ops: Ops) -> tuple[Array, Any]:
-    """Codes rounded once to a type, and how many of them it cannot hold."""
+def round_once(encodings: Floats, dtype: str, ops: Ops) -> tuple[Array, Any]:
+    """Round encodings once to a type, and count those that it cannot hold."""
+    if encodings.dtype.name == dtype:
+        return encodings, 0
     with np.errstate(over="ignore"):
-        rounded = ops.cast(codes, dtype)
-    return rounded, 0 if dtype == "float64" else (np.isinf(rounded) & np.isfinite(codes)).sum()
+        rounded = ops.cast(encodings, dtype)
+    return rounded, (np.isinf(rounded) & np.isfinite(encodings)).sum()
 
 
 def warn_of_lost(lost: Any, dtype: str) -> None:
-    """Warn of codes that became infinite."""
+    """Warn of encodings that became infinite."""
     if number := int(lost):
         warn(f"{number} codes are beyond the range of {dtype} and become infinite. Choose dtype='float64'.")
 
 
-class Output:
-    """A matrix that is filled tile by tile, so that no codes of all rows stand beside it.
+class OutputColumns:
+    """The columns that a call returns: encodings in one matrix, filled from the left, then the indicators.
+
+    Parameters
+    ----------
+    matrix : array (rows, columns)
+        To be filled with encodings.
+    indicators : tuple of str
+        Which indicators each key has.
+    """
+
+    def __init__(self, matrix: Array, indicators: Sequence[str] = ()) -> None:
+        self.matrix, self.indicators = matrix, indicators
+        self._filled = 0
+        self._flags: list[Array] = []
+
+    def next(self, width: int) -> Array:
+        """Give the next columns of the matrix, for the caller to write."""
+        start, self._filled = self._filled, self._filled + width
+        return self.matrix[:, start : self._filled]
+
+    def add_indicators(self, unseen: Array | None, missing: Callable[[], Array]) -> None:
+        """Append the indicators of a key; `unseen` is there, and `missing` is called, only where it is asked for."""
+        for name in self.indicators:
+            flags = missing() if name == "missing" else unseen
+            self._flags.append(flags.astype(self.matrix.dtype.name))  # type: ignore[union-attr]
+
+    def to_list(self) -> list[Array]:
+        """Give each column as an array."""
+        return [*to_columns(self.matrix), *self._flags]
+
+
+def to_columns(matrix: Array) -> list[Array]:
+    """Give each column of a matrix as an array."""
+    return [matrix[:, column] for column in range(matrix.shape[1])]
+
+
+class TiledOutput:
+    """A matrix that is filled tile by tile, so that the encodings of all rows never stand beside it.
 
     Parameters
     ----------
@@ -47,24 +97,24 @@ class Output:
         self._lost: Any = 0
 
     def write(self, start: int, stop: int, values: Floats) -> None:
-        """Write the codes of rows [start, stop)."""
+        """Write the encodings of rows [start, stop)."""
         self.matrix[start:stop] = self._rounded(values)
 
     def put(self, rows: Array, columns: Sequence[int], values: Floats) -> None:
-        """Write the codes of rows by number to some columns."""
+        """Write the encodings of rows, given by their numbers, to some columns."""
         # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-        for column, codes in zip(columns, self._rounded(values).T, strict=True):
-            self.matrix[:, column].put(rows, codes)
+        for column, encodings in zip(columns, self._rounded(values).T, strict=True):
+            self.matrix[:, column].put(rows, encodings)
 
     def count(self, lost: Any) -> None:
-        """Count codes, written by others, that the type could not hold."""
+        """Count encodings, written by others, that the type could not hold."""
         self._lost = self._lost + lost
 
     def close(self) -> None:
-        """Warn once of all codes that the type could not hold."""
+        """Warn once of all encodings that the type could not hold."""
         warn_of_lost(self._lost, self.matrix.dtype.name)
 
     def _rounded(self, values: Floats) -> Array:
-        rounded, lost = rounded_codes(values, self.matrix.dtype.name, self.ops)
+        rounded, lost = round_once(values, self.matrix.dtype.name, self.ops)
         self._lost = self._lost + lost
         return rounded

@@ -1,4 +1,4 @@
-"""Codes of tiles of rows, each of which has sums of its own: the twin of `rule.table`."""
+"""Encodings of tiles of rows, where each row sees its own sums; `table` does the same for whole categories."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,32 +15,32 @@ from gpu_encode.sums.moments import Moments
 
 @dataclass(frozen=True)
 class VisibleMoments:
-    """What each row of a tile sees at one level: its sums there, the context, and whether it has that level at all."""
+    """What each row of a tile sees at one level: moments, their context, and whether the row has that level at all."""
 
     moments: Moments
     context: Context
     has: Mask
 
 
-def row_codes(
+def encode_rows(
     levels: Sequence[VisibleMoments], codes: NDArray[np.int32], root: Floats, rule: EncodingRule
 ) -> tuple[Floats, Mask]:
-    """Code of each row of a tile, and whether its category is unseen; `levels` come from the top, the category last."""
+    """Encode the rows of a tile, and say whose category is unseen; `levels` come from the top, the category last."""
     mu = root
     for level in levels[:-1]:
-        use = rule.counts(level.moments) & level.has[:, None]
-        mu = np.where(use, rule.statistic.codes(level.moments, level.context, mu), mu)
+        use = rule.which_count(level.moments) & level.has[:, None]
+        mu = np.where(use, rule.statistic.encode(level.moments, level.context, mu), mu)
     leaf = levels[-1]
-    return by_policies(rule.statistic.codes(leaf.moments, leaf.context, mu), mu, root, leaf, codes, rule)
+    return apply_policies(rule.statistic.encode(leaf.moments, leaf.context, mu), mu, root, leaf, codes, rule)
 
 
-def by_policies(
+def apply_policies(
     values: Floats, mu: Floats, root: Floats, leaf: VisibleMoments, codes: NDArray[np.int32], rule: EncodingRule
 ) -> tuple[Floats, Mask]:
-    """Code of each row by the policies, and whether its category is unseen; mu is the code of what is unseen."""
-    counted = rule.counts(leaf.moments) & leaf.has[:, None]
-    values = np.where(counted, rule.scaled(values), rule.or_unseen(mu))
-    values = np.where((codes == UNKNOWN)[:, None], rule.or_unseen(root), values)
+    """Apply the policies for unseen, unknown and missing categories; `mu` is the encoding of an unseen one."""
+    counted = rule.which_count(leaf.moments) & leaf.has[:, None]
+    values = np.where(counted, rule.scaled(values), rule.encode_unseen(mu))
+    values = np.where((codes == UNKNOWN)[:, None], rule.encode_unseen(root), values)
     if rule.missing != "category":
-        values = np.where((codes == MISSING)[:, None], rule.missing_code(root), values)
+        values = np.where((codes == MISSING)[:, None], rule.encode_missing(root), values)
     return values, ~counted[:, 0]

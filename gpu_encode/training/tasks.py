@@ -1,6 +1,6 @@
 """One entry and one target of the rows at hand: what every scheme works on."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +9,10 @@ from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, FusedRule
 from cpu_fallback.types import MISSING, UNKNOWN, Codes, Folds, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.categories.levels import Level
-from gpu_encode.formulas.encoding_rule import EncodingRule, Mask, Visibility, total_of_views
+from gpu_encode.formulas.encoding_rule import EncodingRule, Mask
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
-from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.terms import backend_for
 
 # Tiles are not cut smaller than this: each costs a few hundred calls of the array library.
@@ -33,9 +32,6 @@ class EncodingTask:
         Classes that a cell counts; terms of a continuous target.
     measured : SumSpec
     rule : EncodingRule
-    totals : list of (visibility, Moments)
-        What each view sees of all rows: the same under every key, so the jobs of a target share a list, which the first
-        of them fills.
     sums : CategorySums, optional
         Sums over all rows, where they are known already; the rows may then have no codes.
     """
@@ -46,20 +42,10 @@ class EncodingTask:
     n_classes: int
     measured: SumSpec
     rule: EncodingRule
-    totals: list[tuple[Visibility, Moments]] = field(default_factory=list)
     sums: CategorySums | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ops", backend_for(self.ops, self.rows.target))
-
-    def total_of_views(self, statistics: CategorySums, visibility: Visibility) -> Moments:
-        """Moments of all rows that each view sees; found out once for all jobs of the target."""
-        for known, total in self.totals:
-            if known is visibility:
-                return total
-        total = total_of_views(statistics, visibility, self.rule, self.ops)
-        self.totals.append((visibility, total))
-        return total
 
     @property
     def n_outputs(self) -> int:
@@ -83,7 +69,7 @@ class EncodingTask:
 
         They do where rows see nothing above their own category, by one of the formulas that they know.
         """
-        rule, blend = self.rule, self.rule.for_backends()
+        rule, blend = self.rule, self.rule.describe_fused()
         if blend is None or self.key.levels:
             return None
         by_mean = rule.prior == "mean"

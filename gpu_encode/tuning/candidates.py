@@ -37,7 +37,7 @@ def check_encoder(encoder: Any) -> None:
         raise splits_used_once(encoder.cv)
 
 
-def checked_smoothings(smoothings: Any, options: Parameters) -> list[tuple[Any, smoothing.Smoothing]]:
+def checked_smoothings(smoothings: Any, parameters: Parameters) -> list[tuple[Any, smoothing.Smoothing]]:
     """Smoothings as given, and as formulas; ValueError for one that the encoder could not be fitted with."""
     if smoothings is None:
         smoothings = default_smoothings()
@@ -46,19 +46,21 @@ def checked_smoothings(smoothings: Any, options: Parameters) -> list[tuple[Any, 
     found = []
     for each in smoothings:
         rule = smoothing.resolve(each)
-        replace(options, statistic=rule).check()
+        replace(parameters, statistic=rule).check()
         found.append((each, rule))
     return found
 
 
-def checked_schemes(schemes: Any, encoder: TargetEncoder, options: Parameters, folds: int) -> list[tuple[Any, Scheme]]:
+def checked_schemes(
+    schemes: Any, encoder: TargetEncoder, parameters: Parameters, folds: int
+) -> list[tuple[Any, Scheme]]:
     """Schemes as given, and as they are planned; the encoder's own where none is given and it has folds."""
     if schemes is None:
-        if isinstance(options.scheme, WITHOUT_FOLDS):
+        if isinstance(parameters.scheme, WITHOUT_FOLDS):
             scheme = KFold(folds)
             scheme.check()
             return [(scheme, scheme)]
-        return [(encoder.cv, options.scheme)]
+        return [(encoder.cv, parameters.scheme)]
     if not isinstance(schemes, (list, tuple)) or not schemes:
         raise no_list_of("schemes", schemes, "[KFold(5), KFold(20)]")
     found = []

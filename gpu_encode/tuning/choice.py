@@ -9,8 +9,8 @@ from sklearn.base import clone
 from gpu_encode import devices, frames
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.errors.parameters import check_option
+from gpu_encode.fitting.fit import FitContext, plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.fitting.work import Work
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.smoothing import EmpiricalBayes, Smoothing
 from gpu_encode.schemes import Scheme
@@ -99,16 +99,16 @@ def tune(
             "tune reads rows in memory, not partitions of Dask. Pass a list of the partitions computed, "
             "[part.compute() for part in X.partitions], or a sample."
         )
-    options = encoder._options()
-    candidates = checked_smoothings(smoothings, options)
-    planned = checked_schemes(schemes, encoder, options, folds)
+    parameters = encoder._parameters()
+    candidates = checked_smoothings(smoothings, parameters)
+    planned = checked_schemes(schemes, encoder, parameters, folds)
     with devices.memory_explained():
         # Sums of squares are kept whatever the smoothings ask for: errors of continuous targets are read off them.
         # Chances are on no other scale, and of all classes.
-        wide = replace(options, statistic=EmpiricalBayes(), drop=None, scheme=planned[0][1], scale="identity")
-        work = Work(type(encoder).__name__, wide, Inputs(X, y, sample_weight, groups))
-        by_column = scored(work, candidates, planned)
-    names = [str(key.entry.name) for key, _ in work.keyed]
+        wide = replace(parameters, statistic=EmpiricalBayes(), drop=None, scheme=planned[0][1], scale="identity")
+        context = prepare(wide, Inputs(X, y, sample_weight, groups))
+        by_column = scored(context, candidates, planned)
+    names = [str(key.entry.name) for key in context.keys]
     scores = listed([each for found in by_column for each in found], candidates, planned)
     best = best_of(scores)
     chosen = clone(encoder).set_params(smooth=best.smoothing, **({} if schemes is None else {"cv": best.scheme}))
@@ -120,18 +120,16 @@ def tune(
 Grid = list[list[Likelihood]]
 
 
-def scored(work: Work, candidates: Candidates, schemes: Schemes) -> list[list[Grid]]:
+def scored(context: FitContext, candidates: Candidates, schemes: Schemes) -> list[list[Grid]]:
     """Score every smoothing under every scheme, for each column and target."""
-    plans: list[tuple[Scheme, Plan]] = []
-    for _, scheme in schemes:
-        work.options = replace(work.options, scheme=scheme)
-        plans.append((scheme, work.plan()))
+    plans = [(scheme, plan_rows(scheme, context.rows, context.targets)) for _, scheme in schemes]
     rules = [
-        replace(work.options, statistic=smoothing).rules(work.selection, work.frame) for _, smoothing in candidates
+        replace(context.parameters, statistic=smoothing).rules(context.selection, context.rows.frame)
+        for _, smoothing in candidates
     ]
     return [
         [[likelihoods(task, each, plan, scheme) for scheme, plan in plans] for task in tasks]
-        for tasks, *each in zip(work.tasks, *rules, strict=True)
+        for tasks, *each in zip(context.tasks, *rules, strict=True)
     ]
 
 

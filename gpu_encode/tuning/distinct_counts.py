@@ -43,7 +43,7 @@ class DistinctCounts:
     def of(cls, views: Views) -> "DistinctCounts | None":
         """Group the categories; None where codes depend on more than counts, or groups are hardly fewer."""
         task, ops = views.task, views.task.ops
-        if task.key.levels or task.rule.rare.asked or not task.measured.classification:
+        if task.key.levels or task.rule.infrequent.asked or not task.measured.classification:
             return None
         if not task.measured.layout.count.whole:
             return None

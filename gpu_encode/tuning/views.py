@@ -12,7 +12,6 @@ from gpu_encode.formulas.encoding_rule import EncodingRule, Visibility, table, t
 from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
-from gpu_encode.training.encodings import placed
 from gpu_encode.training.tasks import EncodingTask
 
 
@@ -41,10 +40,9 @@ class Views:
     @classmethod
     def of(cls, task: EncodingTask, plan: Plan, scheme: Any) -> "Views":
         """Sum the rows; ValueError where a fold sees rows of its own."""
-        plan = placed(plan, task.ops)
         if isinstance(plan, FoldPlan) and not plan.visibility.diagonal().any():
             sums = task.measure(plan.folds, plan.n_folds)
-            return cls(task, sums, plan.visibility, sums, task.total_of_views(sums, plan.visibility))
+            return cls(task, sums, plan.visibility, sums, total_of_views(sums, plan.visibility, task.rule, task.ops))
         if not isinstance(plan, SplitPlan):
             raise scheme_without_held_out_rows(scheme)
         held_out = task.measure(plan.folds, len(plan.training))
@@ -65,7 +63,7 @@ class Views:
         """Codes (categories + 2, folds, outputs) of what the folds hold out, from what they see."""
         task = self.task
         # Infrequent categories together are measured as the formula asks, which need not be what all of them ask for.
-        leaf = None if rule.rare.pooled else self.leaf
+        leaf = None if rule.infrequent.pooled else self.leaf
         values = table(self.seen, self.visibility, task.key, rule, task.ops, self.total, leaf).values
         # Between the categories and the unknown stand the levels above, which rows reach through their categories.
         return values if not task.key.levels else np.concatenate([values[: task.key.n_categories], values[-2:]])

@@ -23,17 +23,16 @@ LAYERS = (
     "schemes",
     "training",
     "fitting",
+    "storage",
     "encoders",
     "parts",
     "tuning",
-    "storage",
     "datasets",
     "distributed",
     "cli",
 )
 PLACE = {f"gpu_encode.{name}": place for place, name in enumerate(LAYERS)}
 OURS = sorted(modules())
-DISPATCH = "gpu_encode.fitting.dispatch"
 
 # Which modules may import a library, at whatever time.
 HOMES = {
@@ -72,12 +71,9 @@ def test_every_module_has_a_layer():
 
 @pytest.mark.parametrize("module", [module for module in OURS if "." in module and within(module, "gpu_encode")])
 def test_imports_go_down(module):
-    # Saving is a method of the encoder, and files know encoders: that one is imported when it is called; so is Dask's.
-    above = {"gpu_encode.fitting.fitted": {"gpu_encode.storage"}, DISPATCH: {"gpu_encode.distributed"}}
-    later = above.get(module, set())
-    for each in imports_of(module):
-        if unit(each.module) in PLACE and (each.at_once or unit(each.module) not in later):
-            assert PLACE[unit(each.module)] <= PLACE[unit(module)], f"{module} imports {each.module}"
+    for imported in imports_of(module):
+        if unit(imported.module) in PLACE:
+            assert PLACE[unit(imported.module)] <= PLACE[unit(module)], f"{module} imports {imported.module}"
 
 
 @pytest.mark.parametrize("module", [module for module in OURS if within(module, "cpu_fallback")])

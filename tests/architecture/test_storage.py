@@ -18,7 +18,6 @@ def concrete(base):
 
 def test_every_encoder_can_be_saved():
     assert set(ENCODERS) == {name for name in gpu_encode.__all__ if name.endswith("Encoder")}
-    assert all(getattr(gpu_encode, name) is found for name, found in ENCODERS.items())
 
 
 def test_every_statistic_can_be_saved():

@@ -35,10 +35,13 @@ def test_every_contender_on_made_rows(tmp_path):
 
 
 def test_processes_and_one_process_give_the_same_scores():
-    options = comparison.parse(["--quick", "--rows", "60", "--folds", "2", "--schemes", "kfold-5"])
-    jobs = comparison.jobs_of(datasets.generate("binary", 60), options)[:4]
-    here, elsewhere = (comparison.gather(comparison.run(jobs, n), jobs) for n in (1, 2))
-    assert here == elsewhere
+    options = comparison.parse(
+        ["--quick", "--rows", "60", "--folds", "2", "--schemes", "kfold-5", "--smoothings", "auto"]
+    )
+    data, scores = datasets.load("generated-binary", None, 60), []
+    for options.jobs in (1, 2):
+        scores.append(list(comparison.score_all(data, options)))
+    assert scores[0] == scores[1]
 
 
 def test_encodings_are_those_of_the_encoder():
@@ -66,8 +69,10 @@ def test_what_an_encoder_refuses_is_said(monkeypatch):
         raise ValueError("no such thing")
 
     monkeypatch.setattr(comparison, "ours", refuse)
-    records = comparison.work(comparison.Job("generated-binary", None, 60, 2, 0, ("kfold-5", "none")))
-    assert [record["refused"] for record in records] == ["no such thing"] * 2
+    options = comparison.parse(["--quick", "--rows", "60", "--folds", "2", "--schemes", "kfold-5", "--jobs", "1"])
+    cells = list(comparison.score_all(datasets.load("generated-binary", None, 60), options))
+    assert {cell["refused"] for cell in cells if "scheme" in cell} == {"no such thing"}
+    assert not any("refused" in cell for cell in cells if "baseline" in cell)
 
 
 def test_a_difference_is_that_of_its_formula():

@@ -75,13 +75,13 @@ def test_what_is_found_stays_whatever_becomes_of_later_steps(step, monkeypatch):
     report.begin("races", "abc")
     program.run_step("races", report, OPTIONS)
     monkeypatch.setattr(program.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=-9))
-    assert program.main(["--only", "memory", "--out", str(folder)]) == 1
+    assert program.main(["--only", "examples", "--out", str(folder)]) == 1
     assert program.main(["--only", "kernels", "--time-limit", "0", "--out", str(folder)]) == 1
     found = Report.open(folder, SIMULATOR).steps
     assert {name: each["status"] for name, each in found.items()} == {
         "bits": "running",
         "races": "broken",
-        "memory": "its process ended with status -9",
+        "examples": "its process ended with status -9",
         "kernels": "not begun: time was up",
     }
     assert found["bits"]["tables"] == {"table": [{"a": 1}]}

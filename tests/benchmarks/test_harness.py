@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.harness import memory, plot, program, turns
+from benchmarks.harness import memory, program, turns
 from benchmarks.harness.judge import Answer, Numbering
 from benchmarks.harness.rows import draw, open_rows
 from tests.benchmarks.topic import SCRATCH, TOPIC
@@ -69,15 +69,22 @@ def test_results_are_gone_on_with_and_never_lost(run, tmp_path, capsys):
     assert (status, found["cells"][:1], len(found["cells"])) == (0, first, 2)
 
 
+def test_a_contender_that_always_fails_is_asked_twice(run):
+    few = ("--contenders", "honest,liar", "--rows", "500")
+    said = [records_of(run(*few, *resumed)[1]) for resumed in ((), ("--resume",), ("--resume",))]
+    assert "again" not in said[0]["liar"]
+    assert said[1]["liar"]["again"]
+    assert said[1] == said[2] != said[0]
+
+
 def test_no_cell_is_begun_when_time_is_up(run):
     assert run("--contenders", "honest", "--time-limit", "0")[1]["status"] == "cut short: time was up"
 
 
-def test_a_trial_has_a_picture_and_says_what_it_is(run, tmp_path):
+def test_a_trial_says_what_it_is(run, tmp_path):
     status, found = run("--contenders", "honest", "--quick")
     assert (status, len(found["cells"])) == (0, 2)
     assert "nothing here is a measurement" in (tmp_path / "topic.md").read_text()
-    assert (tmp_path / "cells.svg").exists() == plot.can_plot()
 
 
 def test_an_answer_is_judged_in_every_row():

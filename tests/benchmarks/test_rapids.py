@@ -21,11 +21,6 @@ pytestmark = pytest.mark.skipif(devices.simulated(), reason="pandas stands in fo
 ONE = ["--keys", "int", "--distributions", "uniform"]
 
 
-@pytest.fixture(autouse=True)
-def _no_picture(monkeypatch):
-    monkeypatch.setattr(import_module("benchmarks.harness.plot"), "can_plot", lambda: False)
-
-
 def run(folder, *arguments):
     """Run the program; give its status and what it wrote."""
     status = program.main(["--quick", "--repeats", "1", *arguments, "--out", str(folder)])

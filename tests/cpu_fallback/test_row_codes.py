@@ -14,6 +14,7 @@ from cpu_fallback.types import Layout, Rows
 from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.smoothing import JamesStein, NoSmoothing
+from gpu_encode.schemes.assignment import upload
 from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, by_time, starts_of
 from gpu_encode.sums import layouts
 from gpu_encode.sums.category_sums import SumSpec
@@ -93,7 +94,7 @@ def trained(ops, plan, *description, dtype="float64"):
     task = job_of(ops, *description)
     wide = encodings.n_columns(plan)
     out = np.full((len(task.rows), task.n_outputs * wide), 9.0, dtype, order="F")
-    found = encodings.train(task, plan, out, want_unseen=True)
+    found = encodings.train(task, upload(plan, ops), out, want_unseen=True)
     return out, found
 
 

@@ -141,9 +141,9 @@ def count(monkeypatch):
     assert counted.bytes == known.nbytes == 1000, "arrays are not counted"
     del known
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "TILE", TILE)
-    checkpoints = import_module("gpu_encode.training.checkpoints")
-    monkeypatch.setattr(checkpoints, "CHECKPOINT_BITS", 1)
-    monkeypatch.setattr(checkpoints, "EXACT_PLACES", 2)
+    scans = import_module("gpu_encode.training.scans")
+    monkeypatch.setattr(scans, "CHECKPOINT_BITS", 1)
+    monkeypatch.setattr(scans, "EXACT_PLACES", 2)
     return counted
 
 

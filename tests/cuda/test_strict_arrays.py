@@ -15,10 +15,11 @@ import gpu_encode as ge
 from cpu_fallback.digits import mantissas
 from cpu_fallback.exact import Limbs
 from cpu_fallback.types import Layout, Rows
+from gpu_encode.fitting.fit import plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.fitting.work import Work
 from gpu_encode.formulas import encoding_rule
 from gpu_encode.ops import use_backend
+from gpu_encode.schemes.assignment import upload
 from gpu_encode.schemes.plans import Plan
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.training import encodings
@@ -112,15 +113,17 @@ def read(data: Data, kind: str, weighted: bool, scheme: Any, **choices: Any) -> 
     encoder = ge.TargetEncoder(cv=scheme, target_type=kind, columns=["key"], **choices)
     weight = data.weight if weighted else None
     with use_backend("numpy"):
-        work = Work("TargetEncoder", encoder._options(), Inputs(data.frame, data.targets[kind], weight))
-        return [job for jobs in work.jobs for job in jobs], work.plan()
+        parameters = encoder._parameters()
+        context = prepare(parameters, Inputs(data.frame, data.targets[kind], weight))
+        plan = plan_rows(parameters.scheme, context.rows, context.targets)
+        return [task for tasks in context.tasks for task in tasks], plan
 
 
 def strict(job: EncodingTask) -> EncodingTask:
     """Give the job with its rows on the other side."""
     parts = (job.rows.codes, job.rows.classes, job.rows.target, job.rows.weight)
     rows = Rows(*(part if part is None else STRICT.to_device(part) for part in parts))
-    return replace(job, ops=STRICT, rows=rows, totals=[])
+    return replace(job, ops=STRICT, rows=rows)
 
 
 def trained(job: EncodingTask, plan: Plan, dtype: str) -> list[Any]:
@@ -150,7 +153,7 @@ def assert_same(data: Data, kind: str, weighted: bool, scheme: str, *, dtype: st
         warnings.simplefilter("ignore", UserWarning)
         jobs, plan = read(data, kind, weighted, SCHEMES[scheme](), dtype=dtype, **choices)
         for job in jobs:
-            expected, found = trained(job, plan, dtype), trained(strict(job), plan, dtype)
+            expected, found = trained(job, plan, dtype), trained(strict(job), upload(plan, STRICT), dtype)
             for mine, theirs in zip(found, expected, strict=True):
                 assert mine.dtype == theirs.dtype
                 assert_same_bits(mine, theirs)

@@ -112,8 +112,8 @@ def test_a_fit_alone_asks_no_more_of_the_scheme_than_one_call_does(scheme):
 @pytest.mark.parametrize("order", range(3))
 def test_the_order_in_which_tasks_are_done_does_not_matter(order, monkeypatch):
     """Sums are added in another order, and in trees of another shape."""
-    rng, summed = np.random.default_rng(order), tasks.summed
-    monkeypatch.setattr(tasks, "summed", lambda sums: summed([sums[i] for i in rng.permutation(len(sums))]))
+    rng, summed = np.random.default_rng(order), tasks.add_up
+    monkeypatch.setattr(tasks, "add_up", lambda sums: summed([sums[i] for i in rng.permutation(len(sums))]))
     monkeypatch.setattr(trees, "SPLIT_EVERY", 2 + order)
     (whole, wanted), (encoder, codes) = both(ENCODERS["folds"], "quantity", 11)
     assert_same(codes.compute(), wanted)

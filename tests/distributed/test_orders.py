@@ -38,8 +38,8 @@ def test_every_smoothing(name, smoothing):
 
 @pytest.mark.parametrize("name", ["averaged", "ordered-time"])
 @pytest.mark.parametrize("most", [1, 3, 200])
-def test_the_number_of_buckets_does_not_matter(name, most, monkeypatch):
-    monkeypatch.setattr(orders, "MOST_BUCKETS", most)
+def test_the_number_of_groups_does_not_matter(name, most, monkeypatch):
+    monkeypatch.setattr(orders, "MOST_GROUPS", most)
     monkeypatch.setattr(orders, "MOST_ROWS", 50)
     check(name, 6)
 

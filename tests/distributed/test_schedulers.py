@@ -93,7 +93,7 @@ def test_the_tables_are_in_the_graph_once():
     with dask.config.set(scheduler="synchronous"):
         encoder = TargetEncoder(cv=KFold(2))
         codes = encoder.fit_transform(cut[["shop"]], cut["amount"])
-    for lazy_codes, holds in ((codes, tasks.Tables), (encoder.transform(cut[["shop"]]), TargetEncoder)):
+    for lazy_codes, holds in ((codes, tasks.EncodingTables), (encoder.transform(cut[["shop"]]), TargetEncoder)):
         graph = graph_of(lazy_codes)
         nodes = [task for task in graph.values() if isinstance(getattr(task, "value", task), holds)]
         assert len(nodes) == 1
@@ -108,17 +108,17 @@ def test_sums_grow_with_categories_alone():
         encoder = TargetEncoder(columns=["city"])
         X, y = frame[["city", "price"]], frame["sold"]
         given = (X, y, None, None, Place(0, 0))
-        found = tasks.profiled(*given, encoder)
+        found = tasks.profile_partition(*given, encoder)
         encoding_plan = plan(encoder, found.profile)
-        travelling = (found, encoding_plan, tasks.measured(*given, encoding_plan))
+        travelling = (found, encoding_plan, tasks.measure_partition(*given, encoding_plan))
         sizes.append([len(pickle.dumps(each)) for each in travelling])
     assert all(large < 1.1 * small + 64 for small, large in zip(*sizes, strict=True))
 
 
 def test_the_first_pass_reads_the_columns_of_the_scheme_alone(monkeypatch):
     seen = []
-    profiled = tasks.profiled
-    monkeypatch.setattr(tasks, "profiled", lambda X, *rest: seen.append(list(X.columns)) or profiled(X, *rest))
+    profiled = tasks.profile_partition
+    monkeypatch.setattr(tasks, "profile_partition", lambda X, *rest: seen.append(list(X.columns)) or profiled(X, *rest))
     cut = lazy(N_ROWS)
     with dask.config.set(scheduler="synchronous"):
         for fit in ("fit_transform", "fit"):
@@ -129,8 +129,8 @@ def test_the_first_pass_reads_the_columns_of_the_scheme_alone(monkeypatch):
 
 def test_y_is_read_again_only_where_a_code_depends_on_its_own_row(monkeypatch):
     seen = []
-    encoded = tasks.encoded
-    monkeypatch.setattr(tasks, "encoded", lambda X, y, *rest: seen.append(y is None) or encoded(X, y, *rest))
+    encoded = tasks.encode_partition
+    monkeypatch.setattr(tasks, "encode_partition", lambda X, y, *rest: seen.append(y is None) or encoded(X, y, *rest))
     cut = lazy(N_ROWS)
     for scheme, without in ((KFold(3), True), (KFold(3, stratify=True), False), (LeaveOneOut(), False)):
         seen.clear()
@@ -143,5 +143,7 @@ def test_loading_cuts_as_the_cases_do():
     frame = rows(N_ROWS)
     for number, piece in enumerate(pieces(frame, 6)):
         assert part(number, N_ROWS).index.tolist() == piece.index.tolist()
-    _, counted = sequence.drafted(TargetEncoder(), sequence.read(lazy(N_ROWS)[["shop"]], lazy(N_ROWS)["sold"]), True)
+    _, counted = sequence.plan_encoding(
+        TargetEncoder(), sequence.read(lazy(N_ROWS)[["shop"]], lazy(N_ROWS)["sold"]), True
+    )
     assert counted.first_rows == [sum(len(piece) for piece in pieces(frame, 6)[:number]) for number in range(6)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu.__main__ import parsed
+from benchmarks.gpu.__main__ import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAMES = "test PYTEST_ARGS=tests/frames tests/rapids tests/guides"
@@ -55,4 +55,4 @@ def test_the_commands_of_the_readme_are_called(calls, script, arguments, expecte
 
 def test_the_steps_and_suites_of_a_gpu_exist():
     assert all((ROOT / folder).is_dir() for folder in FRAMES.partition("=")[2].split())
-    assert parsed(MEASURED.partition("=")[2].split()).only
+    assert parse(MEASURED.partition("=")[2].split()).only

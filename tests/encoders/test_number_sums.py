@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode import CountEncoder, Holdout, OneHotEncoder, StatisticEncoder, TargetEncoder
-from gpu_encode.fitting import work
+from gpu_encode.fitting import categories
 from gpu_encode.frames.frame import Frame
 
 pytestmark = pytest.mark.host
@@ -27,8 +27,8 @@ TARGETS = {"three classes": RNG.integers(0, 3, N), "a quantity": RNG.random(N), 
 @pytest.fixture
 def found(monkeypatch):
     """Sums that were found together with categories, call by call."""
-    calls, original = [], work.sums_by_number
-    monkeypatch.setattr(work, "sums_by_number", lambda *given: calls.append(original(*given)) or calls[-1])
+    calls, original = [], categories.sum_whole_numbers
+    monkeypatch.setattr(categories, "sum_whole_numbers", lambda *given: calls.append(original(*given)) or calls[-1])
     return calls
 
 

@@ -9,7 +9,7 @@ from sklearn import model_selection
 
 from gpu_encode import GroupKFold, Holdout, KFold, Ordered, TargetEncoder, TimeFolds
 from gpu_encode.ops import resolve
-from gpu_encode.schemes.assignment import RowsAtHand, assigned
+from gpu_encode.schemes.assignment import RowsAtHand, assign
 from gpu_encode.schemes.plans import Request
 from gpu_encode.sums.targets import Target
 from tests.encoders.visibility import FRAME, ROW, SIZE, encoder, folds_of, other_folds, seen_by_new_rows, visible
@@ -71,19 +71,15 @@ def test_random_folds_depend_on_the_seed_alone():
     np.testing.assert_array_equal(folds(4, FRAME[:15]), folds(4)[:15, :15])
 
 
-def no_column(column, role):
-    raise AssertionError(f"{role} asked for")
-
-
 def test_stratified_folds_are_even_in_every_class():
     labels = np.array([0] * 11 + [1] * 9 + [2] * 4)
     target = Target(None, "multiclass", labels.astype(np.int32), np.arange(3))
     for order in ("random", "contiguous", "interleaved"):
         scheme = KFold(3, stratify=True, order=order)
         backend = resolve(SIZE)
-        plan = scheme.plan(Request(SIZE, no_column, lambda: [np.bincount(labels)]))
-        rows = RowsAtHand(backend, SIZE, no_column, target.values)
-        folds = backend.to_host(assigned(plan, rows).folds)
+        plan = scheme.plan(Request(SIZE, {}, [np.bincount(labels)]))
+        rows = RowsAtHand(backend, SIZE, {}, target.values)
+        folds = backend.to_host(assign(plan, rows).folds)
         for label in range(3):
             sizes = np.bincount(folds[labels == label], minlength=3)
             assert sizes.max() - sizes.min() <= 1 + (labels == label).sum() % 3

@@ -14,8 +14,8 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpu_encode import HashingEncoder, load, transform_dataset
+from gpu_encode.categories.canonical_bytes import decimal, spelled
 from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.fitting.canonical_bytes import decimal, spelled
 
 MASK = 0xFFFFFFFF
 WORDS = ["", "a", "ab", "abc", "abcd", "oak", "Straße", "日本語", "elm tree", "x" * 100]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from gpu_encode import CountEncoder, Holdout, LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.formulas.infrequent import infrequent
+from gpu_encode.formulas.infrequent import find_infrequent
 from tests.family.members import ROWS, SOLD, N, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:Greedy")
@@ -60,7 +60,7 @@ def test_the_rule_is_that_of_scikit_learn(rule, weights):
     counts = (np.array(weights) * 2).astype(int)
     X = np.repeat(np.arange(len(counts)), counts)[:, None]
     theirs = OneHotEncoder(min_frequency=rule[0], max_categories=rule[1]).fit(X).infrequent_categories_[0]
-    ours = infrequent(counts.astype(float), float(counts.sum()), *rule)
+    ours = find_infrequent(counts.astype(float), float(counts.sum()), *rule)
     assert np.flatnonzero(ours).tolist() == ([] if theirs is None else theirs.tolist())
 
 

@@ -19,7 +19,7 @@ from sklearn import clone
 
 from gpu_encode import OneHotEncoder, encode_dataset, load, ops, transform_dataset
 from gpu_encode.encoders.one_hot.rows import places_of
-from gpu_encode.fitting.columns import located
+from gpu_encode.fitting.columns import locate_columns
 from gpu_encode.fitting.inputs import Inputs
 from tests.backends import ON_CUDA
 from tests.strategies import examples
@@ -261,7 +261,7 @@ def test_the_three_arrays_of_the_backend(frame, name):
     expected = encoder.transform(frame)
     with ops.use_backend(name):
         backend = ops.resolve(len(frame))
-        at = located(Inputs(frame).frame, encoder._model.selection, encoder._model.feature_names, 2)
+        at = locate_columns(Inputs(frame).frame, encoder._model.selection, encoder._model.feature_names, 2)
         codes = [key.lookup(at, backend, True) for key in encoder._model.keys]
         places = places_of(encoder._columns, encoder._model.keys, codes, at, backend)
         assert isinstance(places, type(backend.empty((1,), np.int32)))

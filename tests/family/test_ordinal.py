@@ -9,7 +9,7 @@ import pytest
 
 from cpu_fallback.row_numbers import Permutation, key_of, places_of
 from gpu_encode import Greedy, KFold, OrdinalEncoder, load
-from gpu_encode.formulas.infrequent import infrequent
+from gpu_encode.formulas.infrequent import find_infrequent
 from tests.naive import quotient
 
 N = 60
@@ -34,7 +34,7 @@ def sums_of(rows, weights, target):
 
 def definition(order, sums, total_weight, min_frequency=None, max_categories=None):
     """Give the code of each category, in plain loops."""
-    rare = infrequent(np.array([float(n) for n, _ in sums.values()]), total_weight, min_frequency, max_categories)
+    rare = find_infrequent(np.array([float(n) for n, _ in sums.values()]), total_weight, min_frequency, max_categories)
     groups = [[key] for key, few in zip(sums, rare, strict=True) if not few]
     pooled = [key for key, few in zip(sums, rare, strict=True) if few]
     groups += [pooled] if pooled else []

@@ -14,6 +14,13 @@ import scipy.sparse
 
 Case = tuple[str, Callable[[], Any]]
 SHOWN = 20
+# Between a case and its output.
+SEPARATOR = " | "
+# Tables of more columns are digested as one.
+MOST_COLUMNS = 64
+
+# A list of these is a column itself.
+LEAVES = (str, tuple, int, float, type(None))
 
 
 def columns_of(output: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -24,10 +31,12 @@ def columns_of(output: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         output = {f"{column}": output[column] for column in output.columns}
     elif scipy.sparse.issparse(output):
         output = {"data": output.data, "indices": output.indices, "indptr": output.indptr}
+    if isinstance(output, dict) and len(output) > MOST_COLUMNS:
+        output = [f"{key} {digest_of(value)}" for key, value in output.items()]
     if isinstance(output, dict):
         for key, value in output.items():
             yield from columns_of(value, f"{name}/{key}")
-    elif isinstance(output, (list, tuple)):
+    elif isinstance(output, list) and not all(isinstance(value, LEAVES) for value in output):
         for number, value in enumerate(output):
             yield from columns_of(value, f"{name}/{number}")
     else:
@@ -80,10 +89,10 @@ def run_cases(cases: Iterable[Case]) -> dict[str, tuple[str, np.ndarray[Any, Any
             try:
                 output = list(columns_of(run()))
             except Exception as error:  # the type of any error is a result
-                record[f"{name} raises"] = (f"{type(error).__name__}: {error}", np.full(SHOWN, np.nan))
+                record[f"{name}{SEPARATOR}raises"] = (f"{type(error).__name__}: {error}", np.full(SHOWN, np.nan))
                 continue
         for column, values in output:
-            record[f"{name} {column}"] = (digest_of(values), first_values(values))
+            record[f"{name}{SEPARATOR}{column}"] = (digest_of(values), first_values(values))
     return record
 
 

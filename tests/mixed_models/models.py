@@ -7,7 +7,7 @@ import numpy as np
 from scipy.integrate import quad
 
 from cpu_fallback.exact import Scaled
-from gpu_encode.formulas.mixed_models import binomial, gaussian
+from gpu_encode.formulas.glmm import binomial, gaussian
 
 HOME = Path(__file__).parent / "references"
 REFERENCES = json.loads((HOME / "lme4.json").read_text())

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 
-from gpu_encode.formulas.mixed_models import binomial, likelihood
+from gpu_encode.formulas.glmm import binomial, likelihood
 from tests.mixed_models.models import REFERENCES, fit_binomial, laplace, log_likelihood
 from tests.strategies import examples
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from cpu_fallback.exact import Scaled
-from gpu_encode.formulas.mixed_models import gaussian
+from gpu_encode.formulas.glmm import gaussian
 from tests.mixed_models.models import REFERENCES, STATSMODELS, column, fit_gaussian, plain, restricted, scaled, sums_of
 from tests.strategies import examples
 

@@ -5,8 +5,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from gpu_encode.formulas.mixed_models.quadrature import gauss_hermite
-from gpu_encode.formulas.mixed_models.search import lowest, total, zero_between
+from gpu_encode.formulas.glmm.quadrature import gauss_hermite
+from gpu_encode.formulas.glmm.search import lowest, total, zero_between
 
 
 def test_a_sum_goes_from_the_first_to_the_last():

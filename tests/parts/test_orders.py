@@ -31,14 +31,14 @@ SCHEMES = ordered_schemes()
 def one_after_another(tables, order, buckets):
     """Codes of each bucket by one walk through all of them."""
     running = OrderedScan(tables, order)
-    return [running.codes(bucket) for bucket in buckets]
+    return [running.encode(bucket) for bucket in buckets]
 
 
 def side_by_side(tables, order, buckets):
     """Codes of each bucket by itself, from the sums of those before it."""
     found, before = [], None
     for bucket in buckets:
-        found.append(OrderedScan(tables, order, through_pickle(before)).codes(bucket))
+        found.append(OrderedScan(tables, order, through_pickle(before)).encode(bucket))
         own = PrecedingSums.of(tables, bucket)
         before = own if before is None else before + own
     return found
@@ -48,7 +48,7 @@ def gained_one_after_another(tables, order, buckets):
     gaining = CategoryMeanScan(tables, order)
     for bucket in buckets:
         gaining.add(bucket)
-    return gaining.gained()
+    return gaining.deltas()
 
 
 def gained_side_by_side(tables, order, buckets):
@@ -56,7 +56,7 @@ def gained_side_by_side(tables, order, buckets):
     for bucket in buckets:
         gaining = CategoryMeanScan(tables, order, before)
         gaining.add(bucket)
-        found.append(through_pickle(gaining.gained()))
+        found.append(through_pickle(gaining.deltas()))
         own = PrecedingSums.of(tables, bucket)
         before = own if before is None else before + own
     return sum(reversed(found), CategoryMeanDeltas({}))
@@ -78,9 +78,7 @@ def encoded(one, parts, n_buckets, way):
     for order in range(len(tables.before)):
         buckets = [own[order] for own in scattered if own[order]]
         chosen = (
-            [own[0] for own in buckets]
-            if in_rows
-            else [OrderedRows.joined(each) for each in zip(*buckets, strict=True)]
+            [own[0] for own in buckets] if in_rows else [OrderedRows.join(each) for each in zip(*buckets, strict=True)]
         )
         orders.append([through_pickle(each) for each in chosen if len(each)])
     if tables.needs_categories:

@@ -67,7 +67,7 @@ INCONSISTENT: dict[str, tuple[Callable[[Any], Any], str]] = {
     "type of codes": (model("dtype", "object"), "'dtype' holds 'object'"),
     "permutations": (model("permutations", 0), "'permutations' holds 0"),
     "no entries": (
-        lambda document: document["model"].update(entries=[], keys=[], rules=[], statistics=[]),
+        lambda document: document["model"].update(entries=[], keys=[], formulas=[], statistics=[]),
         "has no columns or no targets",
     ),
     "entry": (model("entries/1/members", [0, 0]), "is made of the columns"),

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
 from gpu_encode import GroupKFold, Holdout, KFold, MEstimate, Ordered, Prefixes, TargetEncoder, TimeFolds, load
-from gpu_encode.fitting.merging import equal
+from gpu_encode.fitting.compatibility import are_equal
 
 X = np.array([["a"], ["b"], ["a"]] * 4, dtype=object)
 Y = np.arange(12) % 2
@@ -79,7 +79,7 @@ def test_values_of_other_libraries_come_back_as_plain_ones(value: Any, expected:
     "cv", [None, 7, "fold", KFold(3, random_state=None), TimeFolds(2, time="t"), Ordered(time=3), Holdout(0.1)]
 )
 def test_schemes_come_back(cv: Any, reloaded: Any) -> None:
-    assert equal(reloaded(fitted(cv=cv)).cv, cv)
+    assert are_equal(reloaded(fitted(cv=cv)).cv, cv)
 
 
 PER_ROW = [

@@ -1,6 +1,6 @@
 """Who is compared, a family a file."""
 
-from benchmarks.cpu.contenders import duckdb_forms, hand_written, libraries, limit, ours, polars_forms
+from benchmarks.cpu.contenders import hand_written, libraries, limit, ours, polars_forms
 
-MODULES = (ours, libraries, polars_forms, duckdb_forms, hand_written, limit)
+MODULES = (ours, libraries, polars_forms, hand_written, limit)
 CONTENDERS = tuple(each for module in MODULES for each in module.CONTENDERS)

@@ -1,6 +1,5 @@
-"""What people write by hand: pandas' groupby, and NumPy's bincount after pd.factorize or straight on the keys."""
+"""What people write by hand: NumPy's bincount after pd.factorize or straight on the keys, and pandas' running sums."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,77 +10,37 @@ from benchmarks.cpu.judge import expected_of
 from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.harness.rows import N_CLASSES, N_FOLDS, Array, Rows
 
-MAPPED = (*MEANS, "count")
 COUNTED = (*MEANS, *FOLD_WORKS, "leave-one-out", "count")
-TRANSFORMED = (*MEANS, "ordered", "leave-one-out", "count")
+TOLERANCE = 1e-8
 
 
-def grouped(keys: Any, y: Any) -> Any:
-    """Rows by category."""
-    return y.groupby(keys, sort=False, observed=True)
+def encode_ordered(keys: Any, y: Any) -> Array:
+    """Encode each row by pandas' cumsum and cumcount of its category."""
+    groups = y.groupby(keys, sort=False, observed=True)
+    return np.asarray((groups.cumsum() - y + SMOOTH * y.mean()) / (groups.cumcount() + SMOOTH))
 
 
-def mapped(keys: Any, y: Any, work: str) -> Array:
-    """groupby.agg, then map."""
-    if work == "count":
-        return np.asarray(keys.map(keys.value_counts(sort=False)), dtype=np.float64)
-    sums = grouped(keys, y).agg(["sum", "count"])
-    codes = (sums["sum"] + SMOOTH * y.mean()) / (sums["count"] + SMOOTH)
-    return np.asarray(keys.map(codes), dtype=np.float64)
-
-
-def transformed(keys: Any, y: Any, work: str) -> Array:
-    """groupby.transform, cumsum and cumcount."""
-    groups, prior = grouped(keys, y), y.mean()
-    if work == "count":
-        return groups.transform("count").to_numpy(dtype=np.float64)
-    if work == "ordered":
-        sums, counts = groups.cumsum() - y, groups.cumcount()
-    elif work == "leave-one-out":
-        sums, counts = groups.transform("sum") - y, groups.transform("count") - 1
-    else:
-        sums, counts = groups.transform("sum"), groups.transform("count")
-    return np.asarray((sums + SMOOTH * prior) / (counts + SMOOTH))
-
-
-def by_fold(keys: Any, y: Any, folds: Any, work: str) -> Array:
-    """Totals of a category less those of the row's fold, by groupby.transform."""
-    if work == "classes":
-        return np.column_stack(
-            [by_fold(keys, (y == label).astype(np.float64), folds, "") for label in range(N_CLASSES)]
-        )
-    codes, _ = keys.factorize()
-    whole, part = y.groupby(codes), y.groupby(codes * N_FOLDS + folds)
-    sums = whole.transform("sum") - part.transform("sum")
-    counts = whole.transform("count") - part.transform("count")
-    return np.asarray((sums + SMOOTH * y.mean()) / (counts + SMOOTH))
-
-
-def factorized(keys: Any) -> tuple[Array, int]:
-    """Codes of keys, and how many there are."""
+def factorize(keys: Any, work: str, y: Array, folds: Array) -> Array:
+    """Number the keys by pd.factorize, then encode by bincount."""
     import pandas as pd
 
-    if isinstance(keys, pd.Series) and isinstance(keys.dtype, pd.CategoricalDtype):
-        return keys.cat.codes.to_numpy(), len(keys.cat.categories)
-    codes, values = pd.factorize(keys)
-    return codes, len(values)
+    if isinstance(keys.dtype, pd.CategoricalDtype):
+        codes, size = keys.cat.codes.to_numpy(), len(keys.cat.categories)
+    else:
+        codes, values = pd.factorize(keys)
+        size = len(values)
+    return codes if work == "codes" else encode(codes, size, work, y, folds)
 
 
-def counted(keys: Any, y: Array, work: str, folds: Array | None) -> Array:
-    """pd.factorize, then bincount."""
-    codes, size = factorized(keys)
-    return codes if work == "codes" else binned(codes, size, y, work, folds)
+def encode_small_integers(keys: Array, work: str, y: Array, folds: Array) -> Array:
+    """Encode by bincount straight on keys that are small numbers from zero on."""
+    return encode(keys, int(keys.max()) + 1, work, y, folds)
 
 
-def ranged(keys: Array, y: Array, work: str, folds: Array | None) -> Array:
-    """Bincount straight on keys that are small numbers from zero on."""
-    return binned(keys, int(keys.max()) + 1, y, work, folds)
-
-
-def binned(codes: Array, size: int, y: Array, work: str, folds: Array | None) -> Array:
-    """Bincount and a look-up."""
+def encode(codes: Array, size: int, work: str, y: Array, folds: Array) -> Array:
+    """Encode by bincount and a look-up."""
     if work == "classes":
-        return classes(codes, size, y, folds)
+        return encode_classes(codes, size, y, folds)
     counts = np.bincount(codes, minlength=size)
     if work == "count":
         return counts.astype(np.float64)[codes]
@@ -96,62 +55,54 @@ def binned(codes: Array, size: int, y: Array, work: str, folds: Array | None) ->
     return ((sums + SMOOTH * prior) / (counts + SMOOTH))[codes]
 
 
-def classes(codes: Array, size: int, y: Array, folds: Array | None) -> Array:
-    """Shares of ten classes in other folds."""
+def encode_classes(codes: Array, size: int, y: Array, folds: Array) -> Array:
+    """Encode by the shares of ten classes in other folds."""
     cells = codes * np.int64(N_FOLDS) + folds
-    found = np.bincount(cells * N_CLASSES + y, minlength=size * N_FOLDS * N_CLASSES)
-    found = found.reshape(size, N_FOLDS, N_CLASSES)
-    seen = found.sum(axis=1, keepdims=True) - found
+    counts = np.bincount(cells * N_CLASSES + y, minlength=size * N_FOLDS * N_CLASSES)
+    counts = counts.reshape(size, N_FOLDS, N_CLASSES)
+    seen = counts.sum(axis=1, keepdims=True) - counts
     prior = np.bincount(y, minlength=N_CLASSES) / len(y)
     table = (seen + SMOOTH * prior) / (seen.sum(axis=2, keepdims=True) + SMOOTH)
     return table.reshape(-1, N_CLASSES)[cells]
 
 
-def dictionary(keys: Any) -> Array:
-    """Arrow's dictionary_encode."""
+def numpy(rows: Rows) -> Prepared:
+    """NumPy after pd.factorize; text is pandas' own type of it, which is faster than Python objects."""
+    import pandas as pd
+
+    if rows.keys == "text":
+        keys = pd.Series(rows.arrow.to_pandas(), dtype="str", name="key").array
+    else:
+        keys = rows.series if rows.keys == "category" else rows.integers
+    return Prepared(partial(factorize, keys, rows.work, rows.target, rows.folds), expected_of(rows, TOLERANCE))
+
+
+def numpy_range(rows: Rows) -> Prepared:
+    """NumPy without pd.factorize."""
+    call = partial(encode_small_integers, rows.integers, rows.work, rows.target, rows.folds)
+    return Prepared(call, expected_of(rows, TOLERANCE))
+
+
+def pandas(rows: Rows) -> Prepared:
+    """Running sums of pandas, which NumPy has not by category."""
+    import pandas as pd
+
+    return Prepared(partial(encode_ordered, rows.series, pd.Series(rows.target)), expected_of(rows, TOLERANCE))
+
+
+def dictionary_encode(keys: Any) -> Array:
+    """Number the keys by Arrow's dictionary_encode."""
     return keys.dictionary_encode().indices.to_numpy()
 
 
-def texts(rows: Rows) -> Any:
-    """Text as pandas' own type of text, which lies in Arrow's memory."""
-    import pandas as pd
-
-    return pd.Series(rows.arrow.to_pandas(), dtype="str", name="key")
-
-
-def prepare(rows: Rows, form: str, keys: Callable[[Rows], Any] = lambda rows: rows.series) -> Prepared:
-    """One form, on one kind of container."""
-    import pandas as pd
-
-    expected = expected_of(rows, tolerance=1e-8)
-    if form == "arrow":
-        return Prepared(partial(dictionary, rows.arrow), expected)
-    if form == "range":
-        return Prepared(partial(ranged, rows.integers, rows.target, rows.work, rows.folds), expected)
-    column, y = keys(rows), pd.Series(rows.target, copy=False)
-    if form == "numpy":
-        values = column if rows.keys == "category" else column.array if column.dtype == "str" else column.to_numpy()
-        return Prepared(partial(counted, values, rows.target, rows.work, rows.folds), expected)
-    if form == "by fold":
-        return Prepared(partial(by_fold, column, y, rows.folds, rows.work), expected)
-    return Prepared(partial(mapped if form == "map" else transformed, column, y, rows.work), expected)
-
-
-def pandas(
-    name: str, works: tuple[str, ...], form: str, *keys: str, prepare: Callable[..., Prepared] = prepare
-) -> Contender:
-    """Give a contender that pandas has a part in; `-str` reads pandas' own type of text."""
-    call = partial(prepare, form=form, **({"keys": texts} if name.endswith("-str") else {}))
-    return Contender(name, "hand-written", call, {"work": works, **({"keys": keys} if keys else {})}, ("pandas",))
+def arrow(rows: Rows) -> Prepared:
+    """Arrow alone."""
+    return Prepared(partial(dictionary_encode, rows.arrow), expected_of(rows))
 
 
 CONTENDERS = (
-    pandas("pandas-map", MAPPED, "map"),
-    pandas("pandas-map-str", MAPPED, "map", "text"),
-    pandas("pandas-transform", TRANSFORMED, "transform"),
-    pandas("pandas-folds", FOLD_WORKS, "by fold"),
-    pandas("numpy", (*COUNTED, "codes"), "numpy"),
-    pandas("numpy-str", (*COUNTED, "codes"), "numpy", "text"),
-    pandas("numpy-range", COUNTED, "range", "int"),
-    pandas("arrow", ("codes",), "arrow", "int", "sparse", "text"),
+    Contender("numpy", "hand-written", numpy, {"work": (*COUNTED, "codes")}, ("pandas",)),
+    Contender("numpy-range", "hand-written", numpy_range, {"work": COUNTED, "keys": ("int",)}),
+    Contender("pandas", "hand-written", pandas, {"work": ("ordered",)}, ("pandas",)),
+    Contender("arrow", "hand-written", arrow, {"work": ("codes",), "keys": ("int", "sparse", "text")}),
 )

@@ -1,4 +1,4 @@
-"""scikit-learn, category_encoders, feature-engine: ready-made encoders as their users call them."""
+"""scikit-learn and category_encoders: ready-made encoders as their users call them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cpu.grid import FOLD_WORKS, MEANS, SMOOTH
-from benchmarks.cpu.judge import expected_of, m_estimate, sigmoid
+from benchmarks.cpu.judge import expected_of, m_estimate
 from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.harness.rows import N_CLASSES, N_FOLDS, Array, Rows
 
@@ -70,13 +70,6 @@ def category_encoder(name: str, **options: Any) -> Callable[[], Any]:
     return lambda: getattr(import_module("category_encoders"), name)(cols=["key"], **options)
 
 
-def feature_encoder(name: str, **options: Any) -> Callable[[], Any]:
-    """Give what makes an encoder of feature-engine."""
-    return lambda: getattr(import_module("feature_engine.encoding"), name)(
-        variables=["key"], ignore_format=True, **options
-    )
-
-
 def of_frames(rows: Rows, make: Callable[[], Any], in_one_call: bool = False, **rule: Any) -> Prepared:
     """An encoder of pandas frames; `rule` is what is not as in `expected_of`."""
     X, y, expected = rows.frame, series_of(rows), expected_of(rows, **rule)
@@ -119,23 +112,16 @@ def beginning_alike(rows: Rows) -> Array:
 
 
 def library(name: str, works: tuple[str, ...], make: Callable[[], Any], **options: Any) -> Contender:
-    """Give an encoder of category_encoders (`ce-`) or feature-engine (`fe-`)."""
+    """Give an encoder of category_encoders."""
     prepare = partial(of_frames, make=make, **options)
-    if name.startswith("fe-"):
-        return Contender(name, "library", prepare, {"work": works}, ("feature_engine",))
     return Contender(name, "library", prepare, {"work": works, "keys": SAFE_KEYS}, ("category_encoders",))
 
 
-COUNTS = (
-    library("ce-count", ("count",), category_encoder("CountEncoder")),
-    library("fe-count", ("count",), feature_encoder("CountFrequencyEncoder", encoding_method="count")),
-)
+COUNT = library("ce-count", ("count",), category_encoder("CountEncoder"))
 CONTENDERS = (
     Contender("sklearn", "scikit-learn", sklearn, {"work": (*MEANS, *FOLD_WORKS)}, ("sklearn",)),
     Contender("sklearn-ordinal", "scikit-learn", ordinal, {"work": ("codes",)}, ("sklearn",)),
     library("ce-m-estimate", MEANS, category_encoder("MEstimateEncoder", m=SMOOTH)),
-    # Its weight is logistic, with its own defaults: judged by that.
-    library("ce-target", MEANS, category_encoder("TargetEncoder", min_samples_leaf=20, smoothing=10), blend=sigmoid),
     library(
         "ce-leave-one-out",
         ("leave-one-out",),
@@ -146,7 +132,5 @@ CONTENDERS = (
     library("ce-catboost", ("ordered",), category_encoder("CatBoostEncoder", a=SMOOTH), in_one_call=True),
     library("ce-ordinal", ("codes",), category_encoder("OrdinalEncoder")),
     Contender("ce-nested", "library", nested, {"work": FOLD_WORKS, "keys": SAFE_KEYS}, ("category_encoders",)),
-    library("fe-mean", MEANS, feature_encoder("MeanEncoder", smoothing=SMOOTH)),
-    library("fe-ordinal", ("codes",), feature_encoder("OrdinalEncoder", encoding_method="arbitrary")),
-    *COUNTS,
+    COUNT,
 )

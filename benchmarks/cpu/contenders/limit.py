@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.grid import FOLD_WORKS, MEANS, REAL_WORKS, SMOOTH
+from benchmarks.cpu.grid import FOLD_WORKS, REAL_WORKS, SMOOTH
 from benchmarks.cpu.judge import expected_of, floor_places
 from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.harness.machine import cores
@@ -86,16 +86,12 @@ class Loops:
     rows : Rows
     by : {"range", "hashed", "text"}
     way : Way
-    twice : bool
-        Look the values up once more before encodings are written, as `transform` must after `fit`.
     """
 
     rows: Rows
     by: str
     way: Way
-    twice: bool = False
     keys: Any = None
-    slots: Any = None
 
     def __post_init__(self) -> None:
         rows = self.rows
@@ -128,37 +124,27 @@ class Loops:
         """Numbers of the values that occur, in a range."""
         codes, places = np.empty(len(self.keys), np.int32), np.zeros(size, np.int32)
         if self.way.threads == 1:
-            return codes, 0, self.tables.first_seen(self.keys, low, places, codes)
+            return codes, 0, self.tables.number_by_first_row(self.keys, low, places, codes)
         seen = np.zeros(size, np.int8)
         split(self.tables.mark, len(self.keys), self.keys, low, seen)
-        count = self.tables.places_of(seen, places)
+        count = self.tables.number_seen(seen, places)
         split(self.loops.gather, len(self.keys), self.keys, low, places, 1, codes)
         return codes, 0, count
 
     def number_by_hash(self) -> tuple[Array, int, int]:
-        """Numbers by a hash table; with more threads by one each, joined."""
+        """Numbers by a hash table; with more threads by one each, join_tables."""
         codes = np.empty(self.rows.n_rows, np.int32)
         if self.by == "text":
-            call = partial(self.tables.hashed_text, *self.keys, codes)
+            call = partial(self.tables.number_text, *self.keys, codes)
         else:
-            call = partial(self.tables.hashed_integers, self.keys, codes)
+            call = partial(self.tables.number_integers, self.keys, codes)
         pieces = parts(len(codes), self.way.threads)
         found = run_together([partial(call, *piece) for piece in pieces])
         slots, count = found[0]
         for (start, stop), (others, n_others) in zip(pieces[1:], found[1:], strict=True):
-            slots, places, count = self.tables.joined(slots, count, others, n_others)
+            slots, places, count = self.tables.join_tables(slots, count, others, n_others)
             split(self.tables.renumber, stop - start, codes[start:stop], places)
-        self.slots = slots
         return codes, 0, count
-
-    def look_up(self) -> Array:
-        """Numbers of the values by the hash table that there is."""
-        codes = np.empty(self.rows.n_rows, np.int32)
-        if self.by == "text":
-            split(self.tables.known_text, len(codes), *self.keys, self.slots, codes)
-        else:
-            split(self.tables.known_integers, len(codes), self.keys, self.slots, codes)
-        return codes
 
     def sum(self, kernel: Any, size: int, dtype: Any, *arguments: Any) -> Array:
         """Sums of all rows in so many cells."""
@@ -200,15 +186,13 @@ class Loops:
             cells = self.sum(loops.sum_reals, 2 * size * n_folds, np.float64, codes, low, y, n_folds)
         else:
             cells = self.sum(loops.count_classes, 2 * size * n_folds, np.int32, codes, low, y, n_folds, 2)
-        formula = n_folds, SMOOTH, self.prior(cells), int(self.rows.work not in REAL_WORKS)
-        if self.twice:
-            codes = self.look_up()
+        rule = n_folds, SMOOTH, self.prior(cells), int(self.rows.work not in REAL_WORKS)
         if self.way.table:
             table = np.empty(size * n_folds)
-            split(loops.encode_table, size, cells, *formula, table)
+            split(loops.encode_table, size, cells, *rule, table)
             split(loops.gather, len(codes), codes, low, table, n_folds, out)
         else:
-            split(loops.encode_rows, len(codes), codes, low, cells, *formula, out)
+            split(loops.encode_rows, len(codes), codes, low, cells, *rule, out)
         return out
 
     def others(self, codes: Array, low: int, size: int) -> Array:
@@ -280,9 +264,9 @@ def seconds_of(loops: Loops) -> float:
     return min(times)
 
 
-def prepare(rows: Rows, by: str, twice: bool = False) -> Prepared:
+def prepare(rows: Rows, by: str) -> Prepared:
     """The fastest arrangement for these rows."""
-    fastest = min((Loops(rows, by, way, twice) for way in ways(by, rows.work)), key=seconds_of)
+    fastest = min((Loops(rows, by, way) for way in ways(by, rows.work)), key=seconds_of)
     return Prepared(fastest.call, expected_of(rows, tolerance=1e-8, visible_prior=rows.work == "ordered"))
 
 
@@ -291,16 +275,8 @@ def limit(by: str, *keys: str) -> Contender:
     return Contender(f"limit-{by}", "limit", partial(prepare, by=by), {"keys": keys}, ("numba",))
 
 
-def limit_twice(by: str, keys: str) -> Contender:
-    """Give loops that look values up again for `transform`."""
-    only = {"work": MEANS, "keys": (keys,)}
-    return Contender(f"limit-{by}-twice", "limit, twice", partial(prepare, by=by, twice=True), only, needs=("numba",))
-
-
 CONTENDERS = (
     limit("range", "int", "category"),
     limit("hashed", "int", "sparse"),
     limit("text", "text"),
-    limit_twice("hashed", "sparse"),
-    limit_twice("text", "text"),
 )

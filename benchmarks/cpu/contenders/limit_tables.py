@@ -69,7 +69,7 @@ def mark(keys, low, seen, start, stop):
 
 
 @compiled
-def places_of(seen, places):
+def number_seen(seen, places):
     count = 0
     for value in range(len(seen)):
         places[value] = count
@@ -78,7 +78,7 @@ def places_of(seen, places):
 
 
 @compiled
-def first_seen(keys, low, places, codes):
+def number_by_first_row(keys, low, places, codes):
     count = 0
     for i in range(len(keys)):
         value = np.uint64(keys[i] - low)
@@ -91,7 +91,7 @@ def first_seen(keys, low, places, codes):
 
 
 @compiled
-def mixed(word):
+def mix(word):
     word = (word ^ (word >> np.uint64(32))) * ONE
     return word ^ (word >> np.uint64(29))
 
@@ -120,17 +120,17 @@ def hash_of(data, start, stop):
         found = (found ^ word) * ONE
         found ^= found >> np.uint64(32)
         place += 8
-    return mixed(found)
+    return mix(found)
 
 
 @compiled
-def grown(slots):
+def grow(slots):
     """Four times as many slots."""
     larger = np.zeros(4 * len(slots), dtype=np.int64)
     mask = len(larger) // 2 - 1
     for old in range(len(slots) // 2):
         if slots[2 * old + 1] != 0:
-            slot = np.int64(mixed(np.uint64(slots[2 * old]))) & mask
+            slot = np.int64(mix(np.uint64(slots[2 * old]))) & mask
             while larger[2 * slot + 1] != 0:
                 slot = (slot + 1) & mask
             larger[2 * slot], larger[2 * slot + 1] = slots[2 * old], slots[2 * old + 1]
@@ -164,7 +164,7 @@ def insert(slots, count, keys, spread, n, codes, start):
 @compiled
 def mix_integers(keys, first, n, spread):
     for j in range(n):
-        spread[j] = np.int64(mixed(np.uint64(keys[np.uint64(first + j)])))
+        spread[j] = np.int64(mix(np.uint64(keys[np.uint64(first + j)])))
 
 
 @compiled
@@ -173,50 +173,50 @@ def mix_text(offsets, data, first, n, keys, spread):
     for j in range(n):
         row = np.uint64(first + j)
         keys[j] = np.int64(hash_of(data, offsets[row], offsets[row + NEXT]))
-        spread[j] = np.int64(mixed(np.uint64(keys[j])))
+        spread[j] = np.int64(mix(np.uint64(keys[j])))
 
 
 @compiled
-def hashed_integers(keys, codes, start, stop):
+def number_integers(keys, codes, start, stop):
     """Numbers of int64 keys in the order of their first rows, and the table."""
     slots, count = np.zeros(2 * FIRST_SLOTS, dtype=np.int64), 0
     spread = np.empty(TILE, dtype=np.int64)
     for first in range(start, stop, TILE):
         n = min(TILE, stop - first)
         if 2 * (count + n) > len(slots) // 2:
-            slots = grown(slots)
+            slots = grow(slots)
         mix_integers(keys, first, n, spread)
         count = insert(slots, count, keys[first : first + n], spread, n, codes, first)
     return slots, count
 
 
 @compiled
-def hashed_text(offsets, data, codes, start, stop):
+def number_text(offsets, data, codes, start, stop):
     """The same of texts."""
     slots, count = np.zeros(2 * FIRST_SLOTS, dtype=np.int64), 0
     keys, spread = np.empty(TILE, dtype=np.int64), np.empty(TILE, dtype=np.int64)
     for first in range(start, stop, TILE):
         n = min(TILE, stop - first)
         if 2 * (count + n) > len(slots) // 2:
-            slots = grown(slots)
+            slots = grow(slots)
         mix_text(offsets, data, first, n, keys, spread)
         count = insert(slots, count, keys, spread, n, codes, first)
     return slots, count
 
 
 @compiled
-def joined(slots, count, others, n_others):
-    """Add the keys of a second table to a first; gives it, for it may have grown, and their numbers in it."""
+def join_tables(slots, count, others, n_others):
+    """Add the keys of a second table to a first; gives it, for it may have grow, and their numbers in it."""
     places = np.empty(n_others, dtype=np.int32)
     while 2 * (count + n_others) > len(slots) // 2:
-        slots = grown(slots)
+        slots = grow(slots)
     mask = len(slots) // 2 - 1
     for other in range(len(others) // 2):
         number = others[2 * other + 1]
         if number == 0:
             continue
         key = others[2 * other]
-        slot = np.int64(mixed(np.uint64(key))) & mask
+        slot = np.int64(mix(np.uint64(key))) & mask
         while slots[2 * slot + 1] != 0 and slots[2 * slot] != key:
             slot = (slot + 1) & mask
         if slots[2 * slot + 1] == 0:
@@ -224,39 +224,6 @@ def joined(slots, count, others, n_others):
             slots[2 * slot], slots[2 * slot + 1] = key, count
         places[number - 1] = slots[2 * slot + 1] - 1
     return slots, places, count
-
-
-@compiled
-def look_up(slots, keys, spread, n, codes, start):
-    """Numbers of a tile of keys, all of which have one."""
-    mask = len(slots) // 2 - 1
-    for j in range(n):
-        prefetch(slots, 2 * (spread[j] & mask))
-    for j in range(n):
-        slot = spread[j] & mask
-        at = np.uint64(2 * slot)
-        while slots[at] != keys[j] or slots[at + NEXT] == 0:
-            slot = (slot + 1) & mask
-            at = np.uint64(2 * slot)
-        codes[np.uint64(start + j)] = slots[at + NEXT] - 1
-
-
-@compiled
-def known_integers(keys, slots, codes, start, stop):
-    spread = np.empty(TILE, dtype=np.int64)
-    for first in range(start, stop, TILE):
-        n = min(TILE, stop - first)
-        mix_integers(keys, first, n, spread)
-        look_up(slots, keys[first : first + n], spread, n, codes, first)
-
-
-@compiled
-def known_text(offsets, data, slots, codes, start, stop):
-    keys, spread = np.empty(TILE, dtype=np.int64), np.empty(TILE, dtype=np.int64)
-    for first in range(start, stop, TILE):
-        n = min(TILE, stop - first)
-        mix_text(offsets, data, first, n, keys, spread)
-        look_up(slots, keys, spread, n, codes, first)
 
 
 @compiled

@@ -45,8 +45,7 @@ def matrix(found: Any) -> Array:
         for place, column in enumerate(columns):
             stacked[:, place] = column
         return stacked
-    values: Array = found.to_numpy()
-    return values
+    return found.to_numpy()
 
 
 def encoding(rows: Rows, dtype: str, X: Any, form: str) -> Callable[[], Array]:

@@ -1,4 +1,4 @@
-"""polars: group_by and join, in memory and streaming, and windows."""
+"""polars: windows where they do the work, else group_by and join, which is slower where both do."""
 
 from functools import partial
 from typing import Any
@@ -10,106 +10,70 @@ from benchmarks.cpu.judge import expected_of
 from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.harness.rows import N_CLASSES, Array, Rows
 
-WINDOWED = ("mean", "mean-real", "ordered", "leave-one-out", "count")
-JOINED = ("mean", "mean-real", "folds", "folds-real", "leave-one-out", "count", "classes", "codes")
-
 
 def frame_of(rows: Rows) -> Any:
     """Rows as a lazy frame."""
     import polars as pl
 
     keys = pl.from_arrow(rows.arrow) if rows.keys in ("text", "category") else pl.Series(rows.integers)
-    folds = {"fold": rows.folds} if rows.work in FOLD_WORKS else {}
+    folds = {"fold": rows.folds} if rows.work.endswith("-folds") or rows.work in FOLD_WORKS else {}
     return pl.DataFrame({"key": keys, "y": rows.target, **folds}).lazy()
 
 
-def shrunk(total: Any, count: Any) -> Any:
-    """Mean of a category and the mean of all rows."""
+def shrink(total: Any, count: Any) -> Any:
+    """Mean of a category, shrunk to the mean of all rows."""
     import polars as pl
 
     return (total + SMOOTH * pl.col("y").mean()) / (count + SMOOTH)
 
 
-def windowed(frame: Any, work: str) -> Array:
-    """Codes by over()."""
+def encode_by_windows(frame: Any, work: str) -> Array:
+    """Encode by over()."""
     import polars as pl
 
     y = pl.col("y")
     if work == "count":
-        code = pl.len().over("key").cast(pl.Float64)
+        encoding = pl.len().over("key").cast(pl.Float64)
     elif work == "ordered":
-        code = shrunk(y.cum_sum().over("key") - y, y.cum_count().over("key") - 1)
+        encoding = shrink(y.cum_sum().over("key") - y, y.cum_count().over("key") - 1)
     elif work == "leave-one-out":
-        code = shrunk(y.sum().over("key") - y, pl.len().over("key") - 1)
+        encoding = shrink(y.sum().over("key") - y, pl.len().over("key") - 1)
     else:
-        code = shrunk(y.sum().over("key"), pl.len().over("key"))
-    found: Array = frame.select(code.alias("code")).collect()["code"].to_numpy()
-    return found
+        encoding = shrink(y.sum().over("key"), pl.len().over("key"))
+    return frame.select(encoding.alias("encoding")).collect()["encoding"].to_numpy()
 
 
-def joined(frame: Any, work: str, engine: str) -> Array:
-    """Codes by group_by and join."""
-    import polars as pl
-
-    if work in FOLD_WORKS:
-        return joined_by_fold(frame, work, engine)
-    y = pl.col("y")
-    if work == "codes":
-        table, code = frame.select("key").unique().with_row_index("code"), pl.col("code")
-    else:
-        table = frame.group_by("key").agg(
-            pl.len().cast(pl.Float64).alias("n"), *([] if work == "count" else [y.sum().alias("sum")])
-        )
-        code = pl.col("n")
-        if work == "leave-one-out":
-            code = shrunk(pl.col("sum") - y, pl.col("n") - 1)
-        elif work != "count":
-            code = shrunk(pl.col("sum"), pl.col("n"))
-    both = frame.join(table, on="key", how="left", maintain_order="left")
-    found: Array = both.select(code.alias("code")).collect(engine=engine)["code"].to_numpy()
-    return found
+def number(frame: Any, _: str) -> Array:
+    """Number the keys by unique and join."""
+    table = frame.select("key").unique().with_row_index("code")
+    return frame.join(table, on="key", how="left", maintain_order="left").collect()["code"].to_numpy()
 
 
-def joined_by_fold(frame: Any, work: str, engine: str) -> Array:
-    """Totals less a row's own fold."""
+def encode_by_fold(frame: Any, work: str) -> Array:
+    """Encode by sums of categories and folds, less those of the row's own fold, and a join."""
     import polars as pl
 
     y = pl.col("y")
     sums = {"sum": y.sum()}
     if work == "classes":
         sums = {f"sum{label}": (y == label).sum().cast(pl.Float64) for label in range(N_CLASSES)}
-    table = frame.group_by("key", "fold").agg(
-        pl.len().cast(pl.Float64).alias("n"), *(each.alias(name) for name, each in sums.items())
-    )
-    seen = [(pl.col(name).sum().over("key") - pl.col(name)).alias(name) for name in ("n", *sums)]
-    table = table.with_columns(seen)
-    priors = (
-        frame.select((y == label).mean().alias(f"prior{label}") for label in range(N_CLASSES)).collect()
-        if work == "classes"
-        else None
-    )
+    table = frame.group_by("key", "fold").agg(pl.len().cast(pl.Float64).alias("n"), **sums)
+    table = table.with_columns((pl.col(name).sum().over("key") - pl.col(name)).alias(name) for name in ("n", *sums))
     both = frame.join(table, on=("key", "fold"), how="left", maintain_order="left")
-    if priors is None:
-        chosen = [shrunk(pl.col("sum"), pl.col("n")).alias("code")]
-    else:
-        shares = zip(sums, priors.row(0), strict=True)
-        chosen = [((pl.col(name) + SMOOTH * share) / (pl.col("n") + SMOOTH)).alias(name) for name, share in shares]
-    found = both.select(chosen).collect(engine=engine)
-    return np.asarray(found.to_numpy() if priors is not None else found["code"].to_numpy())
+    if work != "classes":
+        return both.select(shrink(pl.col("sum"), pl.col("n"))).collect().to_series().to_numpy()
+    priors = frame.select((y == label).mean().alias(f"prior{label}") for label in range(N_CLASSES)).collect().row(0)
+    shares = zip(sums, priors, strict=True)
+    shrunk = [((pl.col(name) + SMOOTH * prior) / (pl.col("n") + SMOOTH)).alias(name) for name, prior in shares]
+    return np.asarray(both.select(shrunk).collect().to_numpy())
 
 
-def prepare(rows: Rows, form: str) -> Prepared:
-    """One form of polars."""
-    frame = frame_of(rows)
+def prepare(rows: Rows) -> Prepared:
+    """The form of polars that does the work."""
     # Window sums of reals are no more exact than running ones.
-    changes = {"tolerance": 1e-8} if rows.work in REAL_WORKS else {}
-    if form == "over":
-        return Prepared(partial(windowed, frame, rows.work), expected_of(rows, **changes))
-    return Prepared(partial(joined, frame, rows.work, form), expected_of(rows, **changes))
+    expected = expected_of(rows, **({"tolerance": 1e-8} if rows.work in REAL_WORKS else {}))
+    call = encode_by_fold if rows.work in FOLD_WORKS else number if rows.work == "codes" else encode_by_windows
+    return Prepared(partial(call, frame_of(rows), rows.work), expected)
 
 
-CONTENDERS = (
-    Contender("polars-over", "engine", partial(prepare, form="over"), {"work": WINDOWED}, ("polars",)),
-    Contender("polars-join", "engine", partial(prepare, form="in-memory"), {"work": JOINED}, ("polars",)),
-    Contender("polars-streaming", "engine", partial(prepare, form="streaming"), {"work": JOINED}, ("polars",)),
-)
+CONTENDERS = (Contender("polars", "engine", prepare, needs=("polars",)),)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.contenders.libraries import COUNTS, category_encoder, series_of
+from benchmarks.cpu.contenders.libraries import COUNT, category_encoder, series_of
 from benchmarks.family import judge, words
 from benchmarks.family.indicators import MOST_DENSE, Indicators
-from benchmarks.family.judge import defined, expected_of
+from benchmarks.family.judge import expect, expected_of
 from benchmarks.family.words import N_COMPONENTS
 from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.harness.rows import Rows
@@ -20,7 +20,7 @@ def of_keys(
 ) -> Prepared:
     """An encoder of category_encoders that reads no target."""
     X = rows.frame
-    return Prepared(lambda: show(make().fit_transform(X)), defined(find, rows))
+    return Prepared(lambda: show(make().fit_transform(X)), expect(find, rows))
 
 
 def evidence(rows: Rows) -> Prepared:
@@ -30,10 +30,10 @@ def evidence(rows: Rows) -> Prepared:
 
     X, y, make = rows.frame, series_of(rows), category_encoder("WOEEncoder")
     if rows.work == "evidence":
-        expected = defined(partial(judge.evidence, least=2), rows)
+        expected = expect(partial(judge.evidence, least=2), rows)
         return Prepared(lambda: make().fit(X, y).transform(X).to_numpy(), expected)
     split = PredefinedSplit(rows.folds)
-    expected = defined(partial(judge.evidence, folds=rows.folds, least=2), rows)
+    expected = expect(partial(judge.evidence, folds=rows.folds, least=2), rows)
     return Prepared(lambda: NestedCVWrapper(make(), cv=split).fit_transform(X, y).to_numpy(), expected)
 
 
@@ -65,7 +65,7 @@ HASHING = partial(
     show=Indicators,
 )
 CONTENDERS = (
-    *COUNTS,
+    COUNT,
     library("ce-ordinal", ORDINAL, "ordinal"),
     library("ce-one-hot", ONE_HOT, "one-hot", categories=range(MOST_DENSE + 1)),
     library("ce-hashing", HASHING, "hashing"),

@@ -1,4 +1,4 @@
-"""Random-intercept models: ours beside category_encoders and statsmodels; fit alone, and on five folds."""
+"""Random-intercept models: ours beside category_encoders; fit alone, and on five folds."""
 
 from functools import partial
 from typing import Any
@@ -8,13 +8,13 @@ import numpy as np
 from benchmarks.cpu.contenders.libraries import category_encoder, series_of
 from benchmarks.cpu.contenders.ours import matrix, table_of
 from benchmarks.family import mixed
-from benchmarks.family.judge import defined
+from benchmarks.family.judge import expect
 from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.harness.judge import Unjudged
-from benchmarks.harness.rows import N_FOLDS, Array, Rows
+from benchmarks.harness.rows import N_FOLDS, Rows
 from gpu_encode import GLMM, TargetEncoder
 
-# statsmodels stops before the last digits.
+# category_encoders' model, that of statsmodels, stops before the last digits.
 TOLERANCE, LOOSE_TOLERANCE = 1e-6, 1e-3
 
 
@@ -22,16 +22,13 @@ def expected_of(rows: Rows, tolerance: float = TOLERANCE, effects: bool = False)
     """What a model of a real target should give; for others, and for folds, there is no definition but the models."""
     if rows.kind != "continuous" or rows.work != "glmm":
         return Unjudged()
-    return defined(mixed.effects_of if effects else mixed.values_of, rows, tolerance=tolerance)
+    return expect(mixed.effects_of if effects else mixed.values_of, rows, tolerance=tolerance)
 
 
 def ours(rows: Rows, objects: bool = False) -> Prepared:
     """Ours: fit and encodings of the rows as new ones, or of five folds."""
-    X, y, options = (
-        rows.matrix if objects else table_of(rows),
-        rows.target,
-        {"smooth": GLMM(), "target_type": rows.kind},
-    )
+    X, y = rows.matrix if objects else table_of(rows), rows.target
+    options = {"smooth": GLMM(), "target_type": rows.kind}
     if rows.work == "glmm":
         return Prepared(
             lambda: matrix(TargetEncoder(**options, device="cpu").fit(X, y).transform(X)), expected_of(rows)
@@ -43,7 +40,7 @@ def ours(rows: Rows, objects: bool = False) -> Prepared:
 def model_alone(rows: Rows) -> Prepared:
     """Our model of sums that are there already."""
     from cpu_fallback.exact import Scaled
-    from gpu_encode.formulas.mixed_models import binomial, gaussian
+    from gpu_encode.formulas.glmm import binomial, gaussian
 
     y = series_of(rows).astype(np.float64)
     sums = y.groupby(rows.codes).agg(["size", "mean", lambda own: ((own - own.mean()) ** 2).sum()]).to_numpy(float)
@@ -61,28 +58,11 @@ def category_encoders(rows: Rows) -> Prepared:
     return Prepared(lambda: make().fit(X, y).transform(X).to_numpy(), expected_of(rows, LOOSE_TOLERANCE, effects=True))
 
 
-def statsmodels(rows: Rows) -> Prepared:
-    """MixedLM by restricted maximum likelihood."""
-    from statsmodels.regression.mixed_linear_model import MixedLM
-
-    y, codes, ones = np.asarray(rows.target), rows.codes, np.ones(rows.n_rows)
-
-    def call() -> Array:
-        found = MixedLM(y, ones, groups=codes).fit(reml=True)
-        effects = np.zeros(rows.categories)
-        for code, each in found.random_effects.items():
-            effects[code] = np.asarray(each)[0]
-        return np.asarray(found.fe_params)[0] + effects[codes]
-
-    return Prepared(call, expected_of(rows, LOOSE_TOLERANCE))
-
-
-# They take minutes for more.
+# It takes minutes for more.
 FEW = {"rows": range(10_001), "categories": range(101), "work": ("glmm",)}
 CONTENDERS = (
     Contender("ours", "ours", ours, compiles=True),
     Contender("ours-objects", "ours", partial(ours, objects=True), {"keys": ("text",)}, compiles=True),
     Contender("ours-model-alone", "ours, the model alone", model_alone, {"keys": ("int",), "work": ("glmm",)}),
     Contender("ce-glmm", "library", category_encoders, FEW, ("category_encoders", "statsmodels")),
-    Contender("statsmodels", "library", statsmodels, FEW | {"target": ("continuous",)}, ("statsmodels",)),
 )

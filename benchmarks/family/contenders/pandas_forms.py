@@ -1,13 +1,10 @@
-"""pandas: groupby.transform, maps, factorize and dummies."""
+"""pandas: factorize and maps, groupby.transform, and dummies."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu.contenders import hand_written
-from benchmarks.cpu.contenders.hand_written import grouped, pandas
 from benchmarks.cpu.contenders.libraries import series_of
 from benchmarks.cpu.grid import SMOOTH
 from benchmarks.family.indicators import MOST_DENSE, Indicators
@@ -15,34 +12,13 @@ from benchmarks.family.judge import STATISTICS, expected_of
 from benchmarks.harness.grid import Contender, Prepared
 from benchmarks.harness.rows import N_FOLDS, Array, Rows
 
-MAPPED = ("count", "ordinal", "ordinal-frequency")
-TRANSFORMED = ("count", "evidence", "evidence-folds", "statistics", "median", "impact-folds")
+WORKS = ("count", "ordinal", "ordinal-frequency", "evidence", "evidence-folds", "statistics", "median", "impact-folds")
 
 
 def log_ratio(n: Any, s: Any, n_all: Any, s_all: Any, r: float = 1.0) -> Array:
     """Weight of evidence, 0 where there is nothing."""
     ratio = np.log((s + r) / (s_all + 2 * r) / ((n - s + r) / (n_all - s_all + 2 * r)))
     return np.where(n > 0, ratio, 0.0)
-
-
-def transformed(keys: Any, y: Any, work: str, folds: Any) -> Array:
-    """groupby.transform, for folds less that of the row's own."""
-    groups = grouped(keys, y)
-    if work == "median":
-        return np.asarray(groups.transform("median"))
-    if work == "statistics":
-        return np.column_stack([groups.transform(each) for each in STATISTICS])
-    if work == "evidence":
-        return log_ratio(groups.transform("count"), groups.transform("sum"), len(y), y.sum())
-    codes, _ = keys.factorize()
-    sums = [
-        whole - own
-        for name in ("count", "sum")
-        for whole, own in [(y.groupby(codes).transform(name), y.groupby(codes * N_FOLDS + folds).transform(name))]
-    ]
-    of_folds = y.groupby(folds)
-    totals = [len(y) - of_folds.transform("count"), y.sum() - of_folds.transform("sum")]
-    return log_ratio(*sums, *totals) if work == "evidence-folds" else impact(*sums, *totals)
 
 
 def impact(n: Any, s: Any, n_all: Any, s_all: Any) -> Array:
@@ -53,28 +29,41 @@ def impact(n: Any, s: Any, n_all: Any, s_all: Any) -> Array:
     return np.column_stack([(s + SMOOTH * mean) / (n + SMOOTH) - mean, deviation, n / n_all])
 
 
-def mapped(keys: Any, work: str) -> Array:
-    """Codes of sorted values, or a map from values to places."""
+def encode(keys: Any, y: Any, work: str) -> Array:
+    """Encode by sorted values, a map from values to places, or groupby.transform."""
     import pandas as pd
 
+    groups = y.groupby(keys, sort=False)
+    if work == "count":
+        return groups.transform("count").to_numpy(np.float64)
     if work == "ordinal":
         return np.asarray(pd.factorize(keys, sort=True)[0])
-    counts = keys.value_counts(sort=False).sort_index().sort_values(ascending=False, kind="stable")
-    return np.asarray(keys.map(pd.Series(np.arange(len(counts)), index=counts.index)))
+    if work == "ordinal-frequency":
+        counts = keys.value_counts(sort=False).sort_index().sort_values(ascending=False, kind="stable")
+        return np.asarray(keys.map(pd.Series(np.arange(len(counts)), index=counts.index)))
+    if work == "evidence":
+        return log_ratio(groups.transform("count"), groups.transform("sum"), len(y), y.sum())
+    return np.column_stack([groups.transform(name) for name in (("median",) if work == "median" else STATISTICS)])
 
 
-def prepare(rows: Rows, form: str, keys: Callable[[Rows], Any] = lambda rows: rows.series) -> Prepared:
-    """One form of pandas, on one kind of text."""
+def encode_by_fold(keys: Any, y: Any, work: str, folds: Array) -> Array:
+    """Encode by sums of groupby.transform, less those of the row's own fold."""
+    codes, _ = keys.factorize()
+    whole, part, own = y.groupby(codes), y.groupby(codes * N_FOLDS + folds), y.groupby(folds)
+    sums = [whole.transform(name) - part.transform(name) for name in ("count", "sum")]
+    totals = [len(y) - own.transform("count"), y.sum() - own.transform("sum")]
+    return (log_ratio if work == "evidence-folds" else impact)(*sums, *totals)
+
+
+def prepare(rows: Rows) -> Prepared:
+    """The form of pandas that does the work; text is pandas' own type of it."""
     import pandas as pd
 
-    if rows.work == "count":
-        return hand_written.prepare(rows, form, keys)
-    column = keys(rows)
-    if form == "map":
-        return Prepared(partial(mapped, column, rows.work), expected_of(rows))
-    real = rows.work in ("statistics", "median")
-    y = pd.Series(rows.values) if real else series_of(rows)
-    return Prepared(partial(transformed, column, y, rows.work, rows.folds), expected_of(rows))
+    keys = pd.Series(rows.arrow.to_pandas(), dtype="str") if rows.keys == "text" else rows.series
+    y = pd.Series(rows.values) if rows.work in ("statistics", "median") else series_of(rows)
+    if rows.work.endswith("-folds"):
+        return Prepared(partial(encode_by_fold, keys, y, rows.work, rows.folds), expected_of(rows))
+    return Prepared(partial(encode, keys, y, rows.work), expected_of(rows))
 
 
 def dummies(rows: Rows) -> Prepared:
@@ -87,9 +76,6 @@ def dummies(rows: Rows) -> Prepared:
 
 DENSE = {"work": ("one-hot",), "categories": range(MOST_DENSE + 1)}
 CONTENDERS = (
-    pandas("pandas-map", MAPPED, "map", prepare=prepare),
-    pandas("pandas-map-str", MAPPED, "map", "text", prepare=prepare),
-    pandas("pandas-transform", TRANSFORMED, "transform", prepare=prepare),
-    pandas("pandas-transform-str", TRANSFORMED[1:], "transform", "text", prepare=prepare),
+    Contender("pandas", "hand-written", prepare, {"work": WORKS}, ("pandas",)),
     Contender("pandas-dummies", "hand-written", dummies, DENSE, ("pandas",)),
 )

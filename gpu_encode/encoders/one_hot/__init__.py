@@ -2,6 +2,6 @@
 
 from gpu_encode.encoders.one_hot.columns import OneHotColumns
 from gpu_encode.encoders.one_hot.inverse import original
-from gpu_encode.encoders.one_hot.statistic import OneHot
+from gpu_encode.formulas.one_hot import OneHot
 
 __all__ = ["OneHot", "OneHotColumns", "original"]

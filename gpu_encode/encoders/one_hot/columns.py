@@ -12,7 +12,6 @@ from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
 from gpu_encode.categories.keys import CategoryIndex, people_readable
 from gpu_encode.categories.objects import is_null
 from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.encoders.one_hot.statistic import OneHot
 from gpu_encode.errors.one_hot import (
     categories_without_column,
     drops_not_found,
@@ -22,7 +21,8 @@ from gpu_encode.errors.one_hot import (
     name_is_no_text,
 )
 from gpu_encode.fitting.model import Model
-from gpu_encode.formulas.infrequent import infrequent
+from gpu_encode.formulas.infrequent import find_infrequent
+from gpu_encode.formulas.one_hot import OneHot
 from gpu_encode.ops import host
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
@@ -200,7 +200,7 @@ def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, stat
     if statistic.handle_missing != "category" and key.has_missing:
         counted[-1] = False
     rows, values = rows[counted], values[counted]
-    rare = infrequent(weights[rows], total, statistic.min_frequency, statistic.max_categories)
+    rare = find_infrequent(weights[rows], total, statistic.min_frequency, statistic.max_categories)
     grouped = np.where(rare, len(rare) - int(rare.sum()), np.cumsum(~rare) - 1)
     return EntryColumns(label, rows, values, rare, grouped)
 

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from cpu_fallback.types import Array
+from gpu_encode.encoders.base import Encoder, check_unique, own_names
 from gpu_encode.encoders.one_hot.columns import OneHotColumns, combiner
 from gpu_encode.encoders.one_hot.inverse import original
 from gpu_encode.encoders.one_hot.matrices import (
@@ -19,19 +20,16 @@ from gpu_encode.encoders.one_hot.matrices import (
     sparse_tables,
 )
 from gpu_encode.encoders.one_hot.rows import OneHotModel, refuse_at_fit
-from gpu_encode.encoders.one_hot.statistic import OneHot, listed
 from gpu_encode.fitting.columns import ColumnMap
-from gpu_encode.fitting.dispatch import dispatched
-from gpu_encode.fitting.encoder import Encoder
+from gpu_encode.fitting.engines import dispatch
+from gpu_encode.fitting.fit import FitContext, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.names import check_unique, own_names
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.work import Work
+from gpu_encode.formulas.one_hot import OneHot, listed
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes import plans
 from gpu_encode.sums.category_sums import CategorySums
-from gpu_encode.training import encodings
 
 
 class OneHotEncoder(Encoder):
@@ -140,9 +138,9 @@ class OneHotEncoder(Encoder):
         self.columns = columns
         self.device = device
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         drop, missing = listed(self.drop), self.handle_missing
-        options = Parameters(
+        parameters = Parameters(
             owner=type(self).__name__,
             statistic=OneHot(drop, self.min_frequency, self.max_categories, self.handle_unknown, missing),
             categories=self.categories,
@@ -153,12 +151,12 @@ class OneHotEncoder(Encoder):
             handle_missing="category" if missing == "category" else "zero",
             device=self.device,
         )
-        options.check()
+        parameters.check()
         check_form(self.sparse_output, self.dtype, self.feature_name_combiner)
-        return options
+        return parameters
 
     @container_checked
-    @dispatched
+    @dispatch
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
         """Learn the categories, and give the columns of these rows, as `transform` does.
 
@@ -178,11 +176,11 @@ class OneHotEncoder(Encoder):
         >>> OneHotEncoder(drop="if_binary", dtype=int).fit_transform([["a", 1], ["b", 2], ["a", 3]]).toarray().tolist()
         [[0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]
         """
-        work = Work(type(self).__name__, self._options(), Inputs(X, y, sample_weight, groups))
-        check_passed(self.sparse_output, work.place, work.selection.passed)
-        self._keep(work, [[encodings.lasting(task, plans.all_rows()) for task in tasks] for tasks in work.tasks])
-        ones = self._model.ones([codes for _, codes in work.keyed], work.place, work.ops)
-        return self._assemble(work.frame, ones, work.place)
+        context = prepare(self._parameters(), Inputs(X, y, sample_weight, groups))
+        check_passed(self.sparse_output, context.columns, context.selection.passed)
+        self._keep(context, sum_rows(context, plans.all_rows()))
+        ones = self._model.ones([own.codes for own in context.categories], context.columns, context.rows.ops)
+        return self._assemble(context.rows.frame, ones, context.columns)
 
     @container_checked
     def transform(self, X: Any) -> Any:
@@ -263,11 +261,12 @@ class OneHotEncoder(Encoder):
         self._fitted()
         return self._model.columns
 
-    def _keep(self, work: Work, statistics: list[list[CategorySums]], known: Model | None = None) -> None:
-        statistic = work.rules[0].statistic
+    def _keep(self, context: FitContext, sums: list[list[CategorySums]], known: Model | None = None) -> None:
+        statistic = context.rules[0].statistic
         assert isinstance(statistic, OneHot)
-        refuse_at_fit(statistic, work.keyed, work.place, work.ops)
-        super()._keep(work, statistics, known)
+        keyed = [(own.key, own.codes) for own in context.categories]
+        refuse_at_fit(statistic, keyed, context.columns, context.rows.ops)
+        super()._keep(context, sums, known)
 
     def _check_model(self, model: Model) -> None:
         # Two columns of one name matter only in a frame; what does not fit the parameters is found before all is kept.

@@ -12,10 +12,10 @@ from sklearn.utils._set_output import _get_output_config
 
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames
-from gpu_encode.encoders.one_hot.statistic import OWNER
 from gpu_encode.errors.one_hot import sparse_beside_passed, sparse_in_dask, sparse_in_frame, sparse_type_on_device
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.fitting.columns import ColumnMap
+from gpu_encode.formulas.one_hot import OWNER
 from gpu_encode.frames import Frame, Pieces, parts_of
 from gpu_encode.ops import Ops
 

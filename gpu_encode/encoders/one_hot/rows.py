@@ -10,10 +10,10 @@ from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.one_hot.columns import OneHotColumns, not_a_category
 from gpu_encode.encoders.one_hot.matrices import Ones, number_type
-from gpu_encode.encoders.one_hot.statistic import OneHot
 from gpu_encode.errors.one_hot import category_without_column, missing_without_column
-from gpu_encode.fitting.columns import ColumnMap, located
+from gpu_encode.fitting.columns import ColumnMap, locate_columns
 from gpu_encode.fitting.model import Model
+from gpu_encode.formulas.one_hot import OneHot
 from gpu_encode.frames import Frame, Pieces, part_with, with_piece
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
@@ -32,7 +32,7 @@ class OneHotModel(Model):
 
     def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[Any, ColumnMap]:
         """Find the ones of every row of a new frame."""
-        at = located(frame, self.selection, self.feature_names, self.n_features)
+        at = locate_columns(frame, self.selection, self.feature_names, self.n_features)
         keyed = zip(self.keys, self.rules, strict=True)
         return self.ones([key.lookup(at, ops, rule.missing == "category") for key, rule in keyed], at, ops), at
 

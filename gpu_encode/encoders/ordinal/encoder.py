@@ -9,15 +9,15 @@ from sklearn.utils import Tags, check_array
 from cpu_fallback.types import Array
 from gpu_encode import schemes
 from gpu_encode.categories.keys import people_readable
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.ordinal.inverse import inverses_of
 from gpu_encode.errors import ordinal as own_errors
 from gpu_encode.errors.learned import other_number_of_codes
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.fitting.columns import ColumnMap
-from gpu_encode.fitting.encoder import Encoder
 from gpu_encode.fitting.model import Model
-from gpu_encode.fitting.ordinal_inverse import ranked_entries
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.formulas.ranks import Ranks, type_of_codes
+from gpu_encode.formulas.ranks import Ranks, check_dtype
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes.given import integer_folds
 
@@ -144,13 +144,13 @@ class OrdinalEncoder(Encoder):
         self.columns = columns
         self.device = device
 
-    def _options(self) -> Parameters:
+    def _parameters(self) -> Parameters:
         self._check_codes()
-        by_target, name = self.order == "target", type_of_codes(self.dtype).name
+        by_target, name = self.order == "target", check_dtype(self.dtype).name
         scheme = (
             schemes.resolve(self.cv, True, self.random_state, type(self).__name__) if by_target else schemes.Greedy()
         )
-        options = Parameters(
+        parameters = Parameters(
             owner=type(self).__name__,
             statistic=Ranks(
                 self.order,
@@ -173,12 +173,12 @@ class OrdinalEncoder(Encoder):
             dtype=name if name in COMPUTED else "float64",
             device=self.device,
         )
-        options.check()
-        return options
+        parameters.check()
+        return parameters
 
     def _check_codes(self) -> None:
         """Raise ValueError or TypeError for codes of unknown and missing values that do not go with the others."""
-        owner, value, dtype = type(self).__name__, self.unknown_value, type_of_codes(self.dtype)
+        owner, value, dtype = type(self).__name__, self.unknown_value, check_dtype(self.dtype)
         check_option(owner, "handle_unknown", self.handle_unknown, ("error", "use_encoded_value"))
         if self.handle_unknown == "error" and value is not None:
             raise own_errors.unknown_value_without_use(value)
@@ -204,7 +204,7 @@ class OrdinalEncoder(Encoder):
     @property
     def infrequent_categories_(self) -> list[Array | None]:
         """Infrequent values of each encoded column, None where there are none."""
-        entries = ranked_entries(self._fitted())
+        entries = inverses_of(self._fitted())
         if not entries[0].statistic.pools:
             raise AttributeError("infrequent_categories_ is there where min_frequency or max_categories is set.")
         return [people_readable(each.key)[: len(each.rare)][each.rare] if each.rare.any() else None for each in entries]
@@ -236,7 +236,7 @@ class OrdinalEncoder(Encoder):
         """
         model = self._fitted()
         X = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
-        entries = ranked_entries(model)
+        entries = inverses_of(model)
         if X.shape[1] != sum(each.n_columns for each in entries):
             raise other_number_of_codes(sum(each.n_columns for each in entries), X.shape[1])
         values = self.categories_
@@ -254,7 +254,7 @@ class OrdinalEncoder(Encoder):
     def _check_model(self, model: Model) -> None:
         """Raise ValueError for codes that two things would share, or that the type cannot hold."""
         super()._check_model(model)
-        entries = ranked_entries(model)
+        entries = inverses_of(model)
         dtype, unknown = np.dtype(entries[0].statistic.dtype), entries[0].statistic.unknown
         for entry in entries:
             if unknown is None and entry.key.given and entry.sees_missing and not entry.key.has_missing:

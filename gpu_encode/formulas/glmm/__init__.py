@@ -5,7 +5,7 @@ tune.  `gaussian` is for real targets, `binomial` for targets of 0 and 1.  Both 
 number of different categories' sums asks for, however many rows there were.
 """
 
-from gpu_encode.formulas.mixed_models.binomial import BinomialFit, binomial
-from gpu_encode.formulas.mixed_models.gaussian import GaussianFit, gaussian
+from gpu_encode.formulas.glmm.binomial import BinomialFit, binomial
+from gpu_encode.formulas.glmm.gaussian import GaussianFit, gaussian
 
 __all__ = ["BinomialFit", "GaussianFit", "binomial", "gaussian"]

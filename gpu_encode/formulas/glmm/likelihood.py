@@ -13,8 +13,8 @@ import numpy as np
 
 from cpu_fallback.elementary import exp, log
 from cpu_fallback.exact import Floats
-from gpu_encode.formulas.mixed_models.quadrature import gauss_hermite
-from gpu_encode.formulas.mixed_models.search import MOST_STEPS, total
+from gpu_encode.formulas.glmm.quadrature import gauss_hermite
+from gpu_encode.formulas.glmm.search import MOST_STEPS, total
 
 # The next of Newton's steps would be the square of it.
 LAST_STEP = 2.0**-26

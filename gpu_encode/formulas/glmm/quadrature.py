@@ -21,7 +21,7 @@ def gauss_hermite(points: int) -> Rule:
 
     Examples
     --------
-    >>> from gpu_encode.formulas.mixed_models.quadrature import gauss_hermite
+    >>> from gpu_encode.formulas.glmm.quadrature import gauss_hermite
     >>> [(round(x, 6), round(weight, 6)) for x, weight in gauss_hermite(3)]
     [(-1.224745, 0.166667), (0.0, 0.666667), (1.224745, 0.166667)]
     """

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.errors.parameters import check_count
-from gpu_encode.formulas.mixed_models.binomial import binomial
-from gpu_encode.formulas.mixed_models.gaussian import gaussian
+from gpu_encode.formulas.glmm.binomial import binomial
+from gpu_encode.formulas.glmm.gaussian import gaussian
 from gpu_encode.formulas.smoothing import Smoothing
 from gpu_encode.formulas.statistic import Needs
 from gpu_encode.sums.moments import Moments
@@ -52,7 +52,7 @@ class GLMM(Smoothing):
 
     @property
     def needs(self) -> Needs:
-        """What is asked of the sums and of the target."""
+        """What it needs of the sums and of the target."""
         return Needs(squares=True, table=True)
 
     def __init__(self, points: int = 1) -> None:
@@ -62,20 +62,15 @@ class GLMM(Smoothing):
         """Raise ValueError unless there are 1 to 100 points."""
         check_count("GLMM", "points", self.points, low=1, high=100)
 
-    def table(
-        self,
-        ops: "Ops",
-        seen: Moments,
-        counted: NDArray[np.bool_],
-        total: Moments,
-        of_classes: bool,
+    def encode_table(
+        self, ops: "Ops", visible: Moments, counted: NDArray[np.bool_], total: Moments, of_classes: bool
     ) -> tuple[Floats, Floats]:
         """Fit a model to each view and output."""
-        n, mean, present = ops.to_host(seen.n), ops.to_host(seen.mean), ops.to_host(counted)
+        n, mean, present = ops.to_host(visible.n), ops.to_host(visible.mean), ops.to_host(counted)
         if of_classes:
             classes = binomial(n, mean, present, self.points)
             return ops.to_device(classes.values), root_of(ops, classes.root, total)
-        deviation = Scaled(ops.to_host(seen.deviation.fraction), ops.to_host(seen.deviation.exponent))
+        deviation = Scaled(ops.to_host(visible.deviation.fraction), ops.to_host(visible.deviation.exponent))
         fit = gaussian(n, mean, deviation, present)
         return ops.to_device(fit.values), root_of(ops, fit.intercept, total)
 

@@ -57,11 +57,11 @@ class OneHot(Statistic):
         """Whether an unknown category goes with the infrequent ones, where there are any."""
         return self.handle_unknown in ("infrequent_if_exist", "warn")
 
-    def n_outputs(self, n_targets: int) -> int:  # noqa: ARG002
+    def n_outputs(self, n_targets: int) -> int:
         """One, whatever the target."""
         return 1
 
-    def codes(self, seen: Moments, context: Context, mu: Floats) -> Floats:  # noqa: ARG002
+    def encode(self, seen: Moments, context: Context, mu: Floats) -> Floats:
         """Give n."""
         return seen.n
 

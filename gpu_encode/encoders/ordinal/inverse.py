@@ -1,4 +1,4 @@
-"""What a fitted encoder of ranks knows of the codes of each entry, and the way back from codes to values."""
+"""The way back from the numbers of a fitted OrdinalEncoder to the values that they stand for."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from gpu_encode.sums.category_sums import CategorySums
 
 @dataclass(frozen=True, eq=False)
 class OrdinalInverse:
-    """Codes of one entry, as new rows get them.
+    """Encodings of one key, as new rows get them, and what each stands for.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ class OrdinalInverse:
     def of(
         cls, key: CategoryIndex, statistics: CategorySums, rule: EncodingRule, tables: list[EncodingTable]
     ) -> "OrdinalInverse":
-        """Read an entry's codes off its sums; of blow-up columns those of the first fold's encoder."""
+        """Compute a key's encodings of its sums; of blow-up columns those of the first fold's encoder."""
         statistic, backend, number = rule.statistic, host(statistics.accumulators.size), key.n_categories
         assert isinstance(statistic, Ranks)
         weights = rule.moments_of_views(backend, statistics, None).n[:, 0, 0]
         total = float(total_of_views(statistics, None, rule, backend).n[0, 0])
         part = statistic.take_part(weights[:number] > 0)
         rare = np.zeros(number, np.bool_)
-        group, rare[part] = statistic.grouped(weights[:number][part], total)
+        group, rare[part] = statistic.group_infrequent(weights[:number][part], total)
         columns = sum(table.values.shape[1] * table.values.shape[2] for table in tables)
         n_codes = int(group.max(initial=-1)) + 1
         if statistic.places_weightless:
@@ -82,13 +82,13 @@ class OrdinalInverse:
         return self.key.entry.name
 
     def values_of(self, labels: Floats, words: Array, dtype: Any) -> Array:
-        """Give the values that codes stand for, in an array of `dtype`; `words` are the categories, missing last."""
-        found, left = np.empty(len(labels), dtype), np.ones(len(labels), np.bool_)
-        if found.dtype == object and words.dtype.kind in "mM":
+        """Give the values that encodings stand for, as `dtype`; `words` are the categories, missing last."""
+        values, left = np.empty(len(labels), dtype), np.ones(len(labels), np.bool_)
+        if values.dtype == object and words.dtype.kind in "mM":
             # As objects, nanoseconds would be plain integers.
-            moments = np.empty(len(words), object)
-            moments[:] = list(words)
-            words = moments
+            timestamps = np.empty(len(words), object)
+            timestamps[:] = list(words)
+            words = timestamps
         special: list[tuple[float, Any]] = []
         if self.key.has_missing:
             special.append((self.statistic.missing, words[-1]))
@@ -98,21 +98,21 @@ class OrdinalInverse:
             special.append((self.codes[self.rare][0], "infrequent_sklearn"))
         for code, value in special:
             here = left & (np.isnan(labels) if np.isnan(code) else labels == code)
-            found[here] = value
+            values[here] = value
             left &= ~here
         kept = np.flatnonzero(self.taking_part)
-        place = np.full(self.n_codes, -1, np.int64)
-        place[self.codes[kept].astype(np.int64)] = kept
+        category_of = np.full(self.n_codes, -1, np.int64)
+        category_of[self.codes[kept].astype(np.int64)] = kept
         # Of infinity and NaN this holds as well.
         wrong = left & ~((labels >= 0) & (labels < self.n_codes) & (labels == np.floor(labels)))
         if wrong.any():
             raise no_place(labels[wrong][0], self.name, self.n_codes)
-        found[left] = words[place[labels[left].astype(np.int64)]]
-        return found
+        values[left] = words[category_of[labels[left].astype(np.int64)]]
+        return values
 
 
-def ranked_entries(model: Model) -> list[OrdinalInverse]:
-    """Give the codes of every entry, as its first target has them."""
+def inverses_of(model: Model) -> list[OrdinalInverse]:
+    """Give the way back for every key, by its first target."""
     return [
         OrdinalInverse.of(key, statistics[0], rule, tables)
         for key, statistics, rule, tables in zip(model.keys, model.statistics, model.rules, model.tables, strict=True)

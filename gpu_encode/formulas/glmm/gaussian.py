@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.elementary import log
 from cpu_fallback.exact import Floats, Scaled
-from gpu_encode.formulas.mixed_models.search import FAINT, lowest, total
+from gpu_encode.formulas.glmm.search import FAINT, lowest, total
 
 # Squares within categories that are so much smaller than those between them are none: all weights would round to 1.
 NO_NOISE = 2.0**-100
@@ -87,7 +87,7 @@ def gaussian(n: Floats, mean: Floats, deviation: Scaled, counted: NDArray[np.boo
 
     >>> import numpy as np
     >>> from cpu_fallback.exact import Scaled
-    >>> from gpu_encode.formulas.mixed_models import gaussian
+    >>> from gpu_encode.formulas.glmm import gaussian
     >>> n, mean = np.full((3, 1, 1), 2.0), np.array([1.5, 2.5, 6.5]).reshape(3, 1, 1)
     >>> deviation = Scaled(np.full((3, 1, 1), 1.0), np.zeros((3, 1, 1), np.int64))
     >>> fit = gaussian(n, mean, deviation, np.full((3, 1, 1), True))

@@ -1,0 +1,411 @@
+"""What every encoder offers: fit, transform, partial_fit, merge, save, and what it has learned."""
+
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
+
+from cpu_fallback.types import Array
+from gpu_encode import ops, schemes
+from gpu_encode.categories.keys import people_readable
+from gpu_encode.errors.columns import repeated_output
+from gpu_encode.errors.learned import blow_up_without_folds, not_fitted
+from gpu_encode.fitting.columns import ColumnMap, Selection
+from gpu_encode.fitting.compatibility import merge_models
+from gpu_encode.fitting.engines import dispatch
+from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_rows, prepare, sum_rows
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.model import Model, encoded_names
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.frames import Frame, Pieces, parts_of
+from gpu_encode.schemes import plans
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.targets import NO_TARGET
+
+
+class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """What every encoder offers; subclasses say what their parameters mean.
+
+    scikit-learn's wrapper for `set_output` is left out: `_assemble` gives the container asked for, and the wrapper
+    would rename the columns of a frame that rightly lacks a scheme's column.
+    """
+
+    device: str
+    _model: Model
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        # The wrapper would be put around what a subclass defines anew, and takes no list of tables.
+        own = {name: vars(cls)[name] for name in ("transform", "fit_transform") if name in vars(cls)}
+        super().__init_subclass__(**keywords)
+        for name, method in own.items():
+            setattr(cls, name, method)
+
+    def _parameters(self) -> Parameters:
+        raise NotImplementedError
+
+    @dispatch
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn the encodings of new rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns), or list, tuple, iterator or other collection of tables
+            NumPy array, pandas, polars, Arrow or cuDF table.  Several tables, of any kinds, give the bits that they
+            would give as one; they are held until the call ends.  An array given as `cv` is one for all rows.
+        y : array or table of shape (n_rows,) or (n_rows, n_targets)
+            Beside several tables: one for all rows, or a collection of one for each table.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of at least zero; whole weights equal repeated rows.  For all rows or for each table, like y.
+        groups : array of shape (n_rows,), optional
+            Groups for a scheme that wants them.  For all rows or for each table, like y.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad input; the encoder is then as it was.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpu_encode import TargetEncoder
+        >>> encoder = TargetEncoder(smooth=0.0).fit([["a"], ["a"], ["b"]], [0, 1, 1], sample_weight=[1, 3, 1])
+        >>> encoder.encodings_
+        [array([0.75, 1.  ])]
+        >>> pieces = [np.array([["a"], ["a"]]), np.array([["b"]])]
+        >>> encoder.fit(pieces, [[0, 1], [1]], sample_weight=[1, 3, 1]).encodings_
+        [array([0.75, 1.  ])]
+        """
+        parameters = self._parameters()
+        sums_alone = not parameters.new_rows_see_folds
+        context = prepare(parameters, Inputs(X, y, sample_weight, groups), sums_alone=sums_alone)
+        plan = plans.all_rows() if sums_alone else plan_rows(parameters.scheme, context.rows, context.targets)
+        self._keep(context, sum_rows(context, plan))
+        return self
+
+    @dispatch
+    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Learn the encodings of new rows, and give the training encodings of these rows by the scheme.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`.
+
+        Returns
+        -------
+        table of shape (n_rows, n_outputs), or list of tables
+            Of X's kind: encoded columns, indicators, columns that pass through.  Of several tables a list, of one for
+            each, of its kind and with its index; row numbers, and so folds and orders, run through all of them.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad input; the encoder is then as it was.
+
+        Warns
+        -----
+        UserWarning
+            If the encodings leak (`Greedy`), if rows see no rows at all, or if a class has fewer rows than folds.
+
+        Notes
+        -----
+        ``fit(X, y).transform(X)`` gives other numbers: there each row has seen its own target, and a model trained on
+        them trusts the encodings of small categories more than new rows bear out.
+
+        Examples
+        --------
+        >>> from gpu_encode import LeaveOneOut, TargetEncoder
+        >>> encoder = TargetEncoder(smooth=None, cv=LeaveOneOut(), target_type="continuous")
+        >>> encoder.fit_transform([["a"], ["a"], ["a"], ["b"]], [1.0, 2.0, 4.5, 3.0]).ravel().tolist()
+        [3.25, 2.75, 1.5, 2.5]
+        """
+        parameters = self._parameters()
+        context = prepare(parameters, Inputs(X, y, sample_weight, groups))
+        plan = plan_rows(parameters.scheme, context.rows, context.targets)
+        arrays, sums = encode_rows(context, plan)
+        self._keep(context, sums)
+        return self._assemble(context.rows.frame, arrays, context.columns)
+
+    @dispatch
+    def transform(self, X: Any) -> Any:
+        """Give the encodings of new rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns), or collection of tables
+            Of any kind, whatever kind the encoder was fitted on.
+
+        Returns
+        -------
+        table of shape (n_rows, n_outputs), or list of tables
+            Of X's kind.
+
+        Raises
+        ------
+        ValueError
+            If a fitted column is missing or holds another kind of values, and for the policies "error".
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder
+        >>> encoder = TargetEncoder(smooth=0.0).fit([["a"], ["a"], ["b"], ["b"]], [0, 1, 1, 1])
+        >>> encoder.transform([["b"], ["never seen"]]).tolist()
+        [[1.0], [0.75]]
+        """
+        check_is_fitted(self, "_model")
+        inputs = Inputs(X)
+        self._check_names(inputs, self._model.selection, reset=False)
+        backend = ops.resolve(inputs.frame.n_rows, inputs.device(self.device))
+        arrays, columns = self._model.encode(inputs.frame, backend)
+        return self._assemble(inputs.frame, arrays, columns)
+
+    @dispatch
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Add rows to what `transform` knows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, several tables included.  Class labels are the union of those of all calls; `cv` plays no part.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If columns, target or parameters differ from those of earlier calls; nothing is then changed.
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder
+        >>> encoder = TargetEncoder(smooth=0.0)
+        >>> encoder.partial_fit([["a"], ["b"]], [0, 1]).partial_fit([["a"], ["c"]], [1, 1]).encodings_
+        [array([0.5, 1. , 1. ])]
+        """
+        parameters = self._parameters()
+        if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
+            raise blow_up_without_folds()
+        known = self._model if hasattr(self, "_model") else None
+        context = prepare(parameters, Inputs(X, y, sample_weight), known)
+        if known is not None:
+            self._check_names(context.rows.inputs, known.selection, reset=False)
+        self._keep(context, sum_rows(context, plans.all_rows()), known)
+        return self
+
+    def merge(self, *others: "Encoder") -> Self:
+        """Add what other encoders of the same parameters have learned, in place.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If parameters, columns or targets differ; nothing is then changed.
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder
+        >>> monday = TargetEncoder(smooth=0.0).fit([["a"], ["b"]], [0, 1])
+        >>> tuesday = TargetEncoder(smooth=0.0).fit([["a"], ["c"]], [1, 1])
+        >>> monday.merge(tuesday).encodings_
+        [array([0.5, 1. , 1. ])]
+        """
+        check_is_fitted(self, "_model")
+        model = merge_models(self, self._model, others)
+        self._check_model(model)
+        self._publish(model)
+        return self
+
+    @property
+    def categories_(self) -> list[Array]:
+        """Values of each encoded column, a missing value last; tuples for joint keys."""
+        return [people_readable(key) for key in self._fitted().keys]
+
+    @property
+    def encodings_(self) -> list[Array]:
+        """Encoding of each category, per column and class (and target)."""
+        model = self._fitted()
+        return [
+            np.append(
+                table.values[: key.n_categories, view, output],
+                table.values[-1:, view, output] if key.has_missing else [],
+            )
+            for key, per_target in zip(model.keys, model.tables, strict=True)
+            for table in per_target
+            for output in range(table.values.shape[2])
+            for view in range(table.values.shape[1])
+        ]
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the output columns.
+
+        Parameters
+        ----------
+        input_features : array of str, optional
+            Names of the columns of X, where it had none.
+
+        Returns
+        -------
+        ndarray of str objects
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder
+        >>> encoder = TargetEncoder(indicators=True).fit([["a"], ["b"]], [0, 1])
+        >>> encoder.get_feature_names_out(["shop"]).tolist()
+        ['shop', 'shop_unseen']
+        """
+        check_is_fitted(self, "_model")
+        names = _check_feature_names_in(self, input_features)
+        selection = self._model.selection
+        return np.array([*self._encoded_names(names), *(names[i] for i in selection.passed)], dtype=object)
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the fitted encoder to one file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file; `gpu_encode.load` reads it back on any machine.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; an older file of that name is then as it was.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from gpu_encode import TargetEncoder, load
+        >>> encoder = TargetEncoder(smooth=0.0).fit([["a"], ["b"]], [0, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     encoder.save(f"{folder}/encoder")
+        ...     load(f"{folder}/encoder").transform([["b"]]).tolist()
+        [[1.0]]
+        """
+        # Files need every statistic that there is, and an encoder only its own.
+        from gpu_encode import storage
+
+        storage.save(self, path)
+
+    def _fitted(self) -> Model:
+        if not hasattr(self, "_model"):
+            raise not_fitted(type(self).__name__)
+        return self._model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def _check_names(self, inputs: Inputs, selection: Selection, *, reset: bool) -> None:
+        """Remember the columns' names, or compare them as scikit-learn does."""
+        if reset or (selection.everything and not lacks_training_only(inputs.frame, self._model)):
+            _check_feature_names(self, table_with_names(inputs.tables[0], inputs.frame), reset=reset)
+        if reset:
+            self.n_features_in_ = inputs.frame.n_columns
+
+    def _keep(self, context: FitContext, sums: list[list[CategorySums]], known: Model | None = None) -> None:
+        """Store the result of a fit, whole."""
+        model = make_model(context, sums)
+        model = model if known is None else known.merge(model)
+        self._check_model(model)
+        if known is None:
+            self._check_names(context.rows.inputs, context.selection, reset=True)
+        self._publish(model)
+        self.device_ = ops.device_of(context.rows.ops)
+
+    def _adopt(self, model: Model, device: str) -> None:
+        """Store what was learned in parts, whole; the names are the model's, as no table is at hand."""
+        self._check_model(model)
+        if model.feature_names is not None:
+            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = model.n_features
+        self._publish(model)
+        self.device_ = device
+
+    def _check_model(self, model: Model) -> None:
+        """Raise ValueError if what was learned cannot be kept; nothing is changed yet."""
+        check_unique(self._names_of(model))
+
+    def _names_of(self, model: Model) -> list[str]:
+        """Name all outputs of a model."""
+        names = model.feature_names or [f"x{i}" for i in range(model.n_features)]
+        return [*encoded_names(model, names), *(names[i] for i in model.selection.passed)]
+
+    def _encoded_names(self, names: Any) -> list[str]:
+        return encoded_names(self._model, names)
+
+    def _publish(self, model: Model) -> None:
+        """Set the fitted attributes."""
+        self._model = model
+        of_target = not any(rule.statistic.names_targets for rule in model.rules)
+        if model.targets[0].kind != NO_TARGET and of_target:
+            one = len(model.targets) == 1
+            self.target_type_ = model.targets[0].kind if one else [info.kind for info in model.targets]
+            self.classes_ = model.targets[0].classes if one else [info.classes for info in model.targets]
+
+    def _assemble(self, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap) -> Any:
+        """Put columns together in the container that the user wants."""
+        model, selection = self._model, self._model.selection
+        wanted = _get_output_config("transform", self)["dense"]
+        kind = {"pandas": "pandas", "polars": "polars"}.get(wanted)
+        fitted = model.feature_names or [f"x{i}" for i in range(model.n_features)]
+        names = self._encoded_names(own_names(frame, model) or fitted)
+        passed = [columns.places[position] for position in selection.passed if position in columns.places]
+        if frame.labels is None and frame.n_columns == model.n_features:
+            frame = replace(frame, labels=fitted)
+        return frame.assemble(names, arrays, passed, kind)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def check_unique(names: list[str]) -> None:
+    """Raise ValueError if two outputs have one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise repeated_output(name)
+        seen.add(name)
+
+
+def lacks_training_only(frame: Frame | Pieces, model: Model) -> bool:
+    """Tell whether a table has all fitted columns, in order, but for those that only training reads."""
+    names, absent = model.feature_names, model.selection.training_only
+    if not absent or names is None or frame.names is None:
+        return bool(absent) and frame.n_columns == model.n_features - len(absent)
+    return frame.names == [name for position, name in enumerate(names) if position not in absent]
+
+
+def table_with_names(X: Any, frame: Frame | Pieces) -> Any:
+    """Give what scikit-learn can read column names off: X itself, or the first of several tables."""
+    first = parts_of(frame)[0]
+    if first.kind == "pyarrow_batch":
+        return first.native.schema.empty_table()
+    return X if first.kind == "numpy" else first.native
+
+
+def own_names(frame: Frame | Pieces, model: Model) -> list[str] | None:
+    """Give a table's own column names where fit saw none and the table has all columns, in their order at fit."""
+    return frame.names if model.feature_names is None and frame.n_columns == model.n_features else None

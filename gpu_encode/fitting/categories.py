@@ -1,0 +1,155 @@
+"""The categories of training rows, column by column: found, given by the user, or known from all rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import UNKNOWN, Array
+from gpu_encode.categories.keys import CategoryIndex, KeySpec
+from gpu_encode.categories.values import Values
+from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.errors.columns import categories_of_many, not_a_list_of_categories, uneven_categories
+from gpu_encode.errors.parts import rows_have_changed
+from gpu_encode.errors.values import outside_given_categories
+from gpu_encode.fitting.columns import ColumnMap
+from gpu_encode.fitting.model import refuse_missing
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.targets import SummedColumn
+from gpu_encode.frames import Frame, Pieces, with_piece
+from gpu_encode.ops import Ops, device_of
+from gpu_encode.sums import category_sums
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.terms import backend_for
+
+
+@dataclass(frozen=True, eq=False)
+class RowCategories:
+    """Categories of one key, and which of them each training row has.
+
+    Parameters
+    ----------
+    key : CategoryIndex
+    codes : int32 array (rows,)
+        Without rows where `sums` are all that is asked for.
+    sums : CategorySums, optional
+        Sums that were found together with the categories.
+    """
+
+    key: CategoryIndex
+    codes: Array
+    sums: CategorySums | None = None
+
+
+def read_categories(
+    parameters: Parameters,
+    entries: Sequence[KeySpec],
+    columns: ColumnMap,
+    ops: Ops,
+    sums_alone: bool,
+    summed: Sequence[SummedColumn],
+    specs: Sequence[SumSpec],
+) -> list[RowCategories]:
+    """Find the categories of every key, or take those that the user gave.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    entries : list of KeySpec
+    columns : ColumnMap
+    ops : Ops
+    sums_alone : bool
+        Whether sums over all rows are all that is asked for, and no row's category.
+    summed : list of SummedColumn
+    specs : list of SumSpec
+
+    Raises
+    ------
+    ValueError, TypeError
+        For values that cannot be categories, or that the policies refuse.
+    """
+    statistic = parameters.statistic
+    # The values of a distribution are found by the codes of rows.
+    one_sum = len(summed) == 1 and not statistic.of_target(0).needs.distribution
+    in_one_pass = sums_alone and statistic.needs.sums and one_sum
+    by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
+    no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
+    read = []
+    for entry, given in zip(entries, given_categories(parameters.categories, entries), strict=True):
+        categories = None
+        if given is not None:
+            categories = RowCategories(*CategoryIndex.fit_given(entry, given, columns, ops))
+            refuse_unknown(parameters.handle_unknown, categories.codes, entry.name, columns.frame)
+        elif in_one_pass:
+            categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])
+        elif by_type and (key := CategoryIndex.by_type(entry, columns, ops)) is not None:
+            categories = RowCategories(key, np.zeros(0, np.int32), no_sums)
+        if categories is None:
+            key, codes = CategoryIndex.fit(entry, columns, ops, parameters.missing == "category")
+            categories = RowCategories(key, codes, no_sums)
+        # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
+        _ = categories.key.levels
+        refuse_missing(categories.codes, parameters.missing, repr(entry.name), columns.frame)
+        read.append(categories)
+    return read
+
+
+def look_up_categories(
+    parameters: Parameters, keys: Sequence[CategoryIndex], columns: ColumnMap, ops: Ops
+) -> list[RowCategories]:
+    """Look up each row's category of every key, where all rows have decided what categories there are."""
+    return [RowCategories(key, known_codes(key, columns, ops, parameters.missing)) for key in keys]
+
+
+def known_codes(key: CategoryIndex, columns: ColumnMap, ops: Ops, missing: str) -> Array:
+    """Look up the category of rows whose categories are all known."""
+    codes = key.lookup(columns, ops, missing == "category")
+    if not key.given and len(codes) and int(codes.min()) == UNKNOWN:
+        raise rows_have_changed(f"{key.entry.name!r} has values")
+    return codes
+
+
+def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
+    """Categories that the user gave for each key, or None."""
+    if isinstance(categories, str):
+        return [None] * len(entries)
+    if len(categories) != len(entries):
+        raise uneven_categories(len(categories), len(entries))
+    per_entry: list[Any] = []
+    for given, entry in zip(categories, entries, strict=True):
+        if given is None or (isinstance(given, str) and given == "auto"):
+            per_entry.append(None)
+            continue
+        if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
+            raise not_a_list_of_categories(entry.name, given)
+        if len(entry.columns) > 1 or entry.rule is not None:
+            raise categories_of_many(entry.name)
+        per_entry.append(given)
+    return per_entry
+
+
+def refuse_unknown(handle_unknown: Any, codes: Array, name: str, frame: Frame | Pieces) -> None:
+    """Raise ValueError for training rows outside of given categories where the policy is "error"."""
+    if handle_unknown == "error" and bool((codes == UNKNOWN).any()):
+        raise with_piece(frame, outside_given_categories(repr(name), np.flatnonzero(codes == UNKNOWN)))
+
+
+def sum_whole_numbers(
+    entry: KeySpec, columns: ColumnMap, ops: Ops, summed: SummedColumn, spec: SumSpec
+) -> RowCategories | None:
+    """Find the categories of a column of whole numbers, and their sums, in one pass; None for any other column.
+
+    A null would be a category, or an error: columns with any are left to codes.
+    """
+    if len(entry.columns) > 1 or device_of(ops) != "cpu" or columns.n_rows > category_sums.CARRY_AFTER:
+        return None
+    whole_numbers = columns.whole_numbers(entry.columns[0])
+    if whole_numbers is None:
+        return None
+    numbers, dtype = whole_numbers
+    rows = summed.rows(numbers)
+    backend = backend_for(ops, rows.target)
+    accumulators, distinct = backend.accumulate_numbers(rows, summed.target.n_classes, spec.layout)
+    key = CategoryIndex(entry, [Vocabulary(Values("number", distinct, dtype))])
+    return RowCategories(key, np.zeros(0, np.int32), CategorySums(accumulators, spec, len(numbers)))

@@ -1,0 +1,269 @@
+"""A call on training rows, from what it was given to what the encoder keeps.  Read this file first.
+
+`prepare` reads the rows; `plan_rows` lets the scheme decide who may look at whom; `sum_rows` gives the sums that new
+rows see, and `encode_rows` the training encodings as well; `make_model` puts together what the encoder keeps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from cpu_fallback.types import Array, Layout, Rows
+from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories
+from gpu_encode.fitting.columns import ColumnMap, Selection, map_columns, select
+from gpu_encode.fitting.compatibility import check_same_columns, check_same_parameters, check_same_statistic
+from gpu_encode.fitting.inputs import Inputs, TrainingRows, read_rows
+from gpu_encode.fitting.model import Model, TargetInfo
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.scheme_columns import read_scheme_columns
+from gpu_encode.fitting.targets import SummedColumn, read_summed
+from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.notices import warn
+from gpu_encode.schemes import Ordered, Scheme, Splits
+from gpu_encode.schemes.assignment import RowsAtHand, assign
+from gpu_encode.schemes.plans import FoldPlan, Plan, Request
+from gpu_encode.sums import layouts, targets
+from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.targets import Target
+from gpu_encode.training import encodings
+from gpu_encode.training.indicators import missing_rows
+from gpu_encode.training.outputs import OutputColumns, to_columns
+from gpu_encode.training.tasks import EncodingTask
+
+
+@dataclass(frozen=True, eq=False)
+class FitContext:
+    """What `prepare` has read: all that the later steps of a call work with.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    rows : TrainingRows
+    selection : Selection
+        Which columns are encoded.
+    targets : list of Target
+    categories : list of RowCategories
+        One for each key.
+    rules : list of EncodingRule
+        One for each key.
+    tasks : list of list of EncodingTask
+        tasks[key][target].
+    """
+
+    parameters: Parameters
+    rows: TrainingRows
+    selection: Selection
+    targets: list[Target]
+    categories: list[RowCategories]
+    rules: list[EncodingRule]
+    tasks: list[list[EncodingTask]]
+
+    @property
+    def keys(self) -> list[CategoryIndex]:
+        """Categories of every key."""
+        return [categories.key for categories in self.categories]
+
+    @property
+    def columns(self) -> ColumnMap:
+        """Columns of the table, by their positions at fit."""
+        return map_columns(self.rows.frame)
+
+
+def prepare(
+    parameters: Parameters,
+    inputs: Inputs,
+    known: Model | None = None,
+    fixed_targets: Sequence[TargetInfo] | None = None,
+    fixed_keys: Sequence[CategoryIndex] | None = None,
+    sums_alone: bool = False,
+) -> FitContext:
+    """Read the rows of a call: weights, targets, columns, categories; and say what is to be computed of them.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    inputs : Inputs
+    known : Model, optional
+        What earlier calls of `partial_fit` have learned.
+    fixed_targets : list of TargetInfo, optional
+        Kinds and classes that all rows have decided, where these are some of them.
+    fixed_keys : list of CategoryIndex, optional
+        Categories of all rows, where these are some of them and all have been summed.
+    sums_alone : bool, default=False
+        Whether only sums over all rows are asked for, so that no row's category need be known.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, and for columns, targets or parameters that differ from those of earlier calls.
+    """
+    rows = read_rows(parameters, inputs, all_rows=fixed_targets is None)
+    if known is not None:
+        check_same_statistic(known, parameters)
+    summed = read_summed(parameters, rows, None if known is None else known.targets, fixed_targets)
+    selection = select_columns(parameters, rows)
+    if known is not None:
+        check_same_columns(known, rows.frame, selection, summed if parameters.values else [])
+    specs = [specify_sums(parameters, rows, number, column) for number, column in enumerate(summed)]
+    columns = map_columns(rows.frame)
+    if fixed_keys is not None:
+        categories = look_up_categories(parameters, fixed_keys, columns, rows.ops)
+    else:
+        categories = read_categories(parameters, selection.entries, columns, rows.ops, sums_alone, summed, specs)
+    rules = parameters.rules(selection, rows.frame)
+    context = FitContext(
+        parameters,
+        rows,
+        selection,
+        [column.target for column in summed],
+        categories,
+        rules,
+        make_tasks(rows, summed, specs, categories, rules),
+    )
+    if known is not None:
+        check_same_parameters(known, parameters, rules, specs, context.keys)
+    return context
+
+
+def select_columns(parameters: Parameters, rows: TrainingRows) -> Selection:
+    """Read which columns are encoded, and name the outputs after them."""
+    frame = rows.frame
+    selection = select(frame, parameters.columns, parameters.hierarchy, parameters.training_columns)
+    return selection.named([str(name) for name in frame.names or [f"x{i}" for i in range(frame.n_columns)]])
+
+
+def specify_sums(parameters: Parameters, rows: TrainingRows, number: int, summed: SummedColumn) -> SumSpec:
+    """Find the digits that the exact sums of a target need."""
+    squares = parameters.statistic.of_target(number).needs.squares
+    return layouts.measured(rows.ops, summed.target, summed.weight, squares, parameters.drop)
+
+
+def make_tasks(
+    rows: TrainingRows,
+    summed: Sequence[SummedColumn],
+    specs: Sequence[SumSpec],
+    categories: Sequence[RowCategories],
+    rules: Sequence[EncodingRule],
+) -> list[list[EncodingTask]]:
+    """Put together what is computed of each key and target."""
+    return [
+        [
+            EncodingTask(
+                rows.ops,
+                column.rows(own.codes),
+                own.key,
+                column.target.n_classes,
+                specs[number],
+                rule.of_target(number),
+                own.sums,
+            )
+            for number, column in enumerate(summed)
+        ]
+        for own, rule in zip(categories, rules, strict=True)
+    ]
+
+
+def plan_rows(scheme: Scheme, rows: TrainingRows, read_targets: Sequence[Target]) -> Plan:
+    """Let a scheme decide who may look at whom, and give every row its fold or its place in the order."""
+    ops = rows.ops
+    columns = read_scheme_columns(scheme, rows.frame, rows.groups, ops)
+    counts = {
+        role: ops.to_host(np.bincount(column.codes, minlength=len(column.vocabulary)))
+        for role, column in columns.items()
+    }
+    class_counts = [count_classes(rows, target) for target in read_targets] if scheme.reads_classes else []
+    X, y = rows.inputs.for_splitter() if isinstance(scheme, Splits) else (None, None)
+    plan = scheme.plan(Request(rows.n_rows, counts, class_counts, X, y, rows.groups))
+    codes = {role: column.codes for role, column in columns.items()}
+    return assign(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].values))
+
+
+def count_classes(rows: TrainingRows, target: Target) -> Array | None:
+    """Count the rows of each class of a target; None for one without classes."""
+    if not target.is_classification:
+        return None
+    return rows.ops.to_host(np.bincount(rows.ops.to_device(target.values), minlength=target.n_classes))
+
+
+def sum_rows(context: FitContext, plan: Plan) -> list[list[CategorySums]]:
+    """Sum the rows that new rows see: sums[key][target]."""
+    return [[encodings.lasting(task, plan) for task in tasks] for tasks in context.tasks]
+
+
+def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list[CategorySums]]]:
+    """Encode the training rows: columns of encodings, then indicators; and the sums that new rows see."""
+    parameters, n_columns = context.parameters, encodings.n_columns(plan)
+    widths = [[task.n_outputs * n_columns for task in tasks] for tasks in context.tasks]
+    matrix = context.rows.ops.empty((context.rows.n_rows, sum(map(sum, widths))), parameters.dtype, "F")
+    output = OutputColumns(matrix, parameters.indicators)
+    totals: list[Moments | None] = [None] * len(context.targets)
+    sums, priors_of_seen, unsure = [], [], False
+    for entry, (tasks, sizes) in enumerate(zip(context.tasks, widths, strict=True)):
+        kept = []
+        for number, (task, size) in enumerate(zip(tasks, sizes, strict=True)):
+            first = number == context.rules[entry].statistic.first_target
+            want_unseen = "unseen" in parameters.indicators and first
+            out = output.next(size)
+            done = encodings.train(task, plan, out, want_unseen, totals[number])
+            totals[number] = done.total
+            if isinstance(task.rule.prior, str) and not done.all_see:
+                priors_of_seen += to_columns(out)
+            unsure |= task.rule.prior is None and task.rule.needs_rows and not done.all_see
+            kept.append(done.statistics)
+            if first:
+                output.add_indicators(done.unseen, partial(find_missing, context, entry))
+        sums.append(kept)
+    warn_of_plan(context, plan, sums)
+    parameters.warn_of_nothing_seen(priors_of_seen, plan)
+    if unsure:
+        parameters.warn_of_first_rows(plan, context.rows.n_rows)
+    return output.to_list(), sums
+
+
+def find_missing(context: FitContext, entry: int) -> Array:
+    """Find the rows of one key that have no value."""
+    own, as_category = context.categories[entry], context.parameters.missing == "category"
+    return missing_rows(own.key, own.codes, context.columns, context.rows.ops, as_category)
+
+
+def warn_of_plan(context: FitContext, plan: Plan, sums: Sequence[Sequence[CategorySums]]) -> None:
+    """Warn of encodings that leak, and of classes with fewer rows than folds."""
+    parameters = context.parameters
+    if isinstance(plan, FoldPlan) and plan.n_folds == 1 and parameters.reads_target:
+        warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
+    if parameters.integer_folds is None or not sums:
+        return
+    rows = context.rows
+    # As scikit-learn does.  Each row has one category of any key: the sums of one key tell.
+    for target, own in zip(context.targets, sums[0], strict=True):
+        if target.classes is None:
+            continue
+        number = len(target.classes)
+        if rows.weight is None:
+            counts = own.totals(rows.ops).accumulators[0, :, :number, 0].sum(axis=0)
+        else:
+            counts = rows.ops.accumulate(Rows(target.values), number, None, 1, 1, Layout())[:number]
+        targets.warn_of_rare_classes(counts, parameters.integer_folds)
+
+
+def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]]) -> Model:
+    """Put together what the encoder keeps."""
+    parameters, frame, ops = context.parameters, context.rows.frame, context.rows.ops
+    scheme = parameters.scheme
+    return Model(
+        context.selection,
+        frame.n_columns,
+        frame.names,
+        [TargetInfo(target.name, target.kind, target.classes) for target in context.targets],
+        context.keys if parameters.statistic.needs.sums else [key.emptied() for key in context.keys],
+        [[own.on_host(ops) for own in per_target] for per_target in sums],
+        context.rules,
+        bool(parameters.handle_unknown == "error"),
+        parameters.indicators,
+        parameters.dtype,
+        scheme.n_permutations if isinstance(scheme, Ordered) and not scheme.average else 1,
+    )

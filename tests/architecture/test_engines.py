@@ -1,0 +1,19 @@
+"""Engines take over every call of an encoder that is given a table in partitions."""
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.fitting.engines import ENGINES
+
+CALLS = ("fit", "fit_transform", "transform", "partial_fit")
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("call", CALLS)
+def test_engines_take_what_encoders_take(name, call):
+    own = list(inspect.signature(getattr(Encoder, call)).parameters)[1:]
+    signature = inspect.signature(getattr(import_module(ENGINES[name]), call))
+    signature.bind("encoder", **dict.fromkeys(own))
