@@ -24,7 +24,7 @@ from gpu_encode.errors.targets import (
     unknown_target_type,
     weights_all_zero,
 )
-from gpu_encode.frames import NumberedLabels, concatenated, on_host, sum_is_finite
+from gpu_encode.frames import NumberedLabels, concatenate, on_host, sum_is_finite
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops, host
 
@@ -236,7 +236,7 @@ def join_labels(one: Array, other: Array) -> Array:
     if words[0] != words[1]:
         # NumPy would turn the numbers into text without a word.
         raise labels_of_another_type(one, other)
-    return np.unique(concatenated([one, other]))
+    return np.unique(concatenate([one, other]))
 
 
 def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
