@@ -198,11 +198,3 @@ def test_missing_values_come_last_in_what_people_look_at(y):
     np.testing.assert_array_equal(encoder.categories_[1], [1.0, 2.0, np.nan])
     assert encoder.categories_[2].tolist() == ["x", "y"]
     assert [len(codes) for codes in encoder.encodings_] == [2, 3, 2]
-
-
-@pytest.mark.parametrize("change", [{"drop": "first"}, {"categories": [["a", "b", "c"]]}, {"min_count": 2}])
-def test_partial_fit_refuses_changed_parameters(change):
-    X = np.array([["a"], ["b"], ["c"]], dtype=object)
-    encoder = ge.TargetEncoder(target_type="multiclass").partial_fit(X, [0, 1, 2])
-    with pytest.raises(ValueError, match="other parameters than before"):
-        encoder.set_params(**change).partial_fit(X, [0, 1, 2])
