@@ -30,7 +30,7 @@ def weights_of(drawn):
     return [1] * drawn.size if drawn.weight is None else drawn.weight.tolist()
 
 
-def training_codes(made, drawn, scheme, **choices):
+def training_encodings(made, drawn, scheme, **choices):
     """Encode the column of keys by a named scheme."""
     encoder = made(cv=encoding.SCHEMES[scheme], columns=["key"], **choices)
     codes = quietly(encoder.fit_transform, encoding.framed(drawn.keys), drawn.target, sample_weight=drawn.weight)

@@ -20,7 +20,7 @@ from gpu_encode.ops import use_backend
 from tests import strategies
 from tests.backends import ON_CUDA
 from tests.encoders.pieces import saved
-from tests.family.drawn import ORDERS, STATISTICS, training_codes
+from tests.family.drawn import ORDERS, STATISTICS, training_encodings
 from tests.family.members import MEMBERS, MERGEABLE, RNG, ROWS, WEIGHTS, N, same
 from tests.laws import encoding
 from tests.parts.in_parts import encoded_in_parts, parts_of
@@ -217,7 +217,7 @@ def test_a_flipped_target_leaves_the_own_code_alone(name, scheme, data):
     choices["indicators"] = data.draw(st.booleans())
     target[row] = 1 - target[row] if kind == "binary" else data.draw(strategies.finite_numbers())
     other = strategies.Drawn(drawn.keys, target, drawn.weight, drawn.kind)
-    before, after = (training_codes(make, rows, scheme, **choices)[row] for rows in (drawn, other))
+    before, after = (training_encodings(make, rows, scheme, **choices)[row] for rows in (drawn, other))
     assert before.tobytes() == after.tobytes()
 
 

@@ -64,7 +64,7 @@ def code(row, keys, values, weights, policies):
     return [*(described(own) if seen else unknown), float(not seen)]
 
 
-def expected_codes(drawn, weights, policies):
+def expected_encodings(drawn, weights, policies):
     rows = [code(row, drawn.keys, drawn.target.tolist(), weights, policies) for row in range(drawn.size)]
     return rows if policies.get("indicators") else [row[:-1] for row in rows]
 
@@ -78,7 +78,7 @@ def test_every_row_is_described_by_all_others(policies, data):
     for own in (None, np.array(weights)):
         encoder = StatisticEncoder(CHOSEN, cv=LeaveOneOut(), **policies)
         found = quietly(encoder.fit_transform, drawn.frame, drawn.target, sample_weight=own)
-        assert_same_bits(found, expected_codes(drawn, [1] * drawn.size if own is None else weights, policies))
+        assert_same_bits(found, expected_encodings(drawn, [1] * drawn.size if own is None else weights, policies))
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ from gpu_encode import KFold, Ordered, StatisticEncoder
 from gpu_encode.sums.distributions import Distribution
 from tests import strategies
 from tests.bits import assert_same_bits
-from tests.family.drawn import ORDERS, training_codes
+from tests.family.drawn import ORDERS, training_encodings
 from tests.family.test_statistic_columns import encoder_of, frame_of
 from tests.laws import encoding
 from tests.storage.altered import assert_refused, changed, with_numbers
@@ -68,7 +68,7 @@ def test_training_codes_are_the_definitions(scheme, data):
     weights, targets = whole_weights(drawn, data), drawn.target.tolist()
     seen = encoding.visibility(scheme, size)
     expected = [code(drawn.keys, targets, weights, key, rows) for key, rows in zip(drawn.keys, seen, strict=True)]
-    assert_same_bits(training_codes(StatisticEncoder, drawn, scheme, statistics=ORDERS), expected)
+    assert_same_bits(training_encodings(StatisticEncoder, drawn, scheme, statistics=ORDERS), expected)
 
 
 @strategies.examples(10)
