@@ -14,6 +14,7 @@ from sklearn.preprocessing import OneHotEncoder as Theirs
 from gpu_encode import OneHotEncoder, ops
 from gpu_encode.encoders.one_hot import matrices
 from tests.backends import ON_CUDA
+from tests.family.drawn import quietly
 from tests.family.one_hot_definition import columns_of, encoded
 from tests.strategies import examples
 
@@ -34,13 +35,6 @@ def column(values: list[Any]) -> np.ndarray:
     table = np.empty((len(values), 1), dtype=object)
     table[:, 0] = values
     return table
-
-
-def quietly(call: Any, *arguments: Any) -> Any:
-    """Give what a call gives, its warnings left out."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return call(*arguments)
 
 
 @pytest.mark.parametrize("host", HOSTS)
