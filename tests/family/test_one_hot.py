@@ -16,6 +16,7 @@ from gpu_encode.encoders.one_hot import matrices
 from tests.backends import ON_CUDA
 from tests.family.drawn import quietly
 from tests.family.one_hot_definition import columns_of, encoded
+from tests.frames.conftest import numpy_object as column
 from tests.strategies import examples
 
 HOSTS = ON_CUDA[:1] or ("numpy", "compiled")
@@ -28,13 +29,6 @@ LIMITS = st.sampled_from(
         {"min_frequency": 2, "max_categories": 3},
     ]
 )
-
-
-def column(values: list[Any]) -> np.ndarray:
-    """Give values as a table of one column of objects."""
-    table = np.empty((len(values), 1), dtype=object)
-    table[:, 0] = values
-    return table
 
 
 @pytest.mark.parametrize("host", HOSTS)
