@@ -29,7 +29,7 @@ SMOOTHINGS = {
     "sigmoid": Sigmoid(3.0, 2.0),
     "bayes": EmpiricalBayes(),
 }
-FORMULAS: dict[str, dict[str, Any]] = {
+RULES: dict[str, dict[str, Any]] = {
     "plain": {},
     "policies": {"prior": 0.25, "unseen": 7.5, "missing": "nan", "min_count": 3.0},
     "prior for missing": {"unseen": -1.0, "missing": "prior", "min_count": 0.5},
@@ -41,7 +41,7 @@ ORDERS = ("random", "rows", "times", "ties", "one time", "late ties", "one tie")
 
 @dataclass(frozen=True)
 class OnlyKey:
-    """All that a job asks of a key."""
+    """All that a task asks of a key."""
 
     n_categories: int = N_CATEGORIES
     levels: list[Any] = field(default_factory=list)
@@ -56,11 +56,11 @@ def values_of(kind, size, random):
     return random.standard_normal(size) * scale
 
 
-def job_of(ops, target, weight, smoothing, formula, size):
+def task_of(ops, target, weight, smoothing, rule, size):
     random = np.random.default_rng(size)
     codes = random.choice(np.arange(-2, N_CATEGORIES), size, p=[0.05, 0.1, 0.5, 0.2, 0.1, 0.04, 0.009, 0.001])
     drawn = {"none": None, "whole": random.integers(0, 4, size), "real": random.random(size)}[weight]
-    given = EncodingRule(SMOOTHINGS[smoothing], **FORMULAS[formula])
+    given = EncodingRule(SMOOTHINGS[smoothing], **RULES[rule])
     if target in {"binary", "classes"}:
         n_classes = 2 if target == "binary" else 4
         rows = Rows(codes.astype(np.int32), random.integers(0, n_classes, size).astype(np.int32), None, drawn)
@@ -91,7 +91,7 @@ def order_of(kind, size):
 
 
 def trained(ops, plan, *description, dtype="float64"):
-    task = job_of(ops, *description)
+    task = task_of(ops, *description)
     wide = encodings.n_columns(plan)
     out = np.full((len(task.rows), task.n_outputs * wide), 9.0, dtype, order="F")
     found = encodings.train(task, upload(plan, ops), out, want_unseen=True)
@@ -122,20 +122,20 @@ def short_stretches(monkeypatch):
 @pytest.mark.usefixtures("short_stretches")
 def test_every_order_and_leave_one_out(ops, target, weight, smoothing):
     for number, kind in enumerate(ORDERS):
-        formula = [*FORMULAS][(number + len(target)) % len(FORMULAS)]
+        rule = [*RULES][(number + len(target)) % len(RULES)]
         plan = OrderedPlan([order_of(kind, 1300)], True, [0, 5][number % 2])
-        assert_same(ops, plan, target, weight, smoothing, formula, 1300)
-    for formula in FORMULAS:
-        assert_same(ops, LeaveOneOutPlan(), target, weight, smoothing, formula, 1300)
+        assert_same(ops, plan, target, weight, smoothing, rule, 1300)
+    for rule in RULES:
+        assert_same(ops, LeaveOneOutPlan(), target, weight, smoothing, rule, 1300)
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("target", ["binary", "classes", "real"])
 @pytest.mark.parametrize("kind", ORDERS)
-def test_every_policy(ops, kind, target, formula):
+def test_every_policy(ops, kind, target, rule):
     for burn_in in (0, 1, 50):
         plan = OrderedPlan([order_of(kind, 120)], True, burn_in)
-        assert_same(ops, plan, target, "none", "m-estimate", formula, 120)
+        assert_same(ops, plan, target, "none", "m-estimate", rule, 120)
 
 
 @pytest.mark.parametrize("target", ["binary", "classes", "real"])
@@ -188,10 +188,10 @@ def test_the_compiled_backend_has_the_pass_and_numpy_leaves_it(monkeypatch):
 
 
 def test_a_formula_that_asks_for_other_categories_has_no_rule():
-    task = job_of(cpu_fallback, "real", "none", "bayes", "plain", 9)
+    task = task_of(cpu_fallback, "real", "none", "bayes", "plain", 9)
     assert task.fused_rule() is not None
-    for formula in (EncodingRule(JamesStein()), EncodingRule(NoSmoothing(), prior="category_mean")):
-        assert EncodingTask(task.ops, task.rows, task.key, 1, task.measured, formula).fused_rule() is None
+    for rule in (EncodingRule(JamesStein()), EncodingRule(NoSmoothing(), prior="category_mean")):
+        assert EncodingTask(task.ops, task.rows, task.key, 1, task.measured, rule).fused_rule() is None
     assert EncodingTask(task.ops, task.rows, OnlyKey(levels=["one"]), 1, task.measured, task.rule).fused_rule() is None
 
 

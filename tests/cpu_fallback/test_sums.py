@@ -9,21 +9,7 @@ from hypothesis import strategies as st
 
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers
 from cpu_fallback.types import Layout, Rows, Window
-from tests.cpu_fallback.definitions import (
-    KINDS,
-    N_CATEGORIES,
-    WHOLE_PRODUCTS,
-    bit_range,
-    column,
-    drawn,
-    label,
-    line,
-    many,
-    row_digits,
-    targets,
-    term,
-    weights,
-)
+from tests.cpu_fallback import definitions
 from tests.strategies import examples
 
 N_FOLDS = 3
@@ -34,27 +20,35 @@ def summed(found, folds):
     rows, layout = found.rows, found.layout
     accumulators = {}
     for row in range(len(rows)):
-        cell = (line(int(rows.codes[row])), 0 if folds is None else int(folds[row]), label(rows, row))
+        cell = (
+            definitions.line(int(rows.codes[row])),
+            0 if folds is None else int(folds[row]),
+            definitions.label(rows, row),
+        )
         accumulators[cell] = [
             a + b
-            for a, b in zip(accumulators.get(cell, [0] * layout.width), row_digits(rows, row, layout), strict=True)
+            for a, b in zip(
+                accumulators.get(cell, [0] * layout.width), definitions.row_digits(rows, row, layout), strict=True
+            )
         ]
-    out = np.zeros((N_CATEGORIES + 2, N_FOLDS, found.n_classes, layout.width), np.int64)
+    out = np.zeros((definitions.N_CATEGORIES + 2, N_FOLDS, found.n_classes, layout.width), np.int64)
     for cell, digits in accumulators.items():
         out[cell] = digits
     return out
 
 
 def check(ops, found, folds, expected_folds):
-    accumulators = ops.accumulate(found.rows, N_CATEGORIES, folds, N_FOLDS, found.n_classes, found.layout)
+    accumulators = ops.accumulate(found.rows, definitions.N_CATEGORIES, folds, N_FOLDS, found.n_classes, found.layout)
     assert accumulators.dtype == np.int64
     assert np.array_equal(accumulators, summed(found, expected_folds))
 
 
 @examples(60)
-@given(found=drawn(largest=12), folds=st.none() | column(12, st.integers(0, N_FOLDS - 1), np.int32))
-@example(WHOLE_PRODUCTS[0], None)
-@example(WHOLE_PRODUCTS[1], None)
+@given(
+    found=definitions.drawn(largest=12), folds=st.none() | definitions.column(12, st.integers(0, N_FOLDS - 1), np.int32)
+)
+@example(definitions.WHOLE_PRODUCTS[0], None)
+@example(definitions.WHOLE_PRODUCTS[1], None)
 def test_accumulate_adds_the_digits_of_every_row(ops, found, folds):
     folds = None if folds is None else folds[: len(found.rows)]
     check(ops, found, folds, folds)
@@ -63,15 +57,15 @@ def test_accumulate_adds_the_digits_of_every_row(ops, found, folds):
 @examples(20)
 @given(data=st.data())
 def test_accumulate_computes_folds_from_row_numbers(ops, data):
-    found = data.draw(drawn())
+    found = data.draw(definitions.drawn())
     order, first = data.draw(st.sampled_from(["random", "interleaved", "contiguous"])), data.draw(st.integers(0, 20))
     pattern = FoldPattern(order, N_FOLDS, seed=9, n_rows=first + len(found.rows), first_row=first)
     check(ops, found, pattern, fold_numbers(pattern, 0, len(found.rows)))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", definitions.KINDS)
 def test_accumulate_over_several_blocks(ops, kind):
-    found = many(2500, 1, kind)
+    found = definitions.many(2500, 1, kind)
     pattern = FoldPattern("random", N_FOLDS, seed=4, first_row=1000)
     check(ops, found, pattern, fold_numbers(pattern, 0, 2500))
 
@@ -81,25 +75,30 @@ def test_any_number_of_tables_gives_the_same(ops, n_tables, monkeypatch):
     from cpu_fallback.compiled import sums
 
     monkeypatch.setattr(sums, "tables", lambda _size, _n_rows: n_tables)
-    check(ops, many(300, 2, "real"), None, None)
+    check(ops, definitions.many(300, 2, "real"), None, None)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", definitions.KINDS)
 def test_chunks_add_up_to_the_whole(ops, kind):
-    found = many(700, 3, kind)
+    found = definitions.many(700, 3, kind)
     pattern = FoldPattern("random", N_FOLDS, seed=4)
     parts = [
         ops.accumulate(
-            found.rows.block(start, stop), N_CATEGORIES, pattern.at(start), N_FOLDS, found.n_classes, found.layout
+            found.rows.block(start, stop),
+            definitions.N_CATEGORIES,
+            pattern.at(start),
+            N_FOLDS,
+            found.n_classes,
+            found.layout,
         )
         for start, stop in [(0, 1), (1, 300), (300, 300), (300, 700)]
     ]
-    whole = ops.accumulate(found.rows, N_CATEGORIES, pattern, N_FOLDS, found.n_classes, found.layout)
+    whole = ops.accumulate(found.rows, definitions.N_CATEGORIES, pattern, N_FOLDS, found.n_classes, found.layout)
     assert np.array_equal(sum(parts), whole)
 
 
 NUMBERS = {
-    "from zero": np.arange(N_CATEGORIES),
+    "from zero": np.arange(definitions.N_CATEGORIES),
     "with holes": np.array([-7, -6, 0, 3, 90]),
     "the lowest": -(2**63) + np.array([0, 1, 5]),
     "the highest": 2**63 - 1 - np.array([0, 1, 5]),
@@ -110,13 +109,13 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", definitions.KINDS)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_are_summed_as_their_codes_are(ops, name, kind, monkeypatch):
     from cpu_fallback.compiled import sums
 
     monkeypatch.setattr(sums, "PLACES_PER_ROW", 100.0)
-    found, choice = many(600, 5, kind), np.random.default_rng(5).choice
+    found, choice = definitions.many(600, 5, kind), np.random.default_rng(5).choice
     numbers = choice(NUMBERS[name], 600)
     # One that is seldom, and not where a sample looks.
     numbers[np.flatnonzero(numbers == NUMBERS[name][1])[1:]] = NUMBERS[name][0]
@@ -125,8 +124,8 @@ def test_numbers_are_summed_as_their_codes_are(ops, name, kind, monkeypatch):
     assert distinct.tolist() == sorted(set(numbers.tolist()))
     expected = np.zeros((len(distinct) + 2, 1, found.n_classes, found.layout.width), np.int64)
     for row, number in enumerate(numbers.tolist()):
-        place = distinct.tolist().index(number), 0, label(found.rows, row)
-        expected[place] += row_digits(found.rows, row, found.layout)
+        place = distinct.tolist().index(number), 0, definitions.label(found.rows, row)
+        expected[place] += definitions.row_digits(found.rows, row, found.layout)
     assert np.array_equal(accumulators, expected)
 
 
@@ -172,7 +171,7 @@ def test_views_with_strides_are_read_as_they_are(ops):
 
 def summed_ranges(factors):
     """Places that a product may touch: those of its factors, added up."""
-    ranges = [bit_range([factor]) for factor in factors]
+    ranges = [definitions.bit_range([factor]) for factor in factors]
     return sum(low for low, _ in ranges), sum(high for _, high in ranges)
 
 
@@ -180,16 +179,18 @@ def summed_ranges(factors):
 @given(data=st.data())
 def test_extents_are_the_binary_places_in_use(ops, data):
     size = data.draw(st.integers(1, 8))
-    rows = Rows(np.zeros(size, np.int32), None, data.draw(targets(size)), data.draw(weights(size)))
+    rows = Rows(
+        np.zeros(size, np.int32), None, data.draw(definitions.targets(size)), data.draw(definitions.weights(size))
+    )
     powers = (1, 2) if rows.weight is None else (0, 1, 2)
     found = ops.extents(rows.target, rows.weight, powers)
     for power, (low, high) in zip(powers, found, strict=True):
-        products = [row for row in range(size) if term(rows, row, power)]
+        products = [row for row in range(size) if definitions.term(rows, row, power)]
         weight = [] if rows.weight is None else [[Fraction(one.item())] for one in rows.weight]
         ranges = [
             summed_ranges([*(weight[row] if weight else []), *[Fraction(rows.target[row].item())] * power])
             for row in products
         ]
         assert (low, high) == ((min(a for a, _ in ranges), max(b for _, b in ranges)) if ranges else (0, 0))
-        inside = bit_range([term(rows, row, power) for row in products])
+        inside = definitions.bit_range([definitions.term(rows, row, power) for row in products])
         assert low <= inside[0] <= inside[1] <= high

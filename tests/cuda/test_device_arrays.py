@@ -1,7 +1,6 @@
 """TargetEncoder on arrays in a GPU's memory: read there, computed there, given back there, with the bits of the CPU."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ from sklearn.model_selection import KFold as SplitKFold
 
 import gpu_encode
 from gpu_encode import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, MEstimate, Ordered, Sigmoid, TargetEncoder
+from tests.family.drawn import quietly
 
 pytestmark = pytest.mark.cuda
 
@@ -46,12 +46,6 @@ def encoder(**parameters):
     return TargetEncoder(**({"target_type": "continuous"} | parameters))
 
 
-def quiet(call, *given, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return call(*given, **options)
-
-
 def same(device, host, xp):
     """Whether an array of the device holds the bits of one of the host."""
     assert isinstance(device, xp.ndarray)
@@ -65,12 +59,12 @@ def test_every_scheme_stays_on_the_device(xp, scheme):
     y = TARGETS["binary" if scheme == "stratified" else "quantity"]
     groups = {"groups": ROWS // 4} if scheme == "groups" else {}
     here = encoder(cv=SCHEMES[scheme](), target_type=kind, device="cpu")
-    expected = quiet(here.fit_transform, X, y, **groups)
+    expected = quietly(here.fit_transform, X, y, **groups)
     cv = SCHEMES[scheme]()
     cv = xp.asarray(cv) if isinstance(cv, np.ndarray) else cv
     there = encoder(cv=cv, target_type=kind)
     on_device = {name: xp.asarray(values) for name, values in groups.items()}
-    same(quiet(there.fit_transform, xp.asarray(X), xp.asarray(y), **on_device), expected, xp)
+    same(quietly(there.fit_transform, xp.asarray(X), xp.asarray(y), **on_device), expected, xp)
     assert (here.device_, there.device_) == ("cpu", "cuda")
     same(there.transform(xp.asarray(X)), here.transform(X), xp)
 
@@ -80,9 +74,9 @@ def test_every_scheme_stays_on_the_device(xp, scheme):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_every_target_is_what_it_is_on_the_host(xp, target, weight, dtype):
     here, there = (TargetEncoder(cv=KFold(3), dtype=dtype, device=device) for device in ("cpu", "auto"))
-    expected = quiet(here.fit_transform, WITH_NAN, TARGETS[target], sample_weight=weight)
+    expected = quietly(here.fit_transform, WITH_NAN, TARGETS[target], sample_weight=weight)
     weighted = {} if weight is None else {"sample_weight": xp.asarray(weight)}
-    same(quiet(there.fit_transform, xp.asarray(WITH_NAN), xp.asarray(TARGETS[target]), **weighted), expected, xp)
+    same(quietly(there.fit_transform, xp.asarray(WITH_NAN), xp.asarray(TARGETS[target]), **weighted), expected, xp)
     assert there.target_type_ == here.target_type_
     if here.classes_ is not None:
         np.testing.assert_array_equal(there.classes_, here.classes_, strict=True)
@@ -106,10 +100,10 @@ def test_every_target_is_what_it_is_on_the_host(xp, target, weight, dtype):
 )
 def test_options(xp, parameters):
     here, there = encoder(device="cpu", **parameters), encoder(**parameters)
-    expected = quiet(here.fit_transform, WITH_NAN, QUANTITY)
-    same(quiet(there.fit_transform, xp.asarray(WITH_NAN), xp.asarray(QUANTITY)), expected, xp)
+    expected = quietly(here.fit_transform, WITH_NAN, QUANTITY)
+    same(quietly(there.fit_transform, xp.asarray(WITH_NAN), xp.asarray(QUANTITY)), expected, xp)
     new = WITH_NAN[::-1] + (ROWS % 9 == 0)[:, None] * 100
-    same(quiet(there.transform, xp.asarray(new)), quiet(here.transform, new), xp)
+    same(quietly(there.transform, xp.asarray(new)), quietly(here.transform, new), xp)
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint16, np.int32, np.uint64, np.float32])
@@ -141,7 +135,7 @@ def test_host_frames_come_back_as_they_went(xp):
     frame = pd.DataFrame({"a": list("xyzxyz") * 10, "b": X[:, 0], "day": pd.date_range("2024", periods=N)})
     there = encoder(columns=["a", ("a", "b")], cv=Ordered(time="day"), device="cuda")
     here = encoder(columns=["a", ("a", "b")], cv=Ordered(time="day"), device="cpu")
-    found, expected = quiet(there.fit_transform, frame, QUANTITY), quiet(here.fit_transform, frame, QUANTITY)
+    found, expected = quietly(there.fit_transform, frame, QUANTITY), quietly(here.fit_transform, frame, QUANTITY)
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
     pd.testing.assert_frame_equal(there.transform(frame), here.transform(frame), check_exact=True)
 

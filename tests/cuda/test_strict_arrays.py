@@ -119,19 +119,19 @@ def read(data: Data, kind: str, weighted: bool, scheme: Any, **choices: Any) -> 
         return [task for tasks in context.tasks for task in tasks], plan
 
 
-def strict(job: EncodingTask) -> EncodingTask:
-    """Give the job with its rows on the other side."""
-    parts = (job.rows.codes, job.rows.classes, job.rows.target, job.rows.weight)
+def strict(task: EncodingTask) -> EncodingTask:
+    """Give the task with its rows on the other side."""
+    parts = (task.rows.codes, task.rows.classes, task.rows.target, task.rows.weight)
     rows = Rows(*(part if part is None else STRICT.to_device(part) for part in parts))
-    return replace(job, ops=STRICT, rows=rows)
+    return replace(task, ops=STRICT, rows=rows)
 
 
-def trained(job: EncodingTask, plan: Plan, dtype: str) -> list[Any]:
+def trained(task: EncodingTask, plan: Plan, dtype: str) -> list[Any]:
     """Training codes, indicators, what new rows see by `train` and by `lasting`, and their codes."""
-    out = job.ops.empty((len(job.rows), job.n_outputs * encodings.n_columns(plan)), dtype, "F")
-    done = encodings.train(job, plan, out, True)
-    lasting = encodings.lasting(job, plan)
-    codes = encoding_rule.table(lasting, None, job.key, job.rule, job.ops)
+    out = task.ops.empty((len(task.rows), task.n_outputs * encodings.n_columns(plan)), dtype, "F")
+    done = encodings.train(task, plan, out, True)
+    lasting = encodings.lasting(task, plan)
+    codes = encoding_rule.table(lasting, None, task.key, task.rule, task.ops)
     flat = encodings.flat(codes)
     found = [
         out,
@@ -142,18 +142,18 @@ def trained(job: EncodingTask, plan: Plan, dtype: str) -> list[Any]:
         codes.unseen,
         flat.values,
     ]
-    assert all(isinstance(each, StrictArray) for each in found) == (job.ops is STRICT)
-    kept = [each.on_host(job.ops).carried() for each in (done.statistics, lasting)]
-    return [*map(job.ops.to_host, found), *(each.accumulators for each in kept)]
+    assert all(isinstance(each, StrictArray) for each in found) == (task.ops is STRICT)
+    kept = [each.on_host(task.ops).carried() for each in (done.statistics, lasting)]
+    return [*map(task.ops.to_host, found), *(each.accumulators for each in kept)]
 
 
 def assert_same(data: Data, kind: str, weighted: bool, scheme: str, *, dtype: str = "float64", **choices: Any) -> None:
     """Train on both sides and compare bits."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        jobs, plan = read(data, kind, weighted, SCHEMES[scheme](), dtype=dtype, **choices)
-        for job in jobs:
-            expected, found = trained(job, plan, dtype), trained(strict(job), upload(plan, STRICT), dtype)
+        tasks, plan = read(data, kind, weighted, SCHEMES[scheme](), dtype=dtype, **choices)
+        for task in tasks:
+            expected, found = trained(task, plan, dtype), trained(strict(task), upload(plan, STRICT), dtype)
             for mine, theirs in zip(found, expected, strict=True):
                 assert mine.dtype == theirs.dtype
                 assert_same_bits(mine, theirs)

@@ -215,15 +215,6 @@ def test_names_that_clash_are_refused(frame, y, parameters, name, method):
         getattr(quantity(**parameters), method)(frame.assign(**{name: 1}), y)
 
 
-def test_indicators_say_that_nobody_visible_has_the_category(frame, y):
-    encoder = quantity(columns=["city"], cv=np.arange(12) % 2, indicators=True)
-    seen = {fold: set(frame["city"][np.arange(12) % 2 != fold]) for fold in (0, 1)}
-    expected = [float(city not in seen[row % 2]) for row, city in enumerate(frame["city"])]
-    assert encoder.fit_transform(frame, y)["city_unseen"].tolist() == expected
-    new = pd.concat([frame, frame.assign(city="never seen")])
-    assert encoder.transform(new)["city_unseen"].tolist() == [0.0] * 12 + [1.0] * 12
-
-
 @pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("float32")])
 def test_float32_is_float64_rounded_once(frame, y, dtype):
     columns = ["city", ("city", "zip")]

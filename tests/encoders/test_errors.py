@@ -8,15 +8,7 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array
 
-from gpu_encode import (
-    CatBoostEncoder,
-    GroupKFold,
-    KFold,
-    Ordered,
-    StatisticEncoder,
-    TargetEncoder,
-    TimeFolds,
-)
+import gpu_encode as ge
 from tests.encoders.unchanged import Unchanged
 
 pytestmark = pytest.mark.host
@@ -59,13 +51,13 @@ def test_targets_and_weights(fitted, frame, y, method, change, error, match):
 
 def test_floats_that_are_missing_are_counted_among_several_targets():
     with pytest.raises(ValueError, match=r"y has 1 missing value, in row 2\. Drop or"):
-        TargetEncoder().fit([[1], [2], [1]], np.array([[0.5, 1.0], [1.0, 2.0], [1.0, np.nan]]))
+        ge.TargetEncoder().fit([[1], [2], [1]], np.array([[0.5, 1.0], [1.0, 2.0], [1.0, np.nan]]))
 
 
 @pytest.mark.parametrize("kind", ["auto", "continuous"])
 @pytest.mark.parametrize(
     "make",
-    [TargetEncoder, StatisticEncoder, partial(CatBoostEncoder, "buckets")],
+    [ge.TargetEncoder, ge.StatisticEncoder, partial(ge.CatBoostEncoder, "buckets")],
     ids=["mean", "statistics", "buckets"],
 )
 def test_floats_that_are_missing_are_counted_whoever_reads_them(make, kind):
@@ -105,10 +97,14 @@ def with_null(frame):
 
 SCHEMES = [
     ("more folds than rows", {"cv": 13}, "splits n_splits=13 greater than .* n_samples=12. Take fewer splits in KFold"),
-    ("more folds than groups", {"cv": GroupKFold(4, groups="shop")}, "greater than the number of groups: n_groups=3"),
-    ("more times than rows", {"cv": TimeFolds(13, time="day")}, "n_splits=13 greater than the number of samples"),
-    ("no groups", {"cv": GroupKFold(2)}, r"needs groups: name their column, .* or pass fit_transform\(X, y, groups"),
-    ("no labels to stratify", {"cv": KFold(2, stratify=True)}, "needs one classification target"),
+    (
+        "more folds than groups",
+        {"cv": ge.GroupKFold(4, groups="shop")},
+        "greater than the number of groups: n_groups=3",
+    ),
+    ("more times than rows", {"cv": ge.TimeFolds(13, time="day")}, "n_splits=13 greater than the number of samples"),
+    ("no groups", {"cv": ge.GroupKFold(2)}, r"needs groups: name their column, .* or pass fit_transform\(X, y, groups"),
+    ("no labels to stratify", {"cv": ge.KFold(2, stratify=True)}, "needs one classification target"),
     ("negative folds", {"cv": np.array([0, 1, -1] * 4)}, "fold numbers must not be negative. Row 2 has -1"),
     ("fractional folds", {"cv": np.array([0, 0.5, 1] * 4)}, "fold numbers must be integers. Row 1 has 0.5"),
     ("missing folds", {"cv": [0, 1, None] * 4}, "fold numbers holds 4 missing values, the first in row 2. Fill or"),
@@ -138,7 +134,7 @@ def test_schemes_against_rows(fitted, frame, y, parameters, match):
     fitted.set_params(**parameters).fit(frame, y)
 
 
-@pytest.mark.parametrize("cv", [TimeFolds(2, time="day"), Ordered(time="day")])
+@pytest.mark.parametrize("cv", [ge.TimeFolds(2, time="day"), ge.Ordered(time="day")])
 def test_times_with_nulls(fitted, frame, y, cv):
     with Unchanged(fitted, frame), pytest.raises(ValueError, match="'day' holds 1 missing values, the first in row 3"):
         fitted.set_params(cv=cv).fit_transform(with_null(frame), y)
@@ -150,13 +146,13 @@ def test_times_with_nulls(fitted, frame, y, cv):
 )
 def test_groups(fitted, frame, y, groups, match):
     with Unchanged(fitted, frame), pytest.raises(ValueError, match=match):
-        fitted.set_params(cv=GroupKFold(2)).fit_transform(frame, y, groups=groups)
+        fitted.set_params(cv=ge.GroupKFold(2)).fit_transform(frame, y, groups=groups)
 
 
 def test_a_fold_for_every_row_is_refused_before_memory_runs_out():
     X = np.zeros((20_000, 1))
     with pytest.raises(ValueError, match=r"20000 folds are more than the 10000 .* LeaveOneOut"):
-        TargetEncoder(cv=np.arange(20_000), target_type="continuous").fit_transform(X, np.arange(20_000.0))
+        ge.TargetEncoder(cv=np.arange(20_000), target_type="continuous").fit_transform(X, np.arange(20_000.0))
 
 
 def test_labels_that_cannot_be_compared(fitted, frame):
@@ -180,4 +176,4 @@ def test_several_targets_need_their_kinds(fitted, frame, labels):
 def test_no_error_comes_with_a_warning_before_it(frame, labels):
     # Warnings are errors here: of too many folds the error is said, not the warning of rare classes.
     with pytest.raises(ValueError, match="n_splits=13 greater than"):
-        TargetEncoder(cv=13).fit_transform(frame, labels)
+        ge.TargetEncoder(cv=13).fit_transform(frame, labels)

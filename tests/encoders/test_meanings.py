@@ -1,14 +1,10 @@
 """The meanings that other libraries get wrong, one test each."""
 
 import copy
-from datetime import date
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 from gpu_encode import KFold, LeaveOneOut, TargetEncoder
@@ -142,29 +138,3 @@ def test_small_and_empty_columns():
     assert quantity().fit(nothing, Y).transform(nothing[:0]).shape == (0, 1)
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
         quantity().fit(nothing[:0], Y[:0])
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        pa.array([Decimal("1.10"), Decimal("2.00"), None, Decimal("1.10")] * 3, pa.decimal128(5, 2)),
-        pa.array([date(2024, 1, 1), date(1969, 12, 31), None, date(2024, 1, 1)] * 3),
-        pa.array([1, 2, None, 1] * 3, pa.timestamp("ns", tz="Europe/Berlin")),
-        pa.array([1, 2, None, 1] * 3, pa.duration("s")),
-        pa.array([True, False, None, True] * 3),
-        pa.array([b"x", b"\xff", None, b"x"] * 3),
-    ],
-    ids=lambda values: str(values.type),
-)
-def test_decimals_dates_times_booleans_and_bytes(values):
-    arrow = pa.table({"key": values})
-    encoder = quantity(smooth=None).fit(arrow, Y)
-    expected = {}
-    for value, y in zip(values.to_pylist(), Y, strict=True):
-        expected.setdefault(value, []).append(y)
-    codes = encoder.transform(arrow)["key"].to_pylist()
-    prior = mean(Y)
-    assert codes == [prior + (mean(expected[value]) - prior) for value in values.to_pylist()]
-    for frame in (arrow.to_pandas(), arrow.to_pandas(types_mapper=pd.ArrowDtype), pl.from_arrow(arrow)):
-        assert np.asarray(encoder.transform(frame)).ravel().tolist() == codes
-        assert np.asarray(quantity(smooth=None).fit(frame, Y).transform(arrow)).ravel().tolist() == codes

@@ -7,18 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from gpu_encode import (
-    Bits,
-    EmpiricalBayes,
-    JamesStein,
-    KFold,
-    MEstimate,
-    PartialPooling,
-    Parts,
-    Prefixes,
-    Sigmoid,
-    TargetEncoder,
-)
+import gpu_encode as ge
 from tests.bits import assert_same_encoder
 from tests.cases import SMOOTHINGS, STRATIFIED, schemes
 
@@ -42,10 +31,10 @@ ENCODERS = {
     "weighted mean": {"smooth": None, "prior": "category_mean"},
     "joint": {"columns": ["city", ("city", "zip")], "indicators": True, "min_count": 2.0},
     "hierarchy": {"columns": ["zip"], "hierarchy": {"zip": ["city"]}, "smooth": 3.0},
-    "parts": {"columns": ["path"], "hierarchy": {"path": Parts(".")}, "smooth": PartialPooling()},
+    "parts": {"columns": ["path"], "hierarchy": {"path": ge.Parts(".")}, "smooth": ge.PartialPooling()},
     "given": {"columns": ["city"], "categories": [["dd", "a", None]], "handle_unknown": -1.0},
-    "prior for nulls": {"columns": ["city", ("city", "path")], "handle_missing": "prior", "smooth": JamesStein()},
-    "float32": {"columns": ["zip"], "dtype": "float32", "smooth": EmpiricalBayes("between")},
+    "prior for nulls": {"columns": ["city", ("city", "path")], "handle_missing": "prior", "smooth": ge.JamesStein()},
+    "float32": {"columns": ["zip"], "dtype": "float32", "smooth": ge.EmpiricalBayes("between")},
 }
 
 
@@ -66,7 +55,7 @@ def test_pieces_equal_the_whole(parameters, kind, weighted):
         return {"X": frame[chosen], "y": y[chosen], "sample_weight": None if weight is None else weight[chosen]}
 
     def encoder():
-        return TargetEncoder(target_type=kind, **parameters)
+        return ge.TargetEncoder(target_type=kind, **parameters)
 
     whole = encoder().fit(**part(slice(None)))
     bounds = [(0, 1), (1, 7), (7, 40), (40, 60)]
@@ -87,7 +76,7 @@ def test_pieces_equal_the_whole(parameters, kind, weighted):
 
 def test_merge_leaves_the_others_as_they_were_and_merging_nothing_oneself():
     frame, y, _, _ = rows(30)
-    one, other = TargetEncoder().fit(frame[:10], y[:10]), TargetEncoder().fit(frame[10:], y[10:])
+    one, other = ge.TargetEncoder().fit(frame[:10], y[:10]), ge.TargetEncoder().fit(frame[10:], y[10:])
     before = other.transform(frame)
     one.merge(other)
     pd.testing.assert_frame_equal(other.transform(frame), before, check_exact=True)
@@ -97,31 +86,31 @@ def test_merge_leaves_the_others_as_they_were_and_merging_nothing_oneself():
 def test_labels_are_the_union_of_those_of_all_pieces():
     frame, _, _, _ = rows(40)
     y = np.array(["b"] * 20 + ["a", "c"] * 10)
-    pieces = TargetEncoder(target_type="multiclass")
+    pieces = ge.TargetEncoder(target_type="multiclass")
     for start in (0, 10, 20, 30):
         pieces.partial_fit(frame[start : start + 10], y[start : start + 10])
     assert pieces.classes_.tolist() == ["a", "b", "c"]
-    assert_same_knowledge(pieces, TargetEncoder(target_type="multiclass").fit(frame, y), frame)
+    assert_same_knowledge(pieces, ge.TargetEncoder(target_type="multiclass").fit(frame, y), frame)
 
 
 def test_a_binary_target_may_begin_with_one_label():
     frame, _, _, _ = rows(40)
     y = np.arange(40) >= 20
-    pieces = TargetEncoder().partial_fit(frame[:20], y[:20]).partial_fit(frame[20:], y[20:])
-    assert_same_knowledge(pieces, TargetEncoder().fit(frame, y), frame)
+    pieces = ge.TargetEncoder().partial_fit(frame[:20], y[:20]).partial_fit(frame[20:], y[20:])
+    assert_same_knowledge(pieces, ge.TargetEncoder().fit(frame, y), frame)
 
 
 def test_partial_fit_goes_on_after_fit_and_fit_starts_anew():
     frame, y, _, _ = rows(40)
-    encoder = TargetEncoder().fit(frame[:20], y[:20]).partial_fit(frame[20:], y[20:])
-    assert_same_knowledge(encoder, TargetEncoder().fit(frame, y), frame)
-    assert_same_knowledge(encoder.fit(frame[:20], y[:20]), TargetEncoder().fit(frame[:20], y[:20]), frame)
+    encoder = ge.TargetEncoder().fit(frame[:20], y[:20]).partial_fit(frame[20:], y[20:])
+    assert_same_knowledge(encoder, ge.TargetEncoder().fit(frame, y), frame)
+    assert_same_knowledge(encoder.fit(frame[:20], y[:20]), ge.TargetEncoder().fit(frame[:20], y[:20]), frame)
 
 
 def test_sums_that_outgrow_an_integer():
     frame = pd.DataFrame({"city": ["a", "b"]})
     y = np.array([2**62, -(2**62)])
-    pieces = TargetEncoder(target_type="continuous", smooth=None)
+    pieces = ge.TargetEncoder(target_type="continuous", smooth=None)
     for _ in range(7):
         pieces.partial_fit(frame, y)
     assert pieces.encodings_[0].tolist() == [2.0**62, -(2.0**62)]
@@ -132,14 +121,14 @@ def test_a_pickle_holds_no_rows():
     def size(count):
         frame, y, _, _ = rows(count)
         frame["zip"] %= 3
-        return len(pickle.dumps(TargetEncoder(smooth=MEstimate()).fit(frame, np.sign(y))))
+        return len(pickle.dumps(ge.TargetEncoder(smooth=ge.MEstimate()).fit(frame, np.sign(y))))
 
     few, many = size(300), size(30_000)
     assert abs(many - few) < 500
 
 
 PARAMETERS = [*schemes().values(), *STRATIFIED.values(), *SMOOTHINGS.values()]
-PARAMETERS += [Prefixes(4, 3), Parts("-", from_end=True), Bits(24, 16, width=40)]
+PARAMETERS += [ge.Prefixes(4, 3), ge.Parts("-", from_end=True), ge.Bits(24, 16, width=40)]
 
 
 @pytest.mark.parametrize("parameter", [each for each in PARAMETERS if hasattr(each, "get_params")], ids=repr)
@@ -154,7 +143,7 @@ def test_parameter_objects_are_cloned(parameter):
 @pytest.mark.parametrize("parameters", ENCODERS.values(), ids=ENCODERS.keys())
 def test_clones_know_nothing_and_learn_the_same(parameters):
     frame, y, _, _ = rows(40)
-    encoder = TargetEncoder(**parameters).fit(frame, y)
+    encoder = ge.TargetEncoder(**parameters).fit(frame, y)
     copy = clone(encoder)
     assert not hasattr(copy, "encodings_")
     assert repr(copy) == repr(encoder)
@@ -162,7 +151,7 @@ def test_clones_know_nothing_and_learn_the_same(parameters):
 
 
 def test_parameters_are_reached_by_name():
-    encoder = TargetEncoder(smooth=Sigmoid(), cv=KFold(3))
+    encoder = ge.TargetEncoder(smooth=ge.Sigmoid(), cv=ge.KFold(3))
     encoder.set_params(smooth__k=7.0, cv__n_splits=4, cv__order="contiguous", min_count=2)
     assert (encoder.smooth.k, encoder.cv.n_splits, encoder.cv.order) == (7.0, 4, "contiguous")
     assert encoder.get_params()["smooth__k"] == 7.0
@@ -171,7 +160,7 @@ def test_parameters_are_reached_by_name():
 
 
 def test_parameters_are_not_looked_at_before_fit_and_never_changed(frame, y):
-    encoder = TargetEncoder(smooth=-1, cv=np.array([0, 1] * 6), columns=["city"])
+    encoder = ge.TargetEncoder(smooth=-1, cv=np.array([0, 1] * 6), columns=["city"])
     given = dict(vars(encoder))
     with pytest.raises(ValueError, match="smooth"):
         encoder.fit(frame, y)
@@ -180,14 +169,14 @@ def test_parameters_are_not_looked_at_before_fit_and_never_changed(frame, y):
 
 
 def test_transform_leaves_nothing_behind(frame, y):
-    encoder = TargetEncoder().fit(frame, y)
+    encoder = ge.TargetEncoder().fit(frame, y)
     before = set(vars(encoder))
     encoder.transform(frame)
     assert set(vars(encoder)) == before
 
 
 def test_what_people_look_at(frame, y):
-    encoder = TargetEncoder(columns=["city", ("city", "zip")], smooth=None).fit(frame, y)
+    encoder = ge.TargetEncoder(columns=["city", ("city", "zip")], smooth=None).fit(frame, y)
     codes = dict(zip(encoder.categories_[0], encoder.encodings_[0], strict=True))
     assert encoder.categories_[0].tolist() == ["a", "b", "c", "d"]
     assert codes["d"] == -4.75
@@ -204,16 +193,8 @@ def test_what_people_look_at(frame, y):
 
 def test_missing_values_come_last_in_what_people_look_at(y):
     frame = pd.DataFrame({"text": ["b", None] * 6, "number": [2.0, np.nan, 1.0] * 4, "none": ["x", "y"] * 6})
-    encoder = TargetEncoder().fit(frame, y)
+    encoder = ge.TargetEncoder().fit(frame, y)
     assert encoder.categories_[0].tolist() == ["b", None]
     np.testing.assert_array_equal(encoder.categories_[1], [1.0, 2.0, np.nan])
     assert encoder.categories_[2].tolist() == ["x", "y"]
     assert [len(codes) for codes in encoder.encodings_] == [2, 3, 2]
-
-
-@pytest.mark.parametrize("change", [{"drop": "first"}, {"categories": [["a", "b", "c"]]}, {"min_count": 2}])
-def test_partial_fit_refuses_changed_parameters(change):
-    X = np.array([["a"], ["b"], ["c"]], dtype=object)
-    encoder = TargetEncoder(target_type="multiclass").partial_fit(X, [0, 1, 2])
-    with pytest.raises(ValueError, match="other parameters than before"):
-        encoder.set_params(**change).partial_fit(X, [0, 1, 2])

@@ -186,13 +186,3 @@ def test_equal_weights_change_nothing(frame, y, scale):
     pd.testing.assert_frame_equal(
         even.transform(frame), TargetEncoder(smooth=None).fit(frame, y).transform(frame), check_exact=True
     )
-
-
-def test_rows_of_no_weight_count_for_nothing(frame, y):
-    weight = np.array([1.0] * 9 + [0.0] * 3)
-    encoder = TargetEncoder(columns=["city"]).fit(frame, y, sample_weight=weight)
-    fewer = TargetEncoder(columns=["city"]).fit(frame[:9], y[:9])
-    new = frame.assign(city=list("abcaabbccaab"))
-    pd.testing.assert_frame_equal(encoder.transform(new), fewer.transform(new), check_exact=True)
-    # A category of rows without weight is one that nobody has seen.
-    assert encoder.encodings_[0][encoder.categories_[0] == "d"].tolist() == [encoder.target_mean_]

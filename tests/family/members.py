@@ -38,136 +38,121 @@ GRADIENTS = np.column_stack([AMOUNT.round(3), RNG.random(N)])
 WEIGHTS = RNG.integers(0, 4, N)
 COLUMNS = ["city", ("zip", "city")]
 
-# Without a target: name -> parameters.
+
+def member(encoder: Any, y: Any, *given: Any, columns: Any = COLUMNS, **parameters: Any) -> tuple[Any, Any]:
+    """Give what makes an encoder, and its target or None."""
+    return lambda: encoder(*given, columns=columns, **parameters), y
+
+
 MEMBERS: dict[str, tuple[Any, Any]] = {
-    "count": (lambda: CountEncoder(columns=COLUMNS), None),
-    "frequency": (lambda: CountEncoder("frequency", columns=COLUMNS, indicators=True), None),
-    "log": (lambda: CountEncoder("log", columns=["zip"], min_count=3, dtype="float32"), None),
-    "glmm": (lambda: TargetEncoder(columns=COLUMNS, smooth=GLMM(), cv=KFold(3)), AMOUNT),
-    "glmm, binary": (lambda: TargetEncoder(columns=COLUMNS, smooth=GLMM(), cv=KFold(3)), SOLD),
-    "glmm, classes": (
-        lambda: TargetEncoder(columns=["city"], smooth=GLMM(3), cv=KFold(2), target_type="multiclass"),
-        KIND,
+    "count": member(CountEncoder, None),
+    "frequency": member(CountEncoder, None, "frequency", indicators=True),
+    "log": member(CountEncoder, None, "log", columns=["zip"], min_count=3, dtype="float32"),
+    "glmm": member(TargetEncoder, AMOUNT, smooth=GLMM(), cv=KFold(3)),
+    "glmm, binary": member(TargetEncoder, SOLD, smooth=GLMM(), cv=KFold(3)),
+    "glmm, classes": member(
+        TargetEncoder, KIND, columns=["city"], smooth=GLMM(3), cv=KFold(2), target_type="multiclass"
     ),
-    "count, rare together": (
-        lambda: CountEncoder(columns=["zip", "city"], max_categories=4, handle_infrequent="category"),
-        None,
+    "count, rare together": member(
+        CountEncoder, None, columns=["zip", "city"], max_categories=4, handle_infrequent="category"
     ),
-    "rare together": (
-        lambda: TargetEncoder(columns=COLUMNS, cv=KFold(3), min_frequency=3, handle_infrequent="category"),
+    "rare together": member(TargetEncoder, AMOUNT, cv=KFold(3), min_frequency=3, handle_infrequent="category"),
+    "rare together, glmm": member(
+        TargetEncoder,
         AMOUNT,
+        columns=["zip", "city"],
+        smooth=GLMM(),
+        cv=KFold(2),
+        max_categories=4,
+        handle_infrequent="category",
     ),
-    "rare together, glmm": (
-        lambda: TargetEncoder(
-            columns=["zip", "city"], smooth=GLMM(), cv=KFold(2), max_categories=4, handle_infrequent="category"
-        ),
-        AMOUNT,
+    "missing": member(TargetEncoder, SOLD, cv=LeaveOneOut(), indicators=["missing", "unseen"], dtype="float32"),
+    "missing, impact": member(
+        ImpactEncoder, AMOUNT, cv=KFold(3), indicators=["missing"], target_type="continuous", handle_missing="prior"
     ),
-    "missing": (
-        lambda: TargetEncoder(columns=COLUMNS, cv=LeaveOneOut(), indicators=["missing", "unseen"], dtype="float32"),
+    "log-odds": member(TargetEncoder, SOLD, cv=LeaveOneOut(), scale="logit"),
+    "impact": member(ImpactEncoder, AMOUNT, cv=KFold(3), target_type="continuous"),
+    "impact, leave-one-out": member(ImpactEncoder, SOLD, ["logit"], columns=["zip"], cv=LeaveOneOut()),
+    "ordinal": member(OrdinalEncoder, None),
+    "ordinal, frequency": member(
+        OrdinalEncoder,
+        None,
+        columns=["city", "zip"],
+        order="frequency",
+        min_frequency=3,
+        dtype="int32",
+        encoded_missing_value=-1,
+    ),
+    "ordinal, random": member(OrdinalEncoder, None, order="random", n_draws=2, dtype="float32", random_state=3),
+    "ordinal, target": member(OrdinalEncoder, AMOUNT, order="target", cv=KFold(3)),
+    "ordinal, target, few": member(
+        OrdinalEncoder,
         SOLD,
+        columns=["city"],
+        order="target",
+        cv=KFold(3),
+        max_categories=4,
+        dtype="int64",
+        encoded_missing_value=9,
     ),
-    "missing, impact": (
-        lambda: ImpactEncoder(
-            columns=COLUMNS, cv=KFold(3), indicators=["missing"], target_type="continuous", handle_missing="prior"
-        ),
-        AMOUNT,
+    "ordinal, target, blow-up": member(
+        OrdinalEncoder, SOLD, columns=["zip"], order="target", cv=KFold(2, blow_up=True)
     ),
-    "log-odds": (lambda: TargetEncoder(columns=COLUMNS, cv=LeaveOneOut(), scale="logit"), SOLD),
-    "impact": (lambda: ImpactEncoder(columns=COLUMNS, cv=KFold(3), target_type="continuous"), AMOUNT),
-    "impact, leave-one-out": (lambda: ImpactEncoder(["logit"], columns=["zip"], cv=LeaveOneOut()), SOLD),
-    "ordinal": (lambda: OrdinalEncoder(columns=COLUMNS), None),
-    "ordinal, frequency": (
-        lambda: OrdinalEncoder(
-            columns=["city", "zip"], order="frequency", min_frequency=3, dtype="int32", encoded_missing_value=-1
-        ),
+    "one-hot": member(OneHotEncoder, None, sparse_output=False, handle_unknown="ignore"),
+    "one-hot, few": member(
+        OneHotEncoder,
         None,
+        columns=["zip"],
+        sparse_output=False,
+        max_categories=4,
+        drop="first",
+        dtype="float32",
+        handle_unknown="infrequent_if_exist",
     ),
-    "ordinal, random": (
-        lambda: OrdinalEncoder(columns=COLUMNS, order="random", n_draws=2, dtype="float32", random_state=3),
+    "hashing": member(HashingEncoder, None),
+    "hashing, per column": member(
+        HashingEncoder, None, 5, per_column=True, alternate_sign=True, handle_missing="zero", dtype="float32"
+    ),
+    "evidence": member(WeightOfEvidenceEncoder, SOLD, cv=KFold(3)),
+    "evidence, leave-one-out": member(WeightOfEvidenceEncoder, SOLD, columns=["zip"], cv=LeaveOneOut(), min_count=2),
+    "evidence, classes": member(
+        WeightOfEvidenceEncoder, KIND, KFold(2), target_type="multiclass", columns=["city"], indicators=True
+    ),
+    "evidence, rare": member(
+        WeightOfEvidenceEncoder, SOLD, cv=KFold(3), min_frequency=0.05, handle_infrequent="category"
+    ),
+    "statistics, rare, roots": member(
+        StatisticEncoder,
         None,
+        ["count", "mean", "std"],
+        values=["zip"],
+        columns=["city"],
+        max_categories=4,
+        handle_infrequent="category",
+        scale="sqrt",
     ),
-    "ordinal, target": (lambda: OrdinalEncoder(columns=COLUMNS, order="target", cv=KFold(3)), AMOUNT),
-    "ordinal, target, few": (
-        lambda: OrdinalEncoder(
-            columns=["city"], order="target", cv=KFold(3), max_categories=4, dtype="int64", encoded_missing_value=9
-        ),
-        SOLD,
+    "statistics": member(StatisticEncoder, AMOUNT, ["count", "sum", "mean", "var", "sem"], cv=KFold(3)),
+    "statistics, columns": member(StatisticEncoder, None, ["count", "var"], values=["price"]),
+    "skewness": member(StatisticEncoder, AMOUNT, ["skew", "sum", "std"], cv=KFold(3)),
+    "skewness, leave-one-out": member(StatisticEncoder, AMOUNT, ["skew"], columns=["zip"], cv=LeaveOneOut(), ddof=0),
+    "skewness, columns": member(StatisticEncoder, None, ["skew"], values=["price", "zip"], columns=["city"]),
+    "gradients": member(GradientEncoder, GRADIENTS, cv=KFold(3)),
+    "gradients, leave-one-out": member(GradientEncoder, GRADIENTS, columns=["zip"], cv=LeaveOneOut(), min_count=2),
+    "gradients, order": member(GradientEncoder, GRADIENTS, "order", 1.0, KFold(3)),
+    "order statistics": member(StatisticEncoder, AMOUNT, ["median", "nunique", "mode"], cv=KFold(3)),
+    "order statistics, leave-one-out": member(
+        StatisticEncoder, AMOUNT.round(), ["median", "mode", ("share", 0), "sem"], cv=LeaveOneOut()
     ),
-    "ordinal, target, blow-up": (
-        lambda: OrdinalEncoder(columns=["zip"], order="target", cv=KFold(2, blow_up=True)),
-        SOLD,
+    "order statistics, columns": member(StatisticEncoder, None, ["max"], values=["price"], columns=["city"]),
+    "catboost": member(CatBoostEncoder, AMOUNT, "borders", borders=[-2.0, 30.0], cv=KFold(3)),
+    "catboost, counter, few": member(
+        CatBoostEncoder, None, "counter", max_categories=3, handle_infrequent="category", scale="log1p"
     ),
-    "one-hot": (lambda: OneHotEncoder(columns=COLUMNS, sparse_output=False, handle_unknown="ignore"), None),
-    "one-hot, few": (
-        lambda: OneHotEncoder(
-            columns=["zip"],
-            sparse_output=False,
-            max_categories=4,
-            drop="first",
-            dtype="float32",
-            handle_unknown="infrequent_if_exist",
-        ),
-        None,
+    "catboost, leave-one-out": member(
+        CatBoostEncoder, KIND, "buckets", columns=["city"], cv=LeaveOneOut(), target_type="multiclass"
     ),
-    "hashing": (lambda: HashingEncoder(columns=COLUMNS), None),
-    "hashing, per column": (
-        lambda: HashingEncoder(
-            5, columns=COLUMNS, per_column=True, alternate_sign=True, handle_missing="zero", dtype="float32"
-        ),
-        None,
-    ),
-    "evidence": (lambda: WeightOfEvidenceEncoder(columns=COLUMNS, cv=KFold(3)), SOLD),
-    "evidence, leave-one-out": (lambda: WeightOfEvidenceEncoder(columns=["zip"], cv=LeaveOneOut(), min_count=2), SOLD),
-    "evidence, classes": (
-        lambda: WeightOfEvidenceEncoder(KFold(2), target_type="multiclass", columns=["city"], indicators=True),
-        KIND,
-    ),
-    "evidence, rare": (
-        lambda: WeightOfEvidenceEncoder(columns=COLUMNS, cv=KFold(3), min_frequency=0.05, handle_infrequent="category"),
-        SOLD,
-    ),
-    "statistics, rare, roots": (
-        lambda: StatisticEncoder(
-            ["count", "mean", "std"],
-            values=["zip"],
-            columns=["city"],
-            max_categories=4,
-            handle_infrequent="category",
-            scale="sqrt",
-        ),
-        None,
-    ),
-    "statistics": (
-        lambda: StatisticEncoder(["count", "sum", "mean", "var", "sem"], columns=COLUMNS, cv=KFold(3)),
-        AMOUNT,
-    ),
-    "statistics, columns": (lambda: StatisticEncoder(["count", "var"], values=["price"], columns=COLUMNS), None),
-    "skewness": (lambda: StatisticEncoder(["skew", "sum", "std"], columns=COLUMNS, cv=KFold(3)), AMOUNT),
-    "skewness, leave-one-out": (lambda: StatisticEncoder(["skew"], columns=["zip"], cv=LeaveOneOut(), ddof=0), AMOUNT),
-    "skewness, columns": (lambda: StatisticEncoder(["skew"], values=["price", "zip"], columns=["city"]), None),
-    "gradients": (lambda: GradientEncoder(columns=COLUMNS, cv=KFold(3)), GRADIENTS),
-    "gradients, leave-one-out": (lambda: GradientEncoder(columns=["zip"], cv=LeaveOneOut(), min_count=2), GRADIENTS),
-    "gradients, order": (lambda: GradientEncoder("order", 1.0, KFold(3), columns=COLUMNS), GRADIENTS),
-    "order statistics": (lambda: StatisticEncoder(["median", "nunique", "mode"], cv=KFold(3), columns=COLUMNS), AMOUNT),
-    "order statistics, leave-one-out": (
-        lambda: StatisticEncoder(["median", "mode", ("share", 0), "sem"], cv=LeaveOneOut(), columns=COLUMNS),
-        AMOUNT.round(),
-    ),
-    "order statistics, columns": (lambda: StatisticEncoder(["max"], values=["price"], columns=["city"]), None),
-    "catboost": (lambda: CatBoostEncoder("borders", borders=[-2.0, 30.0], columns=COLUMNS, cv=KFold(3)), AMOUNT),
-    "catboost, counter, few": (
-        lambda: CatBoostEncoder(
-            "counter", columns=COLUMNS, max_categories=3, handle_infrequent="category", scale="log1p"
-        ),
-        None,
-    ),
-    "catboost, leave-one-out": (
-        lambda: CatBoostEncoder("buckets", columns=["city"], cv=LeaveOneOut(), target_type="multiclass"),
-        KIND,
-    ),
-    "catboost, counter": (lambda: CatBoostEncoder("counter", columns=COLUMNS), None),
-    "glmm, blow-up": (lambda: TargetEncoder(columns=["zip"], smooth=GLMM(), cv=KFold(2, blow_up=True)), SOLD),
+    "catboost, counter": member(CatBoostEncoder, None, "counter"),
+    "glmm, blow-up": member(TargetEncoder, SOLD, columns=["zip"], smooth=GLMM(), cv=KFold(2, blow_up=True)),
 }
 MERGEABLE = {name: each for name, each in MEMBERS.items() if "blow-up" not in name}
 

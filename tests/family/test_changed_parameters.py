@@ -6,19 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_encode import (
-    CatBoostEncoder,
-    CountEncoder,
-    GradientEncoder,
-    HashingEncoder,
-    ImpactEncoder,
-    OneHotEncoder,
-    OrdinalEncoder,
-    Prefixes,
-    StatisticEncoder,
-    TargetEncoder,
-    WeightOfEvidenceEncoder,
-)
+import gpu_encode as ge
 from tests.family.members import AMOUNT, GRADIENTS, KIND, ROWS, SOLD
 
 KIND_NUMBERS = np.arange(len(KIND)) % 3
@@ -27,54 +15,61 @@ pytestmark = pytest.mark.host
 
 # An encoder, its target, the parameters that change, the one that is named, and what it was and is.
 CHANGES: list[tuple[Any, Any, dict[str, Any], str, str, str]] = [
-    (TargetEncoder(), SOLD, {"smooth": 2.0}, "smooth", "EmpiricalBayes()", "MEstimate(m=2.0)"),
-    (TargetEncoder(), SOLD, {"scale": "logit"}, "scale", "'identity'", "'logit'"),
-    (TargetEncoder(), SOLD, {"handle_infrequent": "category"}, "handle_infrequent", "'prior'", "'category'"),
-    (TargetEncoder(), KIND, {"drop": "first"}, "drop", "None", "'first'"),
+    (ge.TargetEncoder(), SOLD, {"smooth": 2.0}, "smooth", "EmpiricalBayes()", "MEstimate(m=2.0)"),
+    (ge.TargetEncoder(), SOLD, {"scale": "logit"}, "scale", "'identity'", "'logit'"),
+    (ge.TargetEncoder(), SOLD, {"handle_infrequent": "category"}, "handle_infrequent", "'prior'", "'category'"),
+    (ge.TargetEncoder(), KIND, {"drop": "first"}, "drop", "None", "'first'"),
     (
-        TargetEncoder(hierarchy={"city": Prefixes(1)}),
+        ge.TargetEncoder(hierarchy={"city": ge.Prefixes(1)}),
         SOLD,
-        {"hierarchy": {"city": Prefixes(2)}},
+        {"hierarchy": {"city": ge.Prefixes(2)}},
         "hierarchy",
         "Prefixes(lengths=(1,))",
         "Prefixes(lengths=(2,))",
     ),
-    (CountEncoder(), None, {"kind": "log"}, "kind", "'count'", "'log'"),
-    (CountEncoder(), None, {"handle_missing": "zero"}, "handle_missing", "'category'", "'zero'"),
-    (CountEncoder(), None, {"handle_unknown": 2.0}, "handle_unknown", "'zero'", "2.0"),
-    (CountEncoder(), None, {"min_frequency": 3}, "min_frequency", "None", "3"),
-    (CountEncoder(), None, {"indicators": True}, "indicators", "()", "('unseen',)"),
-    (OrdinalEncoder(), None, {"order": "frequency"}, "order", "'value'", "'frequency'"),
-    (OrdinalEncoder(order="random"), None, {"random_state": 3}, "random_state", "0", "3"),
-    (OrdinalEncoder(), None, {"encoded_missing_value": -1}, "encoded_missing_value", "nan", "-1.0"),
-    (OrdinalEncoder(dtype="int32", encoded_missing_value=-1), None, {"dtype": "int16"}, "dtype", "'int32'", "'int16'"),
+    (ge.CountEncoder(), None, {"kind": "log"}, "kind", "'count'", "'log'"),
+    (ge.CountEncoder(), None, {"handle_missing": "zero"}, "handle_missing", "'category'", "'zero'"),
+    (ge.CountEncoder(), None, {"handle_unknown": 2.0}, "handle_unknown", "'zero'", "2.0"),
+    (ge.CountEncoder(), None, {"min_frequency": 3}, "min_frequency", "None", "3"),
+    (ge.CountEncoder(), None, {"indicators": True}, "indicators", "()", "('unseen',)"),
+    (ge.OrdinalEncoder(), None, {"order": "frequency"}, "order", "'value'", "'frequency'"),
+    (ge.OrdinalEncoder(order="random"), None, {"random_state": 3}, "random_state", "0", "3"),
+    (ge.OrdinalEncoder(), None, {"encoded_missing_value": -1}, "encoded_missing_value", "nan", "-1.0"),
     (
-        OrdinalEncoder(),
+        ge.OrdinalEncoder(dtype="int32", encoded_missing_value=-1),
+        None,
+        {"dtype": "int16"},
+        "dtype",
+        "'int32'",
+        "'int16'",
+    ),
+    (
+        ge.OrdinalEncoder(),
         None,
         {"handle_unknown": "use_encoded_value", "unknown_value": -1},
         "unknown_value",
         "None",
         "-1.0",
     ),
-    (OneHotEncoder(), None, {"handle_unknown": "ignore"}, "handle_unknown", "'error'", "'ignore'"),
-    (OneHotEncoder(), None, {"drop": "first"}, "drop", "None", "'first'"),
-    (OneHotEncoder(), None, {"max_categories": 4}, "max_categories", "None", "4"),
-    (HashingEncoder(), None, {"seed": 1}, "seed", "0", "1"),
-    (HashingEncoder(), None, {"n_components": 9}, "n_components", "8", "9"),
-    (WeightOfEvidenceEncoder(), SOLD, {"regularization": 0.5}, "regularization", "1.0", "0.5"),
-    (StatisticEncoder(), AMOUNT, {"statistics": ["sum"]}, "statistics", "('mean',)", "['sum']"),
-    (StatisticEncoder(["var"]), AMOUNT, {"ddof": 0}, "ddof", "1", "0"),
-    (StatisticEncoder(values=["price"]), None, {"values": ["zip"]}, "values", "['price']", "['zip']"),
-    (StatisticEncoder(values=["price"]), AMOUNT, {"values": None}, "values", "['price']", "None"),
-    (StatisticEncoder(), AMOUNT, {"values": ["price"]}, "values", "None", "['price']"),
-    (ImpactEncoder(), SOLD, {"smooth": 2.0}, "smooth", "PartialPooling()", "MEstimate(m=2.0)"),
-    (ImpactEncoder(), SOLD, {"parts": ["impact"]}, "parts", "('impact', 'deviation', 'prevalence')", "['impact']"),
-    (CatBoostEncoder(), SOLD, {"priors": [1.0]}, "priors", "(0.0, 0.5, 1.0)", "[1.0]"),
-    (CatBoostEncoder(), SOLD, {"weight": 2.0}, "weight", "1.0", "2.0"),
-    (CatBoostEncoder(borders=[1.0]), AMOUNT, {"borders": [2, 3]}, "borders", "[1.0]", "[2.0, 3.0]"),
-    (CatBoostEncoder("borders", borders=[1.0]), KIND_NUMBERS, {"borders": None}, "borders", "[1.0]", "None"),
-    (CatBoostEncoder("buckets"), KIND, {"statistic": "borders"}, "statistic", "'buckets'", "'borders'"),
-    (GradientEncoder(), GRADIENTS, {"output": "order"}, "output", "'ratio'", "'order'"),
+    (ge.OneHotEncoder(), None, {"handle_unknown": "ignore"}, "handle_unknown", "'error'", "'ignore'"),
+    (ge.OneHotEncoder(), None, {"drop": "first"}, "drop", "None", "'first'"),
+    (ge.OneHotEncoder(), None, {"max_categories": 4}, "max_categories", "None", "4"),
+    (ge.HashingEncoder(), None, {"seed": 1}, "seed", "0", "1"),
+    (ge.HashingEncoder(), None, {"n_components": 9}, "n_components", "8", "9"),
+    (ge.WeightOfEvidenceEncoder(), SOLD, {"regularization": 0.5}, "regularization", "1.0", "0.5"),
+    (ge.StatisticEncoder(), AMOUNT, {"statistics": ["sum"]}, "statistics", "('mean',)", "['sum']"),
+    (ge.StatisticEncoder(["var"]), AMOUNT, {"ddof": 0}, "ddof", "1", "0"),
+    (ge.StatisticEncoder(values=["price"]), None, {"values": ["zip"]}, "values", "['price']", "['zip']"),
+    (ge.StatisticEncoder(values=["price"]), AMOUNT, {"values": None}, "values", "['price']", "None"),
+    (ge.StatisticEncoder(), AMOUNT, {"values": ["price"]}, "values", "None", "['price']"),
+    (ge.ImpactEncoder(), SOLD, {"smooth": 2.0}, "smooth", "PartialPooling()", "MEstimate(m=2.0)"),
+    (ge.ImpactEncoder(), SOLD, {"parts": ["impact"]}, "parts", "('impact', 'deviation', 'prevalence')", "['impact']"),
+    (ge.CatBoostEncoder(), SOLD, {"priors": [1.0]}, "priors", "(0.0, 0.5, 1.0)", "[1.0]"),
+    (ge.CatBoostEncoder(), SOLD, {"weight": 2.0}, "weight", "1.0", "2.0"),
+    (ge.CatBoostEncoder(borders=[1.0]), AMOUNT, {"borders": [2, 3]}, "borders", "[1.0]", "[2.0, 3.0]"),
+    (ge.CatBoostEncoder("borders", borders=[1.0]), KIND_NUMBERS, {"borders": None}, "borders", "[1.0]", "None"),
+    (ge.CatBoostEncoder("buckets"), KIND, {"statistic": "borders"}, "statistic", "'buckets'", "'borders'"),
+    (ge.GradientEncoder(), GRADIENTS, {"output": "order"}, "output", "'ratio'", "'order'"),
 ]
 
 
@@ -95,28 +90,28 @@ def test_the_parameter_is_named(encoder, y, changes, name, before, now):
 
 def test_pairs_are_shown_as_they_were_given():
     pairs = {("city", "price"): ["mean", "std"], (("zip", "city"), "price"): ["sum"]}
-    encoder = StatisticEncoder(pairs).partial_fit(ROWS).partial_fit(ROWS)
+    encoder = ge.StatisticEncoder(pairs).partial_fit(ROWS).partial_fit(ROWS)
     now = {**pairs, ("city", "price"): ["mean"]}
     with pytest.raises(ValueError, match=re.escape(f"before: statistics is now {now} and was {pairs}. Set it back")):
         encoder.set_params(statistics=now).partial_fit(ROWS)
-    unnamed = StatisticEncoder({(0, 1): ["mean"]}).partial_fit([[1, 2.5], [2, 3.5]])
+    unnamed = ge.StatisticEncoder({(0, 1): ["mean"]}).partial_fit([[1, 2.5], [2, 3.5]])
     with pytest.raises(ValueError, match=re.escape("statistics is now {(0, 1): ['sum']} and was {(0, 1): ['mean']}.")):
         unnamed.set_params(statistics={(0, 1): ["sum"]}).partial_fit([[1, 2.5]])
 
 
 def test_what_is_long_is_cut():
-    encoder = CountEncoder(columns=["zip"], categories=[[*range(100)]]).partial_fit(ROWS)
+    encoder = ge.CountEncoder(columns=["zip"], categories=[[*range(100)]]).partial_fit(ROWS)
     with pytest.raises(ValueError, match=r"categories is now 'auto' and was \[0, 1, .{0,80}\.\.\.\. Set it back"):
         encoder.set_params(categories="auto").partial_fit(ROWS)
 
 
 def test_the_same_parameters_in_other_words_are_the_same():
-    encoder = TargetEncoder(columns=["zip"], smooth=2, dtype="float32").partial_fit(ROWS, SOLD)
+    encoder = ge.TargetEncoder(columns=["zip"], smooth=2, dtype="float32").partial_fit(ROWS, SOLD)
     encoder.set_params(smooth=2.0, dtype=np.float32, min_count=0.0).partial_fit(ROWS, SOLD)
 
 
 def test_equal_numbers_are_no_change():
-    borders = CatBoostEncoder("buckets", borders=[1.5]).partial_fit([["a"], ["b"]], [1.0, 2.5])
+    borders = ge.CatBoostEncoder("buckets", borders=[1.5]).partial_fit([["a"], ["b"]], [1.0, 2.5])
     borders.set_params(borders=np.array([1.5])).partial_fit([["a"]], [2.0])
-    encoder = GradientEncoder(regularization=3).partial_fit([["a"], ["b"]], [[1.0, 1.0], [2.0, 1.0]])
+    encoder = ge.GradientEncoder(regularization=3).partial_fit([["a"], ["b"]], [[1.0, 1.0], [2.0, 1.0]])
     encoder.set_params(regularization=np.float64(3.0)).partial_fit([["a"]], [[1.0, 1.0]])

@@ -144,10 +144,10 @@ def test_equal_values_of_other_types_are_one_value():
 
 
 def test_categoricals_are_hashed_as_their_values():
-    found, expected_codes = (
+    found, expected_encodings = (
         HashingEncoder(5, columns=BOTH).fit_transform(table) for table in (FRAME.astype({"tree": "category"}), FRAME)
     )
-    pd.testing.assert_frame_equal(found, expected_codes)
+    pd.testing.assert_frame_equal(found, expected_encodings)
 
 
 def test_missing_values():

@@ -4,32 +4,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import (
-    CatBoostEncoder,
-    CountEncoder,
-    Greedy,
-    Holdout,
-    ImpactEncoder,
-    KFold,
-    LeaveOneOut,
-    Ordered,
-    Prefixes,
-    StatisticEncoder,
-    TargetEncoder,
-    WeightOfEvidenceEncoder,
-)
+import gpu_encode as ge
 from tests.family.members import ROWS, SOLD, N, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:Greedy", "ignore:.* rows see no rows")
 HOST = pytest.mark.host
-ENCODERS = [TargetEncoder, CountEncoder, WeightOfEvidenceEncoder, StatisticEncoder, ImpactEncoder, CatBoostEncoder]
+ENCODERS = [
+    ge.TargetEncoder,
+    ge.CountEncoder,
+    ge.WeightOfEvidenceEncoder,
+    ge.StatisticEncoder,
+    ge.ImpactEncoder,
+    ge.CatBoostEncoder,
+]
 SCHEMES = {
-    "folds": KFold(3),
-    "leave-one-out": LeaveOneOut(),
-    "ordered": Ordered(n_permutations=2),
-    "holdout": Holdout(0.3),
-    "blow-up": KFold(2, blow_up=True),
-    "permutations": Ordered(n_permutations=2, average=False),
+    "folds": ge.KFold(3),
+    "leave-one-out": ge.LeaveOneOut(),
+    "ordered": ge.Ordered(n_permutations=2),
+    "holdout": ge.Holdout(0.3),
+    "blow-up": ge.KFold(2, blow_up=True),
+    "permutations": ge.Ordered(n_permutations=2, average=False),
 }
 X = ROWS[["city", "zip"]].assign(zip=ROWS["zip"].where(ROWS["zip"] != 16).astype("Int64"))
 JOINT = ("zip", "city")
@@ -52,14 +46,14 @@ def without(table):
 
 @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
 def test_every_scheme(scheme):
-    encoder = TargetEncoder(cv=scheme, **BOTH)
+    encoder = ge.TargetEncoder(cv=scheme, **BOTH)
     codes = encoder.fit_transform(X, SOLD)
     wanted = [f"{name}_{each}" for name in NO_VALUE for each in BOTH["indicators"]]
     assert codes.columns[-4:].tolist() == encoder.get_feature_names_out()[-4:].tolist() == wanted
     check_missing(codes, X)
     check_missing(encoder.transform(NEW), NEW)
     # Nothing else changes.
-    alone = TargetEncoder(cv=scheme, columns=BOTH["columns"], indicators=True)
+    alone = ge.TargetEncoder(cv=scheme, columns=BOTH["columns"], indicators=True)
     same(without(codes), alone.fit_transform(X, SOLD))
     same(without(encoder.transform(NEW)), alone.transform(NEW))
 
@@ -67,7 +61,7 @@ def test_every_scheme(scheme):
 @pytest.mark.parametrize("policy", ["category", "nan", "as unseen"])
 @pytest.mark.parametrize("made", ENCODERS)
 def test_every_encoder_and_policy(made, policy):
-    unseen = "zero" if made in (CountEncoder, WeightOfEvidenceEncoder) else "prior"
+    unseen = "zero" if made in (ge.CountEncoder, ge.WeightOfEvidenceEncoder) else "prior"
     encoder = made(handle_missing=unseen if policy == "as unseen" else policy, **BOTH)
     check_missing(encoder.fit_transform(X, SOLD), X)
     codes = encoder.transform(NEW)
@@ -78,41 +72,41 @@ def test_every_encoder_and_policy(made, policy):
 
 def test_no_list_is_as_before():
     for asked, listed in ((True, ["unseen"]), (False, [])):
-        one, other = (TargetEncoder(columns=["city"], indicators=each) for each in (asked, listed))
+        one, other = (ge.TargetEncoder(columns=["city"], indicators=each) for each in (asked, listed))
         same(one.fit_transform(X, SOLD), other.fit_transform(X, SOLD))
         same(one.transform(NEW), other.transform(NEW))
-    only = TargetEncoder(columns=["city"], indicators=["missing"]).fit(X, SOLD)
+    only = ge.TargetEncoder(columns=["city"], indicators=["missing"]).fit(X, SOLD)
     assert only.get_feature_names_out().tolist() == ["city", "city_missing", "zip"]
 
 
 def test_levels_and_given_categories():
     texts = pd.DataFrame({"path": ["aa", "ab", None, "ba", "bb", "aa"]})
-    rule = TargetEncoder(hierarchy={"path": Prefixes(1)}, indicators=["missing"], cv=2)
+    rule = ge.TargetEncoder(hierarchy={"path": ge.Prefixes(1)}, indicators=["missing"], cv=2)
     assert rule.fit_transform(texts, [0, 1, 1, 0, 1, 0])["path_missing"].tolist() == [0, 0, 1, 0, 0, 0]
     assert rule.transform(texts)["path_missing"].tolist() == [0, 0, 1, 0, 0, 0]
     # What lies above a column is no part of its key.
-    above = TargetEncoder(columns=["city"], hierarchy={"city": ["zip"]}, indicators=["missing"])
+    above = ge.TargetEncoder(columns=["city"], hierarchy={"city": ["zip"]}, indicators=["missing"])
     assert above.fit_transform(X, SOLD)["city_missing"].tolist() == X["city"].isna().astype(float).tolist()
     assert above.transform(NEW)["city_missing"].tolist() == [0, 1, 0, 0, 1, 0]
-    given = CountEncoder(categories=[["a", "b"]], columns=["city"], indicators=["missing", "unseen"]).fit(X)
+    given = ge.CountEncoder(categories=[["a", "b"]], columns=["city"], indicators=["missing", "unseen"]).fit(X)
     assert given.transform(NEW)["city_missing"].tolist() == [0, 1, 0, 0, 1, 0]
     assert given.transform(NEW)["city_unseen"].tolist() == [0, 0, 1, 1, 0, 0]
 
 
 @HOST
 def test_partial_fits_keep_their_indicators():
-    encoder = TargetEncoder(**BOTH).partial_fit(X[:40], SOLD[:40]).partial_fit(X[40:], SOLD[40:])
-    same(encoder.transform(NEW), TargetEncoder(**BOTH).fit(X, SOLD).transform(NEW))
+    encoder = ge.TargetEncoder(**BOTH).partial_fit(X[:40], SOLD[:40]).partial_fit(X[40:], SOLD[40:])
+    same(encoder.transform(NEW), ge.TargetEncoder(**BOTH).fit(X, SOLD).transform(NEW))
     with pytest.raises(ValueError, match=r"indicators is now \(.missing.,\) and was"):
         encoder.set_params(indicators=["missing"]).partial_fit(X, SOLD)
     # True is another word for the same.
-    one = TargetEncoder(columns=["city"], indicators=True, cv=Greedy()).partial_fit(X, SOLD)
+    one = ge.TargetEncoder(columns=["city"], indicators=True, cv=ge.Greedy()).partial_fit(X, SOLD)
     one.set_params(indicators=["unseen"]).partial_fit(X, SOLD)
 
 
 @HOST
 def test_a_table_without_rows_and_a_narrow_type():
-    encoder = TargetEncoder(dtype="float32", **BOTH).fit(X, SOLD)
+    encoder = ge.TargetEncoder(dtype="float32", **BOTH).fit(X, SOLD)
     assert encoder.transform(NEW[:0]).shape == (0, 6)
     assert set(encoder.transform(NEW).dtypes) == {np.dtype("float32")}
     assert len(encoder.transform(X)) == N
@@ -123,4 +117,4 @@ def test_a_table_without_rows_and_a_narrow_type():
 def test_refusals(wrong):
     message = r"'indicators' parameter of CountEncoder must be one of True, False, a list of some of \['unseen'"
     with pytest.raises(ValueError, match=message):
-        CountEncoder(indicators=wrong).fit(X)
+        ge.CountEncoder(indicators=wrong).fit(X)

@@ -4,21 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import gpu_encode as ge
 from cpu_fallback.elementary import log
-from gpu_encode import (
-    GLMM,
-    CatBoostEncoder,
-    CountEncoder,
-    GradientEncoder,
-    Greedy,
-    ImpactEncoder,
-    JamesStein,
-    KFold,
-    LeaveOneOut,
-    StatisticEncoder,
-    TargetEncoder,
-    WeightOfEvidenceEncoder,
-)
 from tests.family.members import AMOUNT, GRADIENTS, KIND, SOLD, WEIGHTS, N, same
 from tests.family.test_infrequent import CITIES, rare_among
 
@@ -33,32 +20,32 @@ OF_CLASSES = {"target_type": "multiclass"}
 
 # How an encoder is made of a scheme and other parameters, and its target.
 ENCODERS = {
-    "evidence": (WeightOfEvidenceEncoder, {}, SOLD),
-    "evidence, classes": (WeightOfEvidenceEncoder, {"regularization": 0.0, **OF_CLASSES}, KIND),
-    "statistics": (StatisticEncoder, {"statistics": ["count", "sum", "mean", "var", "sem", "skew"]}, AMOUNT),
-    "statistics, classes": (StatisticEncoder, {"statistics": ["count", "sum", "std"], **OF_CLASSES}, KIND),
-    "impact": (ImpactEncoder, {"target_type": "continuous"}, AMOUNT),
-    "impact, logit": (ImpactEncoder, {"parts": ["logit", "impact"], "smooth": JamesStein(), **OF_CLASSES}, KIND),
-    "catboost": (CatBoostEncoder, {"target_type": "continuous"}, AMOUNT),
-    "catboost, borders": (CatBoostEncoder, {"statistic": "borders", "borders": [-2.0, 30.0]}, AMOUNT),
-    "catboost, buckets": (CatBoostEncoder, {"statistic": "buckets", "scale": "sqrt", **OF_CLASSES}, KIND),
-    "catboost, counter": (CatBoostEncoder, {"statistic": "counter"}, SOLD),
-    "catboost, frequency": (CatBoostEncoder, {"statistic": "frequency", "weight": 0.0}, SOLD),
-    "gradients": (GradientEncoder, {"regularization": 0.5}, GRADIENTS),
-    "gradients, order": (GradientEncoder, {"output": "order"}, GRADIENTS),
-    "glmm": (TargetEncoder, {"smooth": GLMM()}, SOLD),
-    "james-stein": (TargetEncoder, {"smooth": JamesStein(), "target_type": "continuous"}, AMOUNT),
-    "means": (TargetEncoder, {"smooth": 3.0}, SOLD),
-    "means of a quantity": (TargetEncoder, {"smooth": 3.0, "target_type": "continuous"}, AMOUNT),
-    "means of classes": (TargetEncoder, {"smooth": 3.0, **OF_CLASSES}, KIND),
-    "mean of categories": (TargetEncoder, {"smooth": 1.0, "prior": "category_mean"}, SOLD),
+    "evidence": (ge.WeightOfEvidenceEncoder, {}, SOLD),
+    "evidence, classes": (ge.WeightOfEvidenceEncoder, {"regularization": 0.0, **OF_CLASSES}, KIND),
+    "statistics": (ge.StatisticEncoder, {"statistics": ["count", "sum", "mean", "var", "sem", "skew"]}, AMOUNT),
+    "statistics, classes": (ge.StatisticEncoder, {"statistics": ["count", "sum", "std"], **OF_CLASSES}, KIND),
+    "impact": (ge.ImpactEncoder, {"target_type": "continuous"}, AMOUNT),
+    "impact, logit": (ge.ImpactEncoder, {"parts": ["logit", "impact"], "smooth": ge.JamesStein(), **OF_CLASSES}, KIND),
+    "catboost": (ge.CatBoostEncoder, {"target_type": "continuous"}, AMOUNT),
+    "catboost, borders": (ge.CatBoostEncoder, {"statistic": "borders", "borders": [-2.0, 30.0]}, AMOUNT),
+    "catboost, buckets": (ge.CatBoostEncoder, {"statistic": "buckets", "scale": "sqrt", **OF_CLASSES}, KIND),
+    "catboost, counter": (ge.CatBoostEncoder, {"statistic": "counter"}, SOLD),
+    "catboost, frequency": (ge.CatBoostEncoder, {"statistic": "frequency", "weight": 0.0}, SOLD),
+    "gradients": (ge.GradientEncoder, {"regularization": 0.5}, GRADIENTS),
+    "gradients, order": (ge.GradientEncoder, {"output": "order"}, GRADIENTS),
+    "glmm": (ge.TargetEncoder, {"smooth": ge.GLMM()}, SOLD),
+    "james-stein": (ge.TargetEncoder, {"smooth": ge.JamesStein(), "target_type": "continuous"}, AMOUNT),
+    "means": (ge.TargetEncoder, {"smooth": 3.0}, SOLD),
+    "means of a quantity": (ge.TargetEncoder, {"smooth": 3.0, "target_type": "continuous"}, AMOUNT),
+    "means of classes": (ge.TargetEncoder, {"smooth": 3.0, **OF_CLASSES}, KIND),
+    "mean of categories": (ge.TargetEncoder, {"smooth": 1.0, "prior": "category_mean"}, SOLD),
 }
 HANDLED = {True: "category", False: "prior"}
-ORDERED = {"order statistics": (StatisticEncoder, {"statistics": ["median", "count", "nunique"]}, AMOUNT)}
+ORDERED = {"order statistics": (ge.StatisticEncoder, {"statistics": ["median", "count", "nunique"]}, AMOUNT)}
 
 
 def unseen_word(encoder):
-    return "zero" if encoder in (WeightOfEvidenceEncoder, CountEncoder) else "prior"
+    return "zero" if encoder in (ge.WeightOfEvidenceEncoder, ge.CountEncoder) else "prior"
 
 
 def stated(encoder, parameters, y, weights, visible, rows, rule, together, cities=CITIES["city"]):
@@ -67,7 +54,7 @@ def stated(encoder, parameters, y, weights, visible, rows, rule, together, citie
     merged = cities.where(~cities.isin(rare), "~rare").to_frame()
     seen = cities[visible & (weights > 0)]
     kept = "auto" if together else [sorted(set(seen) - rare)]
-    plain = encoder(cv=Greedy(), categories=kept, **parameters)
+    plain = encoder(cv=ge.Greedy(), categories=kept, **parameters)
     plain.fit(merged[visible], y[visible], sample_weight=weights[visible])
     return plain.transform(merged[rows])
 
@@ -80,7 +67,7 @@ def stated(encoder, parameters, y, weights, visible, rows, rule, together, citie
 def test_put_together_or_left_out_by_hand(name, together, rule, weights):
     encoder, parameters, y = (ENCODERS | ORDERED)[name]
     handle = "category" if together else unseen_word(encoder)
-    made = encoder(cv=KFold(3, order="interleaved"), handle_infrequent=handle, **rule, **parameters)
+    made = encoder(cv=ge.KFold(3, order="interleaved"), handle_infrequent=handle, **rule, **parameters)
     found = made.fit_transform(CITIES, y, sample_weight=weights)
     for fold in range(3):
         rows = np.arange(N) % 3 == fold
@@ -96,7 +83,7 @@ def test_a_fold_without_rare_categories_has_none_together(name, together):
     # All rows of the only rare city are of the first fold, which therefore sees none.
     cities = pd.Series(np.where(np.arange(N) % 15 == 0, "rare", np.where(np.arange(N) % 5 < 2, "b", "a")), name="city")
     (encoder, parameters, y), rule = ENCODERS[name], {"min_frequency": 10}
-    made = encoder(cv=KFold(3, order="interleaved"), handle_infrequent=HANDLED[together], **rule, **parameters)
+    made = encoder(cv=ge.KFold(3, order="interleaved"), handle_infrequent=HANDLED[together], **rule, **parameters)
     found = made.fit_transform(cities.to_frame(), y)
     for fold in range(3):
         rows = np.arange(N) % 3 == fold
@@ -119,18 +106,20 @@ def test_evidence_and_counters_by_loops(together):
     if not together:
         evidence["~rare"] = counter["~rare"] = 0.0
     given = {"max_categories": 4}
-    encoder = WeightOfEvidenceEncoder(handle_infrequent="category" if together else "zero", **given).fit(CITIES, SOLD)
+    encoder = ge.WeightOfEvidenceEncoder(handle_infrequent="category" if together else "zero", **given).fit(
+        CITIES, SOLD
+    )
     assert encoder.transform(CITIES)["city"].tolist() == [evidence[city] for city in named]
     information = sum((p[city] - q[city]) * evidence[city] for city in n)
     # Numpy's sum of five numbers is not the exact one.
     assert encoder.information_value_.tolist() == pytest.approx([information], rel=1e-14)
-    encoder = CatBoostEncoder("counter", [0.0], handle_infrequent="category" if together else "prior", **given)
+    encoder = ge.CatBoostEncoder("counter", [0.0], handle_infrequent="category" if together else "prior", **given)
     assert encoder.fit_transform(CITIES)["city"].tolist() == [counter[city] for city in named]
 
 
 def test_columns_of_values_tell_their_own_rare_categories():
     X = pd.DataFrame({"k": list("aaabbbcc"), "v": [1.0, 2.0, 3.0, 4.0, None, None, 7.0, 8.0], "w": np.arange(8.0)})
-    encoder = StatisticEncoder(["count", "mean"], values=["v", "w"], min_frequency=3, handle_infrequent="category")
+    encoder = ge.StatisticEncoder(["count", "mean"], values=["v", "w"], min_frequency=3, handle_infrequent="category")
     found = encoder.fit_transform(X)
     # Of v there are 3, 1 and 2 values, of w 3, 3 and 2.
     assert found["k_v_count"].tolist() == [3.0] * 8
@@ -140,7 +129,9 @@ def test_columns_of_values_tell_their_own_rare_categories():
 
 
 @HOST
-@pytest.mark.parametrize("encoder", [WeightOfEvidenceEncoder, StatisticEncoder, ImpactEncoder, CatBoostEncoder])
+@pytest.mark.parametrize(
+    "encoder", [ge.WeightOfEvidenceEncoder, ge.StatisticEncoder, ge.ImpactEncoder, ge.CatBoostEncoder]
+)
 def test_refusals(encoder):
     name = encoder.__name__
     with pytest.raises(ValueError, match=f"'min_frequency' parameter of {name} must be one of None, an integer of at"):
@@ -148,11 +139,11 @@ def test_refusals(encoder):
     with pytest.raises(ValueError, match=f"'handle_infrequent' parameter of {name} must be one of"):
         encoder(handle_infrequent="frequent").fit(CITIES, SOLD)
     with pytest.raises(ValueError, match=rf"{name} tells infrequent .* rows of LeaveOneOut see sums of their own\."):
-        encoder(cv=LeaveOneOut(), max_categories=3).fit(CITIES, SOLD)
+        encoder(cv=ge.LeaveOneOut(), max_categories=3).fit(CITIES, SOLD)
 
 
 @HOST
 def test_values_in_order_are_not_pooled():
-    encoder = StatisticEncoder(["sum", "median"], max_categories=3, handle_infrequent="category")
+    encoder = ge.StatisticEncoder(["sum", "median"], max_categories=3, handle_infrequent="category")
     with pytest.raises(ValueError, match=r"\"category\" for statistics=\['median'\], which no sums give\. Leave"):
         encoder.fit(CITIES, AMOUNT)

@@ -15,21 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_encode import (
-    CatBoostEncoder,
-    KFold,
-    LeaveOneOut,
-    Ordered,
-    StatisticEncoder,
-    WeightOfEvidenceEncoder,
-    encode_dataset,
-    load,
-)
+import gpu_encode as ge
 from gpu_encode.ops import use_backend
 from tests import strategies
 from tests.backends import ON_CUDA
 from tests.encoders.pieces import saved
-from tests.family.drawn import ORDERS, STATISTICS, training_codes
+from tests.family.drawn import ORDERS, STATISTICS, training_encodings
 from tests.family.members import MEMBERS, MERGEABLE, RNG, ROWS, WEIGHTS, N, same
 from tests.laws import encoding
 from tests.parts.in_parts import encoded_in_parts, parts_of
@@ -102,7 +93,7 @@ def test_partial_fit_and_merge(make, y, tmp_path):
         same(other.transform(ROWS), whole.transform(ROWS))
         assert saved(other, tmp_path) == saved(whole, tmp_path)
         assert fitted_attributes(other) == fitted_attributes(whole)
-        more = load(tmp_path / "model").partial_fit(ROWS[:30], None if y is None else y[:30])
+        more = ge.load(tmp_path / "model").partial_fit(ROWS[:30], None if y is None else y[:30])
         assert saved(more, tmp_path) == saved(other.partial_fit(ROWS[:30], None if y is None else y[:30]), tmp_path)
 
 
@@ -111,7 +102,7 @@ def test_saved_and_pickled(make, y, tmp_path):
     encoder = make().fit(ROWS, y)
     expected = encoder.transform(ROWS)
     encoder.save(tmp_path / "model")
-    for other in (load(tmp_path / "model"), pickle.loads(pickle.dumps(encoder))):
+    for other in (ge.load(tmp_path / "model"), pickle.loads(pickle.dumps(encoder))):
         same(other.transform(ROWS), expected)
         assert repr(other) == repr(encoder)
         assert fitted_attributes(other) == fitted_attributes(encoder)
@@ -159,7 +150,7 @@ def test_files(make, y, tmp_path):
     pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=17)
     other = make()
     target = list(targets) if len(targets) > 1 else next(iter(targets), None)
-    encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes.parquet", other, target=target, keep_target=False)
+    ge.encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes.parquet", other, target=target, keep_target=False)
     same(pa.parquet.read_table(tmp_path / "codes.parquet").to_pandas(), expected)
     same(other.transform(ROWS), one.transform(ROWS))
 
@@ -196,13 +187,13 @@ def test_no_leak(make, y):
 # An encoder, the kind of its target, and what its parameters are drawn from.
 DRAWN = {
     "statistics": (
-        StatisticEncoder,
+        ge.StatisticEncoder,
         "continuous",
         {"statistics": [STATISTICS], "ddof": [0, 1], "min_count": [0, 2], "handle_missing": ["category", "prior"]},
     ),
-    "order statistics": (StatisticEncoder, "continuous", {"statistics": [ORDERS]}),
+    "order statistics": (ge.StatisticEncoder, "continuous", {"statistics": [ORDERS]}),
     "evidence": (
-        WeightOfEvidenceEncoder,
+        ge.WeightOfEvidenceEncoder,
         "binary",
         {"regularization": [0.0, 1.0], "min_count": [0, 2], "handle_missing": ["category", "zero"]},
     ),
@@ -226,18 +217,18 @@ def test_a_flipped_target_leaves_the_own_code_alone(name, scheme, data):
     choices["indicators"] = data.draw(st.booleans())
     target[row] = 1 - target[row] if kind == "binary" else data.draw(strategies.finite_numbers())
     other = strategies.Drawn(drawn.keys, target, drawn.weight, drawn.kind)
-    before, after = (training_codes(make, rows, scheme, **choices)[row] for rows in (drawn, other))
+    before, after = (training_encodings(make, rows, scheme, **choices)[row] for rows in (drawn, other))
     assert before.tobytes() == after.tobytes()
 
 
 LARGE = RNG.integers(0, 40, (700, 2))
 LARGER = {
-    "statistics": (partial(StatisticEncoder, STATISTICS), RNG.normal(size=700)),
-    "evidence": (WeightOfEvidenceEncoder, RNG.integers(0, 2, 700)),
-    "columns": (partial(StatisticEncoder, STATISTICS, values=[1], columns=[0]), None),
-    "order statistics": (partial(StatisticEncoder, ORDERS), RNG.integers(-9, 9, 700) / 2.0),
-    "borders": (partial(CatBoostEncoder, "borders", borders=[-1.5, 0.25, 1.0]), RNG.normal(size=700)),
-    "buckets": (partial(CatBoostEncoder, "buckets", target_type="multiclass"), RNG.integers(0, 3, 700)),
+    "statistics": (partial(ge.StatisticEncoder, STATISTICS), RNG.normal(size=700)),
+    "evidence": (ge.WeightOfEvidenceEncoder, RNG.integers(0, 2, 700)),
+    "columns": (partial(ge.StatisticEncoder, STATISTICS, values=[1], columns=[0]), None),
+    "order statistics": (partial(ge.StatisticEncoder, ORDERS), RNG.integers(-9, 9, 700) / 2.0),
+    "borders": (partial(ge.CatBoostEncoder, "borders", borders=[-1.5, 0.25, 1.0]), RNG.normal(size=700)),
+    "buckets": (partial(ge.CatBoostEncoder, "buckets", target_type="multiclass"), RNG.integers(0, 3, 700)),
 }
 
 
@@ -247,8 +238,8 @@ LARGER = {
     ("name", "cv"),
     [
         each
-        for each in product(LARGER, [5, LeaveOneOut(), Ordered(2), KFold(3, blow_up=True)])
-        if each[0] != "order statistics" or not isinstance(each[1], Ordered)
+        for each in product(LARGER, [5, ge.LeaveOneOut(), ge.Ordered(2), ge.KFold(3, blow_up=True)])
+        if each[0] != "order statistics" or not isinstance(each[1], ge.Ordered)
     ],
     ids=str,
 )

@@ -14,7 +14,9 @@ from sklearn.preprocessing import OneHotEncoder as Theirs
 from gpu_encode import OneHotEncoder, ops
 from gpu_encode.encoders.one_hot import matrices
 from tests.backends import ON_CUDA
+from tests.family.drawn import quietly
 from tests.family.one_hot_definition import columns_of, encoded
+from tests.frames.conftest import numpy_object as column
 from tests.strategies import examples
 
 HOSTS = ON_CUDA[:1] or ("numpy", "compiled")
@@ -27,20 +29,6 @@ LIMITS = st.sampled_from(
         {"min_frequency": 2, "max_categories": 3},
     ]
 )
-
-
-def column(values: list[Any]) -> np.ndarray:
-    """Give values as a table of one column of objects."""
-    table = np.empty((len(values), 1), dtype=object)
-    table[:, 0] = values
-    return table
-
-
-def quietly(call: Any, *arguments: Any) -> Any:
-    """Give what a call gives, its warnings left out."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return call(*arguments)
 
 
 @pytest.mark.parametrize("host", HOSTS)

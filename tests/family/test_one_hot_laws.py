@@ -68,20 +68,6 @@ def test_training_rows_are_rows(frame, parameters):
     assert bits(clone(encoder).fit_transform(frame, np.arange(60.0))) == found
 
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("parameters", PARAMETERS)
-def test_every_backend_gives_the_same(frame, parameters, host):
-    """NumPy, compiled threads and CUDA, rows in the host's memory."""
-    with ops.use_backend("numpy"):
-        expected = OneHotEncoder(**parameters).fit(frame)
-        matrix = bits(expected.transform(frame))
-    with ops.use_backend(host):
-        encoder = OneHotEncoder(**parameters)
-        assert bits(encoder.fit_transform(frame)) == matrix
-        assert bits(encoder.transform(frame)) == matrix
-        assert known(encoder) == known(expected)
-
-
 @pytest.mark.parametrize("parameters", PARAMETERS)
 def test_the_order_of_rows_plays_no_part(frame, parameters):
     """Rows that change places take their columns with them."""
@@ -146,14 +132,6 @@ def test_rows_that_come_later(frame, parameters):
     later = OneHotEncoder(**parameters).partial_fit(first).partial_fit(rest.iloc[:20]).partial_fit(rest.iloc[20:])
     assert known(later) == known(whole)
     assert bits(later.transform(frame)) == bits(whole.transform(frame))
-
-
-@pytest.mark.parametrize("parameters", [each for each in PARAMETERS if "drop" not in each])
-def test_encoders_of_other_rows_are_merged(frame, parameters):
-    """`merge` is one `fit` of the rows of both."""
-    whole, one, other = (OneHotEncoder(**parameters).fit(rows) for rows in (frame, frame[:11], frame[11:]))
-    assert known(other.merge(one)) == known(whole)
-    assert bits(other.transform(frame)) == bits(whole.transform(frame))
 
 
 @pytest.mark.parametrize("parameters", PARAMETERS)

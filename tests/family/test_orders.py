@@ -6,17 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from gpu_encode import (
-    GradientEncoder,
-    ImpactEncoder,
-    JamesStein,
-    KFold,
-    Ordered,
-    StatisticEncoder,
-    TargetEncoder,
-    WeightOfEvidenceEncoder,
-    encode_dataset,
-)
+import gpu_encode as ge
 from tests.backends import ON_CUDA
 from tests.family.members import AMOUNT, GRADIENTS, KIND, ROWS, SOLD, N, same
 from tests.parts.in_parts import parts_of
@@ -24,21 +14,21 @@ from tests.parts.test_orders import encoded
 
 CITIES = ROWS[["city"]]
 ORDERS = {
-    "random": lambda: Ordered(random_state=3),
-    "twice": lambda: Ordered(2),
-    "as they stand": lambda: Ordered(shuffle=False),
-    "in time": lambda: Ordered(time="zip"),
+    "random": lambda: ge.Ordered(random_state=3),
+    "twice": lambda: ge.Ordered(2),
+    "as they stand": lambda: ge.Ordered(shuffle=False),
+    "in time": lambda: ge.Ordered(time="zip"),
 }
 ENCODERS = {
-    "impact": (lambda **given: ImpactEncoder(target_type="continuous", **given), AMOUNT),
-    "impact, James-Stein": (lambda **given: ImpactEncoder(["impact", "logit"], JamesStein(), **given), SOLD),
-    "impact of classes": (ImpactEncoder, KIND),
-    "statistics": (lambda **given: StatisticEncoder(["mean", "std", "count"], **given), AMOUNT),
-    "evidence": (WeightOfEvidenceEncoder, SOLD),
-    "indicators": (lambda **given: StatisticEncoder(indicators=["missing", "unseen"], **given), AMOUNT),
-    "missing": (lambda **given: StatisticEncoder(indicators=["missing"], **given), AMOUNT),
-    "gradients": (lambda **given: GradientEncoder(regularization=0.5, **given), GRADIENTS),
-    "on a scale": (lambda **given: StatisticEncoder(["count", "std"], scale="log1p", **given), AMOUNT),
+    "impact": (lambda **given: ge.ImpactEncoder(target_type="continuous", **given), AMOUNT),
+    "impact, James-Stein": (lambda **given: ge.ImpactEncoder(["impact", "logit"], ge.JamesStein(), **given), SOLD),
+    "impact of classes": (ge.ImpactEncoder, KIND),
+    "statistics": (lambda **given: ge.StatisticEncoder(["mean", "std", "count"], **given), AMOUNT),
+    "evidence": (ge.WeightOfEvidenceEncoder, SOLD),
+    "indicators": (lambda **given: ge.StatisticEncoder(indicators=["missing", "unseen"], **given), AMOUNT),
+    "missing": (lambda **given: ge.StatisticEncoder(indicators=["missing"], **given), AMOUNT),
+    "gradients": (lambda **given: ge.GradientEncoder(regularization=0.5, **given), GRADIENTS),
+    "on a scale": (lambda **given: ge.StatisticEncoder(["count", "std"], scale="log1p", **given), AMOUNT),
 }
 # A GPU's simulator takes seconds for an order, and is asked for a quantity and for classes.
 QUICK = ("statistics", "evidence")
@@ -76,7 +66,9 @@ def test_no_leak(make, y, order):
 
 JOINT = {
     f"joint keys, {' and '.join(asked)}": (
-        lambda asked=asked, **given: TargetEncoder(indicators=asked, **given | {"columns": ["city", ("zip", "city")]}),
+        lambda asked=asked, **given: ge.TargetEncoder(
+            indicators=asked, **given | {"columns": ["city", ("zip", "city")]}
+        ),
         SOLD,
     )
     for asked in (["missing"], ["missing", "unseen"])
@@ -95,7 +87,7 @@ def test_files_and_clusters(make, y, tmp_path):
     pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=17)
     target = "y" if y.ndim == 1 else targets.columns.tolist()
     written = make(cv=ORDERS["random"](), columns=["city"])
-    encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes.parquet", written, target=target, keep_target=False)
+    ge.encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes.parquet", written, target=target, keep_target=False)
     names = [name for name in expected.columns if name not in X or name in written.columns]
     same(pa.parquet.read_table(tmp_path / "codes.parquet").to_pandas()[names], expected[names])
     dd = pytest.importorskip("dask.dataframe")
@@ -106,7 +98,7 @@ def test_files_and_clusters(make, y, tmp_path):
 
 
 def test_the_first_row_of_a_random_order_has_what_all_others_say():
-    found = ImpactEncoder(cv=Ordered(), target_type="continuous").fit_transform(CITIES, AMOUNT)
+    found = ge.ImpactEncoder(cv=ge.Ordered(), target_type="continuous").fit_transform(CITIES, AMOUNT)
     others = [np.delete(AMOUNT, row).std(ddof=1) for row in range(N)]
     first = [
         row
@@ -114,20 +106,20 @@ def test_the_first_row_of_a_random_order_has_what_all_others_say():
         if found.iloc[row, [0, 2]].eq(0).all() and np.isclose(found.iloc[row, 1], others[row], rtol=1e-12)
     ]
     assert len(first) == 1
-    assert not StatisticEncoder(["mean"], cv=Ordered()).fit_transform(CITIES, AMOUNT).isna().any(axis=None)
+    assert not ge.StatisticEncoder(["mean"], cv=ge.Ordered()).fit_transform(CITIES, AMOUNT).isna().any(axis=None)
 
 
 @pytest.mark.parametrize("make", [ENCODERS["impact"][0], ENCODERS["statistics"][0]], ids=["impact", "statistics"])
 def test_rows_that_see_nothing_are_told_of(make):
     with pytest.warns(UserWarning, match=r"^1 rows see no rows at all and get NaN: their earlier folds or times"):
-        found = make(cv=Ordered(shuffle=False)).fit_transform(CITIES, AMOUNT)
+        found = make(cv=ge.Ordered(shuffle=False)).fit_transform(CITIES, AMOUNT)
     assert found.iloc[0, :2].isna().all()
     weights = np.where(np.arange(N) % 2, 1.0, 0.0)
     with pytest.warns(UserWarning, match=r"^Some rows see no rows at all and get NaN"):
-        make(cv=KFold(2, order="interleaved")).fit_transform(CITIES, AMOUNT, sample_weight=weights)
+        make(cv=ge.KFold(2, order="interleaved")).fit_transform(CITIES, AMOUNT, sample_weight=weights)
 
 
 def test_the_users_number_stands_for_what_nobody_has_seen():
     X = pd.DataFrame({"shop": ["a", "b"], "price": [1.0, None]})
-    encoder = StatisticEncoder(["std"], values=["price"], handle_unknown=0.0).fit(X)
+    encoder = ge.StatisticEncoder(["std"], values=["price"], handle_unknown=0.0).fit(X)
     assert encoder.transform(pd.DataFrame({"shop": ["never seen"]})).iloc[0, 0] == 0.0

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from gpu_encode import LeaveOneOut, Ordered, StatisticEncoder
 from tests import naive, strategies
 from tests.bits import assert_same_bits
-from tests.family.drawn import STATISTICS, quietly, training_codes, weights_of
+from tests.family.drawn import STATISTICS, quietly, training_encodings, weights_of
 from tests.laws import encoding
 
 EVERY_SCHEME = sorted(encoding.SCHEMES)
@@ -72,7 +72,7 @@ def test_training_codes_are_the_definitions(scheme, data):
     drawn, ddof = data.draw(strategies.drawn_rows("continuous", size=size)), data.draw(st.sampled_from([0, 1]))
     rows = list(zip(drawn.target.tolist(), weights_of(drawn), strict=True))
     expected = [code(drawn.keys, rows, key, seen, ddof) for key, seen in looks(scheme, drawn.keys)]
-    assert_same_bits(training_codes(StatisticEncoder, drawn, scheme, statistics=STATISTICS, ddof=ddof), expected)
+    assert_same_bits(training_encodings(StatisticEncoder, drawn, scheme, statistics=STATISTICS, ddof=ddof), expected)
 
 
 @strategies.examples(10)

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -15,14 +14,14 @@ from gpu_encode.ops import use_backend
 from gpu_encode.parts import Part, encode
 from tests import strategies
 from tests.bits import assert_same_bits
-from tests.family.drawn import quietly
+from tests.family.drawn import describe, quietly
 from tests.parts.in_parts import fitted_in_parts, parts_of
 
 # Values are sorted and selected on the host, whatever holds them; test_laws.py asks the backends.
 pytestmark = pytest.mark.host
 
 CHOSEN = ["median", "mode", "nunique", ("share", 0.5), "max", "count", ("quantile", 0.9), "min"]
-NOTHING = [0.0 if each in ("count", "nunique") else math.nan for each in CHOSEN]
+NOTHING = describe([], CHOSEN)
 POLICIES = [
     {},
     {"handle_unknown": -7.5, "handle_missing": "nan"},
@@ -33,24 +32,12 @@ POLICIES = [
 ]
 
 
-def described(values):
-    """Statistics of a list of values."""
-    if not values:
-        return NOTHING
-    times = Counter(values)
-    mode = min(value for value, number in times.items() if number == max(times.values()))
-    with np.errstate(over="ignore", invalid="ignore"):
-        middle, upper = (float(np.quantile(values, share)) for share in (0.5, 0.9))
-    above = sum(value > 0.5 for value in values) / len(values)
-    return [middle, mode, float(len(times)), above, max(values), float(len(values)), upper, min(values)]
-
-
 def code(row, keys, values, weights, policies):
     """Code of one row, and its indicator: what all others say, by the policies."""
     others = [(keys[i], values[i] + 0.0) for i in range(len(keys)) if i != row for _ in range(weights[i])]
     prior = [
         0.0 if statistic in ("count", "nunique") else found
-        for statistic, found in zip(CHOSEN, described([value for _, value in others]), strict=True)
+        for statistic, found in zip(CHOSEN, describe([value for _, value in others], CHOSEN), strict=True)
     ]
     unseen = {"nan": [math.nan] * len(CHOSEN), "prior": prior}
     unknown = policies.get("handle_unknown", "prior")
@@ -61,10 +48,10 @@ def code(row, keys, values, weights, policies):
     seen = known and len(own) >= max(policies.get("min_count", 0), 1) and (key is not None or missing == "category")
     if key is None and missing != "category":
         return [*unseen[missing], 1.0]
-    return [*(described(own) if seen else unknown), float(not seen)]
+    return [*(describe(own, CHOSEN) if seen else unknown), float(not seen)]
 
 
-def expected_codes(drawn, weights, policies):
+def expected_encodings(drawn, weights, policies):
     rows = [code(row, drawn.keys, drawn.target.tolist(), weights, policies) for row in range(drawn.size)]
     return rows if policies.get("indicators") else [row[:-1] for row in rows]
 
@@ -78,7 +65,7 @@ def test_every_row_is_described_by_all_others(policies, data):
     for own in (None, np.array(weights)):
         encoder = StatisticEncoder(CHOSEN, cv=LeaveOneOut(), **policies)
         found = quietly(encoder.fit_transform, drawn.frame, drawn.target, sample_weight=own)
-        assert_same_bits(found, expected_codes(drawn, [1] * drawn.size if own is None else weights, policies))
+        assert_same_bits(found, expected_encodings(drawn, [1] * drawn.size if own is None else weights, policies))
 
 
 @pytest.mark.long

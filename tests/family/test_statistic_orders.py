@@ -1,7 +1,6 @@
 """Order statistics of StatisticEncoder: quantiles, extremes, modes and counts of distinct values, by definition."""
 
 import math
-from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +13,7 @@ from gpu_encode import KFold, Ordered, StatisticEncoder
 from gpu_encode.sums.distributions import Distribution
 from tests import strategies
 from tests.bits import assert_same_bits
-from tests.family.drawn import ORDERS, training_codes
+from tests.family.drawn import ORDERS, describe, training_encodings
 from tests.family.test_statistic_columns import encoder_of, frame_of
 from tests.laws import encoding
 from tests.storage.altered import assert_refused, changed, with_numbers
@@ -25,27 +24,13 @@ pytestmark = pytest.mark.host
 NOT_ORDERED = sorted(set(encoding.SCHEMES) - {"ordered", "ordered-time"})
 
 
-def statistics(values):
-    """Return the statistics of a list of values, in plain Python; quantiles are NumPy's."""
-    if not values:
-        return [math.nan] * 5 + [0.0] + [math.nan] * 2
-    # Of the two zeros that a float has, this keeps one.
-    values = sorted(value + 0.0 for value in values)
-    with np.errstate(over="ignore", invalid="ignore"):
-        quantiles = [float(np.quantile(values, share)) for share in (0.5, 0.3, 0.75)]
-    times = Counter(values)
-    mode = min(value for value, number in times.items() if number == max(times.values()))
-    above = sum(value > 0.0 for value in values) / len(values)
-    return [values[0], values[-1], *quantiles, float(len(times)), mode, above]
-
-
 def code(keys, targets, weights, key, visible):
     """Return the statistics that a row with this key gets, which may look at some rows."""
     seen = [row for row in visible for _ in range(weights[row])]
     own = [targets[row] for row in seen if keys[row] == key]
     if own:
-        return statistics(own)
-    found = statistics([targets[row] for row in seen])
+        return describe(own, ORDERS)
+    found = describe([targets[row] for row in seen], ORDERS)
     return [*found[:5], 0.0, *found[6:]]
 
 
@@ -68,7 +53,7 @@ def test_training_codes_are_the_definitions(scheme, data):
     weights, targets = whole_weights(drawn, data), drawn.target.tolist()
     seen = encoding.visibility(scheme, size)
     expected = [code(drawn.keys, targets, weights, key, rows) for key, rows in zip(drawn.keys, seen, strict=True)]
-    assert_same_bits(training_codes(StatisticEncoder, drawn, scheme, statistics=ORDERS), expected)
+    assert_same_bits(training_encodings(StatisticEncoder, drawn, scheme, statistics=ORDERS), expected)
 
 
 @strategies.examples(10)

@@ -13,25 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold as TheirKFold
 from sklearn.preprocessing import TargetEncoder as Theirs
 
-from gpu_encode import (
-    GLMM,
-    CountEncoder,
-    EmpiricalBayes,
-    Greedy,
-    GroupKFold,
-    Holdout,
-    JamesStein,
-    KFold,
-    LeaveOneOut,
-    MEstimate,
-    Ordered,
-    PartialPooling,
-    Prefixes,
-    Sigmoid,
-    TargetEncoder,
-    TimeFolds,
-    tune,
-)
+import gpu_encode as ge
 from gpu_encode import ops as seam
 from gpu_encode.ops import use_backend
 from gpu_encode.training.tasks import EncodingTask
@@ -58,12 +40,12 @@ KIND = np.array(["x", "y", "z"])[np.minimum(SOLD + RNG.integers(0, 2, N), 2)]
 TARGETS = {"binary": SOLD, "continuous": AMOUNT, "multiclass": KIND}
 WHOLE = RNG.integers(1, 4, N)
 REAL = RNG.random(N) + 0.25
-OF_CATEGORIES = [EmpiricalBayes("between"), JamesStein(), PartialPooling(), GLMM()]
-SMOOTHINGS = [None, 0.5, MEstimate(10.0), Sigmoid(5.0, 2.0), "auto", *OF_CATEGORIES]
+OF_CATEGORIES = [ge.EmpiricalBayes("between"), ge.JamesStein(), ge.PartialPooling(), ge.GLMM()]
+SMOOTHINGS = [None, 0.5, ge.MEstimate(10.0), ge.Sigmoid(5.0, 2.0), "auto", *OF_CATEGORIES]
 
 
 def encoder(**parameters):
-    return TargetEncoder(**({"columns": ["city", ("zip", "city")], "cv": "fold"} | parameters))
+    return ge.TargetEncoder(**({"columns": ["city", ("zip", "city")], "cv": "fold"} | parameters))
 
 
 def scored_one_by_one(kind, y, codes, weights):
@@ -127,7 +109,7 @@ def refitted(made, smoothing, kind, y, weights):
 def test_scores_are_those_of_refitting_for_every_value(kind, weights):
     y = TARGETS[kind]
     smoothings = SMOOTHINGS if weights is None and kind != "multiclass" else SMOOTHINGS[:-1]
-    tuned = tune(encoder(), ROWS, y, smoothings=smoothings, sample_weight=weights)
+    tuned = ge.tune(encoder(), ROWS, y, smoothings=smoothings, sample_weight=weights)
     expected = [refitted(encoder(), each, kind, y, weights) for each in smoothings]
     same_ranking([score.log_likelihood for score in tuned.scores], expected)
     assert tuned.encoder.smooth is smoothings[int(np.argmax(expected))]
@@ -141,7 +123,7 @@ POLICIES = {
     "no code": {"handle_unknown": "nan", "handle_missing": "nan", "min_count": 6},
     "missing": {"handle_missing": "prior"},
     "levels": {"columns": ["city"], "hierarchy": {"city": ["zip"]}},
-    "rule": {"columns": ["zip"], "hierarchy": {"zip": Prefixes(1)}},
+    "rule": {"columns": ["zip"], "hierarchy": {"zip": ge.Prefixes(1)}},
     "given": {"columns": ["city"], "categories": [["a", "b", "c"]], "handle_missing": "prior"},
     "infrequent": {"min_frequency": 12},
     "infrequent, pooled": {"columns": ["zip"], "max_categories": 6, "handle_infrequent": "category"},
@@ -154,9 +136,13 @@ POLICIES = {
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.long
 def test_policies_and_levels(policy, kind):
-    made, y, smoothings = encoder(**POLICIES[policy]), TARGETS[kind], [None, 2.0, Sigmoid(5.0, 2.0), PartialPooling()]
+    made, y, smoothings = (
+        encoder(**POLICIES[policy]),
+        TARGETS[kind],
+        [None, 2.0, ge.Sigmoid(5.0, 2.0), ge.PartialPooling()],
+    )
     y = y + 10.0 if kind == "continuous" else y
-    tuned = tune(made, ROWS.astype({"zip": str}), y, smoothings=smoothings)
+    tuned = ge.tune(made, ROWS.astype({"zip": str}), y, smoothings=smoothings)
     plain = clone(made).set_params(drop=None, dtype="float64", indicators=False, scale="identity")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(globals(), "ROWS", ROWS.astype({"zip": str}))
@@ -170,14 +156,14 @@ def purged(X, y=None, groups=None):
 
 
 SCHEMES = {
-    "random folds": (KFold(3), {}),
+    "random folds": (ge.KFold(3), {}),
     "number": (6, {}),
-    "stratified": (KFold(3, stratify=True), {}),
-    "blow-up": (KFold(3, blow_up=True), {}),
-    "groups": (GroupKFold(3), {"groups": ROWS["day"]}),
-    "group column": (GroupKFold(3, groups="day"), {}),
-    "time": (TimeFolds(4, time="day"), {}),
-    "holdout": (Holdout(0.4), {}),
+    "stratified": (ge.KFold(3, stratify=True), {}),
+    "blow-up": (ge.KFold(3, blow_up=True), {}),
+    "groups": (ge.GroupKFold(3), {"groups": ROWS["day"]}),
+    "group column": (ge.GroupKFold(3, groups="day"), {}),
+    "time": (ge.TimeFolds(4, time="day"), {}),
+    "holdout": (ge.Holdout(0.4), {}),
     "array": (ROWS["fold"].to_numpy(), {}),
     "splitter": (TheirKFold(4), {}),
     "splits": (list(purged(ROWS)), {}),
@@ -193,9 +179,9 @@ SCORED = [each for each in product(["binary", "continuous"], SCHEMES) if each !=
 @pytest.mark.long
 def test_schemes_are_scored_by_their_training_codes(scheme, kind):
     cv, given_beside = SCHEMES[scheme]
-    made, y, smoothings = TargetEncoder(columns=["city"], cv=cv), TARGETS[kind], [None, 1.0, "auto", JamesStein()]
-    tuned = tune(made, ROWS, y, smoothings=smoothings, **given_beside)
-    plain = KFold(3) if scheme == "blow-up" else cv
+    made, y, smoothings = ge.TargetEncoder(columns=["city"], cv=cv), TARGETS[kind], [None, 1.0, "auto", ge.JamesStein()]
+    tuned = ge.tune(made, ROWS, y, smoothings=smoothings, **given_beside)
+    plain = ge.KFold(3) if scheme == "blow-up" else cv
     expected = []
     for each in smoothings:
         codes = clone(made).set_params(smooth=each, cv=plain).fit_transform(ROWS, y, **given_beside)[["city"]]
@@ -207,7 +193,7 @@ def test_schemes_are_scored_by_their_training_codes(scheme, kind):
 @pytest.mark.parametrize("kind", ["binary", "continuous"])
 def test_folds_and_their_standard_error(kind):
     y = TARGETS[kind]
-    (score,) = tune(encoder(columns=["city"]), ROWS, y, smoothings=[3.0]).scores
+    (score,) = ge.tune(encoder(columns=["city"]), ROWS, y, smoothings=[3.0]).scores
     codes = encoder(columns=["city"], smooth=3.0).fit_transform(ROWS, y)["city"].to_numpy()
     sizes, expected = [], []
     for fold in range(4):
@@ -228,7 +214,9 @@ def test_folds_and_their_standard_error(kind):
 
 @pytest.mark.filterwarnings("ignore:.*rows see no rows at all")
 def test_a_fold_that_sees_nothing_is_left_out():
-    (score,) = tune(TargetEncoder(columns=["city"], cv=TimeFolds(4, time="day")), ROWS, SOLD, smoothings=[1.0]).scores
+    (score,) = ge.tune(
+        ge.TargetEncoder(columns=["city"], cv=ge.TimeFolds(4, time="day")), ROWS, SOLD, smoothings=[1.0]
+    ).scores
     assert [math.isnan(each) for each in score.by_fold] == [True, False, False, False]
     assert score.standard_error > 0
 
@@ -245,16 +233,16 @@ def bits(tuned):
     ]
 
 
-FEW = [None, 0.5, 10.0, Sigmoid(5.0, 2.0), "auto", PartialPooling()]
+FEW = [None, 0.5, 10.0, ge.Sigmoid(5.0, 2.0), "auto", ge.PartialPooling()]
 
 
 @pytest.mark.parametrize("weights", [None, REAL], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("kind", TARGETS)
 def test_one_answer(kind, weights, monkeypatch):
-    made, y = TargetEncoder(columns=["city", "zip"], cv=KFold(3)), TARGETS[kind]
+    made, y = ge.TargetEncoder(columns=["city", "zip"], cv=ge.KFold(3)), TARGETS[kind]
 
     def answer(X, y, weights):
-        return bits(tune(made, X, y, smoothings=FEW, sample_weight=weights))
+        return bits(ge.tune(made, X, y, smoothings=FEW, sample_weight=weights))
 
     expected = answer(ROWS, y, weights)
     cuts = [(0, 50), (50, 51), (51, N)]
@@ -273,8 +261,8 @@ def test_one_answer(kind, weights, monkeypatch):
 def test_whole_weights_repeat_rows(kind):
     times = np.repeat(np.arange(N), WHOLE)
     y = TARGETS[kind]
-    weighted = tune(encoder(), ROWS, y, smoothings=FEW, sample_weight=WHOLE)
-    assert bits(weighted) == bits(tune(encoder(), ROWS.iloc[times], y[times], smoothings=FEW))
+    weighted = ge.tune(encoder(), ROWS, y, smoothings=FEW, sample_weight=WHOLE)
+    assert bits(weighted) == bits(ge.tune(encoder(), ROWS.iloc[times], y[times], smoothings=FEW))
 
 
 @pytest.mark.host
@@ -283,7 +271,7 @@ def test_whole_weights_repeat_rows(kind):
 )
 def test_weights_of_any_size(kind, power):
     found, expected = (
-        tune(encoder(), ROWS, TARGETS[kind], smoothings=[None], sample_weight=REAL * factor)
+        ge.tune(encoder(), ROWS, TARGETS[kind], smoothings=[None], sample_weight=REAL * factor)
         for factor in (2.0**power, 1.0)
     )
     assert bits(found) == bits(expected)
@@ -303,7 +291,7 @@ def test_categories_that_are_alike_are_scored_as_one(kind, weights, monkeypatch)
 
     for rule in (told, lambda views: None):
         monkeypatch.setattr(DistinctCounts, "of", staticmethod(rule))
-        found.append(tune(TargetEncoder(), X, TARGETS[kind], smoothings=FEW, sample_weight=weights))
+        found.append(ge.tune(ge.TargetEncoder(), X, TARGETS[kind], smoothings=FEW, sample_weight=weights))
     assert len(grouped[0].first) < len(np.unique(X)) / 2 + 2
     np.testing.assert_allclose(
         [score.by_fold for score in found[0].scores], [score.by_fold for score in found[1].scores], rtol=1e-12
@@ -314,11 +302,11 @@ def test_categories_that_are_alike_are_scored_as_one(kind, weights, monkeypatch)
 def test_rows_are_summed_once(monkeypatch):
     calls, measure = [], EncodingTask.measure
     monkeypatch.setattr(EncodingTask, "measure", lambda *given: calls.append(1) or measure(*given))
-    tune(
+    ge.tune(
         encoder(target_type=["binary", "continuous"]),
         ROWS,
         np.column_stack([SOLD, AMOUNT]),
-        schemes=[KFold(2), KFold(3)],
+        schemes=[ge.KFold(2), ge.KFold(3)],
     )
     assert len(calls) == 2 * 2 * 2
 
@@ -328,67 +316,69 @@ def test_much_shrinkage_without_signal_and_little_with_it():
     rng = np.random.default_rng(5)
     few, many = rng.integers(0, 100, 4000), rng.integers(0, 10, 4000)
     noise = rng.normal(size=4000)
-    made = TargetEncoder(target_type="continuous")
-    grid = [score for score in default_smoothings() if isinstance(score, MEstimate)]
-    without = tune(made, few[:, None], noise, smoothings=grid)
-    strong = tune(made, many[:, None], many + 0.1 * noise, smoothings=grid)
+    made = ge.TargetEncoder(target_type="continuous")
+    grid = [score for score in default_smoothings() if isinstance(score, ge.MEstimate)]
+    without = ge.tune(made, few[:, None], noise, smoothings=grid)
+    strong = ge.tune(made, many[:, None], many + 0.1 * noise, smoothings=grid)
     assert without.encoder.smooth.m >= 1000
     assert strong.encoder.smooth.m == 0.1
     # Effects of variance 1/4 beside noise of variance 1: the best weight of the prior is 4 rows.
-    between = tune(made, few[:, None], 0.5 * rng.normal(size=100)[few] + noise, smoothings=grid)
+    between = ge.tune(made, few[:, None], 0.5 * rng.normal(size=100)[few] + noise, smoothings=grid)
     assert 2 <= between.encoder.smooth.m <= 8
 
 
 def test_the_usual_grid():
     grid = default_smoothings()
-    weights = [each.m for each in grid if isinstance(each, MEstimate)]
+    weights = [each.m for each in grid if isinstance(each, ge.MEstimate)]
     assert len(weights) == 51
     assert (weights[0], weights[-1]) == (0.1, 10_000.0)
     assert all(1.2 < other / one < 1.3 for one, other in pairwise(weights))
-    tuned = tune(encoder(), ROWS, SOLD)
+    tuned = ge.tune(encoder(), ROWS, SOLD)
     assert [repr(score.smoothing) for score in tuned.scores] == [repr(each) for each in grid]
     assert tuned.best.log_likelihood == max(score.log_likelihood for score in tuned.scores)
     tuned.encoder.fit(ROWS, SOLD)
 
 
 def test_schemes_to_choose_among():
-    schemes = [2, KFold(12), GroupKFold(3)]
-    tuned = tune(
-        TargetEncoder(columns=["city"]), ROWS, SOLD, smoothings=[1.0, 30.0], schemes=schemes, groups=ROWS["day"]
+    schemes = [2, ge.KFold(12), ge.GroupKFold(3)]
+    tuned = ge.tune(
+        ge.TargetEncoder(columns=["city"]), ROWS, SOLD, smoothings=[1.0, 30.0], schemes=schemes, groups=ROWS["day"]
     )
     assert [(score.scheme, score.smoothing) for score in tuned.scores] == [
         (cv, m) for cv in schemes for m in (1.0, 30.0)
     ]
     for cv in schemes:
-        alone = tune(TargetEncoder(columns=["city"], cv=cv), ROWS, SOLD, smoothings=[1.0, 30.0], groups=ROWS["day"])
+        alone = ge.tune(
+            ge.TargetEncoder(columns=["city"], cv=cv), ROWS, SOLD, smoothings=[1.0, 30.0], groups=ROWS["day"]
+        )
         own = [score for score in tuned.scores if score.scheme is cv]
         assert [score.by_fold for score in own] == [score.by_fold for score in alone.scores]
     assert repr(tuned.encoder.cv) == repr(tuned.best.scheme)
 
 
-@pytest.mark.parametrize("cv", [Ordered(), LeaveOneOut(), Greedy()])
+@pytest.mark.parametrize("cv", [ge.Ordered(), ge.LeaveOneOut(), ge.Greedy()])
 def test_schemes_without_folds_are_kept_and_measured_by_folds(cv):
-    found = tune(TargetEncoder(columns=["city"], cv=cv), ROWS, SOLD, smoothings=FEW, folds=3)
-    by_folds = tune(TargetEncoder(columns=["city"], cv=KFold(3)), ROWS, SOLD, smoothings=FEW)
+    found = ge.tune(ge.TargetEncoder(columns=["city"], cv=cv), ROWS, SOLD, smoothings=FEW, folds=3)
+    by_folds = ge.tune(ge.TargetEncoder(columns=["city"], cv=ge.KFold(3)), ROWS, SOLD, smoothings=FEW)
     assert bits(found) == bits(by_folds)
     assert type(found.encoder.cv) is type(cv)
 
 
 def test_columns_alone():
-    tuned = tune(encoder(), ROWS, SOLD, smoothings=FEW, per_column=True)
+    tuned = ge.tune(encoder(), ROWS, SOLD, smoothings=FEW, per_column=True)
     assert list(tuned.by_column) == ["city", "zip_x_city"]
     for column, scores in zip(["city", ("zip", "city")], tuned.by_column.values(), strict=True):
-        alone = tune(encoder(columns=[column]), ROWS, SOLD, smoothings=FEW)
+        alone = ge.tune(encoder(columns=[column]), ROWS, SOLD, smoothings=FEW)
         assert scores == alone.scores
         assert tuned.best_by_column[list(tuned.by_column)[column != "city"]] == alone.best
-    assert tune(encoder(), ROWS, SOLD, smoothings=FEW).by_column == {}
+    assert ge.tune(encoder(), ROWS, SOLD, smoothings=FEW).by_column == {}
     table = pd.DataFrame(tuned.as_dicts())
     assert list(table.columns) == ["column", "smoothing", "scheme", "log_likelihood", "standard_error", "squared_error"]
     assert len(table) == 3 * len(FEW)
 
 
 def test_what_is_shown():
-    tuned = tune(TargetEncoder(columns=["city"]), ROWS, AMOUNT)
+    tuned = ge.tune(ge.TargetEncoder(columns=["city"]), ROWS, AMOUNT)
     lines = repr(tuned).splitlines()
     assert lines[1].split("  ")[0] == "smoothing"
     assert lines[2].endswith("<- chosen")
@@ -397,37 +387,37 @@ def test_what_is_shown():
     row = tuned.as_dicts()[3]
     assert (row["smoothing"], row["scheme"]) == ("MEstimate(m=0.16)", "5")
     assert row["squared_error"] > 0
-    assert tune(encoder(), ROWS, SOLD, smoothings=[1.0]).as_dicts()[0]["squared_error"] is None
-    assert tune(encoder(cv=KFold(4)), ROWS, SOLD, smoothings=[1.0]).as_dicts()[0]["scheme"] == "KFold(4)"
+    assert ge.tune(encoder(), ROWS, SOLD, smoothings=[1.0]).as_dicts()[0]["squared_error"] is None
+    assert ge.tune(encoder(cv=ge.KFold(4)), ROWS, SOLD, smoothings=[1.0]).as_dicts()[0]["scheme"] == "KFold(4)"
 
 
 @pytest.mark.host
 def test_targets_of_any_size():
-    expected = tune(encoder(), ROWS, AMOUNT, smoothings=FEW)
+    expected = ge.tune(encoder(), ROWS, AMOUNT, smoothings=FEW)
     for power in (-800, 600):
-        scaled = tune(encoder(), ROWS, AMOUNT * 2.0**power, smoothings=FEW)
+        scaled = ge.tune(encoder(), ROWS, AMOUNT * 2.0**power, smoothings=FEW)
         assert scaled.encoder.smooth is expected.encoder.smooth
         np.testing.assert_allclose(
             [score.log_likelihood for score in scaled.scores],
             [score.log_likelihood - power * math.log(2) for score in expected.scores],
             rtol=1e-13,
         )
-    far = tune(encoder(), ROWS, AMOUNT + 2.0**30, smoothings=FEW)
+    far = ge.tune(encoder(), ROWS, AMOUNT + 2.0**30, smoothings=FEW)
     np.testing.assert_allclose(
         [score.log_likelihood for score in far.scores], [score.log_likelihood for score in expected.scores], rtol=1e-6
     )
 
 
 def test_a_constant_target():
-    tuned = tune(encoder(), ROWS, np.full(N, 2.5), smoothings=FEW)
+    tuned = ge.tune(encoder(), ROWS, np.full(N, 2.5), smoothings=FEW)
     assert [score.log_likelihood for score in tuned.scores] == [math.inf] * len(FEW)
     assert {(score.standard_error, score.squared_error) for score in tuned.scores} == {(0.0, 0.0)}
     assert tuned.encoder.smooth is None
-    tuned = tune(encoder(), ROWS, np.full(N, 1), smoothings=FEW)
+    tuned = ge.tune(encoder(), ROWS, np.full(N, 1), smoothings=FEW)
     assert all(-1e-14 < score.log_likelihood <= 0 for score in tuned.scores)
 
 
-class Broken(MEstimate):
+class Broken(ge.MEstimate):
     """A smoothing without a code for some categories."""
 
     def shrinkage(self, seen, context):
@@ -436,7 +426,7 @@ class Broken(MEstimate):
 
 @pytest.mark.parametrize("y", [SOLD, AMOUNT])
 def test_a_smoothing_that_lacks_codes_comes_last(y):
-    tuned = tune(encoder(), ROWS, y, smoothings=[100.0, Broken()])
+    tuned = ge.tune(encoder(), ROWS, y, smoothings=[100.0, Broken()])
     assert tuned.scores[1].log_likelihood == -math.inf
     assert tuned.encoder.smooth == 100.0
 
@@ -463,7 +453,7 @@ LISTED = "'smoothings' parameter of tune must be a list"
 REFUSED = [
     *(
         ({"encoder": each}, TypeError, f"takes a TargetEncoder.*Got {type(each).__name__} instead")
-        for each in (CountEncoder(), Theirs(), "encoder")
+        for each in (ge.CountEncoder(), Theirs(), "encoder")
     ),
     *(
         ({"per_column": each}, ValueError, "'per_column' parameter of tune must be one of True, False")
@@ -472,17 +462,17 @@ REFUSED = [
     *(({"smoothings": each}, ValueError, LISTED) for each in ([], 5.0, "auto", {1.0})),
     *(
         ({"smoothings": [1.0, each]}, ValueError, r"parameter of (TargetEncoder|MEstimate) must be")
-        for each in ("yes", -1.0, MEstimate(-2.0), [1.0])
+        for each in ("yes", -1.0, ge.MEstimate(-2.0), [1.0])
     ),
     (
-        {"encoder": encoder(columns=["city"], hierarchy={"city": ["zip"]}), "smoothings": [GLMM()]},
+        {"encoder": encoder(columns=["city"], hierarchy={"city": ["zip"]}), "smoothings": [ge.GLMM()]},
         ValueError,
         "takes no hierarchy",
     ),
-    ({"encoder": encoder(cv=LeaveOneOut()), "smoothings": [GLMM()]}, ValueError, "which LeaveOneOut would ask"),
+    ({"encoder": encoder(cv=ge.LeaveOneOut()), "smoothings": [ge.GLMM()]}, ValueError, "which LeaveOneOut would ask"),
     *(
-        ({"schemes": [KFold(3), each]}, ValueError, f"which {type(each).__name__}, .*, has not.*KFold")
-        for each in (LeaveOneOut(), Ordered(), Greedy())
+        ({"schemes": [ge.KFold(3), each]}, ValueError, f"which {type(each).__name__}, .*, has not.*KFold")
+        for each in (ge.LeaveOneOut(), ge.Ordered(), ge.Greedy())
     ),
     *(
         (
@@ -492,13 +482,13 @@ REFUSED = [
         )
         for seen in (np.arange(N), np.arange(N // 2 + 1))
     ),
-    *(({"schemes": each}, ValueError, "'schemes' parameter of tune must be a list") for each in ([], 5, KFold(3))),
-    ({"schemes": ["fold", KFold(3)]}, ValueError, "read different columns"),
-    ({"encoder": encoder(cv=LeaveOneOut()), "folds": 1}, ValueError, "'n_splits' parameter of KFold"),
+    *(({"schemes": each}, ValueError, "'schemes' parameter of tune must be a list") for each in ([], 5, ge.KFold(3))),
+    ({"schemes": ["fold", ge.KFold(3)]}, ValueError, "read different columns"),
+    ({"encoder": encoder(cv=ge.LeaveOneOut()), "folds": 1}, ValueError, "'n_splits' parameter of KFold"),
     ({"encoder": encoder(cv=purged(ROWS))}, TypeError, r"only once \(generator\).*Pass list\(cv\)"),
     ({"schemes": [purged(ROWS)]}, TypeError, r"only once \(generator\).*Pass list\(cv\)"),
     (
-        {"encoder": TargetEncoder(handle_unknown="nan"), "X": np.arange(20)[:, None], "y": SOLD[:20]},
+        {"encoder": ge.TargetEncoder(handle_unknown="nan"), "X": np.arange(20)[:, None], "y": SOLD[:20]},
         ValueError,
         "nothing to compare",
     ),
@@ -509,11 +499,11 @@ REFUSED = [
 @pytest.mark.parametrize(("changes", "error", "message"), REFUSED)
 def test_what_is_refused(changes, error, message):
     with pytest.raises(error, match=message):
-        tune(**{"encoder": encoder(), "X": ROWS, "y": SOLD} | changes)
+        ge.tune(**{"encoder": encoder(), "X": ROWS, "y": SOLD} | changes)
 
 
 @pytest.mark.skipif(bool(ON_CUDA), reason="Dask knows nothing of the backend")
 def test_partitions_of_dask():
     dd = pytest.importorskip("dask.dataframe")
     with pytest.raises(TypeError, match="not partitions of Dask"):
-        tune(encoder(), dd.from_pandas(ROWS, npartitions=2), SOLD)
+        ge.tune(encoder(), dd.from_pandas(ROWS, npartitions=2), SOLD)

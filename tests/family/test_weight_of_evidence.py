@@ -13,7 +13,7 @@ from cpu_fallback.elementary import log
 from gpu_encode import Greedy, LeaveOneOut, WeightOfEvidenceEncoder
 from tests import strategies
 from tests.bits import assert_same_bits
-from tests.family.drawn import training_codes, weights_of
+from tests.family.drawn import training_encodings, weights_of
 from tests.laws import encoding
 
 EVERY_SCHEME = sorted(encoding.SCHEMES)
@@ -53,7 +53,7 @@ def test_training_codes_are_the_formula(scheme, data):
         [evidence(drawn.keys, drawn.target == label, weights_of(drawn), key, rows, r) for label in labels]
         for key, rows in zip(drawn.keys, seen, strict=True)
     ]
-    assert_same_bits(training_codes(WeightOfEvidenceEncoder, drawn, scheme, regularization=r), expected)
+    assert_same_bits(training_encodings(WeightOfEvidenceEncoder, drawn, scheme, regularization=r), expected)
 
 
 def test_category_encoders_numbers():

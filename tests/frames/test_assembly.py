@@ -136,12 +136,6 @@ def test_another_container_on_request(kind, passed):
         read(objects).assemble(NAMES, columns_of(ENCODED), [], kind="duckdb")
 
 
-def test_narwhals_frames_come_back_as_such():
-    result = read(nw.from_native(KEPT)).assemble(NAMES, columns_of(ENCODED), [2])
-    assert isinstance(result, nw.DataFrame)
-    assert result.columns == [*NAMES, "encoded"]
-
-
 def test_other_libraries_by_way_of_narwhals(ops):
     eager = nw.from_native(pl.DataFrame({"a": ["y", None, "x"], "b": [1, 2, 3]}))
     frame = Frame(eager, "other", eager.shape, eager.columns)

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 import cpu_fallback
 from gpu_encode.frames import (
     Pieces,
-    PieceVectors,
     in_line,
     is_partitioned,
     parts_of,
@@ -28,7 +27,7 @@ from gpu_encode.frames import (
     read_targets,
     tables_of,
 )
-from gpu_encode.frames.pieces import concatenate, join_vectors
+from gpu_encode.frames.pieces import concatenate
 from tests.frames.conftest import KINDS
 
 FRAMES = {kind: make for kind, make in KINDS.items() if kind != "list"}
@@ -82,14 +81,6 @@ def test_any_cuts_of_any_kinds(values, data):
     codes, vocabulary, _ = pieces.keys(0, cpu_fallback)
     assert (codes.tolist(), plain(vocabulary)) == defined(values)
     assert pieces.lookup(0, vocabulary, cpu_fallback).tolist() == codes.tolist()
-
-
-def test_kinds_may_be_mixed(ops):
-    makers = [make for kind, make in FRAMES.items() if not kind.startswith("numpy")]
-    values = ["w", "b", None, "a"]
-    codes, vocabulary, _ = read_pieces([make(values[: 1 + i % 4]) for i, make in enumerate(makers)]).keys(0, ops)
-    rows = [value for i in range(len(makers)) for value in values[: 1 + i % 4]]
-    assert (codes.tolist(), plain(vocabulary)) == defined(rows)
 
 
 def test_values_unknown_to_a_vocabulary(ops):
@@ -191,22 +182,6 @@ def test_more_rows_than_32_bits_count():
     pieces = Pieces(parts)
     assert pieces.n_rows == 3 * (2**31 - 1)
     assert [rows.start for _, _, rows in pieces.stretches()] == [0, 2**31 - 1, 2**32 - 2]
-
-
-def test_each_table_is_assembled_in_its_library_with_its_own_columns():
-    index = pd.Index([7, 9])
-    tables = [
-        pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}, index=index),
-        pl.DataFrame({"a": [3], "b": ["z"]}),
-        pa.table({"a": [4], "b": [None]}),
-        pa.record_batch({"a": [5], "b": [0.5]}),
-    ]
-    out = read_pieces(tables).assemble(["e"], [np.arange(5.0)], [1])
-    pd.testing.assert_frame_equal(out[0], pd.DataFrame({"e": [0.0, 1.0], "b": ["x", "y"]}, index=index))
-    assert out[1].to_dict(as_series=False) == {"e": [2.0], "b": ["z"]}
-    assert out[2].to_pydict() == {"e": [3.0], "b": [None]}
-    assert isinstance(out[3], pa.RecordBatch)
-    assert out[3].to_pydict() == {"e": [4.0], "b": [0.5]}
 
 
 def rows_of(table):
@@ -395,52 +370,6 @@ def vectors(data, role="y"):
     return in_line(data, role, PIECES)
 
 
-PER_TABLE = {
-    "lists": [[1, 2], [], [3]],
-    "arrays": [np.array([1, 2]), np.array([], int), np.array([3])],
-    "series": [pd.Series([1, 2]), pl.Series([], dtype=pl.Int64), pa.array([3])],
-    "columns": [np.array([[1], [2]]), np.zeros((0, 1), int), [[3]]],
-    "tables": [pd.DataFrame({"t": [1, 2]}), pl.DataFrame({"t": []}, schema={"t": pl.Int64}), pa.table({"t": [3]})],
-    "tuple": ((1, 2), (), (3,)),
-    "iterator": iter([[1, 2], [], [3]]),
-}
-
-
-@pytest.mark.parametrize("data", PER_TABLE.values(), ids=PER_TABLE.keys())
-def test_one_vector_for_each_table(data):
-    found = vectors(data)
-    assert isinstance(found, PieceVectors)
-    vector = found.vector()
-    assert vector.dtype == np.int64
-    assert vector.tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        [1, 2, 3],
-        np.array([1, 2, 3]),
-        pd.Series([1, 2, 3]),
-        pa.chunked_array([[1, 2], [3]]),
-        ["a", "b", "c"],
-        [None, 1, 2],
-        np.zeros((3, 2)),
-        TABLE,
-        # What has no order, or is one value, is no vector; it is refused where it is read.
-        {1, 2, 3},
-        {0: [1, 2], 1: [3]},
-        "abc",
-    ],
-    ids=lambda data: type(data).__name__,
-)
-def test_one_vector_for_all_rows(data):
-    assert vectors(data) is data
-
-
-def test_an_iterator_of_values_is_a_vector_for_all_rows():
-    assert vectors(iter([1, 2, 3])) == [1, 2, 3]
-
-
 def test_names_and_numbers_of_targets():
     frames = [pd.DataFrame({"s": [1.0], "t": [2]}), pa.table({"s": [3.5], "t": [4]})]
     two = read_pieces([np.zeros((1, 1))] * 2)
@@ -545,8 +474,3 @@ def test_groups_are_numbered_over_all_tables():
     assert plain(vocabulary) == ["a", "p", "q"]
     with pytest.raises(TypeError, match=r"column 'groups' mixes text and number \(in groups\[2\]\)"):
         vectors([["q", "p"], [], [1]], "groups").grouping().keys(0, cpu_fallback)
-
-
-@pytest.mark.parametrize("parts", [[[1, 2], [3]], [["b", "a"], ["c"]]], ids=["numbers", "text"])
-def test_joined_arrays_of_the_host(parts):
-    assert join_vectors([np.array(part) for part in parts]).tolist() == [value for part in parts for value in part]

@@ -21,7 +21,7 @@ BACKENDS = tuple(os.environ.get("LAW_BACKENDS", "numpy,compiled").split(","))
 SIZES = (4, 7, 16, 23)
 
 # The definition of each smoothing.
-FORMULAS = {
+DEFINITIONS = {
     "none": naive.unsmoothed,
     "auto": naive.empirical_bayes_total,
     "number": naive.m_estimate(2.5),
@@ -57,37 +57,37 @@ def encoder(scheme: Any, smooth: Any, kind: str, **choices: Any) -> Any:
 def fit_transform(
     frame: Any, target: Any, weight: Any, scheme: Any, smooth: Any, kind: str, backend: str = "numpy", **choices: Any
 ) -> np.ndarray[Any, Any]:
-    """Return the training codes as a matrix."""
+    """Return the training encodings as a matrix."""
     with ops.use_backend(backend), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        codes = encoder(scheme, smooth, kind, **choices).fit_transform(frame, target, sample_weight=weight)
-    return np.asarray(codes, dtype=np.float64)
+        encodings = encoder(scheme, smooth, kind, **choices).fit_transform(frame, target, sample_weight=weight)
+    return np.asarray(encodings, dtype=np.float64)
 
 
-def training_codes(drawn: Drawn, scheme: Any, smooth: Any, backend: str = "numpy", **choices: Any) -> Any:
-    """Return the training codes of the key column alone, one matrix column per class."""
+def training_encodings(drawn: Drawn, scheme: Any, smooth: Any, backend: str = "numpy", **choices: Any) -> Any:
+    """Return the training encodings of the key column alone, one matrix column per class."""
     choices = {"columns": ["key"]} | choices
     frame = framed(drawn.keys)
-    codes = fit_transform(frame, drawn.target, drawn.weight, scheme, smooth, drawn.kind, backend, **choices)
+    encodings = fit_transform(frame, drawn.target, drawn.weight, scheme, smooth, drawn.kind, backend, **choices)
     # The group and time columns are passed through, after the encoded ones.
-    return codes[:, : codes.shape[1] - 2]
+    return encodings[:, : encodings.shape[1] - 2]
 
 
-def transformed_codes(
+def new_row_encodings(
     drawn: Drawn, keys: Sequence[Any], scheme: Any, smooth: Any, backend: str = "numpy", **choices: Any
 ) -> Any:
-    """Fit and return the codes that new rows with these keys get."""
+    """Fit and return the encodings that new rows with these keys get."""
     choices = {"columns": ["key"]} | choices
     with ops.use_backend(backend), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         fitted = encoder(scheme, smooth, drawn.kind, **choices)
         fitted.fit(framed(drawn.keys), drawn.target, sample_weight=drawn.weight)
-        codes = np.asarray(fitted.transform(framed(keys)), dtype=np.float64)
-    return codes[:, : codes.shape[1] - 2]
+        encodings = np.asarray(fitted.transform(framed(keys)), dtype=np.float64)
+    return encodings[:, : encodings.shape[1] - 2]
 
 
 def problems(drawn: Drawn, **choices: Any) -> list[naive.Problem]:
-    """State the drawn rows exactly: one problem per column of codes."""
+    """State the drawn rows exactly: one problem per column of encodings."""
     paths = choices.pop("paths", [(key,) for key in drawn.keys])
     weights = [1] * drawn.size if drawn.weight is None else [naive.exact(value) for value in drawn.weight]
     if drawn.kind == "continuous":
@@ -100,17 +100,17 @@ def problems(drawn: Drawn, **choices: Any) -> list[naive.Problem]:
 
 @cache
 def sees(scheme: str, size: int) -> Any:
-    """Find which rows each row sees, as a matrix: those whose target, alone raised to 1, raises its code."""
+    """Find which rows each row sees, as a matrix: those whose target, alone raised to 1, raises its encoding."""
     frame = framed(["a"] * size)
-    codes = fit_transform(frame, np.eye(size), None, SCHEMES[scheme], None, "continuous", columns=["key"])
-    return codes[:, :size] > 0
+    encodings = fit_transform(frame, np.eye(size), None, SCHEMES[scheme], None, "continuous", columns=["key"])
+    return encodings[:, :size] > 0
 
 
 @cache
 def new_row_sees(scheme: str, size: int) -> Any:
     """Find which training rows new rows see."""
     drawn = Drawn(np.array(["a"] * size, dtype=object), np.eye(size), None, "continuous")
-    return transformed_codes(drawn, ["a"], SCHEMES[scheme], None)[0] > 0
+    return new_row_encodings(drawn, ["a"], SCHEMES[scheme], None)[0] > 0
 
 
 @cache
@@ -135,8 +135,8 @@ def random_order(scheme: str, size: int) -> list[int]:
     return order_of(sees(scheme, size))
 
 
-def expected_codes(scheme: str, drawn: Drawn, **choices: Any) -> np.ndarray[Any, Any]:
-    """Return the training codes by definition."""
+def expected_encodings(scheme: str, drawn: Drawn, **choices: Any) -> np.ndarray[Any, Any]:
+    """Return the training encodings by definition."""
     stated = problems(drawn, **choices)
     if scheme == "ordered":
         columns = [naive.permuted_codes(problem, random_order(scheme, drawn.size)) for problem in stated]
@@ -148,8 +148,10 @@ def expected_codes(scheme: str, drawn: Drawn, **choices: Any) -> np.ndarray[Any,
     return np.array(columns).T
 
 
-def check_codes(expected: Any, frame: pd.DataFrame, drawn: Drawn, scheme: Any, smoothing: str, **choices: Any) -> None:
-    """Demand expected codes in the first columns, from every backend and bit by bit."""
+def check_encodings(
+    expected: Any, frame: pd.DataFrame, drawn: Drawn, scheme: Any, smoothing: str, **choices: Any
+) -> None:
+    """Demand expected encodings in the first columns, from every backend and bit by bit."""
     expected = np.asarray(expected).reshape(drawn.size, -1)
     smooth = SMOOTHINGS[smoothing]
     for backend in BACKENDS:
@@ -157,9 +159,9 @@ def check_codes(expected: Any, frame: pd.DataFrame, drawn: Drawn, scheme: Any, s
         assert_same_bits(found[:, : expected.shape[1]], expected)
 
 
-def check_training_codes(drawn: Drawn, scheme: str, smoothing: str, definition: Any = None, **choices: Any) -> None:
-    """Demand the codes of the definition for the key column; `definition` has the choices in the oracle's words."""
+def check_training_encodings(drawn: Drawn, scheme: str, smoothing: str, definition: Any = None, **choices: Any) -> None:
+    """Demand the encodings of the definition for the key column; `definition` has the choices in the oracle's words."""
     definition = choices if definition is None else definition
-    expected = expected_codes(scheme, drawn, smoothing=FORMULAS[smoothing], **definition)
+    expected = expected_encodings(scheme, drawn, smoothing=DEFINITIONS[smoothing], **definition)
     choices = {"columns": ["key"]} | choices
-    check_codes(expected, framed(drawn.keys), drawn, SCHEMES[scheme], smoothing, **choices)
+    check_encodings(expected, framed(drawn.keys), drawn, SCHEMES[scheme], smoothing, **choices)

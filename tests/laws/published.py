@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-# scikit-learn 1.9.1, docstring data of TargetEncoder; codes in the order cat, dog, snake.
+# scikit-learn 1.9.1, docstring data of TargetEncoder; encodings in the order cat, dog, snake.
 SCIKIT_LEARN_CODES = [
     ("auto", [20.15001694, 82.58705994, 43.15381172]),
     (0.0, [20.15, 82.65, 43.14736842]),
@@ -35,10 +35,10 @@ def vtreat_codes(keys: Sequence[Any], target: Sequence[float]) -> dict[Any, floa
     all_keys, all_values = np.asarray(keys), np.asarray(target, dtype=float)
     groups = {key: all_values[all_keys == key] for key in dict.fromkeys(all_keys.tolist())}
     between = np.var([values.mean() for values in groups.values()], ddof=1)
-    codes = {}
+    encodings = {}
     for key, values in groups.items():
         own = values.var(ddof=1) if len(values) > 1 else 0.0
         within = (len(values) * own + all_values.var(ddof=1)) / (len(values) + 1)
         share = 1 / (1 + within / (len(values) * between))
-        codes[key] = share * values.mean() + (1 - share) * all_values.mean()
-    return codes
+        encodings[key] = share * values.mean() + (1 - share) * all_values.mean()
+    return encodings

@@ -1,7 +1,8 @@
 """Real tables from a folder of Parquet files, as the encoders take them: keys, targets, weights, groups and times."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,149 +13,43 @@ import pyarrow.parquet
 
 from gpu_encode import Parts, Prefixes
 
-Columns = Callable[[pd.DataFrame], Any]
+# Levels above a key.
+HIERARCHIES: dict[str, dict[Any, Any]] = {
+    "adult": {"native_country": Prefixes(3, 1)},
+    "diabetes130": {"diag_1": Prefixes(2, 1)},
+    "nycflights13": {"tailnum": ["carrier"]},
+    "online_retail": {"StockCode": Prefixes(3, 2), "CustomerID": ["Country"]},
+    "employee_salaries": {"division": ["department"]},
+    "used_cars_uk": {"model": ["make"]},
+    "taxis": {"pickup_zone": ["pickup_borough"], "dropoff_zone": Parts("/")},
+}
 
 
 @dataclass(frozen=True)
 class Source:
-    """What the columns of a file are for.
-
-    Parameters
-    ----------
-    keys : list of str
-        Columns to encode, the first ones in every case.
-    joint : list of tuple
-        Joint keys of two or three of them.
-    numbers : list of str
-        Columns of numbers, to sum up per key.
-    binary, continuous, multiclass : callable
-        Give a target by the table.
-    group, time : str
-        Columns of groups, and of times.
-    hierarchy : dict
-        Levels above a key.
-    """
+    """What the columns of a file are for, as `real_tables.toml` says."""
 
     keys: list[str]
     joint: list[tuple[str, ...]]
     numbers: list[str]
-    binary: Columns
-    continuous: Columns
-    multiclass: Columns
+    binary: str
+    continuous: str
+    multiclass: str
     group: str
     time: str
-    hierarchy: dict[Any, Any] = field(default_factory=dict)
+    hierarchy: dict[Any, Any]
 
 
-SOURCES = {
-    "adult": Source(
-        ["workclass", "native_country", "age", "education", "occupation"],
-        [("education", "occupation")],
-        ["capital_gain", "fnlwgt"],
-        lambda t: t["income"] == ">50K",
-        lambda t: t["hours_per_week"],
-        lambda t: t["marital_status"],
-        "age",
-        "education_num",
-        {"native_country": Prefixes(3, 1)},
-    ),
-    "diabetes130": Source(
-        ["medical_specialty", "diag_1", "admission_type_id", "payer_code", "max_glu_serum"],
-        [("diag_1", "diag_2"), ("payer_code", "race", "gender")],
-        ["num_medications", "num_lab_procedures"],
-        lambda t: t["diabetesMed"] == "Yes",
-        lambda t: t["time_in_hospital"],
-        lambda t: t["readmitted"],
-        "patient_nbr",
-        "encounter_id",
-        {"diag_1": Prefixes(2, 1)},
-    ),
-    "nycflights13": Source(
-        ["tailnum", "flight", "hour", "dest", "carrier"],
-        [("origin", "dest"), ("carrier", "hour")],
-        ["air_time", "dep_delay"],
-        lambda t: t["dep_delay"] > 15,
-        lambda t: t["arr_delay"],
-        lambda t: t["origin"],
-        "tailnum",
-        "month",
-        {"tailnum": ["carrier"]},
-    ),
-    "online_retail": Source(
-        ["StockCode", "InvoiceDate", "CustomerID", "Country"],
-        [("Country", "CustomerID")],
-        ["UnitPrice", "Quantity"],
-        lambda t: t["Quantity"] > 5,
-        lambda t: t["UnitPrice"] * t["Quantity"],
-        lambda t: t["Quantity"].clip(0, 4),
-        "CustomerID",
-        "InvoiceDate",
-        {"StockCode": Prefixes(3, 2), "CustomerID": ["Country"]},
-    ),
-    "hotel_bookings": Source(
-        ["agent", "country", "company", "meal", "is_repeated_guest"],
-        [("agent", "country"), ("meal", "hotel", "arrival_date_month")],
-        ["lead_time", "children"],
-        lambda t: t["is_canceled"],
-        lambda t: t["adr"],
-        lambda t: t["market_segment"],
-        "agent",
-        "arrival_date_week_number",
-    ),
-    "employee_salaries": Source(
-        ["division", "employee_position_title", "department", "assignment_category"],
-        [("department", "gender")],
-        ["year_first_hired"],
-        lambda t: t["assignment_category"] == "Fulltime-Regular",
-        lambda t: t["current_annual_salary"],
-        lambda t: t["gender"].fillna("unknown"),
-        "department",
-        "year_first_hired",
-        {"division": ["department"]},
-    ),
-    "used_cars_uk": Source(
-        ["model", "year", "engineSize", "transmission", "make"],
-        [("make", "fuelType")],
-        ["mileage", "mpg"],
-        lambda t: t["price"] > 15_000,
-        lambda t: t["price"],
-        lambda t: t["transmission"],
-        "model",
-        "year",
-        {"model": ["make"]},
-    ),
-    "titanic": Source(
-        ["deck", "age", "adult_male", "class", "embark_town"],
-        [("deck", "class"), ("adult_male", "alone", "pclass")],
-        ["fare", "sibsp"],
-        lambda t: t["survived"],
-        lambda t: t["fare"],
-        lambda t: t["class"],
-        "pclass",
-        "parch",
-    ),
-    "diamonds": Source(
-        ["clarity", "carat", "color", "cut"],
-        [("cut", "color")],
-        ["x", "depth"],
-        lambda t: t["price"] > 3_000,
-        lambda t: t["price"] / 7,
-        lambda t: t["cut"],
-        "clarity",
-        "table",
-    ),
-    "taxis": Source(
-        ["pickup_zone", "payment", "passengers", "dropoff_zone"],
-        [("pickup_borough", "dropoff_borough")],
-        ["tip", "distance"],
-        lambda t: t["color"] == "yellow",
-        lambda t: t["fare"],
-        lambda t: t["dropoff_borough"].fillna("none"),
-        "pickup_zone",
-        "passengers",
-        {"pickup_zone": ["pickup_borough"], "dropoff_zone": Parts("/")},
-    ),
-}
+def read_sources() -> dict[str, Source]:
+    """Give what is known of the files, by name."""
+    entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+    return {
+        name: Source(**entry | {"joint": [*map(tuple, entry["joint"])]}, hierarchy=HIERARCHIES.get(name, {}))
+        for name, entry in entries.items()
+    }
+
+
+SOURCES = read_sources()
 
 
 @dataclass
@@ -215,10 +110,13 @@ def with_roles(table: pa.Table, source: Source) -> pa.Table:
 def targets_of(table: pa.Table, source: Source) -> dict[str, np.ndarray[Any, Any]]:
     """Give the three targets; a missing number is 0."""
     frame = table.to_pandas()
+    binary, continuous, multiclass = (
+        frame.eval(expression, engine="python") for expression in (source.binary, source.continuous, source.multiclass)
+    )
     return {
-        "binary": np.asarray(source.binary(frame)).astype(np.int64),
-        "continuous": np.nan_to_num(np.asarray(source.continuous(frame), dtype=np.float64)),
-        "multiclass": np.asarray(source.multiclass(frame).astype(str)).astype(object),
+        "binary": np.asarray(binary).astype(np.int64),
+        "continuous": np.nan_to_num(np.asarray(continuous, dtype=np.float64)),
+        "multiclass": np.asarray(multiclass.astype(str)).astype(object),
     }
 
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 import scipy.sparse
 
 Case = tuple[str, Callable[[], Any]]
+Record = dict[str, tuple[str, np.ndarray[Any, Any]]]
 SHOWN = 20
 # Between a case and its output.
 SEPARATOR = " | "
 # Tables of more columns are digested as one.
 MOST_COLUMNS = 64
-
 # A list of these is a column itself.
 LEAVES = (str, tuple, int, float, type(None))
 
@@ -33,12 +33,11 @@ def columns_of(output: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         output = {"data": output.data, "indices": output.indices, "indptr": output.indptr}
     if isinstance(output, dict) and len(output) > MOST_COLUMNS:
         output = [f"{key} {digest_of(value)}" for key, value in output.items()]
+    elif isinstance(output, list) and not all(isinstance(value, LEAVES) for value in output):
+        output = dict(enumerate(output))
     if isinstance(output, dict):
         for key, value in output.items():
             yield from columns_of(value, f"{name}/{key}")
-    elif isinstance(output, list) and not all(isinstance(value, LEAVES) for value in output):
-        for number, value in enumerate(output):
-            yield from columns_of(value, f"{name}/{number}")
     else:
         yield name, output
 
@@ -53,36 +52,29 @@ def as_array(column: Any) -> np.ndarray[Any, Any] | None:
     return array if array is not None and array.dtype.kind in "biufmM" else None
 
 
-def as_list(column: Any) -> Any:
-    """Give what is no array of numbers as Python objects."""
-    for method in ("tolist", "to_pylist", "to_list"):
-        if hasattr(column, method):
-            return getattr(column, method)()
-    return column
-
-
 def digest_of(column: Any) -> str:
     """Digest type, shape and bytes of numbers; what Python writes for anything else."""
     array = as_array(column)
     if array is None:
-        return hashlib.sha256(repr(as_list(column)).encode()).hexdigest()[:32]
-    head = f"{array.dtype.str}{array.shape}".encode()
-    return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()[:32]
+        method = next((name for name in ("tolist", "to_pylist", "to_list") if hasattr(column, name)), None)
+        content = repr(column if method is None else getattr(column, method)()).encode()
+    else:
+        content = f"{array.dtype.str}{array.shape}".encode() + np.ascontiguousarray(array).tobytes()
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def first_values(column: Any) -> np.ndarray[Any, Any]:
     """Give the first numbers of a column, filled up with NaN."""
-    shown = np.full(SHOWN, np.nan)
-    array = as_array(column)
+    shown, array = np.full(SHOWN, np.nan), as_array(column)
     if array is not None and array.dtype.kind in "biuf":
         first = array.ravel()[:SHOWN]
         shown[: len(first)] = first
     return shown
 
 
-def run_cases(cases: Iterable[Case]) -> dict[str, tuple[str, np.ndarray[Any, Any]]]:
+def run_cases(cases: Iterable[Case]) -> Record:
     """Run each case; one that raises leaves the type of its error."""
-    record = {}
+    record: Record = {}
     for name, run in cases:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -96,34 +88,37 @@ def run_cases(cases: Iterable[Case]) -> dict[str, tuple[str, np.ndarray[Any, Any
     return record
 
 
-def write_record(path: Path, record: dict[str, tuple[str, np.ndarray[Any, Any]]]) -> None:
+def write_record(path: Path, record: Record) -> None:
     """Write what was recorded to one file."""
-    digests = [digest for digest, _ in record.values()]
-    np.savez_compressed(
-        path, names=np.array(list(record)), digests=np.array(digests), shown=np.array([v for _, v in record.values()])
-    )
+    digests, shown = zip(*record.values(), strict=True)
+    np.savez_compressed(path, names=np.array(list(record)), digests=np.array(digests), shown=np.array(shown))
 
 
-def read_record(path: Path) -> dict[str, tuple[str, np.ndarray[Any, Any]]]:
+def read_record(path: Path) -> Record:
     """Read such a file."""
     with np.load(path) as file:
         digests = zip(file["digests"].tolist(), file["shown"], strict=True)
         return dict(zip(file["names"].tolist(), digests, strict=True))
 
 
-def differences(
-    expected: dict[str, tuple[str, np.ndarray[Any, Any]]], found: dict[str, tuple[str, np.ndarray[Any, Any]]]
-) -> list[str]:
-    """Say which outputs differ, each on a line with its first values; of errors the type alone counts."""
+def compare_records(expected: Record, record: Record) -> tuple[list[str], int]:
+    """Say which outputs of cases in both records differ, and how many there are; of errors the type alone counts."""
+    cases = cases_of(expected) & cases_of(record)
+    names = [name for name in expected | record if name.split(SEPARATOR)[0] in cases]
     lines = []
-    for name in [*expected, *(name for name in found if name not in expected)]:
-        if name not in expected or name not in found:
-            lines.append(f"{'MISSING' if name in expected else 'NEW'} {name}: {(expected | found)[name][0]}")
-        elif kind_of(name, expected[name][0]) != kind_of(name, found[name][0]):
-            lines.append(f"DIFFERS {name}: {expected[name][1][:4].tolist()} became {found[name][1][:4].tolist()}")
-    return lines
+    for name in names:
+        before, now = expected.get(name), record.get(name)
+        if before is None or now is None:
+            lines.append(f"{'MISSING' if now is None else 'NEW'} {name}")
+        elif comparable(before[0]) != comparable(now[0]):
+            lines.append(f"DIFFERS {name}: {before[1][:4].tolist()} became {now[1][:4].tolist()}")
+    return lines, len(names)
 
 
-def kind_of(name: str, digest: str) -> str:
-    """Give the digest, of an error the type alone."""
-    return digest.split(":", maxsplit=1)[0] if name.endswith(" raises") else digest
+def cases_of(record: Record) -> set[str]:
+    return {name.split(SEPARATOR)[0] for name in record}
+
+
+def comparable(digest: str) -> str:
+    """Give a digest, or of an error, whose message follows a colon, the type alone."""
+    return digest.split(":", maxsplit=1)[0]

@@ -16,23 +16,23 @@ from tests.strategies import examples
 @pytest.mark.parametrize("scheme", encoding.SCHEMES)
 @examples(4)
 @given(data=st.data())
-def test_training_codes(scheme, smoothing, kind, data):
+def test_training_encodings(scheme, smoothing, kind, data):
     drawn = data.draw(encoding.sized_rows(kind, nulls=True))
-    encoding.check_training_codes(drawn, scheme, smoothing)
+    encoding.check_training_encodings(drawn, scheme, smoothing)
 
 
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @examples(10)
 @given(data=st.data())
-def test_training_codes_of_given_folds(smoothing, kind, data):
+def test_training_encodings_of_given_folds(smoothing, kind, data):
     drawn = data.draw(strategies.drawn_rows(kind, largest_size=40, nulls=True))
     folds = data.draw(strategies.fold_numbers(drawn.size))
     visible = naive.fold_visibility(folds)
-    stated = encoding.problems(drawn, smoothing=encoding.FORMULAS[smoothing])
+    stated = encoding.problems(drawn, smoothing=encoding.DEFINITIONS[smoothing])
     expected = np.array([problem.codes(visible) for problem in stated]).T
     frame = encoding.framed(drawn.keys)
-    encoding.check_codes(expected, frame, drawn, np.array(folds), smoothing, columns=["key"])
+    encoding.check_encodings(expected, frame, drawn, np.array(folds), smoothing, columns=["key"])
 
 
 @pytest.mark.parametrize("kind", strategies.KINDS)
@@ -40,15 +40,15 @@ def test_training_codes_of_given_folds(smoothing, kind, data):
 @pytest.mark.parametrize("scheme", ["greedy", "k-fold", "holdout", "leave-one-out", "ordered"])
 @examples(4)
 @given(data=st.data())
-def test_codes_of_new_rows(scheme, smoothing, kind, data):
+def test_encodings_of_new_rows(scheme, smoothing, kind, data):
     drawn = data.draw(encoding.sized_rows(kind, nulls=True))
-    smooth, formula = encoding.SMOOTHINGS[smoothing], encoding.FORMULAS[smoothing]
+    smooth, definition = encoding.SMOOTHINGS[smoothing], encoding.DEFINITIONS[smoothing]
     keys = [*strategies.KEYS, None, "never seen"]
     visible = tuple(np.flatnonzero(encoding.new_row_sees(scheme, drawn.size)).tolist())
-    stated = encoding.problems(drawn, smoothing=formula)
+    stated = encoding.problems(drawn, smoothing=definition)
     expected = np.array([[problem.code((key,), visible) for problem in stated] for key in keys])
     for backend in encoding.BACKENDS:
-        found = encoding.transformed_codes(drawn, keys, encoding.SCHEMES[scheme], smooth, backend)
+        found = encoding.new_row_encodings(drawn, keys, encoding.SCHEMES[scheme], smooth, backend)
         assert_same_bits(found, expected)
 
 
@@ -59,4 +59,4 @@ def test_targets_near_the_largest_double(scheme, data):
     # Without squares nothing overflows before the mean of the extremes itself.
     drawn = data.draw(encoding.sized_rows("continuous"))
     drawn.target = np.array(data.draw(strategies.numbers(drawn.size, 1e300)))
-    encoding.check_training_codes(drawn, scheme, "m-estimate")
+    encoding.check_training_encodings(drawn, scheme, "m-estimate")

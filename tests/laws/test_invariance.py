@@ -27,7 +27,7 @@ def taken(drawn, rows):
 
 def table(drawn, smoothing, backend="numpy", asked=ASKED, **choices):
     smooth = encoding.SMOOTHINGS[smoothing]
-    return encoding.transformed_codes(drawn, asked, 3, smooth, backend, **choices)
+    return encoding.new_row_encodings(drawn, asked, 3, smooth, backend, **choices)
 
 
 def choices_of(data):
@@ -59,7 +59,7 @@ def test_whole_weights_are_repeated_rows(smoothing, backend, data):
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @examples(5)
 @given(data=st.data())
-def test_rows_of_no_weight_change_no_other_code(smoothing, scheme, data):
+def test_rows_of_no_weight_change_no_other_encoding(smoothing, scheme, data):
     drawn = drawn_of(data, "continuous", nulls=True)
     drawn.weight = np.array(data.draw(st.lists(st.integers(0, 1), min_size=drawn.size, max_size=drawn.size)), float)
     drawn.weight[-3:] = 1.0
@@ -102,7 +102,7 @@ def test_names_of_categories_do_not_matter(smoothing, backend, data):
     keys = np.array([renaming[key] for key in drawn.keys], dtype=object)
     renamed = strategies.Drawn(keys, drawn.target, drawn.weight, drawn.kind)
     smooth = encoding.SMOOTHINGS[smoothing]
-    found, expected = (encoding.training_codes(rows, 3, smooth, backend) for rows in (renamed, drawn))
+    found, expected = (encoding.training_encodings(rows, 3, smooth, backend) for rows in (renamed, drawn))
     assert_same_bits(found, expected)
     present = list(dict.fromkeys(drawn.keys))
     found = table(renamed, smoothing, backend, [renaming[key] for key in present])
@@ -154,13 +154,13 @@ def test_partial_fits_and_merged_parts_equal_one_fit(backend, data):
 @pytest.mark.parametrize("scheme", encoding.SCHEMES)
 @examples(3)
 @given(data=st.data())
-def test_a_constant_target_is_its_own_code(scheme, smoothing, backend, data):
+def test_a_constant_target_is_its_own_encoding(scheme, smoothing, backend, data):
     drawn = drawn_of(data, "continuous", nulls=True)
     constant = data.draw(strategies.finite_numbers())
     drawn.target = np.full(drawn.size, constant)
     smooth = encoding.SMOOTHINGS[smoothing]
     prior = data.draw(st.sampled_from(["mean", "category_mean"]))
-    codes = encoding.training_codes(drawn, encoding.SCHEMES[scheme], smooth, backend, prior=prior)
-    # A row that sees none has no code, whatever the target.
-    assert (codes[~np.isnan(codes)] == constant).all()
+    encodings = encoding.training_encodings(drawn, encoding.SCHEMES[scheme], smooth, backend, prior=prior)
+    # A row that sees none has no encoding, whatever the target.
+    assert (encodings[~np.isnan(encodings)] == constant).all()
     assert (table(drawn, smoothing, backend, prior=prior) == constant).all()

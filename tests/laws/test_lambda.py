@@ -1,4 +1,4 @@
-"""Laws of every smoothing, seen through codes: with prior 0 and category means of 1 the code is lambda itself."""
+"""Laws of every smoothing, seen through encodings: with prior 0 and category means of 1 these are lambda itself."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def lambdas(smoothing, counts, backend):
     drawn = strategies.Drawn(np.array(keys, dtype=object), np.array(target), np.array(weight), "continuous")
     smooth = encoding.SMOOTHINGS[smoothing]
     asked = [f"own{place}" for place in range(len(counts))]
-    return encoding.transformed_codes(drawn, asked, 5, smooth, backend, prior=0.0)[:, 0]
+    return encoding.new_row_encodings(drawn, asked, 5, smooth, backend, prior=0.0)[:, 0]
 
 
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
@@ -47,25 +47,25 @@ def test_many_rows_give_the_category_mean(smoothing, backend):
 @given(data=st.data())
 def test_no_rows_give_the_prior(smoothing, prior, backend, data):
     drawn = data.draw(strategies.drawn_rows("continuous"))
-    smooth, formula = encoding.SMOOTHINGS[smoothing], encoding.FORMULAS[smoothing]
-    (problem,) = encoding.problems(drawn, smoothing=formula, prior=prior)
+    smooth, definition = encoding.SMOOTHINGS[smoothing], encoding.DEFINITIONS[smoothing]
+    (problem,) = encoding.problems(drawn, smoothing=definition, prior=prior)
     expected = problem.prior_code(tuple(range(drawn.size)))
-    found = encoding.transformed_codes(drawn, ["never seen"], 5, smooth, backend, prior=prior)
+    found = encoding.new_row_encodings(drawn, ["never seen"], 5, smooth, backend, prior=prior)
     assert_same_bits(found, [[expected]])
 
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
 @examples(10)
 @given(data=st.data())
-def test_codes_lie_between_prior_and_category_mean(smoothing, data):
+def test_encodings_lie_between_prior_and_category_mean(smoothing, data):
     drawn = data.draw(strategies.drawn_rows("continuous"))
     assume(drawn.weight is None or (drawn.weight > 0).all())
     smooth = encoding.SMOOTHINGS[smoothing]
     keys = list(dict.fromkeys(drawn.keys))
-    codes = encoding.transformed_codes(drawn, keys, 5, smooth)[:, 0]
-    means = encoding.transformed_codes(drawn, keys, 5, None)[:, 0]
-    (prior,) = encoding.transformed_codes(drawn, ["never seen"], 5, None)[:, 0]
-    # Each of the two roundings of a code costs half a unit of the larger of its parts.
+    encodings = encoding.new_row_encodings(drawn, keys, 5, smooth)[:, 0]
+    means = encoding.new_row_encodings(drawn, keys, 5, None)[:, 0]
+    (prior,) = encoding.new_row_encodings(drawn, ["never seen"], 5, None)[:, 0]
+    # Each of the two roundings of an encoding costs half a unit of the larger of its parts.
     room = 2 * np.spacing(np.maximum(np.abs(means), abs(prior)))
-    assert (codes >= np.minimum(means, prior) - room).all()
-    assert (codes <= np.maximum(means, prior) + room).all()
+    assert (encodings >= np.minimum(means, prior) - room).all()
+    assert (encodings <= np.maximum(means, prior) + room).all()

@@ -1,4 +1,4 @@
-"""A row's own target never reaches its own training code: not one bit of it, priors and lone rows included."""
+"""A row's own target never reaches its own training encoding: not one bit of it, priors and lone rows included."""
 
 import numpy as np
 import pytest
@@ -30,10 +30,10 @@ def flipped(data, drawn, row):
     return strategies.Drawn(drawn.keys, target, drawn.weight, drawn.kind)
 
 
-def own_codes(drawn, other, row, scheme, smooth, **choices):
-    """Give the codes of one row before and after."""
+def own_encodings(drawn, other, row, scheme, smooth, **choices):
+    """Give the encodings of one row before and after."""
     scheme = scheme[: drawn.size] if isinstance(scheme, np.ndarray) else scheme
-    return [encoding.training_codes(rows, scheme, smooth, **choices)[row] for rows in (drawn, other)]
+    return [encoding.training_encodings(rows, scheme, smooth, **choices)[row] for rows in (drawn, other)]
 
 
 @pytest.mark.parametrize("kind", strategies.KINDS)
@@ -41,7 +41,7 @@ def own_codes(drawn, other, row, scheme, smooth, **choices):
 @pytest.mark.parametrize("scheme", SAFE_SCHEMES)
 @examples(4)
 @given(data=st.data())
-def test_a_flipped_target_leaves_the_own_code_alone(scheme, smoothing, kind, data):
+def test_a_flipped_target_leaves_the_own_encoding_alone(scheme, smoothing, kind, data):
     # Each class twice, so that a flip cannot take one away.
     drawn = data.draw(strategies.drawn_rows(kind, smallest=6, largest_size=14, nulls=True, each=2))
     row = data.draw(st.integers(0, drawn.size - 1))
@@ -53,7 +53,7 @@ def test_a_flipped_target_leaves_the_own_code_alone(scheme, smoothing, kind, dat
     }
     smooth = encoding.SMOOTHINGS[smoothing]
     other = flipped(data, drawn, row)
-    before, after = own_codes(drawn, other, row, SAFE_SCHEMES[scheme], smooth, **choices)
+    before, after = own_encodings(drawn, other, row, SAFE_SCHEMES[scheme], smooth, **choices)
     assert before.tobytes() == after.tobytes()
 
 
@@ -69,7 +69,7 @@ def test_nor_through_the_levels_of_a_hierarchy(scheme, smoothing, data):
     smooth = encoding.SMOOTHINGS[smoothing]
     choices = {"hierarchy": {"key": gpu_encode.Prefixes(1)}}
     other = flipped(data, drawn, row)
-    before, after = own_codes(drawn, other, row, encoding.SCHEMES[scheme], smooth, **choices)
+    before, after = own_encodings(drawn, other, row, encoding.SCHEMES[scheme], smooth, **choices)
     assert before.tobytes() == after.tobytes()
 
 
@@ -77,13 +77,13 @@ LEAKING_ROWS = strategies.Drawn(np.array(list("aabbabab"), dtype=object), np.ara
 
 
 def leaking_columns(scheme):
-    """Count, for each row, the columns of its codes that change with its own target."""
+    """Count, for each row, the columns of its encodings that change with its own target."""
     counts = []
     for row in range(LEAKING_ROWS.size):
         target = LEAKING_ROWS.target.copy()
         target[row] = 1 - target[row]
         other = strategies.Drawn(LEAKING_ROWS.keys, target, None, "binary")
-        before, after = own_codes(LEAKING_ROWS, other, row, scheme, 1.0)
+        before, after = own_encodings(LEAKING_ROWS, other, row, scheme, 1.0)
         counts.append(int((before != after).sum()))
     return counts
 

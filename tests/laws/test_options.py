@@ -34,7 +34,7 @@ def test_priors_and_rare_categories(choice, scheme, smoothing, data):
     chosen = data.draw(choice)
     kind = "continuous" if isinstance(chosen.get("prior"), float) else data.draw(st.sampled_from(strategies.KINDS))
     drawn = data.draw(encoding.sized_rows(kind, nulls=True))
-    encoding.check_training_codes(drawn, scheme, smoothing, **chosen)
+    encoding.check_training_encodings(drawn, scheme, smoothing, **chosen)
 
 
 @pytest.mark.parametrize("missing", ["prior", "nan", "category"])
@@ -46,7 +46,7 @@ def test_null_keys(scheme, smoothing, missing, data):
     prior = data.draw(st.sampled_from(["mean", "category_mean", 0.25]))
     drawn = data.draw(encoding.sized_rows("continuous", nulls=True))
     definition = {"missing": missing, "prior": prior}
-    encoding.check_training_codes(drawn, scheme, smoothing, definition, handle_missing=missing, prior=prior)
+    encoding.check_training_encodings(drawn, scheme, smoothing, definition, handle_missing=missing, prior=prior)
 
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
@@ -58,7 +58,7 @@ def test_rows_outside_given_categories_get_the_prior(scheme, smoothing, data):
     kind = data.draw(st.sampled_from(strategies.KINDS))
     drawn = data.draw(encoding.sized_rows(kind))
     definition = {"categories": admitted}
-    encoding.check_training_codes(drawn, scheme, smoothing, definition, categories=[admitted])
+    encoding.check_training_encodings(drawn, scheme, smoothing, definition, categories=[admitted])
 
 
 @pytest.mark.parametrize("backend", encoding.BACKENDS)
@@ -68,7 +68,7 @@ def test_indicators_mark_rows_whose_category_nobody_visible_has(backend, data):
     drawn = data.draw(strategies.drawn_rows("continuous", nulls=True))
     folds = data.draw(strategies.fold_numbers(drawn.size))
     (problem,) = encoding.problems(drawn, smoothing=naive.empirical_bayes_total)
-    found = encoding.training_codes(drawn, np.array(folds), "auto", backend, indicators=True)
+    found = encoding.training_encodings(drawn, np.array(folds), "auto", backend, indicators=True)
     assert_same_bits(found[:, 1], problem.unseen(naive.fold_visibility(folds)))
 
 
@@ -101,10 +101,10 @@ def test_each_level_is_the_prior_of_the_next(scheme, smoothing, data):
     drawn.keys = np.array(columns[2], dtype=object)
     paths = [chained(keys) for keys in zip(*columns, strict=True)]
     least = data.draw(st.sampled_from([0, 2]))
-    definition = {"smoothing": encoding.FORMULAS[smoothing], "paths": paths, "min_count": least}
-    expected = encoding.expected_codes(scheme, drawn, **definition)
+    definition = {"smoothing": encoding.DEFINITIONS[smoothing], "paths": paths, "min_count": least}
+    expected = encoding.expected_encodings(scheme, drawn, **definition)
     choices = {"columns": ["key"], "hierarchy": {"key": ["middle", "top"]}, "min_count": least}
-    encoding.check_codes(expected, hierarchy_frame(columns), drawn, encoding.SCHEMES[scheme], smoothing, **choices)
+    encoding.check_encodings(expected, hierarchy_frame(columns), drawn, encoding.SCHEMES[scheme], smoothing, **choices)
 
 
 def leading(*lengths):
@@ -136,6 +136,6 @@ def test_levels_cut_from_the_value(levels, pool, path, smoothing, data):
     values = data.draw(st.lists(st.sampled_from(pool), min_size=16, max_size=16))
     folds = data.draw(strategies.fold_numbers(16))
     paths = [chained(path(value)) for value in values]
-    (problem,) = encoding.problems(drawn, smoothing=encoding.FORMULAS[smoothing], paths=paths)
+    (problem,) = encoding.problems(drawn, smoothing=encoding.DEFINITIONS[smoothing], paths=paths)
     expected, frame = problem.codes(naive.fold_visibility(folds)), pd.DataFrame({"key": values})
-    encoding.check_codes(expected, frame, drawn, np.array(folds), smoothing, hierarchy={"key": levels()})
+    encoding.check_encodings(expected, frame, drawn, np.array(folds), smoothing, hierarchy={"key": levels()})

@@ -40,10 +40,10 @@ def test_the_mean_is_the_exact_mean_within_one_unit(values, weight):
 
 def test_rows_of_equal_time_do_not_see_each_other():
     problem = problem_of("aaaa", [1, 2, 30, 400])
-    codes = naive.timed_codes(problem, [5, 5, 6, 6])
-    assert isnan(codes[0])
-    assert isnan(codes[1])
-    assert codes[2:] == [1.5, 1.5]
+    encodings = naive.timed_codes(problem, [5, 5, 6, 6])
+    assert isnan(encodings[0])
+    assert isnan(encodings[1])
+    assert encodings[2:] == [1.5, 1.5]
 
 
 def test_top_nine_bits():

@@ -23,8 +23,8 @@ def place_orders(columns, size, random_state):
     """Find the order behind each of several permutations, from columns that are not averaged."""
     frame = pd.DataFrame({"key": ["a"] * size})
     scheme = gpu_encode.Ordered(columns, average=False, random_state=random_state)
-    codes = encoding.fit_transform(frame, np.eye(size), None, scheme, None, KIND).reshape(size, size, columns)
-    return [encoding.order_of(codes[:, :, column] > 0) for column in range(columns)]
+    encodings = encoding.fit_transform(frame, np.eye(size), None, scheme, None, KIND).reshape(size, size, columns)
+    return [encoding.order_of(encodings[:, :, column] > 0) for column in range(columns)]
 
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
@@ -35,11 +35,11 @@ def test_drawn_times_with_ties(smoothing, data):
     drawn = data.draw(strategies.drawn_rows(kind, largest_size=30, nulls=True))
     times = data.draw(st.lists(st.integers(-4, 4), min_size=drawn.size, max_size=drawn.size))
     burn_in = data.draw(st.sampled_from([0, 0, 3]))
-    formula = encoding.FORMULAS[smoothing]
-    stated = encoding.problems(drawn, smoothing=formula)
+    definition = encoding.DEFINITIONS[smoothing]
+    stated = encoding.problems(drawn, smoothing=definition)
     expected = np.array([naive.timed_codes(problem, times, burn_in) for problem in stated]).T
     frame = pd.DataFrame({"key": drawn.keys, "time": times})
-    encoding.check_codes(expected, frame, drawn, gpu_encode.Ordered(time="time", burn_in=burn_in), smoothing)
+    encoding.check_encodings(expected, frame, drawn, gpu_encode.Ordered(time="time", burn_in=burn_in), smoothing)
 
 
 @pytest.mark.parametrize("average", [True, False])
@@ -52,13 +52,13 @@ def test_several_permutations(average, burn_in, data):
     assert len({tuple(order) for order in orders}) == count
     smoothing = data.draw(st.sampled_from(SMOOTHINGS))
     drawn = data.draw(strategies.drawn_rows(KIND, size))
-    formula = encoding.FORMULAS[smoothing]
-    (problem,) = encoding.problems(drawn, smoothing=formula)
+    definition = encoding.DEFINITIONS[smoothing]
+    (problem,) = encoding.problems(drawn, smoothing=definition)
     columns = [naive.permuted_codes(problem, order, burn_in) for order in orders]
     expected = np.array([naive.averaged_codes(columns)] if average else columns).T
     frame = pd.DataFrame({"key": drawn.keys})
     scheme = gpu_encode.Ordered(count, average=average, burn_in=burn_in, random_state=9)
-    encoding.check_codes(expected, frame, drawn, scheme, smoothing)
+    encoding.check_encodings(expected, frame, drawn, scheme, smoothing)
 
 
 def long_rows(size=800):
@@ -74,19 +74,19 @@ def long_order(size, random_state):
     """Find the order behind many rows, from a target for each of them."""
     frame = pd.DataFrame({"key": ["a"] * size})
     scheme = gpu_encode.Ordered(random_state=random_state)
-    codes = encoding.fit_transform(frame, np.eye(size), None, scheme, None, KIND)
-    return encoding.order_of(codes > 0)
+    encodings = encoding.fit_transform(frame, np.eye(size), None, scheme, None, KIND)
+    return encoding.order_of(encodings > 0)
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 def test_a_long_random_order_reads_the_prior_at_its_checkpoints(smoothing):
     drawn = long_rows()
     order = long_order(drawn.size, 3)
-    formula = encoding.FORMULAS[smoothing]
-    (problem,) = encoding.problems(drawn, smoothing=formula)
+    definition = encoding.DEFINITIONS[smoothing]
+    (problem,) = encoding.problems(drawn, smoothing=definition)
     expected = naive.permuted_codes(problem, order)
     frame = pd.DataFrame({"key": drawn.keys})
-    encoding.check_codes(expected, frame, drawn, gpu_encode.Ordered(random_state=3), smoothing)
+    encoding.check_encodings(expected, frame, drawn, gpu_encode.Ordered(random_state=3), smoothing)
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
@@ -94,11 +94,11 @@ def test_a_long_random_order_reads_the_prior_at_its_checkpoints(smoothing):
 def test_a_long_time_order_reads_the_prior_at_the_start_of_a_tie(smoothing, tie):
     drawn = long_rows()
     times = (np.arange(drawn.size) * 389 % drawn.size) // tie
-    formula = encoding.FORMULAS[smoothing]
-    (problem,) = encoding.problems(drawn, smoothing=formula)
+    definition = encoding.DEFINITIONS[smoothing]
+    (problem,) = encoding.problems(drawn, smoothing=definition)
     expected = naive.timed_codes(problem, times.tolist())
     frame = pd.DataFrame({"key": drawn.keys, "time": times})
-    encoding.check_codes(expected, frame, drawn, gpu_encode.Ordered(time="time"), smoothing)
+    encoding.check_encodings(expected, frame, drawn, gpu_encode.Ordered(time="time"), smoothing)
 
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
@@ -127,6 +127,6 @@ def test_a_row_alone_gets_nan_and_one_warning(scheme):
     frame = pd.DataFrame({"key": ["a"], "time": [1]})
     encoder = gpu_encode.TargetEncoder(cv=scheme(), columns=["key"], target_type=KIND)
     with pytest.warns(UserWarning, match="NaN") as caught:
-        codes = encoder.fit_transform(frame, np.array([3.0]))
+        encodings = encoder.fit_transform(frame, np.array([3.0]))
     assert len(caught) == 1
-    assert np.isnan(np.asarray(codes, dtype=float)[0, 0])
+    assert np.isnan(np.asarray(encodings, dtype=float)[0, 0])

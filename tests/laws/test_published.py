@@ -27,7 +27,7 @@ def test_scikit_learn(smooth, expected, backend):
 
 @pytest.mark.parametrize("kind", ["continuous", "binary", "multiclass"])
 @pytest.mark.parametrize("smooth", ["auto", 0.0, 12.5])
-def test_scikit_learn_training_codes_of_the_same_folds(smooth, kind):
+def test_scikit_learn_training_encodings_of_the_same_folds(smooth, kind):
     generator = np.random.default_rng(8)
     keys = generator.integers(0, 12, (400, 2))
     target = keys.sum(axis=1) + generator.normal(size=400) * 3
