@@ -70,7 +70,7 @@ class Evidence(Statistic):
             inf where a category has one label alone, and there is no regularization.
         """
         with_label, with_others = self.shares(visible, total)
-        evidence = self.codes(visible, Context(total), self.find_prior(total))
+        evidence = self.encode(visible, Context(total), self.find_prior(total))
         counted = np.broadcast_to(counted, evidence.shape) & (evidence != 0)
         finite = counted & np.isfinite(evidence)
         difference = np.where(finite, with_label - with_others, 0.0)

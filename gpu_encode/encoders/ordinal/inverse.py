@@ -65,7 +65,7 @@ class OrdinalInverse:
         group, rare[part] = statistic.group_infrequent(weights[:number][part], total)
         columns = sum(table.values.shape[1] * table.values.shape[2] for table in tables)
         n_codes = int(group.max(initial=-1)) + 1
-        if statistic.places_weightless:
+        if statistic.ranks_weightless:
             left = ~part
             n_codes += int((left.any() and not rare.any()) if statistic.pools else left.sum())
             rare |= left & statistic.pools
