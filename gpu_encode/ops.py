@@ -82,9 +82,9 @@ class Ops(Protocol):
         """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
 
     def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout, /) -> tuple[Array, Array]:
-        """Do the same, in one fold, of rows whose codes are numbers as `factorize` takes them, and number these.
+        """Factorize numbers and sum their rows in one pass, for one fold: rows.codes are the numbers themselves.
 
-        Gives the cells, and the sorted distinct numbers.
+        Gives the accumulators (n_distinct + 2, 1, n_classes, layout.width), and the sorted distinct numbers.
         """
 
     def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
@@ -98,19 +98,22 @@ class Ops(Protocol):
         """
 
     def visible(self, accumulators: Array, visibility: Array | None, /) -> Array:
-        """Sum cells (categories + 2, folds, ...) over the folds that each view sees: visibility[view, fold] is 0 or 1.
+        """Sum accumulators (categories + 2, folds, ...) over the folds that each view sees.
+
+        `visibility[view, fold]` is 0 or 1.
 
         Without a matrix each fold is a view of its own.
         """
 
     def totals(self, accumulators: Array, /) -> Array:
-        """Sum cells (categories + 2, ...) over all categories, unknown and missing included."""
+        """Sum accumulators (categories + 2, ...) over all categories, unknown and missing included."""
 
     def moments(self, accumulators: Array, layout: Layout, first_output: int, deviations: bool, /) -> MomentArrays:
-        """Give N, S / N and, where asked for, N - 1 and N * Q - S**2 of cells, each exact and then rounded once.
+        """Give N, S / N and, where asked for, N - 1 and N * Q - S**2, each exact and then rounded once.
 
-        Cells are (..., n_classes, layout.width), outputs the classes from
-        `first_output` on.
+        N is a count or sum of weights, S the sum and Q the sum of squares of a target.
+
+        Accumulators are (..., n_classes, layout.width); outputs are the classes from `first_output` on.
         """
 
     def leave_one_out(self, accumulators: Array, rows: Rows, layout: Layout, /) -> Array:
@@ -127,7 +130,7 @@ class Ops(Protocol):
 class FusedOps(Protocol):
     """Passes that do everything between sums and encodings at once, for the rules that `formulas.smoothing` names.
 
-    Their definition are the array expressions that stand in for them where a backend has none: `encoding_rule.table`,
+    Their definition is the array expressions that stand in for them where a backend has none: `encoding_rule.table`,
     `leave_one_out.Evaluation` and `ordered.OrderedTiles`.
     """
 
@@ -231,7 +234,7 @@ class HostStrings(Protocol):
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, parts: list[Any], categories: Any) -> Array:
-        """Give the place of each row among known ones (int32): -1 for null, -2 where it is absent."""
+        """Give the place of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
 
 
 class DeviceStrings(Protocol):
@@ -249,7 +252,7 @@ class DeviceStrings(Protocol):
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, strings: Any, categories: Any, nulls: Array | None = None) -> Array:
-        """Give the place of each row among known ones (int32): -1 for null, -2 where it is absent."""
+        """Give the place of each row among the prepared ones (int32): -1 for null, -2 where it is absent."""
 
     def strings_to_device(self, offsets: Array, characters: Array) -> Any:
         """Copy rows in Arrow's buffers to the GPU."""

@@ -59,12 +59,12 @@ def block_folds(block: int, stride: int, n_folds: int, seed: int) -> NDArray[np.
 
 def folds_of(start: int, stop: int, n_folds: int, seed: int) -> NDArray[np.int8]:
     """Folds of the rows [start, stop)."""
-    found, row = [np.zeros(0, np.int8)], start
+    folds, row = [np.zeros(0, np.int8)], start
     while row < stop:
         block, first, stride = block_of(row, n_folds)
-        found.append(block_folds(block, stride, n_folds, seed)[row - first : stop - first])
+        folds.append(block_folds(block, stride, n_folds, seed)[row - first : stop - first])
         row = first + n_folds * stride
-    return np.concatenate(found)
+    return np.concatenate(folds)
 
 
 def encoding_of(n: int, s: int, rows: int, total: int, m: int) -> float:

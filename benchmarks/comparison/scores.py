@@ -80,5 +80,7 @@ def standard_error(scores: list[float]) -> float:
 
 def compare(one: list[float], other: list[float]) -> Difference:
     """Compare the scores of the same outer folds, by Student's t with k - 1 degrees of freedom."""
-    found = np.array(one) - np.array(other)
-    return Difference(float(found.mean()), float(t.ppf(0.975, len(found) - 1)) * standard_error(list(found)))
+    differences = np.array(one) - np.array(other)
+    return Difference(
+        float(differences.mean()), float(t.ppf(0.975, len(differences) - 1)) * standard_error(list(differences))
+    )

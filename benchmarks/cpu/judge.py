@@ -64,7 +64,7 @@ class Rule:
     def cross_fit(self, codes: Array, target: Array) -> Array:
         """Every row sees all folds but its own."""
         assert self.folds is not None
-        found, size = np.empty(len(codes)), int(codes.max()) + 1
+        encodings, size = np.empty(len(codes)), int(codes.max()) + 1
         counts, sums = np.bincount(codes), np.bincount(codes, target)
         for fold in range(int(self.folds.max()) + 1):
             own = self.folds == fold
@@ -74,8 +74,8 @@ class Rule:
                 sums - np.bincount(codes[own], part, minlength=size),
             )
             prior = (target.sum() - part.sum()) / (len(target) - len(part)) if self.visible_prior else target.mean()
-            found[own] = self.blend(*others, prior)[codes[own]]
-        return found
+            encodings[own] = self.blend(*others, prior)[codes[own]]
+        return encodings
 
     def ordered(self, codes: Array, target: Array) -> Array:
         """Every row sees those before it."""
@@ -87,9 +87,9 @@ class Rule:
             prior = (np.cumsum(target) - target)[places] / np.maximum(places, 1)
             # As the rows stand, the first sees nothing; in a random order it gets the mean of the others.
             prior[0] = np.nan if self.order is None else target[1:].mean()
-        found = np.empty(len(codes))
-        found[order] = self.blend(*sum_earlier(codes[order], target), prior)
-        return found
+        encodings = np.empty(len(codes))
+        encodings[order] = self.blend(*sum_earlier(codes[order], target), prior)
+        return encodings
 
     def others(self, codes: Array, target: Array) -> Array:
         """Every row sees all others."""

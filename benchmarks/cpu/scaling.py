@@ -33,13 +33,13 @@ QUICK_ROWS = 2_000
 
 def list_cells(quick: bool) -> list[Cell]:
     """Every point of every axis; what has folds is varied by folds, and means alone are streamed."""
-    base, found = QUICK_ROWS if quick else BASE["rows"], []
+    base, cells = QUICK_ROWS if quick else BASE["rows"], []
     for axis, values in (QUICK_AXES if quick else AXES).items():
         for work, value in product(WORKS, values):
             rows = value if axis == "rows" else base
             if (axis != "folds" or work.startswith("folds")) and (rows <= STREAMED_ABOVE or work == "mean"):
-                found.append({"axis": axis, "value": value, "work": work, "rows": rows})
-    return found
+                cells.append({"axis": axis, "value": value, "work": work, "rows": rows})
+    return cells
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,9 @@ def tell_exponents(cells: list[Cell]) -> list[str]:
         if seconds and cell["rows"] <= STREAMED_ABOVE:
             points.setdefault((cell["work"], cell["axis"]), []).append((cell["value"], seconds))
     return [
-        f"- {work}: time grows with the power {slope(found):.2f} of {axis}."
-        for (work, axis), found in points.items()
-        if len(found) > 1
+        f"- {work}: time grows with the power {slope(of_axis):.2f} of {axis}."
+        for (work, axis), of_axis in points.items()
+        if len(of_axis) > 1
     ]
 
 

@@ -74,12 +74,12 @@ def list_views(rows: Rows, folds: Array | None) -> Iterator[View]:
 
 def evidence(rows: Rows, folds: Array | None = None, least: int = 1, r: float = 1.0) -> list[Array]:
     """Log ratio of a category's regularized shares of both labels; 0 of categories of fewer rows."""
-    found = np.empty(rows.n_rows)
+    encodings = np.empty(rows.n_rows)
     for part in list_views(rows, folds):
         with_label = (part.s + r) / (part.s_all + 2 * r)
         others = (part.n - part.s + r) / (part.n_all - part.s_all + 2 * r)
-        found[part.own] = np.where(part.n >= least, np.log(with_label / others), 0.0)
-    return [found]
+        encodings[part.own] = np.where(part.n >= least, np.log(with_label / others), 0.0)
+    return [encodings]
 
 
 def spread(n: Array | float, s: Array | float) -> Array:
@@ -90,13 +90,13 @@ def spread(n: Array | float, s: Array | float) -> Array:
 
 def impact(rows: Rows, folds: Array) -> list[Array]:
     """Shrunk mean less the mean of all, sample standard deviation, and share of the rows."""
-    found = np.empty((3, rows.n_rows))
+    encodings = np.empty((3, rows.n_rows))
     for part in list_views(rows, folds):
         prior = part.s_all / part.n_all
-        found[0, part.own] = m_estimate(part.n, part.s, prior, SMOOTH) - prior
-        found[1, part.own] = np.where(part.n > 1, spread(part.n, part.s), spread(part.n_all, part.s_all))
-        found[2, part.own] = part.n / part.n_all
-    return list(found)
+        encodings[0, part.own] = m_estimate(part.n, part.s, prior, SMOOTH) - prior
+        encodings[1, part.own] = np.where(part.n > 1, spread(part.n, part.s), spread(part.n_all, part.s_all))
+        encodings[2, part.own] = part.n / part.n_all
+    return list(encodings)
 
 
 def statistics(rows: Rows) -> list[Array]:

@@ -18,16 +18,16 @@ def rotate(number: int, by: int) -> int:
 
 def murmur(word: bytes) -> int:
     """Hash bytes to 32 signed bits: Appleby's MurmurHash3_x86_32 with seed 0."""
-    found, whole = 0, len(word) // 4 * 4
+    mixed, whole = 0, len(word) // 4 * 4
     for start in range(0, len(word), 4):
         block = int.from_bytes(word[start : start + 4], "little") * 0xCC9E2D51 & BITS
-        found ^= rotate(block, 15) * 0x1B873593 & BITS
+        mixed ^= rotate(block, 15) * 0x1B873593 & BITS
         if start < whole:
-            found = (rotate(found, 13) * 5 + 0xE6546B64) & BITS
-    found ^= len(word)
+            mixed = (rotate(mixed, 13) * 5 + 0xE6546B64) & BITS
+    mixed ^= len(word)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
-        found = (found ^ found >> shift) * factor & BITS
-    return found - (1 << 32) if found >> 31 else found
+        mixed = (mixed ^ mixed >> shift) * factor & BITS
+    return mixed - (1 << 32) if mixed >> 31 else mixed
 
 
 def of_murmur(value: str | int) -> int:

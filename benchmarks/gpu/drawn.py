@@ -23,11 +23,11 @@ SCATTER = 2_654_435_761
 
 def words(start: int, stop: int, seed: int) -> Array:
     """Give a random 64-bit word for each row (splitmix64)."""
-    found = xp.arange(start, stop, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    found += np.uint64((seed + 1) * 0xD1B54A32D192ED03 % 2**64)
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
+    mixed = xp.arange(start, stop, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed += np.uint64((seed + 1) * 0xD1B54A32D192ED03 % 2**64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def units(drawn: Array) -> Array:
@@ -37,11 +37,11 @@ def units(drawn: Array) -> Array:
 
 def fill(n_rows: int, dtype: Any, part: Callable[[int, int], Array]) -> Array:
     """Array of what `part(start, stop)` gives, a chunk at a time, so that temporaries stay small."""
-    found = xp.empty(n_rows, dtype)
+    array = xp.empty(n_rows, dtype)
     for start in range(0, n_rows, CHUNK):
         stop = min(start + CHUNK, n_rows)
-        found[start:stop] = part(start, stop).astype(dtype)
-    return found
+        array[start:stop] = part(start, stop).astype(dtype)
+    return array
 
 
 def zipf(chance: Array, n_categories: int) -> Array:

@@ -34,7 +34,7 @@ def whole_number(text: str) -> int:
 
 def whole_numbers(text: str) -> list[int]:
     """Read numbers separated by commas."""
-    return [whole_number(each) for each in text.split(",")]
+    return [whole_number(part) for part in text.split(",")]
 
 
 def plural(axis: str) -> str:
@@ -44,11 +44,11 @@ def plural(axis: str) -> str:
 
 def axes_of(topic: Topic) -> dict[str, list[Any]]:
     """Axes of all grids that are products, and their values."""
-    found: dict[str, dict[Any, None]] = {}
+    axes: dict[str, dict[Any, None]] = {}
     for grid in topic.grids:
         for axis, values in ({} if grid.listed else grid.axes).items():
-            found.setdefault(axis, {}).update(dict.fromkeys(values))
-    return {axis: list(values) for axis, values in found.items()}
+            axes.setdefault(axis, {}).update(dict.fromkeys(values))
+    return {axis: list(values) for axis, values in axes.items()}
 
 
 def parser_of(topic: Topic, description: str | None) -> argparse.ArgumentParser:

@@ -24,10 +24,10 @@ def output_of(*command: str) -> str | None:
 
 def commit() -> str:
     """Commit of the checkout, and whether it was changed since."""
-    found = output_of("git", "rev-parse", "--short=12", "HEAD")
-    if not found:
+    revision = output_of("git", "rev-parse", "--short=12", "HEAD")
+    if not revision:
         return "unknown"
-    return found + (" and changes" if output_of("git", "status", "--porcelain", "--untracked-files=no") else "")
+    return revision + (" and changes" if output_of("git", "status", "--porcelain", "--untracked-files=no") else "")
 
 
 def installed(name: str) -> str:

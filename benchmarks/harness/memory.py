@@ -19,8 +19,8 @@ def resident(field: str = "VmRSS") -> int | None:
     """Resident bytes now, or the most there were (VmHWM); nobody knows but on Linux."""
     if not STATUS.exists():
         return None
-    found = [line.split()[1] for line in STATUS.read_text().splitlines() if line.startswith(f"{field}:")]
-    return int(found[0]) * KIBIBYTE if found else None
+    values = [line.split()[1] for line in STATUS.read_text().splitlines() if line.startswith(f"{field}:")]
+    return int(values[0]) * KIBIBYTE if values else None
 
 
 def release() -> None:

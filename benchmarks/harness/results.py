@@ -55,18 +55,20 @@ class Results:
         RefusedError
             If finished cells would be lost, or the file holds results of other settings.
         """
-        found: Document | None = json.loads(path.read_text()) if path.exists() else None
-        if found is not None and resume:
+        earlier: Document | None = json.loads(path.read_text()) if path.exists() else None
+        if earlier is not None and resume:
             differing = [
-                f"{name} {found.get(name)}, now {head.get(name)}" for name in SAME if found.get(name) != head.get(name)
+                f"{name} {earlier.get(name)}, now {head.get(name)}"
+                for name in SAME
+                if earlier.get(name) != head.get(name)
             ]
             if differing:
                 message = f"{path} is of another run: {'; '.join(differing)}. --out names another folder"
                 raise RefusedError(message)
-            return cls(path, found | {"status": "running"}, report)
-        if found is not None and found["cells"] and not found.get("quick"):
+            return cls(path, earlier | {"status": "running"}, report)
+        if earlier is not None and earlier["cells"] and not earlier.get("quick"):
             message = (
-                f"{path} holds {len(found['cells'])} cells: --resume goes on with them, --out names another folder"
+                f"{path} holds {len(earlier['cells'])} cells: --resume goes on with them, --out names another folder"
             )
             raise RefusedError(message)
         begun = datetime.now(UTC).isoformat(timespec="seconds")
@@ -79,7 +81,7 @@ class Results:
 
     def find(self, cell: Cell) -> Record | None:
         """What is known of a cell."""
-        return next((found for found in self.cells if cell.items() <= axes_of(found).items()), None)
+        return next((measured for measured in self.cells if cell.items() <= axes_of(measured).items()), None)
 
     def has(self, cell: Cell, names: Sequence[str]) -> bool:
         """Whether a cell needs no run: all contenders were asked, none lacked time, or was wrong or broke only once."""
@@ -94,12 +96,16 @@ class Results:
     def guess(self, cell: Cell, name: str) -> float | None:
         """Seconds that a contender will take, in proportion to those of the nearest smaller number of rows."""
         others, known = {axis: value for axis, value in cell.items() if axis != "rows"}, []
-        for found in self.cells:
-            record = found["contenders"].get(name, {})
+        for measured in self.cells:
+            record = measured["contenders"].get(name, {})
             # What was not run on fewer rows would take at least as long as was known then.
             seconds = record.get("seconds", record.get("about"))
-            if others.items() <= axes_of(found).items() and found.get("rows", 0) < cell.get("rows", 0) and seconds:
-                known.append((found["rows"], seconds * cell["rows"] / found["rows"]))
+            if (
+                others.items() <= axes_of(measured).items()
+                and measured.get("rows", 0) < cell.get("rows", 0)
+                and seconds
+            ):
+                known.append((measured["rows"], seconds * cell["rows"] / measured["rows"]))
         return max(known)[1] if known else None
 
     def add(self, cell: Cell, records: dict[str, Record]) -> None:

@@ -51,8 +51,8 @@ def draw_numbers(folder: Path, rows: int, categories: int) -> None:
         parts["binary"].append((random.random(size) < SHARE_OF_ONES).astype(np.int64))
         parts["multiclass"].append(random.integers(N_CLASSES, size=size))
         parts["continuous"].append(random.standard_normal(size) + effects[codes])
-    for name, found in parts.items():
-        np.save(folder / f"{name}.npy", np.concatenate(found))
+    for name, pieces in parts.items():
+        np.save(folder / f"{name}.npy", np.concatenate(pieces))
 
 
 def words_of(categories: int) -> pa.Array:
@@ -70,10 +70,10 @@ def write_text(folder: Path, categories: int) -> None:
 
 def hash_codes(codes: Array) -> Array:
     """Integers over the whole range of 64 bits, another one for every code (splitmix64)."""
-    found = codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (found ^ (found >> np.uint64(31))).view(np.int64)
+    words = codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (words ^ (words >> np.uint64(31))).view(np.int64)
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,9 @@ class Rows:
     @cached_property
     def values(self) -> Array:
         """Column of reals beside the keys, every page of it read."""
-        found = self.mapped("continuous")
-        found.sum()
-        return found
+        values = self.mapped("continuous")
+        values.sum()
+        return values
 
     @property
     def n_rows(self) -> int:
@@ -154,9 +154,9 @@ class Rows:
     def text(self) -> pa.Array:
         """Keys as Arrow's text, in one piece."""
         with pa.memory_map(str(self.folder / "text.arrow")) as source:
-            found = pa.ipc.open_file(source).read_all()["key"]
-        found = found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
-        return found if self.first is None else found.slice(0, self.first)
+            column = pa.ipc.open_file(source).read_all()["key"]
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        return column if self.first is None else column.slice(0, self.first)
 
     @cached_property
     def objects(self) -> Array:

@@ -43,10 +43,10 @@ def table(rows: list[Record]) -> list[str]:
 def fastest(cell: Record, family: str) -> tuple[str, float] | None:
     """Name and seconds of the fastest of a family that was timed."""
     records = cell["contenders"].items()
-    found = [
+    times = [
         (record["seconds"], name) for name, record in records if record["family"] == family and "seconds" in record
     ]
-    return None if not found else min(found)[::-1]
+    return None if not times else min(times)[::-1]
 
 
 def bytes_a_row(cell: Record, name: str) -> float | None:
@@ -63,9 +63,9 @@ def ratio_text(grid: Grid, cell: Record, seconds: float, family: str) -> str | N
     if peer is not None:
         ratio = peer[1] / seconds
         return f"{ratio:.3g}{grid.mark(cell, family, ratio)} {peer[0]}"
-    found = [record for record in cell["contenders"].values() if record["family"] == family]
-    said = [f"{record['status']}, {record['said']}" for record in found if record["status"] == "not run"]
-    return said[0] if said else (found[0]["status"] if found else None)
+    records = [record for record in cell["contenders"].values() if record["family"] == family]
+    said = [f"{record['status']}, {record['said']}" for record in records if record["status"] == "not run"]
+    return said[0] if said else (records[0]["status"] if records else None)
 
 
 def compare(grid: Grid, cell: Record) -> Iterable[Record]:
@@ -115,7 +115,7 @@ def preface(document: Document, title: str) -> list[str]:
     lines += [f"- {name}: {document[name]}" for name in HEAD if document.get(name) is not None]
     rates = document.get("copy", {})
     lines += [f"- copy in memory, {name}: {rate / 1e9:.1f} GB/s read and written" for name, rate in rates.items()]
-    lines += ["- versions: " + ", ".join(f"{name} {found}" for name, found in document["versions"].items())]
+    lines += ["- versions: " + ", ".join(f"{name} {release}" for name, release in document["versions"].items())]
     missing = document.get("left out", {})
     lines += [f"- left out: {name} ({', '.join(needs)} not installed)" for name, needs in missing.items()]
     return lines

@@ -147,7 +147,7 @@ def figures(cell: Cell, turns: list[Record]) -> Record:
     """What the times of all turns say."""
     times = [turn.get("seconds", turn.get("first")) for turn in turns]
     seconds = median(times)
-    found = {"status": "timed", "seconds": seconds, "fastest": min(times), "turns": len(times)}
-    found["spread"] = (max(times) - min(times)) / seconds if seconds else 0.0
-    found["cold"] = median(turn.get("cold", turn.get("first")) for turn in turns)
-    return found | ({"rows a second": cell["rows"] / seconds} if "rows" in cell and seconds else {})
+    summary = {"status": "timed", "seconds": seconds, "fastest": min(times), "turns": len(times)}
+    summary["spread"] = (max(times) - min(times)) / seconds if seconds else 0.0
+    summary["cold"] = median(turn.get("cold", turn.get("first")) for turn in turns)
+    return summary | ({"rows a second": cell["rows"] / seconds} if "rows" in cell and seconds else {})

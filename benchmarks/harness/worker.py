@@ -55,9 +55,9 @@ class Worker:
         size = int(getattr(answer, "nbytes", 0))
         peak = peak_over(before, size)
         said, difference = self.prepared.expected.verdict(answer)
-        found = {"status": "wrong" if said else "right", "said": said, "difference": difference, "first": seconds}
-        found |= {"peak bytes": peak, "bytes out": size}
-        return found if said else found | self.prepared.watch()
+        record = {"status": "wrong" if said else "right", "said": said, "difference": difference, "first": seconds}
+        record |= {"peak bytes": peak, "bytes out": size}
+        return record if said else record | self.prepared.watch()
 
     def run(self) -> Record:
         """Do all rows once more, on caches that other processes left cold, and again where that can matter."""

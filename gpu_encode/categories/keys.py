@@ -1,4 +1,4 @@
-"""From columns to one code a row: single columns, joint keys of several, and hierarchies above them."""
+"""Columns become one code a row: single columns, joint keys of several columns, and hierarchies above them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -64,7 +64,7 @@ class KeySpec:
 
 @dataclass(frozen=True, eq=False)
 class CategoryIndex:
-    """What is known of one entry after fit: its categories and their order.
+    """The categories of one key after fit, and their order.
 
     Parameters
     ----------
@@ -88,21 +88,21 @@ class CategoryIndex:
     @classmethod
     def fit(cls, entry: KeySpec, frame: Columns, ops: Ops, missing_is_category: bool) -> "tuple[CategoryIndex, Codes]":
         """Learn the categories of an entry; gives them and each row's code."""
-        found = [frame.keys(column, ops) for column in entry.columns]
-        vocabularies = [each.vocabulary for each in found]
-        if len(found) == 1:
-            codes, has_missing = found[0].codes, missing_is_category and not found[0].complete
+        factorized = [frame.keys(column, ops) for column in entry.columns]
+        vocabularies = [column.vocabulary for column in factorized]
+        if len(factorized) == 1:
+            codes, has_missing = factorized[0].codes, missing_is_category and not factorized[0].complete
             return cls(entry, vocabularies, None, has_missing and has_negative(codes)), codes
-        columns = [each.codes for each in found]
+        columns = [column.codes for column in factorized]
         whole = None if missing_is_category else all_present(columns[len(entry.above) :])
         if whole is not None and not bool(whole.all()):
-            dense, members = joined([codes[whole] for codes in columns], vocabularies, ops)
+            dense, members = join_columns([codes[whole] for codes in columns], vocabularies, ops)
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
             # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
             codes.put(np.flatnonzero(whole), dense)
         else:
-            codes, members = joined(columns, vocabularies, ops)
+            codes, members = join_columns(columns, vocabularies, ops)
         return cls(entry, vocabularies, members), codes
 
     @classmethod
@@ -114,12 +114,12 @@ class CategoryIndex:
 
     @classmethod
     def by_type(cls, entry: KeySpec, frame: Columns, ops: Ops) -> "CategoryIndex | None":
-        """Give a key without categories, without a look at rows; None where the types of columns do not allow it."""
+        """Give a key without categories by its columns' types alone; None where these do not say the kind of values."""
         vocabularies = [frame.empty_vocabulary(column, ops) for column in entry.columns]
         return None if None in vocabularies else cls(entry, vocabularies).emptied()  # type: ignore[arg-type]
 
     def emptied(self) -> "CategoryIndex":
-        """Give the key without its categories: what is left are the kinds of values."""
+        """Give the key without its categories: only the kinds of values stay."""
         vocabularies = [Vocabulary(each.values.take(np.zeros(0, np.int64))) for each in self.vocabularies]
         n_columns = len(vocabularies)
         return CategoryIndex(self.entry, vocabularies, np.zeros((0, n_columns), np.int32) if n_columns > 1 else None)
@@ -155,20 +155,20 @@ class CategoryIndex:
         for number in range(len(self.stages), 0, -1):
             below = self.stages[number - 1][ancestors[0]]
             ancestors.insert(0, below // (len(self.vocabularies[number]) + 1))
-        found: list[Level] = []
+        levels: list[Level] = []
         for depth in range(len(self.entry.above)):
             of_leaf = ancestors[depth].astype(np.int32)
-            found.append(Level(of_leaf, link(of_leaf, sizes[depth], found), sizes[depth]))
-        return found
+            levels.append(Level(of_leaf, link(of_leaf, sizes[depth], levels), sizes[depth]))
+        return levels
 
     @cached_property
     def starts(self) -> list[int]:
-        """First row of each level in the table of codes: categories, then levels from the top; the last is the end."""
+        """First row of each level in the table of encodings: categories, then levels from the top, then the end."""
         sizes = [self.n_categories, *(level.n for level in self.levels)]
         return [int(start) for start in np.cumsum([0, *sizes])]
 
     def lookup(self, frame: Columns, ops: Ops, missing_is_category: bool) -> Codes:
-        """Row of the table of codes for each row of another frame: its category, else its nearest known ancestor."""
+        """Give each row's place in the table of encodings: its category's, else that of its nearest known ancestor."""
         if len(self.entry.columns) > 1:
             return self._joint_lookup(frame, ops, missing_is_category)
         column = self.entry.members[0]
@@ -215,16 +215,16 @@ class CategoryIndex:
 
     def union(self, other: "CategoryIndex") -> "tuple[CategoryIndex, Codes, Codes]":
         """Join two keys of the same entry; also gives the new code of each category of either."""
-        joined_words = [
+        joined = [
             mine.union(theirs, self.entry.name)
             for mine, theirs in zip(self.vocabularies, other.vocabularies, strict=True)
         ]
-        words = [vocabulary for vocabulary, _, _ in joined_words]
+        words = [vocabulary for vocabulary, _, _ in joined]
         missing = self.has_missing or other.has_missing
         if self.members is None or other.members is None:
-            return replace(self, vocabularies=words, has_missing=missing), joined_words[0][1], joined_words[0][2]
-        mine = renumbered(self.members, [places for _, places, _ in joined_words])
-        theirs = renumbered(other.members, [places for _, _, places in joined_words])
+            return replace(self, vocabularies=words, has_missing=missing), joined[0][1], joined[0][2]
+        mine = renumber(self.members, [places for _, places, _ in joined])
+        theirs = renumber(other.members, [places for _, _, places in joined])
         both = np.concatenate([mine, theirs])
         filled = np.column_stack([present(both[:, i], len(word)) for i, word in enumerate(words)])
         _, first, inverse = np.unique(filled, axis=0, return_index=True, return_inverse=True)
@@ -250,21 +250,21 @@ def present(codes: Codes, size: int) -> Codes:
     return np.where(codes == MISSING, np.int32(size), codes)
 
 
-def renumbered(members: Codes, places: Sequence[Codes]) -> Codes:
+def renumber(members: Codes, places: Sequence[Codes]) -> Codes:
     """Members under new value numbers; missing stays."""
     return np.column_stack(
         [np.append(place, np.int32(MISSING))[members[:, i]] for i, place in enumerate(places)]
     ).astype(np.int32)
 
 
-def joined(columns: list[Codes], vocabularies: list[Vocabulary], ops: Ops) -> tuple[Codes, Codes]:
+def join_columns(columns: list[Codes], vocabularies: list[Vocabulary], ops: Ops) -> tuple[Codes, Codes]:
     """Dense codes of the combinations that occur, in lexicographic order; and their value numbers, on the host."""
     codes: Array = present(columns[0], len(vocabularies[0]))
     parts: list[Array] = []
     for column, vocabulary in zip(columns[1:], vocabularies[1:], strict=True):
         size = len(vocabulary)
-        codes, found = ops.factorize(ops.combine(codes, present(column, size), size + 1))
-        stage = ops.to_host(found)
+        codes, distinct = ops.factorize(ops.combine(codes, present(column, size), size + 1))
+        stage = ops.to_host(distinct)
         parts = [
             *(part[stage // (size + 1)] for part in parts or [np.arange(len(vocabularies[0]) + 1)]),
             stage % (size + 1),
@@ -277,14 +277,14 @@ def people_readable(key: CategoryIndex) -> Array:
     """Values of a key's categories."""
     if key.members is None:
         values = key.vocabularies[0].to_numpy()
-        return with_missing(values) if key.has_missing else values
+        return append_missing(values) if key.has_missing else values
     words = [np.append(vocabulary.to_numpy().astype(object), [None]) for vocabulary in key.vocabularies]
     out = np.empty(len(key.members), dtype=object)
     out[:] = list(zip(*(word[key.members[:, i]] for i, word in enumerate(words)), strict=True))
     return out
 
 
-def with_missing(values: Array) -> Array:
+def append_missing(values: Array) -> Array:
     """Values with a missing one at the end, in a type that has one."""
     if values.dtype.kind in "mM":
         return np.append(values, np.array(["NaT"], dtype=values.dtype))

@@ -56,7 +56,7 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
             f"hierarchy of column {column!r}: {rule!r} does not apply to {int((~admitted).sum())} of its values, the "
             f"first {values[~admitted].tolist()[0]!r}. Clean the column, or choose another rule."
         )
-    found: list[Level] = []
+    levels: list[Level] = []
     for paths in rule.paths(values):
         labels, _ = Vocabulary.from_values(
             np.array(
@@ -66,8 +66,8 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
         )
         blank = Level(np.zeros(0, np.int32), np.zeros(0, np.int32), len(labels), labels)
         of_leaf = positions_of_labels(blank, paths, column)
-        found.append(Level(of_leaf, link(of_leaf, len(labels), found), len(labels), labels))
-    return found
+        levels.append(Level(of_leaf, link(of_leaf, len(labels), levels), len(labels), labels))
+    return levels
 
 
 def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Codes:
@@ -79,6 +79,6 @@ def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Code
         words, _ = Vocabulary.from_values(
             np.array(distinct, dtype=object if isinstance(distinct[0], str) else np.int64), column
         )
-        found = dict(zip(distinct, level.labels.positions(words, column), strict=True))
-        places[rows] = [found[paths[i]] for i in rows]
+        position = dict(zip(distinct, level.labels.positions(words, column), strict=True))
+        places[rows] = [position[paths[i]] for i in rows]
     return np.where(places < 0, -1, places).astype(np.int32)

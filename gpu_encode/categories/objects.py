@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.types import Array
-from gpu_encode.categories.values import UNITS, Values, from_arrow, moment_storage, nothing
+from gpu_encode.categories.values import UNITS, Values, from_arrow, nothing, timestamp_storage
 from gpu_encode.errors.values import broken_text, mixed_types, out_of_range, unsupported_type
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -51,7 +51,7 @@ def from_objects(objects: Sequence[object], column: object) -> Values:
         return _numbers(objects, column)
     if kind in ("text", "bytes"):
         return _strings(objects, kind, column)
-    return _moments(objects, kind, column)
+    return _timestamps(objects, kind, column)
 
 
 def _kind(type_: type, column: object) -> str:
@@ -100,7 +100,7 @@ def _is_float(value: Any) -> bool:
         return False
 
 
-def _moments(objects: Sequence[object], kind: str, column: object) -> Values:
+def _timestamps(objects: Sequence[object], kind: str, column: object) -> Values:
     aware = [getattr(value, "tzinfo", None) is not None for value in objects]
     if any(aware) and not all(aware):
         raise mixed_types(column, f"{kind} with time zone", f"{kind} without")
@@ -129,7 +129,7 @@ def _ticks(value: Any, column: object) -> tuple[int, str]:
     if hasattr(value, "asm8"):
         value = value.asm8  # pandas keeps nanoseconds where datetime has no place for them
     if isinstance(value, (np.datetime64, np.timedelta64)):
-        array, unit = moment_storage(np.asarray(value).reshape(1), column)
+        array, unit = timestamp_storage(np.asarray(value).reshape(1), column)
         return int(array[0]), unit
     if isinstance(value, datetime.timedelta):
         return value // _MICROSECOND, "us"

@@ -50,8 +50,8 @@ def factorize_fixed(array: Array, nulls: Array | None, ops: Ops) -> tuple[Array,
     return codes, distinct.characters.view(rows.dtype)
 
 
-def known(array: Any, strings: HostStrings) -> Any:
-    """Distinct values of an Arrow array in one piece, ready for others to be looked up by `lookup`."""
+def prepare(array: Any, strings: HostStrings) -> Any:
+    """Prepare the distinct values of an Arrow array in one piece, so that `lookup` finds others among them."""
     (part,) = _parts(array, strings) or [strings.Strings(np.zeros(1, np.int64), np.zeros(0, np.uint8))]
     return strings.known(part)
 

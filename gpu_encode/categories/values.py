@@ -1,4 +1,4 @@
-"""Distinct values of one column, typed: numbers, text, bytes and moments in time, compared exactly across types."""
+"""Distinct values of one column, typed: numbers, text, bytes, dates and times, compared exactly across types."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from gpu_encode.categories import strings
 from gpu_encode.errors.values import out_of_range, unsupported_type
 from gpu_encode.ops import host
 
-# Powers of ten per second; every other unit of a moment is turned into seconds when read.
+# Powers of ten per second; every other unit of time is turned into seconds when read.
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
-MOMENTS = ("datetime", "duration", "time")
+TEMPORAL = ("datetime", "duration", "time")
 NOT_A_TIME = np.iinfo(np.int64).min
 _DAY = 86_400
 
@@ -31,11 +31,11 @@ class Values:
         Values of different kinds are never compared; "null" is a column in which nothing else was seen.
     array : ndarray or pyarrow.Array
         Numbers: bool, int64, uint64, float64, or an object array of Python numbers where none of these is exact.
-        Moments: int64 in `unit`.  Text and bytes: a large_string or large_binary Arrow array.
+        Dates, times and durations: int64 in `unit`.  Text and bytes: a large_string or large_binary Arrow array.
     dtype : str
         What people see: the NumPy type of numbers, "date" of dates; otherwise the kind.
     unit, timezone : str, optional
-        Of moments; the instants of a datetime with a time zone are in UTC.
+        Of dates, times and durations; the instants of a datetime with a time zone are in UTC.
     """
 
     kind: str
@@ -88,7 +88,7 @@ class Values:
         return np.flatnonzero([value in infinities for value in self.array])
 
     def to_numpy(self) -> Array:
-        """Values for people: in the type first read; text, times of day and decimals as objects."""
+        """Values for users, in the type first read; text, times of day and decimals as objects."""
         if self.kind == "number":
             array: Array = self.array if self.array.dtype.kind == "O" else self.array.astype(self.dtype)
         elif self.kind == "datetime":
@@ -133,9 +133,9 @@ def from_numpy(array: Array, column: object) -> Values:
     if kind in "iuf":
         return Values("number", number_storage(array, column), numpy_name(array.dtype))
     if kind in "Mm":
-        moments, unit = moment_storage(array, column)
+        ticks, unit = timestamp_storage(array, column)
         name = "date" if np.datetime_data(array.dtype)[0] == "D" and kind == "M" else f"{array.dtype.name}"
-        return Values("datetime" if kind == "M" else "duration", moments, name, unit)
+        return Values("datetime" if kind == "M" else "duration", ticks, name, unit)
     if kind in "US":
         return from_arrow(pa.array(array))
     raise unsupported_type(column, str(array.dtype))
@@ -158,7 +158,7 @@ def number_storage(array: Array, column: object) -> Array:
     return stored
 
 
-def moment_storage(array: Array, column: object) -> tuple[Array, str]:
+def timestamp_storage(array: Array, column: object) -> tuple[Array, str]:
     """Datetimes or timedeltas as int64 and their unit; NaT stays the smallest int64."""
     unit, count = np.datetime_data(array.dtype)
     if unit in UNITS and count == 1:
@@ -199,8 +199,8 @@ def is_binary(type_: Any) -> bool:
     return bool(plain or type_ == pa.binary_view())
 
 
-def arrow_moments(array: Any) -> tuple[Array, Values]:
-    """Moments of an Arrow array without null as int64; and the same with their kind, unit and time zone."""
+def arrow_timestamps(array: Any) -> tuple[Array, Values]:
+    """Give dates, times or durations without null as int64; and the same with their kind, unit and time zone."""
     type_ = array.type
     if pa.types.is_date(type_):
         days = array.cast(pa.date32()).cast(pa.int32()).to_numpy(zero_copy_only=False)
@@ -215,7 +215,7 @@ def arrow_moments(array: Any) -> tuple[Array, Values]:
 
 
 def rescale(array: Array, unit: str, target: str) -> tuple[Array, Array]:
-    """Moments in another unit, and where that is exact."""
+    """Give ticks in another unit, and where that is exact."""
     step = UNITS[target] - UNITS[unit]
     if step == 0:
         return array, np.ones(len(array), bool)
@@ -271,7 +271,7 @@ def union(parts: Sequence[Values]) -> Values:
     if first.kind == "number":
         array = _union_of_numbers([part.array for part in kinds])
         return Values("number", array, dtype or ("decimal" if array.dtype.kind == "O" else array.dtype.name))
-    if first.kind in MOMENTS:
+    if first.kind in TEMPORAL:
         unit = max((part.unit or "s" for part in kinds), key=UNITS.__getitem__)
         scaled = [rescale(part.array, part.unit or "s", unit) for part in kinds]
         if not all(exact.all() for _, exact in scaled):

@@ -11,10 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cpu_fallback.types import UNKNOWN, Array
-from gpu_encode.categories import objects as python_values
-from gpu_encode.categories import strings as texts
-from gpu_encode.categories import values
-from gpu_encode.categories.values import MOMENTS, UNITS, Values
+from gpu_encode.categories import objects, strings, values
+from gpu_encode.categories.values import TEMPORAL, UNITS, Values
 from gpu_encode.errors.values import (
     damaged_vocabulary,
     different_kinds,
@@ -24,7 +22,7 @@ from gpu_encode.errors.values import (
 )
 from gpu_encode.ops import Ops, host
 
-# Up to this many texts are looked up by bisection, which takes a microsecond each among a million categories.
+# Up to this many strings are looked up by bisection, which takes a microsecond each among a million categories.
 _FEW = 64
 _STORED = {"text": pa.large_string(), "bytes": pa.large_binary(), "null": pa.int64()}
 
@@ -78,15 +76,15 @@ class Vocabulary:
         column : str
             Whose categories they are, for messages.
         """
-        objects = given.to_pylist() if isinstance(given, (pa.Array, pa.ChunkedArray)) else list(given)
-        nulls = [python_values.is_null(value) for value in objects]
+        listed = given.to_pylist() if isinstance(given, (pa.Array, pa.ChunkedArray)) else list(given)
+        nulls = [objects.is_null(value) for value in listed]
         has_null = any(nulls)
         if has_null and nulls.index(True) != len(nulls) - 1:
             raise null_not_last(column)
         if isinstance(given, np.ndarray) and given.dtype.kind in "biufmMUS":
             found = values.from_numpy(given[: len(given) - has_null], column)
         else:
-            found = python_values.from_objects(objects[: len(objects) - has_null], column)
+            found = objects.from_objects(listed[: len(listed) - has_null], column)
         if len(found.infinite()):
             raise infinite_category(column)
         return cls.in_order(found, column), has_null
@@ -128,7 +126,8 @@ class Vocabulary:
     def positions(self, other: "Vocabulary | Values", column: object) -> Array:
         """Position here of each value of `other` (int32), -2 where it is absent.
 
-        Numbers are equal if they are the same number, whatever their types; moments if they are the same moment.
+        Numbers are equal if they are the same number, whatever their types; dates and times if they are the same
+        instant.
 
         Raises
         ------
@@ -155,7 +154,7 @@ class Vocabulary:
 
     def _positions_of_numbers(self, wanted: Values) -> Array:
         array = self.values.array
-        if self.kind in MOMENTS:
+        if self.kind in TEMPORAL:
             given, exact = values.rescale(wanted.array, wanted.unit or "s", self.values.unit or "s")
         elif array.dtype.kind == "O":
             table = {value: place for place, value in enumerate(array)}
@@ -172,12 +171,12 @@ class Vocabulary:
 
         None where the backend leaves that to Arrow.
         """
-        strings = texts.backend(len(array) + len(self), ops)
-        if strings is None or len(array) <= _FEW:
+        backend = strings.backend(len(array) + len(self), ops)
+        if backend is None or len(array) <= _FEW:
             return None
         if "cpu" not in self.placed:
-            self.placed["cpu"] = texts.known(self.values.array, strings)
-        return texts.lookup(array, self.placed["cpu"], strings)
+            self.placed["cpu"] = strings.prepare(self.values.array, backend)
+        return strings.lookup(array, self.placed["cpu"], backend)
 
     def _positions_of_text(self, wanted: Any) -> Array:
         array = self.values.array
@@ -238,7 +237,7 @@ class Vocabulary:
         array = self.values.array
         if not isinstance(array, np.ndarray):
             return array
-        return pa.array(python_values.to_text(array), pa.large_string()) if array.dtype.kind == "O" else pa.array(array)
+        return pa.array(objects.to_text(array), pa.large_string()) if array.dtype.kind == "O" else pa.array(array)
 
     def metadata(self) -> dict[str, str | None]:
         """Describe what the Arrow array does not say, fit for JSON."""
@@ -254,7 +253,7 @@ class Vocabulary:
         kind, stored = metadata["kind"], array
         try:
             if kind == "number" and values.is_text(array.type):
-                stored = python_values.from_text(array.to_pylist())
+                stored = objects.from_text(array.to_pylist())
             elif kind not in ("text", "bytes"):
                 stored = array.to_numpy(zero_copy_only=False)
             found = Values(kind, stored, metadata["dtype"], metadata.get("unit"), metadata.get("timezone"))
@@ -300,11 +299,11 @@ def _misfit(array: Any, kind: Any, dtype: Any, unit: Any, timezone: Any) -> str 
     """Say what is wrong with the type of a stored vocabulary, if anything is."""
     numbers: Sequence[Any] = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string())
     expected = numbers if kind == "number" else (_STORED.get(kind, pa.int64()),)
-    if kind not in (*_STORED, *MOMENTS, "number") or not isinstance(dtype, str):
+    if kind not in (*_STORED, *TEMPORAL, "number") or not isinstance(dtype, str):
         return f"kind {kind!r} of {dtype!r} is not known"
     if array.type not in expected:
         return f"{kind} values are stored as {array.type}"
-    if array.null_count or (kind in MOMENTS) != (unit in UNITS) or not isinstance(timezone, str | None):
+    if array.null_count or (kind in TEMPORAL) != (unit in UNITS) or not isinstance(timezone, str | None):
         return "they hold nulls, or their unit or time zone is wrong"
     return None
 

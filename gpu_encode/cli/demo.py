@@ -97,8 +97,8 @@ def before_and_after(before: pa.Table, after: pa.Table, n_rows: int = 5) -> Tabl
     for name in [*plain, "", *encoded]:
         table.add_column(name, justify="right", no_wrap=True)
     for old, new in zip(before.slice(0, n_rows).to_pylist(), after.slice(0, n_rows).to_pylist(), strict=True):
-        codes = [f"{new[name]:.4f}" for name in encoded]
-        table.add_row(*("missing" if old[name] is None else str(old[name]) for name in plain), "→", *codes)
+        encodings = [f"{new[name]:.4f}" for name in encoded]
+        table.add_row(*("missing" if old[name] is None else str(old[name]) for name in plain), "→", *encodings)
     return table
 
 
@@ -130,13 +130,13 @@ def scores(scheme: Any, old: pa.Table, new: pa.Table) -> tuple[float, float]:
     target, new_target = old["returned"].to_numpy(), new["returned"].to_numpy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that greedy leaks is what is about to be shown
-        codes = column(encoder.fit_transform(old.select(["merchant"]), target))
-    new_codes = column(encoder.transform(new.select(["merchant"])))
+        encodings = column(encoder.fit_transform(old.select(["merchant"]), target))
+    new_encodings = column(encoder.transform(new.select(["merchant"])))
     tree = DecisionTreeClassifier(max_leaf_nodes=16, min_samples_leaf=max(len(target) // 400, 50), random_state=0)
-    tree.fit(codes, target)
+    tree.fit(encodings, target)
     return (
-        float(roc_auc_score(target, tree.predict_proba(codes)[:, 1])),
-        float(roc_auc_score(new_target, tree.predict_proba(new_codes)[:, 1])),
+        float(roc_auc_score(target, tree.predict_proba(encodings)[:, 1])),
+        float(roc_auc_score(new_target, tree.predict_proba(new_encodings)[:, 1])),
     )
 
 
@@ -158,11 +158,11 @@ def verdict(name: str, train: float, test: float) -> str:
     if gap <= 0.03:
         return "Holds: training shows what new rows will show."
     why = {
-        "greedy": "a row's own target is in its code",
-        "leave-one-out": "taking the row out moves its code against its target, and the tree reads that",
+        "greedy": "a row's own target is in its encoding",
+        "leave-one-out": "taking the row out moves its encoding against its target, and the tree reads that",
     }.get(name)
     if why is None:
         return f"No leak, but too few rows: {gap:.3f} of it is the tree's own luck."
-    # Leave-one-out keeps a row's target out of its code, and still tells a learner too much.
+    # Leave-one-out keeps a row's target out of its encoding, and still tells a learner too much.
     word = "Leaks" if name == "greedy" else "Misleads"
     return f"{word}: {gap:.3f} of it is not there on new rows; {why}."

@@ -209,10 +209,10 @@ def encodes(backend: str) -> str:
 
         rows = np.array([["a"], ["b"]] * 8, dtype=object)
         with use_backend(backend):
-            codes = TargetEncoder(smooth=None, cv=2).fit_transform(rows, np.array([0.0, 1.0] * 8))
+            encodings = TargetEncoder(smooth=None, cv=2).fit_transform(rows, np.array([0.0, 1.0] * 8))
     except Exception as error:  # whatever is broken here is what was asked for
         return f"no: {type(error).__name__}: {one_line(error)}"
-    return "yes" if set(np.unique(codes)) == {0.0, 1.0} else f"no: wrong codes {np.unique(codes)}"
+    return "yes" if set(np.unique(encodings)) == {0.0, 1.0} else f"no: wrong encodings {np.unique(encodings)}"
 
 
 def cuda_state(versions: Mapping[str, str | None], devices: list[str]) -> str:

@@ -49,10 +49,10 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
     """
     parameters = {name: value for name, value in encoder.get_params(deep=False).items() if name != "columns"}
     keys = keys_of(encoder)
-    names = [code_names(encoder, place) for place in range(len(keys))]
+    names = [encoding_names(encoder, place) for place in range(len(keys))]
     ends = np.cumsum([0, *map(len, names)])
     # An encoder that hashes keeps neither.
-    codes, categories = getattr(encoder, "encodings_", None), getattr(encoder, "categories_", None)
+    encodings, categories = getattr(encoder, "encodings_", None), getattr(encoder, "categories_", None)
     return {
         "encoder": type(encoder).__name__,
         "target_type": plain(getattr(encoder, "target_type_", None)),
@@ -65,11 +65,11 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
                 "codes": names[place],
                 "categories": None if categories is None else len(categories[place]),
                 "top": []
-                if categories is None or codes is None
+                if categories is None or encodings is None
                 else weightiest(
                     categories[place],
                     weights(encoder, place),
-                    codes[ends[place] : ends[place + 1]],
+                    encodings[ends[place] : ends[place + 1]],
                     top,
                 ),
             }
@@ -85,17 +85,17 @@ def keys_of(encoder: Any) -> list[Any]:
     return [tuple(map(str, key)) if isinstance(key, tuple) else str(key) for key in encoder.columns]
 
 
-def code_names(encoder: Any, place: int) -> list[str]:
-    """Return what each code of a category of a column is for: its target, class, statistic and fold, as they apply."""
+def encoding_names(encoder: Any, place: int) -> list[str]:
+    """Return what each encoding of a category is for: its target, class, statistic and fold, as they apply."""
     model = encoder._model
     n_views = model.statistics[0][0].n_views
     folds = [f"_fold{fold}" for fold in range(n_views)] if n_views > 1 else [""]
-    readout = model.rules[place].statistic
+    statistic = model.rules[place].statistic
     return [
         f"code{part}{suffix}{fold}"
         for number, info in enumerate(model.targets)
         for part in target_parts(model, number, info)
-        for suffix in readout.of_target(number).suffixes()
+        for suffix in statistic.of_target(number).suffixes()
         for fold in folds
     ]
 
@@ -110,7 +110,7 @@ def weights(encoder: Any, place: int) -> Any:
     return np.append(weight[: key.n_categories], weight[-1:] if key.has_missing else [])
 
 
-def weightiest(categories: Any, weight: Any, codes: list[Any], top: int) -> list[dict[str, Any]]:
+def weightiest(categories: Any, weight: Any, encodings: list[Any], top: int) -> list[dict[str, Any]]:
     """Return the categories with the greatest weight.
 
     Examples
@@ -123,7 +123,7 @@ def weightiest(categories: Any, weight: Any, codes: list[Any], top: int) -> list
         {
             "category": plain(categories[one]),
             "weight": plain(weight[one]),
-            "codes": [plain(code[one]) for code in codes],
+            "codes": [plain(values[one]) for values in encodings],
         }
         for one in order
     ]

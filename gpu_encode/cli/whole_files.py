@@ -35,9 +35,9 @@ def whole_files(*destinations: Path, then: Callable[[], object] = lambda: None) 
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole_files(Path(folder, "codes.csv")) as [temporary]:
+    ...     with whole_files(Path(folder, "encoded.csv")) as [temporary]:
     ...         _ = temporary.write_text("city")
-    ...     Path(folder, "codes.csv").read_text()
+    ...     Path(folder, "encoded.csv").read_text()
     'city'
     """
     places = [Path(os.path.realpath(destination)) for destination in destinations]

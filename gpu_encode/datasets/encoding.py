@@ -127,8 +127,8 @@ def encode_dataset(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pyarrow.parquet.write_table(rows, f"{folder}/rows.parquet")
     ...     encoder = TargetEncoder(columns=["city"], cv=KFold(2, order="contiguous"), smooth=0.0)
-    ...     summary = encode_dataset(f"{folder}/rows.parquet", f"{folder}/codes.parquet", encoder, target="sold")
-    ...     pyarrow.parquet.read_table(f"{folder}/codes.parquet").to_pydict()
+    ...     summary = encode_dataset(f"{folder}/rows.parquet", f"{folder}/encoded.parquet", encoder, target="sold")
+    ...     pyarrow.parquet.read_table(f"{folder}/encoded.parquet").to_pydict()
     {'city': [1.0, 1.0, 0.0, 1.0], 'sold': [0, 1, 1, 1]}
     """
     # What is wrong with a parameter is said before files are looked at.
@@ -179,19 +179,19 @@ def run_encoding(
     repeatable = is_describable([encoder._parameters().statistic], resume) and is_repeatable(encoder)
     if resume and not repeatable:
         raise errors.not_repeatable()
-    place = choose_destination(rows, destination, compression, overwrite)
-    found = roles(rows.schema, target, weight, groups)
+    output = choose_destination(rows, destination, compression, overwrite)
+    column_roles = roles(rows.schema, target, weight, groups)
     if drop_missing_target:
-        rows = rows.without_incomplete(found.targets)
+        rows = rows.without_incomplete(column_roles.targets)
     choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
-    described = describe_run(rows, place, choices | describe_parameters(encoder))
-    with explain_full_disk(place), Staging(place, repeatable) as staging, Progress(progress) as shown:
-        run = Run(rows, place, shown, limit, chunk_rows)
+    description = describe_run(rows, output, choices | describe_parameters(encoder))
+    with explain_full_disk(output), Staging(output, repeatable) as staging, Progress(progress) as shown:
+        run = Run(rows, output, shown, limit, chunk_rows)
         run.seconds["opening"] = time.perf_counter() - begun
-        task = Encoding(run, staging, encoder, found, keep_target, repeatable)
-        work = staging.begin(described, resume)
+        task = Encoding(run, staging, encoder, column_roles, keep_target, repeatable)
+        work = staging.begin(description, resume)
         work = {"grid": task.grid.rows, "part_rows": task.grid.rows} | work
-        staging.note(described, work)
+        staging.note(description, work)
         task.encode(work)
         publishing(staging.publish)
     return run.summary()
@@ -201,11 +201,11 @@ class Encoding:
     """The passes of one run."""
 
     def __init__(
-        self, run: Run, staging: Staging, encoder: Any, found: Roles, keep_target: bool, repeatable: bool
+        self, run: Run, staging: Staging, encoder: Any, column_roles: Roles, keep_target: bool, repeatable: bool
     ) -> None:
-        self._run, self._staging, self._encoder, self._roles = run, staging, encoder, found
+        self._run, self._staging, self._encoder, self._roles = run, staging, encoder, column_roles
         self._keep_target, self._repeatable = keep_target, repeatable
-        self._selected = found.selected(encoder, run.source.schema)
+        self._selected = column_roles.selected(encoder, run.source.schema)
 
     @cached_property
     def grid(self) -> Size:
@@ -221,13 +221,13 @@ class Encoding:
 
     def _encode_at_once(self, work: dict[str, Any]) -> None:
         """Encode all rows as one table."""
-        run, found, names = self._run, self._roles, self._roles.names
+        run, column_roles, names = self._run, self._roles, self._roles.names
         run.keep_all_rows(len(self._selected.entries))
         size = Size(max(1, run.source.n_rows))
         with run.reading("measuring", names, size) as chunks:
             chunk = next(chunks, Chunk(self._no_rows(), 0, 0))
-            part, plain = found.part(chunk), plain_output(self._encoder)
-            with found.explain_missing_target(chunk), run.timed("measuring"):
+            part, plain = column_roles.part(chunk), plain_output(self._encoder)
+            with column_roles.explain_missing_target(chunk), run.timed("measuring"):
                 encoded = plain.fit_transform(part.X, part.y, sample_weight=part.sample_weight, groups=part.groups)
         self._encoder._adopt(plain._model, plain.device_)
         table = self._add_aside(encoded, chunk.table)
@@ -235,7 +235,7 @@ class Encoding:
 
     def _encode_chunks(self, work: dict[str, Any]) -> None:
         """Profile, measure and encode all rows chunk by chunk."""
-        run, found = self._run, self._roles
+        run, column_roles = self._run, self._roles
         run.keep_rows(self.grid)
         encoding_plan = plan(self._encoder, self._profile(work))
         sums = self._measure(encoding_plan, work)
@@ -243,15 +243,15 @@ class Encoding:
             tables = fit(self._encoder, encoding_plan, sums)
         del sums
         tables = replace(tables, encoder=plain_output(tables.encoder))
-        empty = self._add_aside(encode(tables, Part(self._no_rows().select(found.features))), self._no_rows())
-        size = self._pass_size(found.names, work, empty.num_columns)
+        empty = self._add_aside(encode(tables, Part(self._no_rows().select(column_roles.features))), self._no_rows())
+        size = self._pass_size(column_roles.names, work, empty.num_columns)
         placing: Placing = lambda _: None  # noqa: E731
         if encoding_plan.order is not None:
-            columns = found.measured(self._selected)
-            tables, placing = Orders(run, tables, found, columns, size, self._staging.partial).placing()
+            columns = column_roles.measured(self._selected)
+            tables, placing = Orders(run, tables, column_roles, columns, size, self._staging.partial).placing()
 
         def written(chunk: Chunk) -> Any:
-            part = found.part(chunk)
+            part = column_roles.part(chunk)
             return self._add_aside(encode(tables, part, placing(part)), chunk.table)
 
         self._write(work, empty, written, size, from_start=encoding_plan.order == "rows")
@@ -261,7 +261,7 @@ class Encoding:
     ) -> None:
         run = self._run
         outputs = run.destination.outputs(run.source, work["part_rows"])
-        needed = {self._roles.features[place] for place in self._selected.needed}
+        needed = {self._roles.features[column] for column in self._selected.needed}
         left_out = [name for name in run.destination.left_out(run.source) if name not in needed]
         run.write(self._staging, outputs, empty, encoded, size, left_out, from_start=from_start)
 
@@ -282,7 +282,7 @@ class Encoding:
     def _profile(self, work: dict[str, Any]) -> Profile:
         """Count rows, and what y and the scheme's columns hold."""
         run, total, parameters = self._run, Profile(), self._encoder._parameters()
-        used = [self._roles.features[place] for place in self._selected.training_only]
+        used = [self._roles.features[column] for column in self._selected.training_only]
         columns = [*self._roles.aside, *used]
         with run.reading("surveying", columns, self._pass_size(columns, work)) as chunks:
             for chunk in chunks:
@@ -320,7 +320,7 @@ class Encoding:
 
 
 def needs_all_rows(encoder: Any) -> bool:
-    """Whether codes of one row follow from all rows in a way that chunks cannot be summed for."""
+    """Whether the encoding of one row follows from all rows in a way that chunks cannot be summed for."""
     parameters = encoder._parameters()
     scheme = parameters.scheme
     return (
@@ -382,8 +382,8 @@ def transform_dataset(
     >>> encoder = TargetEncoder(smooth=0.0).fit(pyarrow.table({"city": ["Bonn", "Lima"]}), [0, 1])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "new.csv").write_text("city\nLima\nOslo\n")
-    ...     summary = transform_dataset(f"{folder}/new.csv", f"{folder}/codes.csv", encoder)
-    ...     Path(folder, "codes.csv").read_text().split()
+    ...     summary = transform_dataset(f"{folder}/new.csv", f"{folder}/encoded.csv", encoder)
+    ...     Path(folder, "encoded.csv").read_text().split()
     ['"city"', '1', '0.5']
     """
     memory.limit_of(memory_limit)
@@ -406,7 +406,7 @@ def run_transforming(
     """Do what `transform_dataset` does; chunks may be forced."""
     begun = time.perf_counter()
     limit = memory.limit_of(memory_limit)
-    place = choose_destination(rows, destination, compression, overwrite)
+    output = choose_destination(rows, destination, compression, overwrite)
     fitted = set(encoder.feature_names_in_)
     seen = [name for name in rows.schema.names if name in fitted]
     others = [name for name in rows.schema.names if name not in fitted]
@@ -418,17 +418,17 @@ def run_transforming(
 
     empty = encoded(rows.schema.empty_table())
     known = is_describable([each.statistic for each in encoder._model.rules], resume)
-    described = describe_run(rows, place, describe_fitted(encoder) if known else {})
-    with explain_full_disk(place), Staging(place, known) as staging, Progress(progress) as shown:
-        run = Run(rows, place, shown, limit, chunk_rows)
+    description = describe_run(rows, output, describe_fitted(encoder) if known else {})
+    with explain_full_disk(output), Staging(output, known) as staging, Progress(progress) as shown:
+        run = Run(rows, output, shown, limit, chunk_rows)
         run.seconds["opening"] = time.perf_counter() - begun
-        work = staging.begin(described, resume)
+        work = staging.begin(description, resume)
         size = run.size(rows.schema.names, len(encoder._model.keys), empty.num_columns)
         work = {"part_rows": size.rows} | work
-        staging.note(described, work)
-        outputs = place.outputs(rows, work["part_rows"])
+        staging.note(description, work)
+        outputs = output.outputs(rows, work["part_rows"])
         needed = {encoder._model.feature_names[position] for position in encoder._model.selection.needed}
-        left_out = [name for name in place.left_out(rows) if name not in needed]
+        left_out = [name for name in output.left_out(rows) if name not in needed]
         run.write(staging, outputs, empty, lambda chunk: encoded(chunk.table), size, left_out)
         staging.publish()
     return run.summary()

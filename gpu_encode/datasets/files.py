@@ -135,14 +135,14 @@ def find(source: Any) -> Found:
 
 def find_in_folder(folder: Path) -> list[SourceFile]:
     """Find the files below a folder, but for hidden ones and those of unknown formats, sorted by relative path."""
-    found = sorted(
+    relatives = sorted(
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
         if path.is_file() and suffix_of(path.name) and not is_hidden(path.relative_to(folder))
     )
-    if not found:
+    if not relatives:
         raise errors.folder_without_rows(str(folder), list(SUFFIXES))
-    return check_same_format([describe_file(folder / relative, relative) for relative in found])
+    return check_same_format([describe_file(folder / relative, relative) for relative in relatives])
 
 
 def is_hidden(path: Path) -> bool:
@@ -153,11 +153,11 @@ def is_hidden(path: Path) -> bool:
 def find_matching(pattern: str) -> list[SourceFile]:
     """Find the files that match a glob, sorted by path."""
     # Path.glob takes no absolute pattern.
-    found = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207
-    if not found:
+    paths = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207
+    if not paths:
         raise errors.no_such_source(pattern)
     base = Path(*fixed_parts(Path(pattern)))
-    return check_same_format([describe_file(Path(path), Path(path).relative_to(base).as_posix()) for path in found])
+    return check_same_format([describe_file(Path(path), Path(path).relative_to(base).as_posix()) for path in paths])
 
 
 def fixed_parts(pattern: Path) -> list[str]:

@@ -49,9 +49,9 @@ def limit_of(memory_limit: Any) -> int:
     if memory_limit is None:
         return resident_bytes() + max(available_bytes() // 4, 512 << 20)
     if isinstance(memory_limit, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]i?)?b?\s*", memory_limit.lower())
-        if found is not None:
-            memory_limit = int(float(found[1]) * UNITS[found[2] or ""])
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]i?)?b?\s*", memory_limit.lower())
+        if match is not None:
+            memory_limit = int(float(match[1]) * UNITS[match[2] or ""])
     if isinstance(memory_limit, bool) or not isinstance(memory_limit, Integral) or memory_limit <= 0:
         raise errors.bad_memory_limit(memory_limit)
     return int(memory_limit)
@@ -59,16 +59,16 @@ def limit_of(memory_limit: Any) -> int:
 
 def available_bytes() -> int:
     """Bytes that this process could still take, by the system and by a limit set for its group."""
-    found = [UNKNOWN]
+    limits = [UNKNOWN]
     with contextlib.suppress(AttributeError, ValueError):  # Windows has no such question
-        found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2]
+        limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2]
     with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
         line = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
-        found = [int(line.split()[1]) << 10]
+        limits = [int(line.split()[1]) << 10]
     with contextlib.suppress(OSError, ValueError):
         group = Path("/sys/fs/cgroup")
-        found.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
-    return max(0, min(found))
+        limits.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    return max(0, min(limits))
 
 
 def resident_bytes() -> int:
@@ -107,7 +107,7 @@ def chunk_size(
 ) -> Size:
     """Choose how much a chunk may hold.
 
-    Alive together are the chunk that is read, the one at work and the one that is written, with the codes of two.
+    Alive together are the chunk that is read, the one at work and the one that is written, with the encodings of two.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def chunk_size(
     n_keys : int
         Columns and joint keys that are encoded.
     output_row_bytes : float
-        Bytes of the codes of a row.
+        Bytes of the encodings of a row.
     begun : bool, default=False
         Whether there is work that an error would undo.
     n_rows : int, optional
@@ -142,7 +142,7 @@ def chunk_size(
     if n_rows is not None:
         buffers = min(buffers, int(2 * n_rows * row_bytes))
     alive = bytes_at_work(row_bytes, n_keys, output_row_bytes)
-    # A fifth stays free for what the sums and the tables of codes grow by.
+    # A fifth stays free for what the sums and the tables of encodings grow by.
     rows = int(0.8 * (limit - held - buffers) / alive)
     if rows < fewest:
         needed = held + buffers + int(fewest * alive / 0.8)

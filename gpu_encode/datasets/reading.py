@@ -59,11 +59,11 @@ def contents(files: Sequence[SourceFile], missing_text: Sequence[str] = (), text
     """Read what the heads or feet of files say; of CSV files, which have neither, all rows."""
     if files[0].format == "csv":
         return [Contents(schema, [n_rows]) for schema, n_rows in csv_schemas(files, missing_text, text)]
-    found = []
+    result = []
     for file in files:
         with file.open() as stream, explain_damage(file):
-            found.append(arrow_contents(stream) if file.format == "arrow" else parquet_contents(stream))
-    return found
+            result.append(arrow_contents(stream) if file.format == "arrow" else parquet_contents(stream))
+    return result
 
 
 def arrow_contents(stream: Any) -> Contents:

@@ -114,10 +114,10 @@ def roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
         if name in seen:
             raise errors.column_of_two_roles(name, seen[name], role)
         seen[name] = role
-    found = Roles(list(schema.names), targets, several, weight, groups)
-    if (several and not targets) or not found.features:
+    result = Roles(list(schema.names), targets, several, weight, groups)
+    if (several and not targets) or not result.features:
         raise errors.nothing_but_targets()
-    return found
+    return result
 
 
 def with_columns(encoded: Any, others: Any) -> Any:

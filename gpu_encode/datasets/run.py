@@ -51,12 +51,12 @@ class ReadAhead(Generic[Item]):
     def __iter__(self) -> Iterator[Item]:
         while True:
             begun = time.perf_counter()
-            found = self._next.result()
+            item = self._next.result()
             self.waited += time.perf_counter() - begun
-            if not found:
+            if not item:
                 return
             self._next = self._thread.submit(self._read)
-            yield found.pop()
+            yield item.pop()
 
     def _read(self) -> list[Item]:
         """Give the next item alone in a list, from which it is taken so that nothing else holds it; none at the end."""

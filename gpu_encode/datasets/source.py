@@ -154,13 +154,13 @@ class Source:
     def row_bytes(self) -> dict[str, float]:
         """Bytes in memory that a row has in each column, by the first rows of a few files."""
         names = self.schema.names
-        found = dict.fromkeys(names, 0.0)
+        most = dict.fromkeys(names, 0.0)
         for number in {0, len(self.files) // 2, len(self.files) - 1}:
             table = next(self._file_tables(number, names, SAMPLE_ROWS, 0), None)
             if table is not None and table.num_rows:
                 for name, column in zip(names, table.columns, strict=True):
-                    found[name] = max(found[name], column.nbytes / table.num_rows)
-        return found
+                    most[name] = max(most[name], column.nbytes / table.num_rows)
+        return most
 
     @property
     def compression(self) -> str | None:
@@ -284,16 +284,16 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     for parameter, words in (("missing_text", missing_text), ("text", text)):
         if isinstance(words, str):
             raise errors.word_instead_of_list(parameter, words)
-    found = files.find(source)
-    states = [file.state() for file in found.files]
-    contents = reading.contents(found.files, missing_text, text)
-    schema = unify_schemas(found.files, [each.schema for each in contents])
-    types = partition_types(found.files, found.types)
+    listing = files.find(source)
+    states = [file.state() for file in listing.files]
+    contents = reading.contents(listing.files, missing_text, text)
+    schema = unify_schemas(listing.files, [known.schema for known in contents])
+    types = partition_types(listing.files, listing.types)
     for name, kind in types.items():
         schema = schema.append(pa.field(name, kind))
     if missing_text:
         schema = decode_text(schema)
-    return Source(found.files, contents, schema, states, found.folder, tuple(missing_text))
+    return Source(listing.files, contents, schema, states, listing.folder, tuple(missing_text))
 
 
 WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")

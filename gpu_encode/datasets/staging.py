@@ -55,8 +55,8 @@ class Staging:
 
     Examples
     --------
-    >>> Staging(Destination(Path("/data/codes"), True, ".parquet", None)).folder.as_posix()
-    '/data/.codes.gpu-encode'
+    >>> Staging(Destination(Path("/data/encoded"), True, ".parquet", None)).folder.as_posix()
+    '/data/.encoded.gpu-encode'
     """
 
     def __init__(self, destination: Destination, keep: bool = True) -> None:
@@ -213,10 +213,10 @@ def describe_run(source: Source, destination: Destination, choices: Mapping[str,
     choices : mapping of str to object
         What else decides what is written, as JSON has it.
     """
-    found: dict[str, Any] = {"the version of gpu-encode": gpu_encode.__version__}
+    facts: dict[str, Any] = {"the version of gpu-encode": gpu_encode.__version__}
     for file, state in zip(source.files, source.states, strict=True):
-        found[f"size and time of the last change of {file.path}"] = list(state)
-    found |= {
+        facts[f"size and time of the last change of {file.path}"] = list(state)
+    facts |= {
         "the files of the source": len(source.files),
         "the columns": source.schema.to_string(show_schema_metadata=False, show_field_metadata=False),
         "the texts that are missing values": list(source.missing_text),
@@ -225,7 +225,7 @@ def describe_run(source: Source, destination: Destination, choices: Mapping[str,
         "the suffix of the output": destination.suffix,
     }
     # Values as a manifest gives them back.
-    described: dict[str, Any] = json.loads(json.dumps(found | dict(choices)))
+    described: dict[str, Any] = json.loads(json.dumps(facts | dict(choices)))
     return described
 
 
@@ -237,7 +237,7 @@ def describe_parameters(encoder: Any) -> dict[str, Any]:
     >>> describe_parameters(gpu_encode.TargetEncoder(cv=3))["parameter cv"]
     3
     """
-    found = {}
+    facts = {}
     for name, value in encoder.get_params(deep=False).items():
         if name == "device":
             continue  # it changes no bit
@@ -250,12 +250,12 @@ def describe_parameters(encoder: Any) -> dict[str, Any]:
         arrays = writer._names
         if arrays:
             document = {"value": document, "arrays": sorted(mark.hex() for mark in arrays)}
-        found[f"parameter {name}"] = document
-    return found
+        facts[f"parameter {name}"] = document
+    return facts
 
 
-def is_describable(readouts: Sequence[Any], resume: bool) -> bool:
-    """Whether a file can hold what codes follow from, or else a run cannot be told from another.
+def is_describable(statistics: Sequence[Any], resume: bool) -> bool:
+    """Whether a file can hold what encodings follow from; if not, a run cannot be told from another.
 
     Raises
     ------
@@ -264,11 +264,11 @@ def is_describable(readouts: Sequence[Any], resume: bool) -> bool:
 
     Examples
     --------
-    >>> is_describable([gpu_encode.StatisticEncoder([max])._parameters().readout], resume=False)
+    >>> is_describable([gpu_encode.StatisticEncoder([max])._parameters().statistic], resume=False)
     False
     """
     try:
-        encode(list(readouts), archive.Writer(io.BytesIO()))
+        encode(list(statistics), archive.Writer(io.BytesIO()))
     except UnwritableError as reason:
         if resume:
             raise errors.not_describable(str(reason)) from None

@@ -47,7 +47,7 @@ class RowWriter:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path, table = Path(folder, "codes.csv"), pa.table({"city": [0.5]})
+    ...     path, table = Path(folder, "encoded.csv"), pa.table({"city": [0.5]})
     ...     with RowWriter(path, table.schema) as writer:
     ...         writer.write(table)
     ...     path.read_text()
@@ -222,7 +222,7 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     >>> from gpu_encode.datasets.source import open_source
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "rows.csv").write_text("city\n")
-    ...     found = choose_destination(open_source(f"{folder}/rows.csv"), f"{folder}/codes/", None, False)
+    ...     found = choose_destination(open_source(f"{folder}/rows.csv"), f"{folder}/encoded/", None, False)
     >>> found.is_folder, found.suffix
     (True, '.csv')
     """

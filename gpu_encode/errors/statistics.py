@@ -85,7 +85,7 @@ def text_as_value(column: object, found: object) -> TypeError:
     return TypeError(f"values: column {column!r} holds {found!r}, which is no number. {_ADVICE}")
 
 
-def moments_as_value(column: object) -> TypeError:
+def timestamps_as_value(column: object) -> TypeError:
     """Error for a column of dates, times or spans of time."""
     return TypeError(f"values: column {column!r} holds dates, times or spans of time. {_ADVICE}")
 

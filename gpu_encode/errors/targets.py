@@ -21,7 +21,7 @@ def missing_targets(role: str, rows: NDArray[Any]) -> RowError:
     return first_of(f"{role} has ", rows, "missing values", advice)
 
 
-def moments_as_target() -> TypeError:
+def timestamps_as_target() -> TypeError:
     """Error for dates or times given as a target."""
     return TypeError("y holds dates or times, which have no mean. Convert them to numbers, such as days since a date.")
 

@@ -139,7 +139,7 @@ def select_columns(parameters: Parameters, rows: TrainingRows) -> Selection:
 def specify_sums(parameters: Parameters, rows: TrainingRows, number: int, summed: SummedColumn) -> SumSpec:
     """Find the digits that the exact sums of a target need."""
     squares = parameters.statistic.of_target(number).needs.squares
-    return layouts.measured(rows.ops, summed.target, summed.weight, squares, parameters.drop)
+    return layouts.choose_spec(rows.ops, summed.target, summed.weight, squares, parameters.drop)
 
 
 def make_tasks(

@@ -143,7 +143,7 @@ def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> 
     with inputs.naming_piece("sample_weight"):
         weight = inputs.weight()
         if weight is not None:
-            weight = targets.checked_weight(backend, move_to_reader(weight, backend), all_rows)
+            weight = targets.check_weight(backend, move_to_reader(weight, backend), all_rows)
             weight = backend.to_device(weight)
     return TrainingRows(inputs, backend, weight, inputs.groups())
 

@@ -18,7 +18,7 @@ from gpu_encode.frames import Frame, Pieces, part_with, with_piece
 from gpu_encode.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
-from gpu_encode.sums.targets import counted_classes, joined_labels
+from gpu_encode.sums.targets import counted_classes, join_labels
 from gpu_encode.training.encodings import flat
 from gpu_encode.training.indicators import indicator, missing_rows
 from gpu_encode.training.outputs import OutputColumns, in_type
@@ -243,7 +243,7 @@ def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
         raise merge_of_other_target_types(mine.kind, theirs.kind)
     if mine.classes is None or theirs.classes is None:
         return mine
-    labels = joined_labels(mine.classes, theirs.classes)
+    labels = join_labels(mine.classes, theirs.classes)
     if mine.kind == "binary" and len(labels) > 2:
         raise more_than_two_labels_now(labels)
     return replace(mine, classes=labels)

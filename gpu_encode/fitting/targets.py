@@ -16,9 +16,9 @@ from gpu_encode.errors.rows import RowError
 from gpu_encode.errors.statistics import (
     in_value_column,
     inexact_beside_fractions,
-    moments_as_value,
     no_value_columns,
     text_as_value,
+    timestamps_as_value,
 )
 from gpu_encode.errors.values import infinite_value
 from gpu_encode.fitting.columns import locate
@@ -27,7 +27,7 @@ from gpu_encode.fitting.model import TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.frames import Frame, Pieces, parts_of, with_piece
-from gpu_encode.frames.columns import is_moment, plain
+from gpu_encode.frames.columns import is_temporal, plain
 from gpu_encode.ops import Ops
 from gpu_encode.sums import targets
 from gpu_encode.sums.targets import Target
@@ -218,8 +218,8 @@ def _read_value_column(frame: Frame | Pieces, position: int, weight: Array | Non
 def _read_numbers(part: Frame, position: int) -> tuple[Array, Array]:
     """Values of a column as int64 or float64, on the host, and which rows have none."""
     column, label = part.column(position), part.label(position)
-    if is_moment(column):
-        raise moments_as_value(label)
+    if is_temporal(column):
+        raise timestamps_as_value(label)
     values, nulls = plain(column)
     if values.dtype.kind == "O":
         return _spread(values[~nulls], nulls, label), nulls

@@ -110,6 +110,7 @@ class TargetRatios(WithPriors):
         a, columns = float(self.weight), []
         for number in range(len(self.priors)):
             p = prior[..., number :: len(self.priors)]
+            # By the sum, as CatBoost has it; a sum may overflow where the mean does not.
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 ratio = (visible.total + a * p) / (visible.n + a)
                 by_mean = p + (visible.n / (visible.n + a)) * (visible.mean - p)

@@ -64,6 +64,7 @@ class EncodingRule:
         """Encode what no visible row has; a prior that is a mean is NaN where no row is visible at all, and stays."""
         if self.unseen is None:
             return self.scaled(prior)
+        # The number that the user gave is meant as it is, and not put on the scale.
         return np.full_like(prior, self.unseen) if self.prior is None else np.where(np.isnan(prior), prior, self.unseen)
 
     def encode_missing(self, prior: Floats) -> Floats:

@@ -86,6 +86,7 @@ class GradientRatios(Statistic):
         """Number the categories by rising ratio, equal ones as they stand; others rank where all rows together do."""
         ratio, present, total_ratio = map(ops.to_host, (self._ratio(visible), counted, self._ratio(total)))
         ranks, others = np.full(ratio.shape, np.nan), np.full(total_ratio.shape, np.nan)
+        # Each fold ranks what it sees, so that no row has a say in its own rank.
         for view in range(ratio.shape[1]):
             rows = np.flatnonzero(present[:, view, 0])
             ratios = ratio[rows, view, 0]

@@ -105,12 +105,12 @@ class MergeableStatistic(BaseEstimator):
         # Of copies, which it may write to: other statistics are computed from the same arrays.
         arrays = [ops.to_host(array).copy() for array in (visible.n, *sums)]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = self.finish(*arrays)
-        if getattr(found, "shape", None) != visible.n.shape:
-            raise misshapen_statistic(self.name, visible.n.shape, getattr(found, "shape", type(found).__name__))
-        if found.dtype.kind not in "biuf":
-            raise misshapen_statistic(self.name, visible.n.shape, f"{found.dtype} values")
-        return ops.to_device(found.astype(np.float64))
+            values = self.finish(*arrays)
+        if getattr(values, "shape", None) != visible.n.shape:
+            raise misshapen_statistic(self.name, visible.n.shape, getattr(values, "shape", type(values).__name__))
+        if values.dtype.kind not in "biuf":
+            raise misshapen_statistic(self.name, visible.n.shape, f"{values.dtype} values")
+        return ops.to_device(values.astype(np.float64))
 
 
 def takes(function: Callable[..., Any], number: int) -> bool:

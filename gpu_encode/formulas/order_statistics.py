@@ -1,4 +1,9 @@
-"""Statistics that follow from how often each value occurs: quantiles, extremes, distinct values, shares, modes."""
+"""Statistics that follow from how often each value occurs: quantiles, extremes, distinct values, shares, modes.
+
+`OfViews` gives them for what each view sees, `OtherRows` for what rows see that are left out: their category, and all
+rows, less themselves.  What such a row sees follows from its category, its value and its weight alone, so it is
+computed once for all rows of a tile that have the same three.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -27,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 
 class InOrder(ABC):
-    """Groups of rows by their values in order: all that order statistics are read off, an array of groups at a time."""
+    """Groups of rows with sorted values: all that order statistics follow from, an array of groups at a time."""
 
     @property
     @abstractmethod
@@ -58,22 +63,23 @@ class InOrder(ABC):
     def quantile(self, share: float) -> Floats:
         """Quantile by linear interpolation between rows, as ``numpy.quantile`` with ``method="linear"``."""
         number = self.number
-        place = (number - 1) * share
-        low = np.floor(place)
+        position = (number - 1) * share
+        low = np.floor(position)
         rank = np.maximum(low.astype(np.int64), 0)
         below, above = self.at_rank(rank), self.at_rank(np.minimum(rank + 1, np.maximum(number - 1, 0)))
-        part = place - low
+        part = position - low
         with np.errstate(over="ignore"):
             step = above - below
         with np.errstate(over="ignore", invalid="ignore"):
+            # From the nearer of the two values, as NumPy does it, so that the bits are its own.
             between: Floats = np.where(part >= 0.5, above - step * (1.0 - part), below + step * part)
         return np.where(part == 0, below, between)
 
     def share_above(self, threshold: Real) -> Floats:
         """Share of the rows with values above a threshold."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: Floats = self.n_above(threshold) / self.number
-        return found
+            share: Floats = self.n_above(threshold) / self.number
+        return share
 
     def statistic(self, statistic: Any) -> Floats:
         """Give one statistic of each group; NaN of no rows, but nunique is then 0."""
@@ -82,13 +88,13 @@ class InOrder(ABC):
         if self.is_empty():
             return np.full(self.number.shape, np.nan)
         if statistic == "mode":
-            found = self.mode()
+            values = self.mode()
         elif isinstance(statistic, str):
-            found = self.quantile(QUANTILES[statistic])
+            values = self.quantile(QUANTILES[statistic])
         else:
             kind, number = statistic
-            found = self.quantile(float(number)) if kind == "quantile" else self.share_above(number)
-        return np.where(self.number > 0, found, np.nan)
+            values = self.quantile(float(number)) if kind == "quantile" else self.share_above(number)
+        return np.where(self.number > 0, values, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,16 +115,17 @@ class Sorted(InOrder):
 
     @classmethod
     def by_category(cls, distribution: Distribution, n_categories: int) -> Self:
-        """Values of each category, in the order of a table: categories, then unknown and missing."""
+        """Group the values by category, in the order of a table: categories, then unknown and missing."""
+        # A distribution has no pair of a category without rows, so its categories are searched for.
         starts = np.searchsorted(distribution.category, np.arange(-BEFORE, n_categories + 1))
         # Unknown and missing come first in a distribution.
         ends = np.concatenate([starts[BEFORE:] - starts[BEFORE], starts[1 : BEFORE + 1] + starts[-1] - starts[BEFORE]])
-        value, counts = (first_to_end(each, starts[BEFORE]) for each in (distribution.value, distribution.counts))
+        value, counts = (np.roll(pairs, -starts[BEFORE], axis=0) for pairs in (distribution.value, distribution.counts))
         return cls(ends, distribution.values[value], counts)
 
     @classmethod
     def of_all(cls, distribution: Distribution) -> Self:
-        """Values of all rows, whatever their category."""
+        """Make one group of all rows, whatever their category."""
         counts = add_counts(distribution.value, distribution.counts, len(distribution.values))
         return cls(np.array([0, len(counts)]), distribution.values, counts)
 
@@ -143,34 +150,34 @@ class Sorted(InOrder):
 
     def between(self, running: Integers) -> Integers:
         """Sum what lies between the ends of each group."""
-        found: Integers = running[self.starts[1:]] - running[self.starts[:-1]]
-        return found
+        sums: Integers = running[self.starts[1:]] - running[self.starts[:-1]]
+        return sums
 
     def at_rank(self, ranks: Integers) -> Floats:
         """Value of the row with each rank, counted from zero in its group; ranks are (groups, views)."""
         before = self.running[self.starts[:-1]]
-        found = np.empty(ranks.shape)
+        values = np.empty(ranks.shape)
         for view in range(ranks.shape[1]):
             place = np.searchsorted(self.running[1:, view], before[:, view] + ranks[:, view], side="right")
-            found[:, view] = self.values[np.minimum(place, len(self.values) - 1)]
-        return found
+            values[:, view] = self.values[np.minimum(place, len(self.values) - 1)]
+        return values
 
     def by_frequency(self, view: int) -> Integers:
-        """Places of each group by how often their values occur, the most frequent first, of several the smallest."""
+        """Order the places of each group by how often their values occur: frequent ones first, then small ones."""
         group = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         return np.lexsort((np.arange(len(group)), -self.counts[:, view], group))
 
     def mode(self) -> Floats:
         """Most frequent value; of equally frequent ones the smallest."""
-        found = np.empty((len(self.starts) - 1, self.counts.shape[1]))
-        for view in range(found.shape[1]):
+        modes = np.empty((len(self.starts) - 1, self.counts.shape[1]))
+        for view in range(modes.shape[1]):
             order = self.by_frequency(view)
-            found[:, view] = self.values[order[np.minimum(self.starts[:-1], len(order) - 1)]]
-        return found
+            modes[:, view] = self.values[order[np.minimum(self.starts[:-1], len(order) - 1)]]
+        return modes
 
     def n_above(self, threshold: Real) -> Integers:
         """Rows with values above a threshold: (groups, views)."""
-        return self.between(running_sums(np.where(exceeding(self.values, threshold)[:, None], self.counts, 0)))
+        return self.between(running_sums(np.where(is_above(self.values, threshold)[:, None], self.counts, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,13 +198,13 @@ class OfViews:
 
     def of_everything(self, statistic: Any) -> Floats:
         """Give one statistic of all rows: (views,)."""
-        found: Floats = self.of_all.statistic(statistic)[0]
-        return found
+        values: Floats = self.of_all.statistic(statistic)[0]
+        return values
 
 
 @dataclass(frozen=True, eq=False)
-class TotalSums:
-    """Groups of sorted values that rows are left out of, and what is asked of them for every tile of rows.
+class Undivided:
+    """Groups of sorted values with all their rows, of which rows are left out; computed once for all tiles of rows.
 
     Parameters
     ----------
@@ -224,12 +231,13 @@ class TotalSums:
 
     def n_above(self, threshold: Real) -> Integers:
         """Rows of each group with values above a threshold; counted once for all tiles."""
+        # Kept, since a pass over all values would otherwise be made for every tile.
         if threshold not in self.above:
             self.above[threshold] = self.groups.n_above(threshold)[:, 0]
         return self.above[threshold]
 
     def less(self, group: Integers, value: Integers, n_values: int, copies: Integers | None) -> "LeftOut":
-        """Take each row out of its group; `value` is -1 where nobody has it.
+        """Take each row out of its group; `value` is -1 where no row that was counted has it.
 
         Raises
         ------
@@ -238,28 +246,28 @@ class TotalSums:
         """
         n_places = len(self.keys)
         place = np.minimum(np.searchsorted(self.keys, group * n_values + value), max(n_places - 1, 0))
-        there = (value >= 0) & (self.keys[place] == group * n_values + value) if n_places else value < -1
+        present = (value >= 0) & (self.keys[place] == group * n_values + value) if n_places else value < -1
         sizes, number = np.ones(1, np.int64), np.zeros(len(group), np.int64)
         if copies is not None:
             number, sizes = host(len(copies)).factorize(copies)
         # Rows that weigh nothing may have any value: what they see is the whole group.
-        source = np.where(there & (sizes[number] > 0), place, n_places + group)
-        alike = source * len(sizes) + number
-        of_row, distinct = host(len(alike)).factorize(alike)
+        source = np.where(present & (sizes[number] > 0), place, n_places + group)
+        kinds = source * len(sizes) + number
+        of_row, distinct = host(len(kinds)).factorize(kinds)
         source, number = np.divmod(distinct, len(sizes))
-        found = LeftOut.of(self, source, sizes[number], of_row)
-        if bool((found.copies > found.owned).any()):
+        left_out = LeftOut.of(self, source, sizes[number], of_row)
+        if bool((left_out.copies > left_out.owned).any()):
             raise rows_have_changed("values of rows")
-        return found
+        return left_out
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOut(InOrder):
-    """Groups, each less some copies of one value: one for each kind of rows; statistics are (rows,).
+    """Groups, each less some copies of one value: one group for each kind of rows; statistics are (rows,).
 
     Parameters
     ----------
-    whole : TotalSums
+    whole : Undivided
     group, place, copies : int64 arrays (kinds,)
         The group, the place of the value, and how many of them are left out.
     owned : int64 array (kinds,)
@@ -268,7 +276,7 @@ class LeftOut(InOrder):
         Kind of each row.
     """
 
-    whole: TotalSums
+    whole: Undivided
     group: Integers
     place: Integers
     copies: Integers
@@ -276,27 +284,27 @@ class LeftOut(InOrder):
     of_row: Array
 
     @classmethod
-    def of(cls, whole: TotalSums, source: Integers, copies: Integers, of_row: Array) -> Self:
-        """Make it of the place that each kind of rows is taken from, or of the number of places plus the group."""
+    def of(cls, whole: Undivided, source: Integers, copies: Integers, of_row: Array) -> Self:
+        """Leave rows out, by the place of each kind, or the number of places plus the group where it has none."""
         groups, n_places = whole.groups, len(whole.keys)
-        own = source < n_places
-        place = np.where(own, source, 0)
-        group = np.where(own, np.searchsorted(groups.starts, place, side="right") - 1, source - n_places)
-        owned = np.where(own, groups.counts[place, 0], 0) if n_places else np.zeros_like(copies)
+        has_place = source < n_places
+        place = np.where(has_place, source, 0)
+        group = np.where(has_place, np.searchsorted(groups.starts, place, side="right") - 1, source - n_places)
+        owned = np.where(has_place, groups.counts[place, 0], 0) if n_places else np.zeros_like(copies)
         return cls(whole, group, place, copies, owned, of_row)
 
     @cached_property
     def number(self) -> Integers:
         """Rows that are left in each group."""
-        found: Integers = self.whole.groups.number[self.group, 0] - self.copies
-        return found
+        number: Integers = self.whole.groups.number[self.group, 0] - self.copies
+        return number
 
     @cached_property
     def n_distinct(self) -> Integers:
         """Distinct values of what is left."""
         gone = (self.copies > 0) & (self.copies == self.owned)
-        found: Integers = self.whole.groups.n_distinct[self.group, 0] - gone
-        return found
+        n_distinct: Integers = self.whole.groups.n_distinct[self.group, 0] - gone
+        return n_distinct
 
     def is_empty(self) -> bool:
         """Whether there are no values at all."""
@@ -306,9 +314,9 @@ class LeftOut(InOrder):
         """Value of the row with each rank in what is left: from the value left out on, ranks were higher before."""
         groups = self.whole.groups
         running = groups.running[:, 0]
-        at = running[groups.starts[self.group]] + ranks
-        at = np.where((self.copies > 0) & (at >= running[self.place]), at + self.copies, at)
-        place = np.searchsorted(running[1:], at, side="right")
+        rank = running[groups.starts[self.group]] + ranks
+        rank = np.where((self.copies > 0) & (rank >= running[self.place]), rank + self.copies, rank)
+        place = np.searchsorted(running[1:], rank, side="right")
         return groups.values[np.minimum(place, len(groups.values) - 1)].astype(np.float64)
 
     def mode(self) -> Floats:
@@ -322,7 +330,7 @@ class LeftOut(InOrder):
 
     def n_above(self, threshold: Real) -> Integers:
         """Rows of what is left with values above a threshold."""
-        lost = np.where(exceeding(self.whole.groups.values[self.place], threshold), self.copies, 0)
+        lost = np.where(is_above(self.whole.groups.values[self.place], threshold), self.copies, 0)
         return self.whole.n_above(threshold)[self.group] - lost
 
     def statistic(self, statistic: Any) -> Floats:
@@ -343,10 +351,10 @@ class OfOthers:
         return self.category.statistic(statistic)
 
     def of_everything(self, statistic: Any) -> Floats:
-        """Give one statistic of all other rows: (rows,); NaN where nobody wants it."""
-        found = np.full(len(self.wanted), np.nan)
-        found[self.wanted] = self.everything.statistic(statistic)
-        return found
+        """Give one statistic of all other rows: (rows,); NaN where it is not wanted."""
+        values = np.full(len(self.wanted), np.nan)
+        values[self.wanted] = self.everything.statistic(statistic)
+        return values
 
 
 class OtherRows:
@@ -362,14 +370,13 @@ class OtherRows:
     def __init__(self, distribution: Distribution, n_categories: int) -> None:
         self.values, self.n_categories = distribution.values, n_categories
         keys = table_rows(distribution.category, n_categories) * len(self.values) + distribution.value
-        self.by_category = TotalSums(Sorted.by_category(distribution, n_categories), np.sort(keys))
-        self.of_all = TotalSums(Sorted.of_all(distribution), np.arange(len(self.values)))
+        self.by_category = Undivided(Sorted.by_category(distribution, n_categories), np.sort(keys))
+        self.of_all = Undivided(Sorted.of_all(distribution), np.arange(len(self.values)))
 
     @classmethod
-    def of(cls, statistics: CategorySums) -> Self | None:
-        """Put the values of all rows in order; None where they were not counted."""
-        values = statistics.distribution
-        return None if values is None else cls(values, statistics.n_categories)
+    def of(cls, sums: CategorySums) -> Self | None:
+        """Sort the values of all rows; None where they were not counted."""
+        return None if sums.distribution is None else cls(sums.distribution, sums.n_categories)
 
     def seen_by(self, ops: Ops, rows: Rows, wanted: Array) -> OfOthers:
         """Take each row of a tile out of its category, and out of all rows where these are `wanted`.
@@ -388,28 +395,23 @@ class OtherRows:
         group = table_rows(ops.to_host(rows.codes), self.n_categories)
         copies = None if rows.weight is None else ops.to_host(rows.weight)
         wanted = ops.to_host(wanted)
-        those = np.zeros(np.count_nonzero(wanted), np.int64)
+        only_group = np.zeros(np.count_nonzero(wanted), np.int64)
         return OfOthers(
             self.by_category.less(group, value, n_values, copies),
-            self.of_all.less(those, value[wanted], n_values, None if copies is None else copies[wanted]),
+            self.of_all.less(only_group, value[wanted], n_values, None if copies is None else copies[wanted]),
             wanted,
         )
 
 
-def first_to_end(lines: Integers, number: int) -> Integers:
-    """Move the first lines behind all others."""
-    return np.concatenate([lines[number:], lines[:number]]) if number else lines
-
-
-def exceeding(values: Array, threshold: Real) -> NDArray[np.bool_]:
+def is_above(values: Array, threshold: Real) -> Mask:
     """Say which values are above a threshold, as exact numbers: neither is rounded to compare it with the other."""
     if values.dtype.kind == "i":
         bound: Any = floor(threshold)
     else:
         nearest = float(threshold)
         bound = np.nextafter(nearest, -np.inf) if nearest > threshold else nearest
-    found: NDArray[np.bool_] = values > bound
-    return found
+    above: Mask = values > bound
+    return above
 
 
 def running_sums(counts: Integers) -> Integers:
@@ -420,6 +422,6 @@ def running_sums(counts: Integers) -> Integers:
 
 
 def table_rows(codes: Array, n_categories: int) -> Integers:
-    """Place of each category in a table: unknown and missing come last."""
+    """Give the row of each category in a table: unknown and missing come last."""
     wide = codes.astype(np.int64)
     return np.where(wide < 0, wide + (n_categories + 2), wide)

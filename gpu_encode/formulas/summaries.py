@@ -121,6 +121,7 @@ class Summaries(Statistic):
         if self.needs.cubes:
             numbers = ops.cast(values[0], np.float64)
             size = np.abs(numbers)
+            # Outside this range a cube, or what is left of it after rounding, is no float64 number.
             beyond = (size > LARGEST_CUBED) | ((size < LEAST_CUBED) & (size > 0))
             if present is not None:
                 beyond &= present != 0
@@ -236,10 +237,10 @@ def call_statistic(function: "Callable[..., Any]", count: Floats, mean: Floats, 
     # Of copies, which it may write to: other statistics are computed from the same arrays.
     arrays = [ops.to_host(array).copy() for array in (count, mean, variance)]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = function(*arrays)
-    if getattr(found, "shape", None) != mean.shape:
-        raise misshapen_statistic(function.__name__, mean.shape, getattr(found, "shape", type(found).__name__))
-    return ops.to_device(found.astype(np.float64))
+        values = function(*arrays)
+    if getattr(values, "shape", None) != mean.shape:
+        raise misshapen_statistic(function.__name__, mean.shape, getattr(values, "shape", type(values).__name__))
+    return ops.to_device(values.astype(np.float64))
 
 
 def skewness(moments: Moments, ddof: int) -> Floats:

@@ -4,7 +4,7 @@ from gpu_encode.categories.vocabulary import FactorizedColumn
 from gpu_encode.frames.device_columns import to_host
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.frame import Frame
-from gpu_encode.frames.pieces import Pieces, concatenated, part_with, parts_of, read_pieces, tables_of, with_piece
+from gpu_encode.frames.pieces import Pieces, concatenate, part_with, parts_of, read_pieces, tables_of, with_piece
 from gpu_encode.frames.reading import is_partitioned, read
 from gpu_encode.frames.vectors import (
     PieceVectors,
@@ -22,7 +22,7 @@ __all__ = [
     "NumberedLabels",
     "PieceVectors",
     "Pieces",
-    "concatenated",
+    "concatenate",
     "in_line",
     "is_partitioned",
     "on_host",

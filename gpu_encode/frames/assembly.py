@@ -26,7 +26,7 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
     if wanted == "cupy":
         return device_columns.assemble_matrix(arrays, frame.native, passed)
     if wanted == "cudf":
-        return wrapped(frame, cudf.assembled(frame, names, arrays, passed), own)
+        return wrap_like(frame, cudf.assemble(frame, names, arrays, passed), own)
     arrays = device_columns.here(arrays)
     if frame.kind == "cupy":
         frame = replace(frame, native=device_columns.to_host(frame.native), kind="numpy")
@@ -41,10 +41,10 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
         raise ValueError(
             f"kind {kind!r} of table is not known. Use one of {', '.join(map(repr, ['numpy', *_BUILDERS]))}."
         )
-    return wrapped(frame, table, own)
+    return wrap_like(frame, table, own)
 
 
-def wrapped(frame: "Frame", table: Any, own: bool) -> Any:
+def wrap_like(frame: "Frame", table: Any, own: bool) -> Any:
     """Put a table of the frame's kind into what the frame came in."""
     return frame.wrap(table) if frame.wrap is not None and own else table
 

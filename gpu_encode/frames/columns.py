@@ -177,7 +177,7 @@ def to_numpy(array: Any) -> Array:
     return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def is_moment(column: Column) -> bool:
+def is_temporal(column: Column) -> bool:
     """Whether a column holds dates, times or durations in a type of their own."""
     if isinstance(column.data, np.ndarray):
         return column.data.dtype.kind in "Mm"
@@ -185,7 +185,7 @@ def is_moment(column: Column) -> bool:
 
 
 def plain(column: Column) -> tuple[Array, Array]:
-    """Plain values of a column and which rows are null: numbers, moments as int64, everything else as objects.
+    """Plain values of a column and which rows are null: numbers, dates and times as int64, everything else as objects.
 
     A null is NaN among floats, None among objects, and 0 elsewhere.
     """
@@ -197,9 +197,9 @@ def plain(column: Column) -> tuple[Array, Array]:
     nulls = np.zeros(len(data), bool) if column.nulls is None else column.nulls
     kind = data.dtype.kind
     if kind in "Mm":
-        moments, _ = typed.moment_storage(data, None)
-        nulls = nulls | (moments == NOT_A_TIME)
-        return np.where(nulls, 0, moments), nulls
+        ticks, _ = typed.timestamp_storage(data, None)
+        nulls = nulls | (ticks == NOT_A_TIME)
+        return np.where(nulls, 0, ticks), nulls
     if kind == "f":
         return (np.where(nulls, np.nan, data) if nulls.any() else data), nulls | np.isnan(data)
     if kind in "biu":
@@ -214,7 +214,7 @@ def _plain_arrow(data: Any) -> tuple[Array, Array]:
     nulls = data.is_null().to_numpy(zero_copy_only=False)
     if is_number(data) or (pa.types.is_temporal(data.type) and not pa.types.is_interval(data.type)):
         present = data.drop_null()
-        found = to_numpy(present) if is_number(data) else typed.arrow_moments(present)[0]
+        found = to_numpy(present) if is_number(data) else typed.arrow_timestamps(present)[0]
         if nulls.any():
             spread = np.full(len(nulls), np.nan if found.dtype.kind == "f" else 0, found.dtype)
             spread[~nulls] = found

@@ -172,7 +172,7 @@ def _strings_of(offsets: Array, characters: Any) -> Any:
     return strings.Strings(offsets[:-1], offsets[1:], held)
 
 
-def assembled(frame: "Frame", names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list[int]) -> Any:
     """Give a cuDF frame of encoded columns, then columns of `frame`, under its index."""
     cudf = import_module("cudf")
     rest = _chosen(frame, passed)

@@ -97,7 +97,8 @@ class DeviceColumn:
     Parameters
     ----------
     rows : CuPy array or Strings
-        What distinguishes values: numbers; ticks of moments; unscaled decimals; text, or other rows of bytes; or codes.
+        What distinguishes values: numbers; ticks of dates and times; unscaled decimals; text, or other rows of bytes;
+        or codes.
     nulls : bool array, optional
         Rows that are null whatever `rows` holds there; None: none is.
     type : pyarrow.DataType, optional
@@ -132,7 +133,7 @@ def keys(column: DeviceColumn, name: object, ops: Ops) -> FactorizedColumn:
         present, nulls = present_numbers(column, name)
         codes, distinct = ops.factorize(present)
         return FactorizedColumn(spread(codes, nulls, ops), Vocabulary(values.from_numpy(ops.to_host(distinct), name)))
-    codes, entries = numbered(column, ops)
+    codes, entries = number_rows(column, ops)
     if column.holds_strings and values.is_text(column.type):
         # They were sorted on the device, where a million take no time.
         return FactorizedColumn(codes, Vocabulary(values.from_arrow(entries.data)))
@@ -146,9 +147,9 @@ def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops)
         return lookup_numbers(column, name, vocabulary, ops)
     if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
         strings = devices.cuda().strings
-        found: Array = strings.lookup_strings(column.rows, known(vocabulary, ops), column.nulls)
+        found: Array = strings.lookup_strings(column.rows, upload_strings(vocabulary, ops), column.nulls)
         return found
-    codes, entries = numbered(column, ops)
+    codes, entries = number_rows(column, ops)
     return through(factorizing.lookup(entries, name, vocabulary, host(len(entries))), codes, ops)
 
 
@@ -168,16 +169,16 @@ def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
     return given == fitted or (given.kind == fitted.kind and given.kind in "iu" and given.itemsize < fitted.itemsize)
 
 
-def numbered(column: DeviceColumn, ops: Ops) -> tuple[Array, Column]:
+def number_rows(column: DeviceColumn, ops: Ops) -> tuple[Array, Column]:
     """Code of each row, -1 for null, and the distinct values, on the host."""
     if column.holds_strings:
         codes, strings = devices.cuda().strings.factorize_strings(column.rows, column.nulls)
         return codes, columns.from_arrow(strings_as_arrow(strings, column.type))
     codes, distinct = ops.factorize(column.present())
-    return spread(codes, column.nulls, ops), meant(column, ops.to_host(distinct))
+    return spread(codes, column.nulls, ops), decode(column, ops.to_host(distinct))
 
 
-def meant(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Column:
+def decode(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Column:
     """Values that rows of a column stand for, on the host."""
     if column.entries is not None:
         codes = held.astype(np.int32)
@@ -186,7 +187,7 @@ def meant(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Colu
     return Column(held, nulls) if column.type is None else columns.from_arrow(as_arrow(held, column.type, nulls))
 
 
-def known(vocabulary: Vocabulary, ops: Ops) -> Any:
+def upload_strings(vocabulary: Vocabulary, ops: Ops) -> Any:
     """Texts of a vocabulary on the device, ready to be looked up; kept there for the next call."""
     memory = memory_of(ops)
     if memory not in vocabulary.placed:
@@ -202,7 +203,7 @@ def known(vocabulary: Vocabulary, ops: Ops) -> Any:
 def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | None]:
     """Numbers that are neither null nor NaN, and which rows are not (None: all are); infinity is an error."""
     present, nulls = column.present(), column.nulls
-    # Smallest and largest tell of NaN and infinity without a temporary.
+    # The smallest and the largest show NaN and infinity without a temporary array.
     if present.dtype.kind != "f" or not len(present) or bool(np.isfinite(present.min()) & np.isfinite(present.max())):
         return present, nulls
     infinite = np.isinf(present)
@@ -234,7 +235,7 @@ def column_to_host(column: DeviceColumn) -> Column:
     nulls = None if column.nulls is None else to_host(column.nulls)
     if column.holds_strings:
         return columns.from_arrow(strings_as_arrow(column.rows, column.type, nulls))
-    return meant(column, to_host(column.rows), nulls)
+    return decode(column, to_host(column.rows), nulls)
 
 
 def as_arrow(held: Array, type_: Any, nulls: Array | None = None) -> Any:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.errors.tables import not_one_column
-from gpu_encode.errors.targets import missing_targets, moments_as_target
+from gpu_encode.errors.targets import missing_targets, timestamps_as_target
 from gpu_encode.frames import cudf, device_columns
 from gpu_encode.frames.device_columns import DeviceColumn
 
@@ -41,7 +41,7 @@ class NumberedLabels:
         """Give the same with the numbers on the host."""
         return NumberedLabels(device_columns.to_host(self.codes), self.labels)
 
-    def fetched(self) -> Array:
+    def fetch(self) -> Array:
         """Label of every row, on the host; None for null, which counts from the end."""
         labels: Array = np.append(self.labels.astype(object), [None])[device_columns.to_host(self.codes)]
         return labels
@@ -69,10 +69,10 @@ def read_cudf(data: Any, role: str) -> list[tuple[str | None, Any]]:
     else:
         parts = [(data.name, data)]
     named = [(name if isinstance(name, str) else None, series) for name, series in parts]
-    return [(name, plain(cudf.column(series, role), role)) for name, series in named]
+    return [(name, to_vector(cudf.column(series, role), role)) for name, series in named]
 
 
-def plain(column: DeviceColumn, role: str) -> Any:
+def to_vector(column: DeviceColumn, role: str) -> Any:
     """Numbers as they are held, NaN for null; labels that are not numbers, numbered."""
     nulls = column.nulls
     if role == "y" and nulls is not None:
@@ -85,11 +85,11 @@ def plain(column: DeviceColumn, role: str) -> Any:
             refuse_missing(np.isnan(rows), role)
         return rows
     if role == "y" and column.type is not None and pa.types.is_temporal(column.type):
-        raise moments_as_target()
-    return numbered(column, role)
+        raise timestamps_as_target()
+    return number_labels(column, role)
 
 
-def numbered(column: DeviceColumn, role: str) -> Any:
+def number_labels(column: DeviceColumn, role: str) -> Any:
     """Labels and their numbers; where the labels are numbers (decimals, categories), these in every row."""
     ops = devices.cuda()
     codes, vocabulary, _ = device_columns.keys(column, role, ops)

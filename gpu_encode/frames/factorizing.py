@@ -19,21 +19,21 @@ from gpu_encode.frames import columns
 from gpu_encode.frames.columns import Column, is_number, to_numpy
 from gpu_encode.ops import Ops
 
-# Text whose values occur more often than this among so many rows is told apart by the hash that Python keeps of it.
+# Of a sample of so many rows: where text repeats more often than this, Python's own hashes, which it keeps, are faster.
 SAMPLED = 4096
 REPEATED = 8
 
 
 class Place(NamedTuple):
-    """Where values stand, for messages: the column, and the row of the value at an index."""
+    """The column of values, and the row of the value at an index: messages name both."""
 
     column: object
     row: Callable[[int], int]
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
-    """Dictionary of a column: raw code of each row, and the place of each raw code among the values."""
+class Dictionary:
+    """Distinct values of a column, a raw code for each row, and the place of each raw code among the values."""
 
     codes: Array
     values: Values
@@ -42,7 +42,7 @@ class Encoded:
     complete: bool = False  # whether it is known that no row is null
 
     def through(self, places: Array | None, ops: Ops) -> Array:
-        """Code of each row, the values having moved to `places`."""
+        """Give the code of each row after the values have moved to `places`."""
         # A null counts from the end of the table, where it is found again.
         table = self.table if places is None else np.append(places, np.int32(MISSING)).astype(np.int32)
         if table is None:
@@ -51,18 +51,18 @@ class Encoded:
             table = table[self.table]
         if table[-1] == MISSING and np.array_equal(table[:-1], np.arange(len(table) - 1)):
             return self.codes
-        found = np.empty(len(self.codes), np.int32)
-        ops.gather(table.reshape(-1, 1, 1), self.codes, None, found.reshape(-1, 1))
-        return found
+        codes = np.empty(len(self.codes), np.int32)
+        ops.gather(table.reshape(-1, 1, 1), self.codes, None, codes.reshape(-1, 1))
+        return codes
 
 
 def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
     """Codes and sorted vocabulary of a column."""
-    encoded = encode(column, Place(name, int), ops)
-    if encoded.is_sorted:
-        return FactorizedColumn(encoded.through(None, ops), Vocabulary(encoded.values), encoded.complete)
-    vocabulary, places = Vocabulary.sorted_from(encoded.values)
-    return FactorizedColumn(encoded.through(places, ops), vocabulary, encoded.complete)
+    dictionary = factorize(column, Place(name, int), ops)
+    if dictionary.is_sorted:
+        return FactorizedColumn(dictionary.through(None, ops), Vocabulary(dictionary.values), dictionary.complete)
+    vocabulary, places = Vocabulary.sorted_from(dictionary.values)
+    return FactorizedColumn(dictionary.through(places, ops), vocabulary, dictionary.complete)
 
 
 def empty_vocabulary(column: Column, name: object, ops: Ops) -> Vocabulary | None:
@@ -72,27 +72,27 @@ def empty_vocabulary(column: Column, name: object, ops: Ops) -> Vocabulary | Non
         return None
     if isinstance(data, np.ndarray):
         # Floats may be infinite, which is refused, and objects anything.
-        is_told = data.dtype.kind in "iu"
+        says_its_kind = data.dtype.kind in "iu"
     else:
-        is_told = typed.is_text(data.type) or typed.is_binary(data.type) or pa.types.is_integer(data.type)
-    return keys(Column(data[:0]), name, ops).vocabulary if is_told else None
+        says_its_kind = typed.is_text(data.type) or typed.is_binary(data.type) or pa.types.is_integer(data.type)
+    return keys(Column(data[:0]), name, ops).vocabulary if says_its_kind else None
 
 
 def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
     """Position in a vocabulary of each row (int32): -1 for null, -2 where it is absent."""
-    if (found := _lookup_numbers(column, name, vocabulary, ops)) is not None:
-        return found
-    if (found := _lookup_texts(column, vocabulary, ops)) is not None:
-        return found
-    encoded = encode(column, Place(name, int), ops)
-    return encoded.through(vocabulary.positions(encoded.values, name), ops)
+    if (codes := _lookup_numbers(column, name, vocabulary, ops)) is not None:
+        return codes
+    if (codes := _lookup_strings(column, vocabulary, ops)) is not None:
+        return codes
+    dictionary = factorize(column, Place(name, int), ops)
+    return dictionary.through(vocabulary.positions(dictionary.values, name), ops)
 
 
-def _lookup_texts(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | None:
+def _lookup_strings(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array | None:
     """Look text or bytes up without a dictionary, if both sides are of one kind and there are rows enough."""
     if column.codes is not None or vocabulary.kind not in ("text", "bytes"):
         return None
-    array = _arrow_texts(column, ops)
+    array = _to_arrow_strings(column, ops)
     if array is None or vocabulary.values.array.type != strings.large(array.type):
         return None
     return vocabulary.places_of(array, ops)
@@ -103,51 +103,51 @@ def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: O
     if not are_numbers_of(column, vocabulary):
         return None
     present, nulls = present_numbers(column, Place(name, int))
-    return _spread(ops.lookup(typed.number_storage(present, name), vocabulary.values.array), nulls)
+    return _fill_nulls(ops.lookup(typed.number_storage(present, name), vocabulary.values.array), nulls)
 
 
-def encode(column: Column, place: Place, ops: Ops) -> Encoded:
+def factorize(column: Column, place: Place, ops: Ops) -> Dictionary:
     """Find the dictionary of a column."""
     if column.codes is not None:
-        return _encode_dictionary(column, column.codes, place, ops)
+        return _factorize_dictionary(column, column.codes, place, ops)
     if is_number(column.data):
-        return _encode_numbers(column, place, ops)
+        return _factorize_numbers(column, place, ops)
     if not isinstance(column.data, np.ndarray):
-        return _encode_arrow(column.data, place, ops)
+        return _factorize_arrow(column.data, place, ops)
     kind = column.data.dtype.kind
     if kind in "Mm":
-        moments, _ = typed.moment_storage(column.data, place.column)
-        nulls = _either(moments == NOT_A_TIME, column.nulls)
+        ticks, _ = typed.timestamp_storage(column.data, place.column)
+        nulls = _null_rows(ticks == NOT_A_TIME, column.nulls)
         read = typed.from_numpy(column.data[:0], place.column)
-        return _encode_moments(moments if nulls is None else moments[~nulls], nulls, read, ops)
+        return _factorize_timestamps(ticks if nulls is None else ticks[~nulls], nulls, read, ops)
     if kind in "US":
-        return _encode_fixed_width(column, place, ops)
+        return _factorize_fixed_width(column, place, ops)
     if kind == "O":
-        found = _arrow_texts(column, ops)
-        return encode_objects(column, place) if found is None else _encode_arrow(found, place, ops)
+        array = _to_arrow_strings(column, ops)
+        return _factorize_objects(column, place) if array is None else _factorize_arrow(array, place, ops)
     check_real(place.column, column.data)
     raise unsupported_type(place.column, str(column.data.dtype))
 
 
-def _arrow_texts(column: Column, ops: Ops) -> Any:
+def _to_arrow_strings(column: Column, ops: Ops) -> Any:
     """Text or bytes of any library as an Arrow array, where the backend is to number them; None of anything else."""
     data = column.data
     if strings.backend(len(data), ops) is None:
         return None
     if not isinstance(data, np.ndarray):
         return data if typed.is_text(data.type) or typed.is_binary(data.type) else None
-    return texts_of_objects(column) if data.dtype.kind == "O" else None
+    return _strings_of_objects(column) if data.dtype.kind == "O" else None
 
 
-def _encode_fixed_width(column: Column, place: Place, ops: Ops) -> Encoded:
+def _factorize_fixed_width(column: Column, place: Place, ops: Ops) -> Dictionary:
     """Find the dictionary of NumPy's text as it lies in memory, or as Arrow's."""
     if (found := strings.factorize_fixed(column.data, column.nulls, ops)) is None:
-        return _encode_arrow(_arrow_text(column, place), place, ops)
+        return _factorize_arrow(_fixed_width_to_arrow(column, place), place, ops)
     codes, distinct = found
-    return Encoded(codes, typed.from_arrow(_arrow_text(Column(distinct), place)))
+    return Dictionary(codes, typed.from_arrow(_fixed_width_to_arrow(Column(distinct), place)))
 
 
-def _arrow_text(column: Column, place: Place) -> Any:
+def _fixed_width_to_arrow(column: Column, place: Place) -> Any:
     """Fixed-width text of NumPy as an Arrow array."""
     try:
         return pa.array(column.data, mask=column.nulls)
@@ -155,12 +155,12 @@ def _arrow_text(column: Column, place: Place) -> Any:
         raise broken_text(place.column) from None
 
 
-def _either(first: Array, second: Array | None) -> Array | None:
+def _null_rows(first: Array, second: Array | None) -> Array | None:
     both = first if second is None else first | second
     return both if both.any() else None
 
 
-def _spread(codes: Array, nulls: Array | None) -> Array:
+def _fill_nulls(codes: Array, nulls: Array | None) -> Array:
     """Codes of the rows that are not null, put in their rows."""
     if nulls is None:
         return codes
@@ -169,41 +169,41 @@ def _spread(codes: Array, nulls: Array | None) -> Array:
     return spread
 
 
-def _encode_numbers(column: Column, place: Place, ops: Ops) -> Encoded:
+def _factorize_numbers(column: Column, place: Place, ops: Ops) -> Dictionary:
     present, nulls = present_numbers(column, place)
     if present.dtype.kind == "b":
         # Without False, True is the only value and has code 0.
         seen = np.array([False, True])[[bool(len(present)) and not present.all(), bool(present.any())]]
         codes = present.astype(np.int32) - np.int32(0 if len(seen) and not seen[0] else 1)
-        return Encoded(_spread(codes, nulls), Values("number", seen, "bool"), is_sorted=True)
+        return Dictionary(_fill_nulls(codes, nulls), Values("number", seen, "bool"), is_sorted=True)
     codes, distinct = ops.factorize(typed.number_storage(present, place.column))
     read = Values("number", distinct, typed.numpy_name(present.dtype))
-    return Encoded(_spread(codes, nulls), read, is_sorted=True, complete=nulls is None)
+    return Dictionary(_fill_nulls(codes, nulls), read, is_sorted=True, complete=nulls is None)
 
 
-def _encode_moments(present: Array, nulls: Array | None, read: Values, ops: Ops) -> Encoded:
+def _factorize_timestamps(present: Array, nulls: Array | None, read: Values, ops: Ops) -> Dictionary:
     codes, distinct = ops.factorize(present)
-    found = Values(read.kind, distinct, read.dtype, read.unit, read.timezone)
-    return Encoded(_spread(codes, nulls), found, is_sorted=True)
+    values = Values(read.kind, distinct, read.dtype, read.unit, read.timezone)
+    return Dictionary(_fill_nulls(codes, nulls), values, is_sorted=True)
 
 
-def _encode_arrow(array: Any, place: Place, ops: Ops) -> Encoded:
+def _factorize_arrow(array: Any, place: Place, ops: Ops) -> Dictionary:
     type_ = array.type
     if pa.types.is_null(type_):
-        return Encoded(np.full(len(array), MISSING, np.int32), typed.nothing(), is_sorted=True)
+        return Dictionary(np.full(len(array), MISSING, np.int32), typed.nothing(), is_sorted=True)
     if pa.types.is_temporal(type_) and not pa.types.is_interval(type_):
         nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-        present, read = typed.arrow_moments(array.drop_null() if array.null_count else array)
-        return _encode_moments(present, nulls, read, ops)
+        present, read = typed.arrow_timestamps(array.drop_null() if array.null_count else array)
+        return _factorize_timestamps(present, nulls, read, ops)
     if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
         raise unsupported_type(place.column, str(type_))
     if not pa.types.is_decimal(type_) and (found := strings.factorize(array, ops)) is not None:
-        return Encoded(found[0], typed.from_arrow(found[1]), is_sorted=True, complete=not array.null_count)
+        return Dictionary(found[0], typed.from_arrow(found[1]), is_sorted=True, complete=not array.null_count)
     codes, entries = columns.dictionary_parts(array.dictionary_encode())
-    return Encoded(codes, typed.from_arrow(entries))
+    return Dictionary(codes, typed.from_arrow(entries))
 
 
-def _encode_dictionary(column: Column, codes: Array, place: Place, ops: Ops) -> Encoded:
+def _factorize_dictionary(column: Column, codes: Array, place: Place, ops: Ops) -> Dictionary:
     """Tidy the dictionary of a column that has one: unused entries are dropped, repeated ones merged."""
     counts = ops.accumulate(Rows(codes), len(column.data), None, 1, 1, Layout())
     kept = np.flatnonzero(counts[: len(column.data), 0, 0, 0])
@@ -212,21 +212,21 @@ def _encode_dictionary(column: Column, codes: Array, place: Place, ops: Ops) -> 
         data = data[kept] if isinstance(data, np.ndarray) else data.take(pa.array(kept))
         nulls = None if nulls is None else nulls[kept]
     inner = Place(place.column, lambda index: place.row(int((codes == kept[index]).argmax())))
-    entries = _as_they_are(data) or encode(Column(data, nulls), inner, ops)
+    entries = _sorted_strings(data) or factorize(Column(data, nulls), inner, ops)
     table = np.full(len(column.data) + 1, MISSING, np.int32)
     table[kept] = entries.through(None, ops)
-    return Encoded(codes, entries.values, table, entries.is_sorted)
+    return Dictionary(codes, entries.values, table, entries.is_sorted)
 
 
-def _as_they_are(data: Any) -> Encoded | None:
+def _sorted_strings(data: Any) -> Dictionary | None:
     """Text that is sorted already, as categories often are; None of anything else."""
     if isinstance(data, np.ndarray) or not typed.is_text(data.type) or data.null_count:
         return None
-    # The first of them tell it of most that are not.
+    # The first hundred show it of most arrays that are not sorted.
     if not all(typed.from_arrow(part).is_sorted for part in (data[:100], data)):
         return None
-    found = data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
-    return Encoded(np.arange(len(data), dtype=np.int32), typed.from_arrow(found), is_sorted=True)
+    array = data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
+    return Dictionary(np.arange(len(data), dtype=np.int32), typed.from_arrow(array), is_sorted=True)
 
 
 def present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
@@ -237,7 +237,7 @@ def present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
         data = to_numpy(data.drop_null() if data.null_count else data)
     elif nulls is not None:
         data = data[~nulls]
-    # Smallest and largest tell of NaN and infinity without a temporary.
+    # The smallest and the largest show NaN and infinity without a temporary array.
     if data.dtype.kind != "f" or not len(data) or (np.isfinite(data.min()) and np.isfinite(data.max())):
         return data, nulls
     if (infinite := np.isinf(data)).any():
@@ -246,13 +246,13 @@ def present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
     not_numbers = np.isnan(data)
     if nulls is None:
         return data[~not_numbers], not_numbers
-    every = nulls.copy()
-    every[~nulls] = not_numbers
-    return data[~not_numbers], every
+    missing = nulls.copy()
+    missing[~nulls] = not_numbers
+    return data[~not_numbers], missing
 
 
 def whole_numbers(column: Column, name: object) -> tuple[Array, str] | None:
-    """Whole numbers of every row, as int64 or uint64, and the name of their type; None of any other column."""
+    """Whole numbers of missing row, as int64 or uint64, and the name of their type; None of any other column."""
     data = column.data
     if column.codes is not None or column.nulls is not None:
         return None
@@ -275,39 +275,39 @@ def are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
 
 
 def comparable_numbers(column: Column, name: object, vocabulary: Vocabulary) -> Array | None:
-    """Whole numbers of every row that those of a vocabulary can be compared with; None of any other column."""
+    """Whole numbers of missing row that those of a vocabulary can be compared with; None of any other column."""
     if not are_numbers_of(column, vocabulary):
         return None
-    found = whole_numbers(column, name)
-    return None if found is None else found[0]
+    numbers = whole_numbers(column, name)
+    return None if numbers is None else numbers[0]
 
 
-def texts_of_objects(column: Column) -> Any:
+def _strings_of_objects(column: Column) -> Any:
     """Python objects that are all text or null as an Arrow array; None if any is not, or few of them are different."""
     data = column.data
-    # A look at some of them spares most columns of other things the attempt.
-    some = {value for value in data[:: max(len(data) // SAMPLED, 1)] if isinstance(value, str)}
-    if len(some) * REPEATED <= min(len(data), SAMPLED):
+    # A look at a sample spares most columns of other objects the attempt.
+    sample = {value for value in data[:: max(len(data) // SAMPLED, 1)] if isinstance(value, str)}
+    if len(sample) * REPEATED <= min(len(data), SAMPLED):
         return None
     # Subclasses may be equal or not in a way of their own.
     if any(type_ not in (str, np.str_) and issubclass(type_, str) for type_ in set(map(type, data))):
         return None
     try:
-        found = pa.array(data, mask=column.nulls, from_pandas=True)
+        array = pa.array(data, mask=column.nulls, from_pandas=True)
     except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError):
         return None
-    return found if pa.types.is_string(found.type) or pa.types.is_large_string(found.type) else None
+    return array if pa.types.is_string(array.type) or pa.types.is_large_string(array.type) else None
 
 
-def encode_objects(column: Column, place: Place) -> Encoded:
+def _factorize_objects(column: Column, place: Place) -> Dictionary:
     """Find the dictionary of Python objects by their own equality, which is exact across types of numbers."""
     table: defaultdict[object, int] = defaultdict()
     table.default_factory = table.__len__
     try:
         codes = np.fromiter(map(table.__getitem__, column.data), np.int32, len(column.data))
     except TypeError:
-        odd = next(value for value in column.data if not _hashes(value))
-        raise unsupported_type(place.column, type(odd).__name__) from None
+        unhashable = next(value for value in column.data if not _hashes(value))
+        raise unsupported_type(place.column, type(unhashable).__name__) from None
     if column.nulls is not None:
         codes[column.nulls] = MISSING
     used = np.zeros(len(table) + 1, bool)
@@ -315,10 +315,10 @@ def encode_objects(column: Column, place: Place) -> Encoded:
     kept = [key for key, seen in zip(table, used[:-1], strict=True) if seen and not objects.is_null(key)]
     places = np.full(len(table) + 1, MISSING, np.int32)
     places[[table[key] for key in kept]] = np.arange(len(kept), dtype=np.int32)
-    found = objects.from_objects(kept, place.column)
-    if len(infinite := found.infinite()):
+    values = objects.from_objects(kept, place.column)
+    if len(infinite := values.infinite()):
         raise infinite_value(place.column, place.row(int(np.isin(places[codes], infinite).argmax())))
-    return Encoded(codes, found, places)
+    return Dictionary(codes, values, places)
 
 
 def _hashes(value: object) -> bool:

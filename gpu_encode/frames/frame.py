@@ -130,7 +130,7 @@ class Frame:
         return cudf.column(self.native[self.label(position)], self.label(position))
 
     def values(self, position: int) -> Array:
-        """Plain values of a column: numbers, moments as int64 in the column's unit, everything else as objects.
+        """Plain values of a column: numbers, dates and times as int64 in the column's unit, everything else as objects.
 
         A null is NaN among floats, None among objects, and 0 elsewhere.
         """

@@ -96,14 +96,14 @@ class Pieces:
         filled = [stretch for stretch in self.stretches() if stretch[1].n_rows]
         if len(filled) < 2:
             number, part, _ = filled[0] if filled else (0, self.parts[0], None)
-            with self._told(number):
+            with self._naming_piece(number):
                 return part.keys(position, ops)
         codes = ops.empty((self.n_rows,), np.int32)
         found: dict[int, Vocabulary] = {}
         for number, part, rows in filled:
-            with self._told(number):
+            with self._naming_piece(number):
                 codes[rows], found[number], _ = part.keys(position, ops)
-        vocabulary, places = joined_vocabulary(found, self.label(position), self.role)
+        vocabulary, places = join_vocabularies(found, self.label(position), self.role)
         for number, _, rows in filled:
             # Sorted values are in the places of all values if there are as many of them.
             if len(found[number]) < len(vocabulary):
@@ -115,7 +115,7 @@ class Pieces:
         codes = ops.empty((self.n_rows,), np.int32)
         for number, part, rows in self.stretches():
             if part.n_rows:
-                with self._told(number):
+                with self._naming_piece(number):
                     codes[rows] = part.lookup(position, vocabulary, ops)
         return codes
 
@@ -130,10 +130,10 @@ class Pieces:
 
     def values(self, position: int) -> Array:
         """Plain values of a column, as of a frame."""
-        return concatenated([part.values(position) for part in self.parts])
+        return concatenate([part.values(position) for part in self.parts])
 
-    def _told(self, number: int) -> AbstractContextManager[None]:
-        return told(self.role, number, self.lengths)
+    def _naming_piece(self, number: int) -> AbstractContextManager[None]:
+        return naming_piece(self.role, number, self.lengths)
 
     def assemble(
         self, names: Sequence[str], arrays: Sequence[Array], passed: Sequence[int], kind: str | None = None
@@ -142,7 +142,7 @@ class Pieces:
         tables = []
         for number, part, rows in self.stretches():
             named = part if part.labels is not None else replace(part, labels=self.labels)
-            with self._told(number):
+            with self._naming_piece(number):
                 tables.append(named.assemble(names, [array[rows] for array in arrays], passed, kind))
         return tables
 
@@ -222,7 +222,7 @@ def read_pieces(tables: Sequence[Any]) -> Pieces:
     """
     parts: list[Frame] = []
     for number, table in enumerate(tables):
-        with told("X", number):
+        with naming_piece("X", number):
             parts.append(read(table))
     for number, part in enumerate(parts):
         if not _same_columns(parts[0], part):
@@ -250,7 +250,7 @@ def with_piece(frame: Frame | Pieces, error: RowError) -> RowError:
 
 
 @contextmanager
-def told(role: str, number: int, lengths: Sequence[int] = ()) -> Iterator[None]:
+def naming_piece(role: str, number: int, lengths: Sequence[int] = ()) -> Iterator[None]:
     """Say which of several tables an error is about; rows are counted over all of them, where the lengths are known."""
     try:
         yield
@@ -279,7 +279,7 @@ def _other_columns(number: int, first: Frame, other: Frame) -> ValueError:
 NUMBERS = set("biuf")
 
 
-def joined_vocabulary(found: dict[int, Vocabulary], column: object, role: str) -> tuple[Vocabulary, dict[int, Array]]:
+def join_vocabularies(found: dict[int, Vocabulary], column: object, role: str) -> tuple[Vocabulary, dict[int, Array]]:
     """Give the sorted vocabulary of all values, and the places in it of the values of each table.
 
     Parameters
@@ -301,11 +301,11 @@ def joined_vocabulary(found: dict[int, Vocabulary], column: object, role: str) -
     return vocabulary, dict(zip(found, np.split(places, ends[:-1]), strict=True))
 
 
-def joined(parts: Sequence[Any]) -> Any:
+def join_vectors(parts: Sequence[Any]) -> Any:
     """Values of all rows; labels stay numbered where those of all tables are."""
     filled = [part for part in parts if len(part)] or list(parts[:1])
     if not all(isinstance(part, NumberedLabels) for part in filled):
-        return concatenated([part.fetched() if isinstance(part, NumberedLabels) else part for part in filled])
+        return concatenate([part.fetch() if isinstance(part, NumberedLabels) else part for part in filled])
     every = np.concatenate([part.labels for part in filled])
     if len(kinds := sorted({type(label).__name__ for label in every})) > 1:
         raise incomparable_labels(kinds)
@@ -316,14 +316,14 @@ def joined(parts: Sequence[Any]) -> Any:
     return NumberedLabels(np.concatenate(codes), labels)
 
 
-def concatenated(arrays: Sequence[Array]) -> Array:
+def concatenate(arrays: Sequence[Array]) -> Array:
     """Vectors as one, in a type that holds what all hold; on a device if all lie there and are of one type.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from gpu_encode.frames.pieces import concatenated
-    >>> concatenated([np.array([1, 2]), np.array(["a"])])
+    >>> from gpu_encode.frames.pieces import concatenate
+    >>> concatenate([np.array([1, 2]), np.array(["a"])])
     array([1, 2, 'a'], dtype=object)
     """
     filled = [array for array in arrays if len(array)] or list(arrays[:1])

@@ -14,14 +14,14 @@ from gpu_encode.categories import values as typed
 from gpu_encode.categories.objects import is_null
 from gpu_encode.errors.pieces import targets_of_piece
 from gpu_encode.errors.tables import check_real, inconsistent_lengths, not_one_column
-from gpu_encode.errors.targets import missing_targets, moments_as_target
+from gpu_encode.errors.targets import missing_targets, timestamps_as_target
 from gpu_encode.errors.values import mixed_types
 from gpu_encode.frames import columns, cudf, device_vectors
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import to_host
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.frame import Frame
-from gpu_encode.frames.pieces import Pieces, is_collection, is_table, joined
+from gpu_encode.frames.pieces import Pieces, is_collection, is_table, join_vectors
 from gpu_encode.frames.reading import is_frame, read, refuse_dask, refuse_sparse, to_array
 
 _NUMBERS = (bool, int, float, np.number, np.bool_, Decimal)
@@ -60,7 +60,7 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
         raise not_one_column(role, (len(targets[0][1]), len(targets)))
     values = targets[0][1]
     # Labels are for targets; who wants numbers says what it got instead.
-    return values.fetched() if isinstance(values, NumberedLabels) and role != "y" else values
+    return values.fetch() if isinstance(values, NumberedLabels) and role != "y" else values
 
 
 def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
@@ -91,7 +91,7 @@ def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
 
 def _fetched(values: Any) -> Array:
     if isinstance(values, NumberedLabels):
-        return values.fetched()
+        return values.fetch()
     return values if isinstance(values, np.ndarray) else to_host(values)
 
 
@@ -145,8 +145,8 @@ def _to_vector(column: Column, role: str) -> Array:
     if role == "y":
         if nulls.any():
             raise missing_targets(role, np.flatnonzero(nulls))
-        if columns.is_moment(column):
-            raise moments_as_target()
+        if columns.is_temporal(column):
+            raise timestamps_as_target()
     if nulls.any() and values.dtype.kind in "biu":
         values = np.where(nulls, np.nan, values)
     return _as_numbers(values, nulls) if values.dtype.kind == "O" else values
@@ -198,15 +198,15 @@ class PieceVectors:
         """Read them as one vector, or several: the name, if there is one, and the values of all rows."""
         found = [read_targets(part, role=role) for role, part in self._named()]
         self._check_lengths([each[0][1] for each in found])
-        self._check_moments()
-        if self.role == "y" and any(_holds_moments(values) for each in found for _, values in each):
-            raise moments_as_target()
+        self._check_temporal()
+        if self.role == "y" and any(_holds_timestamps(values) for each in found for _, values in each):
+            raise timestamps_as_target()
         names = [[name for name, _ in each] for each in found]
         for number, each in enumerate(names):
             # A series' name means nothing where there is but one target.
             if len(each) != len(names[0]) or (len(each) > 1 and each != names[0]):
                 raise targets_of_piece(number, names[0], each)
-        every = [joined([each[i][1] for each in found]) for i in range(len(names[0]))]
+        every = [join_vectors([each[i][1] for each in found]) for i in range(len(names[0]))]
         for values in every if self.role == "y" else ():
             _refuse_missing(values)
         same = all(each == names[0] for each in names)
@@ -218,13 +218,13 @@ class PieceVectors:
         if len(targets) != 1:
             raise not_one_column(self.role, (len(targets[0][1]), len(targets)))
         values = targets[0][1]
-        return values.fetched() if isinstance(values, NumberedLabels) else values
+        return values.fetch() if isinstance(values, NumberedLabels) else values
 
     def grouping(self) -> Pieces:
         """Read them as one column of values of any kind, to be numbered."""
         found = [read_grouping(part, role) for role, part in self._named()]
         self._check_lengths(found)
-        self._check_moments()
+        self._check_temporal()
         return Pieces(tuple(found), [self.role], self.role)
 
     def _named(self) -> Iterator[tuple[str, Any]]:
@@ -241,11 +241,11 @@ class PieceVectors:
                     "row."
                 )
 
-    def _check_moments(self) -> None:
+    def _check_temporal(self) -> None:
         """Raise for dates and times as a target, and for those of several units: of each bare numbers are read."""
-        found = [_moment_of(column) for part in self.parts for column in _typed_columns_of(part) if len(column)]
+        found = [_temporal_kind(column) for part in self.parts for column in _typed_columns_of(part) if len(column)]
         if self.role == "y" and any(found):
-            raise moments_as_target()
+            raise timestamps_as_target()
         kinds = list(dict.fromkeys(found))
         if len(kinds) > 1:
             raise mixed_types(self.role, *(kind or "other values" for kind in kinds[:2]))
@@ -305,18 +305,18 @@ def _typed_columns_of(part: Any) -> list[Column]:
     return [] if column is None else [column]
 
 
-def _holds_moments(values: Any) -> bool:
+def _holds_timestamps(values: Any) -> bool:
     """Whether numbered labels are dates or times, which a device has no other type for."""
     return isinstance(values, NumberedLabels) and values.dtype.kind in "mM"
 
 
-def _moment_of(column: Column) -> str | None:
-    """Kind and unit of a column of moments; None of any other."""
-    if not columns.is_moment(column):
+def _temporal_kind(column: Column) -> str | None:
+    """Kind and unit of a column of dates, times or durations; None of any other."""
+    if not columns.is_temporal(column):
         return None
     data = column.data[:0]
-    moments = typed.from_numpy(data, None) if isinstance(data, np.ndarray) else typed.arrow_moments(data)[1]
-    return f"{moments.title} in {moments.unit}"
+    values = typed.from_numpy(data, None) if isinstance(data, np.ndarray) else typed.arrow_timestamps(data)[1]
+    return f"{values.title} in {values.unit}"
 
 
 def _refuse_missing(values: Any) -> None:

@@ -49,7 +49,7 @@ class TargetProfile:
         if self.labels is None or other.labels is None:
             quantity = self if self.labels is None else other
             return replace(quantity, are_floats=self.are_floats or other.are_floats)
-        labels = targets.joined_labels(self.labels, other.labels)
+        labels = targets.join_labels(self.labels, other.labels)
         counts = np.zeros(len(labels), np.int64)
         for each in (self, other):
             counts[np.searchsorted(labels, each.labels)] += each.counts  # type: ignore[arg-type]
@@ -196,7 +196,7 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
         asked = asked_kinds(parameters.target_type, len(named))
         found = [profile_target(backend, *each, kind) for each, kind in zip(named, asked, strict=True)]
         weight = given.weight()
-        some = weight is None or bool(targets.checked_weight(backend, weight, all_rows=False).any())
+        some = weight is None or bool(targets.check_weight(backend, weight, all_rows=False).any())
         values = {role: value_counts(given, column, role, backend) for column, role in parameters.scheme.reads()}
     if parameters.scheme.reads_classes and not found:
         raise nothing_to_stratify()

@@ -74,6 +74,7 @@ class CategorySums:
             return ops.accumulate(rows.block(start, stop), n_categories, block_folds, n_folds, n_classes, layout)
 
         accumulators = block(0)
+        # Nearly all tables are one block, which is carried only when it is saved or merged.
         if n_rows <= CARRY_AFTER:
             return cls(accumulators, spec, n_rows)
         carry(accumulators, layout)
@@ -209,6 +210,7 @@ def folds_of(folds: Folds, start: int, stop: int) -> Folds:
 def carry(accumulators: Integers, layout: Layout) -> None:
     """Carry digits in place, inside of their windows: all but the highest of each are then below 2**32."""
     for window, _, columns in layout.measures():
+        # The highest digit keeps what is carried into it, and the sign of the number.
         for column in range(columns.start, columns.start if window.whole else columns.stop - 1):
             over = accumulators[..., column] >> 32
             accumulators[..., column] -= over << 32

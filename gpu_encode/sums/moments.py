@@ -171,6 +171,7 @@ class CategoryMoments:
     def of(cls, means: Floats, counted: NDArray[np.bool_]) -> Self:
         """Sum over the first axis, of the categories where `counted` holds."""
         counted = np.broadcast_to(counted, means.shape)
+        # Means of categories that do not count may be NaN, which no exact sum holds.
         safe = np.where(counted, means, 0.0)
         number = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64))
         return cls(number, Limbs.sum_of(safe, where=counted), Limbs.sum_of(safe, safe, where=counted))

@@ -24,7 +24,7 @@ from gpu_encode.errors.targets import (
     unknown_target_type,
     weights_all_zero,
 )
-from gpu_encode.frames import NumberedLabels, concatenated, on_host, sum_is_finite
+from gpu_encode.frames import NumberedLabels, concatenate, on_host, sum_is_finite
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops, host
 
@@ -66,12 +66,12 @@ class Target:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes a cell counts, at least 2 for a binary target; of terms for a continuous one."""
+        """The number of classes that are counted, at least 2 for a binary target; of terms for a continuous one."""
         return self.values.shape[1] if self.values.ndim > 1 else counted_classes(self.kind, self.classes)
 
 
 def counted_classes(kind: str, classes: Array | None) -> int:
-    """Number of classes a cell counts: 1 for a continuous target, 2 for a binary one even if a label is missing."""
+    """Give the number of classes counted: 1 for a continuous target, 2 for a binary one even if a label is missing."""
     if classes is None:
         return 1
     return 2 if kind == "binary" else len(classes)
@@ -93,7 +93,7 @@ def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) 
         "auto" or a kind, for all targets or one each.
     """
     columns = [(name, Labels(ops, values)) for name, values in named]
-    infer = [partial(inferred, labels) for _, labels in columns]
+    infer = [partial(infer_kind, labels) for _, labels in columns]
 
     def joint() -> str:
         return str(type_of_target(on_host([(name, labels.checked) for name, labels in columns]), input_name="y"))
@@ -125,7 +125,7 @@ class Labels:
 def kinds_of(
     infer: Sequence[Callable[[], str]], target_type: Any, joint: Callable[[], str] = lambda: "of several targets"
 ) -> list[str]:
-    """Kind asked for or inferred, one per target; `joint` says what several targets look like together."""
+    """Give the kind asked for or inferred, one per target; `joint` says what several targets look like together."""
     if isinstance(target_type, (list, tuple)):
         if len(target_type) != len(infer):
             raise ValueError(
@@ -133,30 +133,24 @@ def kinds_of(
             )
         for kind in target_type:
             check_option("TargetEncoder", "target_type", kind, ("auto", *KINDS))
-        return [own() if kind == "auto" else kind for kind, own in zip(target_type, infer, strict=True)]
+        return [infer_own() if kind == "auto" else kind for kind, infer_own in zip(target_type, infer, strict=True)]
     check_option("TargetEncoder", "target_type", target_type, ("auto", *KINDS))
     if len(infer) > 1 and target_type != "continuous":
-        found = (
-            f"target_type={target_type!r} is for one"
-            if target_type != "auto"
-            else f"Target type was inferred to be {joint()!r}"
-        )
-        raise one_type_for_several(len(infer), found, KINDS)
-    return [own() if target_type == "auto" else target_type for own in infer]
+        inferred = f"Target type was inferred to be {joint()!r}" if target_type == "auto" else None
+        raise one_type_for_several(len(infer), inferred or f"target_type={target_type!r} is for one", KINDS)
+    return [infer_own() if target_type == "auto" else target_type for infer_own in infer]
 
 
-def inferred(labels: Labels) -> str:
-    """Kind that scikit-learn infers; warns of a regression target that looks like classes."""
+def infer_kind(labels: Labels) -> str:
+    """Infer the kind, as scikit-learn does; warn of a regression target that looks like classes."""
     values = labels.checked
     if isinstance(values, NumberedLabels):
         return "binary" if len(values.labels) <= 2 else "multiclass"
     if is_quantity(labels.ops, values):
         return "continuous"
-    if not isinstance(values, np.ndarray):
-        return inferred_of_numbers(labels)
-    if values.dtype.kind in "biu" and len(values) >= MANY_ROWS:
+    if not isinstance(values, np.ndarray) or (values.dtype.kind in "biu" and len(values) >= MANY_ROWS):
         # The same answer from the threads that number the labels; scikit-learn's warnings are for small data.
-        return inferred_of_numbers(labels)
+        return infer_kind_of_numbers(labels)
     if values.dtype.kind == "O":
         _ = labels.distinct  # refuses labels that cannot be compared, in words
     kind = str(type_of_target(values, input_name="y"))
@@ -184,18 +178,18 @@ def has_fractions(ops: Ops, values: Array) -> bool:
     return any(bool((part != np.floor(part)).any()) for part in (values[:FEW_ROWS], values[FEW_ROWS:]))
 
 
-def inferred_of_numbers(labels: Labels) -> str:
-    """Kind that scikit-learn would infer of whole numbers, which may stay on a device."""
-    found = len(labels.distinct[0])
-    warn_of_many_classes(found)
-    return "binary" if found <= 2 else "multiclass"
+def infer_kind_of_numbers(labels: Labels) -> str:
+    """Infer the kind of whole numbers, which may stay on a device, as scikit-learn would."""
+    n_classes = len(labels.distinct[0])
+    warn_of_many_classes(n_classes)
+    return "binary" if n_classes <= 2 else "multiclass"
 
 
-def warn_of_many_classes(found: int) -> None:
+def warn_of_many_classes(n_classes: int) -> None:
     """Warn where a quantity may have been taken for labels."""
-    if found > MANY_CLASSES:
+    if n_classes > MANY_CLASSES:
         warn(
-            f"y holds whole numbers and was inferred to be multiclass with {found} classes. "
+            f"y holds whole numbers and was inferred to be multiclass with {n_classes} classes. "
             'Pass target_type="continuous" if it is a quantity.'
         )
 
@@ -226,27 +220,27 @@ def make(name: str | None, labels: Labels, kind: str, known: Array | None) -> Ta
         raise text_as_quantity(values.labels[0])
     if kind == "continuous":
         return Target(name, kind, ops.to_device(as_numbers(ops, values)), None)
-    found, codes = labels.distinct
-    codes, classes = ops.to_device(codes), found
+    classes, codes = labels.distinct
+    codes = ops.to_device(codes)
     if known is not None:
-        classes = joined_labels(known, found)
-        codes = ops.to_device(np.searchsorted(classes, found).astype(np.int32))[codes]
+        present, classes = classes, join_labels(known, classes)
+        codes = ops.to_device(np.searchsorted(classes, present).astype(np.int32))[codes]
     if kind == "binary" and len(classes) > 2:
         raise more_than_two_labels(classes)
     return Target(name, kind, codes.astype(np.int32, copy=False), classes)
 
 
-def joined_labels(one: Array, other: Array) -> Array:
-    """Sorted labels of both."""
+def join_labels(one: Array, other: Array) -> Array:
+    """Give the sorted labels of both."""
     words = [labels.dtype.kind in "OUST" for labels in (one, other)]
     if words[0] != words[1]:
         # NumPy would turn the numbers into text without a word.
         raise labels_of_another_type(one, other)
-    return np.unique(concatenated([one, other]))
+    return np.unique(concatenate([one, other]))
 
 
 def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
-    """Sorted labels, on the host, and the label number of each row, where the values are."""
+    """Give the sorted labels, on the host, and the label number of each row, where the values are."""
     if isinstance(values, NumberedLabels):
         return values.labels, values.codes
     if not isinstance(values, np.ndarray):
@@ -282,12 +276,12 @@ def as_numbers(ops: Ops, values: Array) -> Array:
         text = next((value for value in values if isinstance(value, str)), values[0])
         raise text_as_quantity(text) from error
     if numbers is not values:
-        # What fits another type may be infinite in this one; what has not changed is checked by who read it.
+        # What fits another type may be infinite in this one; `Labels.checked` has checked what has not changed.
         check_numbers(numbers)
     return numbers
 
 
-def checked_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
+def check_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
     """float64 weights, or int64 where all are whole (the same sums, in fewer digits); where the weights are.
 
     Some weight of all rows must not be zero; of some rows all may be.
@@ -300,8 +294,8 @@ def checked_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
     bad = ~np.isfinite(weight) if weight.dtype.kind == "f" else np.zeros_like(weight, bool)
     for wrong, word in ((bad, "NaN or infinite"), (weight < 0, "negative")):
         if wrong.any():
-            places = np.flatnonzero(wrong)
-            raise bad_weights(word, places, weight[int(places[0])].item())
+            rows = np.flatnonzero(wrong)
+            raise bad_weights(word, rows, weight[int(rows[0])].item())
     if all_rows and not weight.any():
         raise weights_all_zero()
     if weight.dtype.kind != "f":

@@ -1,8 +1,8 @@
-"""Targets of several terms: numbers of a row that are summed side by side, for codes that take more than one sum.
+"""Targets of several terms: numbers of a row that are summed side by side, for encodings that take more than one sum.
 
-The terms of a target stand where the classes of another do: cells are (categories, folds, terms, width), so that
-whatever adds, moves or keeps cells need not know of them.  Of the first term, the target itself, squares may be summed,
-too.
+The terms of a target stand where the classes of another do: accumulators are (categories, folds, terms, width), so
+that whatever adds, moves or keeps them need not know of terms.  Of the first term, the target itself, squares may be
+summed, too.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ def backend_for(ops: Ops, target: Array | None) -> Ops:
 
 def side_by_side(terms: Sequence[Array], ops: Ops) -> Array:
     """Put terms of one length side by side: int64 where all are, float64 otherwise; each in one piece."""
-    dtype = np.int64 if all(each.dtype == np.int64 for each in terms) else np.float64
+    dtype = np.int64 if all(term.dtype == np.int64 for term in terms) else np.float64
     matrix = ops.empty((len(terms[0]), len(terms)), dtype, "F")
-    for column, each in enumerate(terms):
-        matrix[:, column] = each
+    for column, numbers in enumerate(terms):
+        matrix[:, column] = numbers
     return matrix
 
 
@@ -50,36 +50,36 @@ class Termwise:
         return getattr(self._ops, name)
 
     def extents(self, target: Array | None, weight: Array | None, powers: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Binary places that the terms touch in any row; of squares those of the first term."""
+        """Find the binary places that the terms touch in any row; of squares those of the first term."""
         if target is None or target.ndim == 1:
             return self._ops.extents(target, weight, powers)
-        found = self._ops.extents(in_one_piece(target[:, 0]), weight, powers)
+        extents = self._ops.extents(in_one_piece(target[:, 0]), weight, powers)
         plain = tuple(power for power in powers if power < 2)
         for column in range(1, target.shape[1]):
             own = dict(zip(plain, self._ops.extents(in_one_piece(target[:, column]), weight, plain), strict=True))
-            found = [both(each, own.get(power, each)) for each, power in zip(found, powers, strict=True)]
-        return found
+            extents = [both(first, own.get(power, first)) for first, power in zip(extents, powers, strict=True)]
+        return extents
 
     def accumulate(
         self, rows: Rows, n_categories: int, folds: Folds, n_folds: int, n_classes: int, layout: Layout
     ) -> Array:
-        """Exact counts and sums of every term: (n_categories + 2, n_folds, terms, layout.width)."""
+        """Sum every term exactly, and the weights: (n_categories + 2, n_folds, terms, layout.width)."""
         if rows.target is None or rows.target.ndim == 1:
             return self._ops.accumulate(rows, n_categories, folds, n_folds, n_classes, layout)
         accumulators = self._ops.zeros((n_categories + 2, n_folds, rows.target.shape[1], layout.width), np.int64)
         for column in range(rows.target.shape[1]):
             own = columns_of(layout, column)
-            found = self._ops.accumulate(term(rows, column), n_categories, folds, n_folds, 1, own)
-            accumulators[:, :, column, : own.width] = found[:, :, 0]
+            sums = self._ops.accumulate(term(rows, column), n_categories, folds, n_folds, 1, own)
+            accumulators[:, :, column, : own.width] = sums[:, :, 0]
         return accumulators
 
     def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout) -> tuple[Array, Array]:
-        """Do the same in one fold of rows whose codes are numbers; gives the sorted distinct numbers, too."""
+        """Sum rows, in one fold, whose codes are any integers; give the sorted distinct integers, too."""
         codes, numbers = self._ops.factorize(rows.codes)
         return self.accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout), numbers
 
     def leave_one_out(self, accumulators: Array, rows: Rows, layout: Layout) -> Array:
-        """Digits of each row's category less the row: (rows, terms, layout.width)."""
+        """Give the digits of each row's category less the row: (rows, terms, layout.width)."""
         others = self._ops.zeros((len(rows), accumulators.shape[1], layout.width), np.int64)
         for column in range(accumulators.shape[1]):
             own = columns_of(layout, column)
@@ -88,7 +88,7 @@ class Termwise:
         return others
 
     def ordered(self, rows: Rows, ties: Array | None, layout: Layout, carry: Carry) -> Array:
-        """Digits of each row's category before the row, in the order given: (rows, terms, layout.width)."""
+        """Give the digits of each row's category before the row, in the order given: (rows, terms, layout.width)."""
         earlier = self._ops.zeros((len(rows), carry.sums.shape[1], layout.width), np.int64)
         for column in range(carry.sums.shape[1]):
             own = columns_of(layout, column)
@@ -110,12 +110,12 @@ def term(rows: Rows, column: int) -> Rows:
 
 
 def columns_of(layout: Layout, column: int) -> Layout:
-    """Layout of one term: squares stand last, and are those of the first alone."""
+    """Give the layout of one term: squares stand last, and are those of the first alone."""
     return replace(layout, square=None) if column else layout
 
 
 def both(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    """Binary places that two extents touch; an empty one is (0, 0)."""
+    """Join the binary places that two extents touch; an empty one is (0, 0)."""
     if one == (0, 0) or other == (0, 0):
         return other if one == (0, 0) else one
     return min(one[0], other[0]), max(one[1], other[1])

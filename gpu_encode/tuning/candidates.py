@@ -38,23 +38,23 @@ def check_encoder(encoder: Any) -> None:
 
 
 def checked_smoothings(smoothings: Any, parameters: Parameters) -> list[tuple[Any, smoothing.Smoothing]]:
-    """Smoothings as given, and as formulas; ValueError for one that the encoder could not be fitted with."""
+    """Give smoothings as given, and resolved; ValueError for one that the encoder could not be fitted with."""
     if smoothings is None:
         smoothings = default_smoothings()
     if not isinstance(smoothings, (list, tuple)) or not smoothings:
         raise no_list_of("smoothings", smoothings, "[None, 1.0, 10.0, 'auto', Sigmoid(k=5)]")
-    found = []
-    for each in smoothings:
-        rule = smoothing.resolve(each)
-        replace(parameters, statistic=rule).check()
-        found.append((each, rule))
-    return found
+    candidates = []
+    for given in smoothings:
+        statistic = smoothing.resolve(given)
+        replace(parameters, statistic=statistic).check()
+        candidates.append((given, statistic))
+    return candidates
 
 
 def checked_schemes(
     schemes: Any, encoder: TargetEncoder, parameters: Parameters, folds: int
 ) -> list[tuple[Any, Scheme]]:
-    """Schemes as given, and as they are planned; the encoder's own where none is given and it has folds."""
+    """Give schemes as given, and resolved; the encoder's own where none is given and it has folds."""
     if schemes is None:
         if isinstance(parameters.scheme, WITHOUT_FOLDS):
             scheme = KFold(folds)
@@ -63,17 +63,17 @@ def checked_schemes(
         return [(encoder.cv, parameters.scheme)]
     if not isinstance(schemes, (list, tuple)) or not schemes:
         raise no_list_of("schemes", schemes, "[KFold(5), KFold(20)]")
-    found = []
-    for each in schemes:
-        if isinstance(each, Iterator):
-            raise splits_used_once(each)
-        scheme = given_schemes.resolve(each, encoder.shuffle, encoder.random_state)
+    candidates = []
+    for given in schemes:
+        if isinstance(given, Iterator):
+            raise splits_used_once(given)
+        scheme = given_schemes.resolve(given, encoder.shuffle, encoder.random_state)
         if isinstance(scheme, WITHOUT_FOLDS):
             raise scheme_without_held_out_rows(scheme)
-        found.append((each, scheme))
-    if any(scheme.used_columns() != found[0][1].used_columns() for _, scheme in found):
+        candidates.append((given, scheme))
+    if any(scheme.used_columns() != candidates[0][1].used_columns() for _, scheme in candidates):
         raise ValueError(
             "The schemes listed read different columns of X, which are then not encoded, so their likelihoods are of "
             "different columns. List schemes that read the same; or tune for each alone."
         )
-    return found
+    return candidates

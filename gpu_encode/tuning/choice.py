@@ -40,7 +40,7 @@ def tune(
     """Choose `smooth`, and the number of folds, by the likelihood of rows that are held out.
 
     Rows are summed once per column, target and scheme; every smoothing is then scored from these sums, and never sees
-    the rows.  For rows of a fold held out, whose codes are p by the other folds:
+    the rows.  For rows of a fold held out, whose encodings by the other folds are p:
 
     - binary: sum of w * (y * log(p) + (1 - y) * log(1 - p)), p clipped to [1e-15, 1 - 1e-15];
     - multiclass: sum of w * log(p of the row's class), the p of all classes clipped and divided by their sum;
@@ -134,7 +134,7 @@ def scored(context: FitContext, candidates: Candidates, schemes: Schemes) -> lis
 
 
 def likelihoods(task: EncodingTask, rules: Sequence[EncodingRule], plan: Plan, scheme: Scheme) -> list[Likelihood]:
-    """Likelihood of each formula, from one pass over the rows."""
+    """Give the likelihood under each rule, from one pass over the rows."""
     views = Views.of(task, plan, scheme)
     # Which rows have a code follows from what is seen and from policies, whatever the smoothing.
     kind = OfClasses if task.measured.classification else OfNumbers

@@ -1,4 +1,4 @@
-"""Categories of which a fold sees the same counts have the same code, and are scored as one.
+"""Categories of which a fold sees the same counts have the same encoding, and are scored as one.
 
 A column of 100,000 categories has a few thousand groups, so that a grid of smoothings costs what a few do.
 """
@@ -41,15 +41,14 @@ class DistinctCounts:
 
     @classmethod
     def of(cls, views: Views) -> "DistinctCounts | None":
-        """Group the categories; None where codes depend on more than counts, or groups are hardly fewer."""
+        """Group the categories; None where encodings depend on more than counts, or groups are hardly fewer."""
         task, ops = views.task, views.task.ops
-        if task.key.levels or task.rule.infrequent.asked or not task.measured.classification:
-            return None
-        if not task.measured.layout.count.whole:
+        spec = task.measured
+        if task.key.levels or task.rule.infrequent.asked or not (spec.classification and spec.layout.count.whole):
             return None
         seen = views.seen.visible(ops, views.visibility)
         n_categories, n_folds = seen.n_categories, seen.n_views
-        number, size = numbered(ops, seen.accumulators[:-2, :, :, 0])
+        number, size = number_groups(ops, seen.accumulators[:-2, :, :, 0])
         if 2 * size > n_categories:
             return None
         first = np.zeros((size + 2, n_folds), np.int64)
@@ -58,28 +57,28 @@ class DistinctCounts:
         for fold in range(n_folds):
             of_fold = number[:, fold].astype(np.int32)
             first[of_fold, fold] = np.arange(n_categories)
-            own = replace(views.held_out, accumulators=views.held_out.accumulators[:, fold : fold + 1])
-            accumulators.append(own.grouped(ops, of_fold, size).accumulators)
-        places, folds = ops.to_device(first), ops.to_device(np.arange(n_folds)[None])
-        seen = replace(seen, accumulators=seen.accumulators[places, folds])
+            held_out = replace(views.held_out, accumulators=views.held_out.accumulators[:, fold : fold + 1])
+            accumulators.append(held_out.grouped(ops, of_fold, size).accumulators)
+        firsts, folds = ops.to_device(first), ops.to_device(np.arange(n_folds)[None])
+        seen = replace(seen, accumulators=seen.accumulators[firsts, folds])
         leaf = task.rule.moments(ops, seen.accumulators, seen.measured)
         return cls(
-            places, folds, seen, leaf, replace(views.held_out, accumulators=np.concatenate(accumulators, axis=1))
+            firsts, folds, seen, leaf, replace(views.held_out, accumulators=np.concatenate(accumulators, axis=1))
         )
 
-    def codes(self, views: Views, rule: EncodingRule) -> Floats:
-        """Codes (groups + 2, folds, outputs) of the groups."""
+    def encode(self, views: Views, rule: EncodingRule) -> Floats:
+        """Encode the groups: (groups + 2, folds, outputs)."""
         if rule.needs_categories or rule.statistic.needs.table:
-            found: Floats = views.codes(rule)[self.first, self.folds]
-            return found
-        # What a category's code is does not depend on other categories, and so not on how many are alike.
+            encodings: Floats = views.encode(rule)[self.first, self.folds]
+            return encodings
+        # The encoding of a category does not depend on others, and so not on how many are alike.
         return table(self.seen, None, views.task.key, rule, views.task.ops, views.total, self.leaf).values
 
 
-def numbered(ops: Ops, counts: Integers) -> tuple[Integers, int]:
-    """Group of each category and fold, on the host, by its counts (categories, folds, classes); and how many."""
+def number_groups(ops: Ops, counts: Integers) -> tuple[Integers, int]:
+    """Number the groups of each category and fold, on the host, by counts (categories, folds, classes)."""
     number, distinct = ops.factorize(counts[:, :, 0].ravel())
-    for each in range(1, counts.shape[2]):
-        codes, own = ops.factorize(counts[:, :, each].ravel())
-        number, distinct = ops.factorize(ops.combine(number, codes, len(own)))
+    for label in range(1, counts.shape[2]):
+        codes, of_class = ops.factorize(counts[:, :, label].ravel())
+        number, distinct = ops.factorize(ops.combine(number, codes, len(of_class)))
     return ops.to_host(number).reshape(counts.shape[:2]), len(distinct)

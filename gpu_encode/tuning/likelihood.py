@@ -1,8 +1,8 @@
-"""How likely the rows of a fold are, given codes from other folds: from the sums of the fold alone.
+"""How likely the rows of a fold are, given encodings from other folds: from the sums of the fold alone.
 
-Rows of one category and fold have one code, so their likelihood is a function of their sums: of the weight of each
-class, or of weight, mean and squared deviations.  What every cell adds is rounded by itself, and these numbers are
-summed in integers.
+Rows of one category and fold have one encoding, so their likelihood is a function of their sums: of the weight of each
+class, or of weight, mean and squared deviations.  What each category and fold adds is rounded by itself, and these
+numbers are summed in integers.
 """
 
 import math
@@ -14,6 +14,7 @@ import numpy as np
 from cpu_fallback.elementary import log
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.glmm.search import add_in_order
 from gpu_encode.ops import Ops
 from gpu_encode.sums.moments import rounded_totals
 from gpu_encode.tuning.distinct_counts import DistinctCounts
@@ -37,7 +38,7 @@ class Likelihood:
     mean : float
         Per unit of weight.
     by_fold : tuple of float
-        Per unit of weight of each fold; NaN of a fold without rows that have a code.
+        Per unit of weight of each fold; NaN of a fold without rows that have an encoding.
     squared_error : float or None
         Mean squared error of a continuous target.
     """
@@ -58,7 +59,7 @@ class OfClasses:
         Groups of categories that are scored as one.
     weight : float64 array (rows, folds, classes)
     scored : bool array (rows, folds)
-        Where there is a weight and a code.
+        Where there is a weight and an encoding.
     weights : list of Fraction (folds,)
     """
 
@@ -70,31 +71,28 @@ class OfClasses:
 
     @classmethod
     def of(cls, views: Views, rule: EncodingRule) -> "OfClasses":
-        """Read weights off sums; any formula says where there are codes."""
+        """Take weights from sums; any rule says where there are encodings."""
         ops, alike = views.task.ops, DistinctCounts.of(views)
         held_out = views.held_out if alike is None else alike.held_out
         weight = at_most_one(rounded_totals(held_out.accumulators, replace(held_out.measured, first_output=0)))
-        codes = views.codes(rule) if alike is None else alike.codes(views, rule)
-        scored = ~np.isnan(codes[..., 0]) & (weight > 0).any(axis=-1)
+        encodings = views.encode(rule) if alike is None else alike.encode(views, rule)
+        scored = ~np.isnan(encodings[..., 0]) & (weight > 0).any(axis=-1)
         weights = [Fraction(0)] * weight.shape[1]
         for number in range(weight.shape[2]):
-            own = weight[..., number]
-            sums = sums_by_fold(ops, lambda start, stop, own=own: own[start:stop], scored)  # type: ignore[misc]
+            of_class = weight[..., number]
+            sums = sums_by_fold(ops, lambda start, stop, of_class=of_class: of_class[start:stop], scored)  # type: ignore[misc]
             weights = [one + other for one, other in zip(weights, sums, strict=True)]
         return cls(views, alike, weight, scored, weights)
 
     def likelihood(self, rule: EncodingRule) -> Likelihood:
         """Sum weight * log(chance) over the classes."""
-        codes = self.views.codes(rule) if self.alike is None else self.alike.codes(self.views, rule)
-        if lacking(codes, self.scored):
+        encodings = self.views.encode(rule) if self.alike is None else self.alike.encode(self.views, rule)
+        if lacks_encodings(encodings, self.scored):
             return unlikely(self.weights)
 
         def addends(start: int, stop: int) -> Floats:
-            terms = [
-                self.weight[start:stop, :, number] * log(chance)
-                for number, chance in enumerate(chances(codes[start:stop]))
-            ]
-            return in_order(terms)
+            chances = chances_of(encodings[start:stop])
+            return add_in_order([self.weight[start:stop, :, i] * log(chance) for i, chance in enumerate(chances)])
 
         sums = sums_by_fold(self.views.task.ops, addends, self.scored, self.weight.shape[2])
         by_fold = (float(own / weight) if weight else math.nan for own, weight in zip(sums, self.weights, strict=True))
@@ -103,7 +101,7 @@ class OfClasses:
 
 @dataclass(frozen=True)
 class OfNumbers:
-    """Rows of a continuous target, by a normal law around the codes; its variance is the mean squared error.
+    """Rows of a continuous target, by a normal law around the encodings; its variance is the mean squared error.
 
     Parameters
     ----------
@@ -112,10 +110,10 @@ class OfNumbers:
     exponent : int
         Means are in units of 2**exponent, so that squares of 1e200 do not overflow.
     scored : bool array (categories + 2, folds)
-        Where there is a weight and a code.
+        Where there is a weight and an encoding.
     weights : list of Fraction (folds,)
     spread : list of Fraction (folds,)
-        Squared deviations from the means: what no code explains.
+        Squared deviations from the means: what no encoding explains.
     """
 
     views: Views
@@ -128,13 +126,13 @@ class OfNumbers:
 
     @classmethod
     def of(cls, views: Views, rule: EncodingRule) -> "OfNumbers":
-        """Read means and deviations off sums; any formula says where there are codes."""
+        """Take means and deviations from sums; any rule says where there are encodings."""
         ops, wide, held_out = views.task.ops, views.task.rule, views.held_out
         moments = wide.moments_of_views(ops, held_out, None)
         everything = np.ones((1, held_out.n_views), np.int64)
         exponent = exponent_of(wide.moments_of_views(ops, held_out.totals(ops), everything).at(0).variance, ops)
         weight = at_most_one(moments.n[..., 0])
-        scored = ~np.isnan(views.codes(rule)[..., 0]) & (weight > 0)
+        scored = ~np.isnan(views.encode(rule)[..., 0]) & (weight > 0)
         variance = moments.variance
         unit = Scaled(np.ones_like(variance.fraction), np.full_like(variance.exponent, 2 * exponent))
         spread = weight * variance.ratio(unit)[..., 0]
@@ -150,16 +148,16 @@ class OfNumbers:
 
     def likelihood(self, rule: EncodingRule) -> Likelihood:
         """-log(2 pi e s2) / 2 with s2 the mean squared error; folds are scored with the s2 of all."""
-        codes = self.views.codes(rule)
-        if lacking(codes, self.scored):
+        encodings = self.views.encode(rule)
+        if lacks_encodings(encodings, self.scored):
             return unlikely(self.weights)
 
         def addends(start: int, stop: int) -> Floats:
-            off = self.mean[start:stop] - codes[start:stop, :, 0] * 2.0**-self.exponent
+            off = self.mean[start:stop] - encodings[start:stop, :, 0] * 2.0**-self.exponent
             return self.weight[start:stop] * (off * off)
 
-        found = sums_by_fold(self.views.task.ops, addends, self.scored)
-        sums = [own + spread for own, spread in zip(found, self.spread, strict=True)]
+        off_mean = sums_by_fold(self.views.task.ops, addends, self.scored)
+        sums = [between + within for between, within in zip(off_mean, self.spread, strict=True)]
         error = share(sums, self.weights)
         if not error:
             return Likelihood(math.inf, tuple(math.inf if weight else math.nan for weight in self.weights), 0.0)
@@ -171,60 +169,52 @@ class OfNumbers:
         return Likelihood(-0.5 * (constant + 1.0), tuple(by_fold), as_float(error * Fraction(4) ** self.exponent))
 
 
-def chances(codes: Floats) -> list[Floats]:
-    """Chance of each class, away from 0 and 1; codes of several classes need not add up to 1, and are made to."""
-    found = [np.clip(codes[..., number], LEAST, 1.0 - LEAST) for number in range(codes.shape[-1])]
-    if len(found) == 1:
-        return [1.0 - found[0], found[0]]
-    total = in_order(found)
-    return [each / total for each in found]
-
-
-def in_order(terms: list[Floats]) -> Floats:
-    """Sum of arrays, one after the other."""
-    total = terms[0]
-    for each in terms[1:]:
-        total = total + each
-    return total
+def chances_of(encodings: Floats) -> list[Floats]:
+    """Give the chance of each class, away from 0 and 1; those of several classes are made to add up to 1."""
+    chances = [np.clip(encodings[..., number], LEAST, 1.0 - LEAST) for number in range(encodings.shape[-1])]
+    if len(chances) == 1:
+        return [1.0 - chances[0], chances[0]]
+    total = add_in_order(chances)
+    return [chance / total for chance in chances]
 
 
 def share(sums: list[Fraction], weights: list[Fraction]) -> Fraction:
-    """Sum of all folds per unit of weight."""
+    """Give the sum of all folds per unit of weight."""
     return sum(sums, Fraction(0)) / sum(weights, Fraction(0))
 
 
 def at_most_one(weight: Floats) -> Floats:
-    """Weights over a power of two, which no mean can tell, so that those of 1e300 do not overflow."""
+    """Divide weights by a power of two, which no mean can tell, so that those of 1e300 do not overflow."""
     exponent = int(np.frexp(float(weight.max()))[1])
     half = exponent // 2
     return weight * 2.0**-half * 2.0 ** (half - exponent)
 
 
 def exponent_of(variance: Scaled, ops: Ops) -> int:
-    """Binary exponent of a standard deviation, as far as float64 numbers go; 0 of a constant."""
+    """Give the binary exponent of a standard deviation, as far as float64 numbers go; 0 of a constant."""
     fraction, power = np.frexp(float(ops.to_host(variance.fraction)[0, 0]))
     exponent = (int(power) + int(ops.to_host(variance.exponent)[0, 0])) // 2
     return max(min(exponent, FARTHEST), -FARTHEST) if fraction else 0
 
 
-def lacking(codes: Floats, scored: Mask) -> bool:
-    """Whether some rows to be scored have a code that is no finite number."""
-    return bool((scored[..., None] & ~np.isfinite(codes)).any())
+def lacks_encodings(encodings: Floats, scored: Mask) -> bool:
+    """Whether some rows to be scored have an encoding that is no finite number."""
+    return bool((scored[..., None] & ~np.isfinite(encodings)).any())
 
 
 def unlikely(weights: list[Fraction]) -> Likelihood:
-    """Give the likelihood of rows without a code where other smoothings have one."""
+    """Give the likelihood of rows without an encoding where other smoothings have one."""
     return Likelihood(-math.inf, tuple(-math.inf if weight else math.nan for weight in weights), math.inf)
 
 
 def logarithm(number: Fraction) -> float:
-    """Natural logarithm of a positive number of any size, by the library's own sequence."""
+    """Give the natural logarithm of a positive number of any size, by the library's own sequence."""
     exponent = number.numerator.bit_length() - number.denominator.bit_length()
     return float(log(np.array([float(number / Fraction(2) ** exponent)]))[0] + exponent * LOG_OF_TWO)
 
 
 def as_float(number: Fraction) -> float:
-    """Nearest float64, infinite where too large."""
+    """Give the nearest float64, infinite where too large."""
     try:
         return float(number)
     except OverflowError:

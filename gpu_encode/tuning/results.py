@@ -39,19 +39,19 @@ class Score:
     by_fold: tuple[float, ...]
 
     @classmethod
-    def of(cls, smoothing: Any, scheme: Any, found: Sequence[Likelihood]) -> "Score":
+    def of(cls, smoothing: Any, scheme: Any, likelihoods: Sequence[Likelihood]) -> "Score":
         """Average over columns and targets."""
         by_fold = tuple(
-            mean([each for each in fold if not math.isnan(each)])
-            for fold in zip(*(one.by_fold for one in found), strict=True)
+            mean([value for value in fold if not math.isnan(value)])
+            for fold in zip(*(likelihood.by_fold for likelihood in likelihoods), strict=True)
         )
-        errors = [each.squared_error for each in found if each.squared_error is not None]
+        errors = [one.squared_error for one in likelihoods if one.squared_error is not None]
         return cls(
             smoothing,
             scheme,
-            mean([each.mean for each in found]),
-            standard_error([each for each in by_fold if not math.isnan(each)]),
-            mean(errors) if len(errors) == len(found) else None,
+            mean([likelihood.mean for likelihood in likelihoods]),
+            standard_error([value for value in by_fold if not math.isnan(value)]),
+            mean(errors) if len(errors) == len(likelihoods) else None,
             by_fold,
         )
 
@@ -132,8 +132,8 @@ def rank(score: Score) -> float:
 def mean(values: Sequence[float]) -> float:
     """Mean in the order given, with no help that another version of Python does not have; NaN of nothing."""
     total = 0.0
-    for each in values:
-        total += each
+    for value in values:
+        total += value
     return total / len(values) if values else math.nan
 
 
@@ -144,7 +144,7 @@ def standard_error(values: Sequence[float]) -> float:
     if len(set(values)) == 1:
         return 0.0
     center = mean(values)
-    return math.sqrt(mean([(each - center) * (each - center) for each in values]) / (len(values) - 1))
+    return math.sqrt(mean([(value - center) * (value - center) for value in values]) / (len(values) - 1))
 
 
 def name_of_smoothing(smoothing: Any) -> str:

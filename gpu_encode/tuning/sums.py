@@ -1,4 +1,4 @@
-"""Sums of floating-point numbers that no order of additions can change, quick enough for a grid of formulas."""
+"""Sums of floating-point numbers that no order of additions can change, quick enough for a grid of smoothings."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -18,7 +18,7 @@ FINEST = 1000
 
 
 def parts(ops: Ops, rows: int, width: int) -> Iterator[tuple[int, int]]:
-    """Rows, so few at a time that arrays of `width` numbers a row fit the backend's caches."""
+    """Give ranges of rows, so few at a time that arrays of `width` numbers a row fit the backend's caches."""
     size = max(ops.TILE // max(width, 1), 1)
     for start in range(0, rows, size):
         yield start, min(start + size, rows)

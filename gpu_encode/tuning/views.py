@@ -56,13 +56,13 @@ class Views:
 
     @cached_property
     def leaf(self) -> Moments:
-        """What each fold sees of each category: rounded once, where every formula would ask for it again."""
+        """What each fold sees of each category: rounded once for all rules."""
         return self.task.rule.moments_of_views(self.task.ops, self.seen, self.visibility)
 
-    def codes(self, rule: EncodingRule) -> Floats:
-        """Codes (categories + 2, folds, outputs) of what the folds hold out, from what they see."""
+    def encode(self, rule: EncodingRule) -> Floats:
+        """Encode what the folds hold out, from what they see: (categories + 2, folds, outputs)."""
         task = self.task
-        # Infrequent categories together are measured as the formula asks, which need not be what all of them ask for.
+        # Infrequent categories together are summed as this rule needs, which need not be what all rules need.
         leaf = None if rule.infrequent.pooled else self.leaf
         values = table(self.seen, self.visibility, task.key, rule, task.ops, self.total, leaf).values
         # Between the categories and the unknown stand the levels above, which rows reach through their categories.

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from gpu_encode import GroupKFold, KFold, MEstimate, Ordered, Prefixes, TargetEncoder
 from gpu_encode.frames import NumberedLabels
-from gpu_encode.frames.pieces import joined
+from gpu_encode.frames.pieces import join_vectors
 from tests.cases import STRATIFIED, fold_schemes, named, ordered_schemes, some
 from tests.encoders.pieces import (
     CUTS,
@@ -424,11 +424,11 @@ def test_labels_that_are_numbered_on_a_device_stay_there(xp):
         return NumberedLabels(xp.asarray(np.array(codes, np.int32)), np.array(labels, object))
 
     parts = [numbered(codes, labels) for codes, labels in LABELS]
-    found = joined([*parts, numbered([], [])])
+    found = join_vectors([*parts, numbered([], [])])
     assert isinstance(found.codes, xp.ndarray)
     assert found.labels.tolist() == ["a", "b", "c", "d"]
     assert found.codes.get().tolist() == [1, 3, 1, 0, -1, 2]
     whole = ["b", "d", "b", "a", None, "c"]
-    assert joined([*parts, np.array(["e"], object)]).tolist() == [*whole, "e"]
+    assert join_vectors([*parts, np.array(["e"], object)]).tolist() == [*whole, "e"]
     with pytest.raises(TypeError, match="y mixes labels that cannot be compared: bytes, str"):
-        joined([*parts, numbered([0], [b"x"])])
+        join_vectors([*parts, numbered([0], [b"x"])])

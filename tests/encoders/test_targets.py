@@ -90,7 +90,7 @@ def test_many_whole_numbers_are_warned_of():
 def test_many_whole_numbers_of_many_rows_are_warned_of():
     y = np.arange(targets.MANY_ROWS) % 101
     with pytest.warns(UserWarning, match="multiclass with 101 classes"):
-        assert targets.inferred(targets.Labels(ops.host(len(y)), y)) == "multiclass"
+        assert targets.infer_kind(targets.Labels(ops.host(len(y)), y)) == "multiclass"
 
 
 def test_rare_classes_are_warned_of_with_an_integer_cv_only(frame, labels):

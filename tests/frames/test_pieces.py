@@ -28,7 +28,7 @@ from gpu_encode.frames import (
     read_targets,
     tables_of,
 )
-from gpu_encode.frames.pieces import concatenated, joined
+from gpu_encode.frames.pieces import concatenate, join_vectors
 from tests.frames.conftest import KINDS
 
 FRAMES = {kind: make for kind, make in KINDS.items() if kind != "list"}
@@ -480,8 +480,8 @@ def test_a_type_that_holds_all(one, other, whole):
 
 def test_concatenating_keeps_single_precision_numbers():
     tiny = np.array([1e-45, 1.5], np.float32)
-    assert concatenated([tiny, np.array([0.1])]).tolist() == [float(tiny[0]), 1.5, 0.1]
-    assert concatenated([tiny, tiny]).dtype == np.float32
+    assert concatenate([tiny, np.array([0.1])]).tolist() == [float(tiny[0]), 1.5, 0.1]
+    assert concatenate([tiny, tiny]).dtype == np.float32
 
 
 DAYS = pd.Series(pd.date_range("2024-01-01", periods=3))
@@ -549,4 +549,4 @@ def test_groups_are_numbered_over_all_tables():
 
 @pytest.mark.parametrize("parts", [[[1, 2], [3]], [["b", "a"], ["c"]]], ids=["numbers", "text"])
 def test_joined_arrays_of_the_host(parts):
-    assert joined([np.array(part) for part in parts]).tolist() == [value for part in parts for value in part]
+    assert join_vectors([np.array(part) for part in parts]).tolist() == [value for part in parts for value in part]

@@ -95,11 +95,11 @@ def nested(rows: Rows) -> Prepared:
         return NestedCVWrapper(PolynomialWrapper(one) if rows.work == "classes" else one, cv=PredefinedSplit(folds))
 
     def call() -> Array:
-        found = make().fit_transform(X, y)
+        encodings = make().fit_transform(X, y)
         if rows.work == "classes":
             # Its columns come in the order in which the classes do.
-            found = found[sorted(found.columns, key=lambda name: float(str(name).rsplit("_", 1)[1]))]
-        return found.to_numpy()
+            encodings = encodings[sorted(encodings.columns, key=lambda name: float(str(name).rsplit("_", 1)[1]))]
+        return encodings.to_numpy()
 
     return Prepared(call, expected_of(rows, folds=folds, **changes))
 

@@ -132,7 +132,7 @@ class Loops:
         return codes, 0, count
 
     def number_by_hash(self) -> tuple[Array, int, int]:
-        """Numbers by a hash table; with more threads by one each, join_tables."""
+        """Numbers by a hash table; several threads fill one each, and these become one."""
         codes = np.empty(self.rows.n_rows, np.int32)
         if self.by == "text":
             call = partial(self.tables.number_text, *self.keys, codes)

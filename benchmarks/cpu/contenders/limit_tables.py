@@ -206,7 +206,7 @@ def number_text(offsets, data, codes, start, stop):
 
 @compiled
 def join_tables(slots, count, others, n_others):
-    """Add the keys of a second table to a first; gives it, for it may have grow, and their numbers in it."""
+    """Add the keys of a second table to a first; gives it, for it may have grown, and their numbers in it."""
     places = np.empty(n_others, dtype=np.int32)
     while 2 * (count + n_others) > len(slots) // 2:
         slots = grow(slots)

@@ -34,7 +34,7 @@ class BinomialFit:
     intercept : float64 array (views, outputs)
         b, on the scale of logits; -inf and inf where only one class occurs, NaN where no category counts.
     root : float64 array (views, outputs)
-        1 / (1 + exp(-b)): the code of a category that does not count.
+        1 / (1 + exp(-b)): the encoding of a category that does not count.
     values : float64 array (rows, views, outputs)
         1 / (1 + exp(-(b + u))), u the likeliest effect of the category; `root` for categories that do not count.
     effects : float64 array (rows, views, outputs)
@@ -63,7 +63,7 @@ def binomial(n: Floats, mean: Floats, counted: NDArray[np.bool_], points: int = 
         Which categories take part.
     points : int, default=1
         Points of the adaptive Gauss-Hermite rule for the integral over u; 1 is Laplace's approximation, lme4's
-        default.  More points cost as much more, and change codes only where categories have few rows.
+        default.  More points cost as much more, and change encodings only where categories have few rows.
 
     Returns
     -------
@@ -71,13 +71,13 @@ def binomial(n: Floats, mean: Floats, counted: NDArray[np.bool_], points: int = 
 
     Notes
     -----
-    Where the variance cannot be told from the noise, it is zero and all codes are the share of ones in what counts: a
-    single category, or no more rows than categories.  It is zero, too, where categories differ no more than chance
-    would have it (a singular fit).  Codes are exactly 0 or 1 where only one class occurs, and only there: a category of
-    ones alone is drawn towards the others.  The variance is at most 4096, which it comes near where all categories are
-    of one class each and large.
+    Where the variance cannot be told from the noise, it is zero and all encodings are the share of ones in what counts:
+    a single category, or no more rows than categories.  It is zero, too, where categories differ no more than chance
+    would have it (a singular fit).  Encodings are exactly 0 or 1 where only one class occurs, and only there: a
+    category of ones alone is drawn towards the others.  The variance is at most 4096, which it comes near where all
+    categories are of one class each and large.
 
-    Several classes are one output each, every class against the rest; their codes need not sum to one.
+    Several classes are one output each, every class against the rest; their encodings need not sum to one.
 
     The same categories in another order give the same bits.
 
@@ -105,32 +105,20 @@ def binomial(n: Floats, mean: Floats, counted: NDArray[np.bool_], points: int = 
         if not here.any():
             continue
         counts, group = Counts.of(n[here, view, 0], mean[here, view, output])
-        found = fitted(counts, points)
-        intercept[one], root[one], between[one] = found.intercept, found.root, found.variance
-        values[:, view, output] = found.root
-        values[here, view, output] = found.codes[group]
-        effects[here, view, output] = found.effects[group]
+        intercept[one], root[one], between[one], chances, likeliest = fit_one(counts, points)
+        values[:, view, output] = root[one]
+        values[here, view, output] = chances[group]
+        effects[here, view, output] = likeliest[group]
     return BinomialFit(intercept, root, values, effects, between)
 
 
-@dataclass(frozen=True)
-class Found:
-    """Model of one view and output; codes and effects by different counts."""
-
-    intercept: float
-    root: float
-    variance: float
-    codes: Floats
-    effects: Floats
-
-
-def fitted(counts: Counts, points: int) -> Found:
-    """Fit one view and output."""
+def fit_one(counts: Counts, points: int) -> tuple[float, float, float, Floats, Floats]:
+    """Fit one view and output: intercept, root, variance, and the values and effects of the different counts."""
     ones, zeros = counts.ones_and_zeros()
     rows, none = ones + zeros, np.zeros_like(counts.n)
     share = ones / rows
     if ones == 0 or zeros == 0:
-        return Found(np.inf if zeros == 0 else -np.inf, share, 0.0, none + share, none)
+        return np.inf if zeros == 0 else -np.inf, share, 0.0, none + share, none
     start = float(log(np.array([ones]))[0] - log(np.array([zeros]))[0])
     variance = 0.0
     categories = total(counts.number)
@@ -138,14 +126,14 @@ def fitted(counts: Counts, points: int) -> Found:
     if categories > 1 and rows > categories:
         variance = lowest(profile.slope, profile.height, FAINT / float(counts.n[-1]), LARGEST_VARIANCE)
     if variance == 0:
-        return Found(start, share, 0.0, none + share, none)
-    b, logits = profile.solved(variance)
+        return start, share, 0.0, none + share, none
+    b, logits = profile.solve(variance)
     upper, _ = logistic(np.append(logits, b))
-    return Found(b, float(upper[-1]), variance, upper[:-1], logits - b)
+    return b, float(upper[-1]), variance, upper[:-1], logits - b
 
 
 class Profile:
-    """Minus the log-likelihood by variance; each search begins where the one before ended.
+    """Minus the log-likelihood by variance, with the best intercept; each search begins where the one before ended.
 
     Parameters
     ----------
@@ -162,14 +150,17 @@ class Profile:
         self.logits: list[Floats] = [np.full_like(block.n, start) for block in self.blocks]
 
     def best(self, variance: float) -> list[Likelihood]:
-        """Likelihood of each block at the intercept at which the slope vanishes, by Newton's step and then secants."""
+        """Find the intercept at which the slope vanishes, and give the likelihood of each block there.
+
+        By Newton's step, and then by secants.
+        """
         before: tuple[float, float] | None = None
         last = LONGEST_STEP
         b = self.intercept
         pairs = zip(self.blocks, self.logits, strict=True)
-        found = [Likelihood.at(block, b, variance, self.points, near) for block, near in pairs]
+        blocks = [Likelihood.at(block, b, variance, self.points, near) for block, near in pairs]
         for _ in range(MOST_STEPS):
-            slope, _, information = gradient(found)
+            slope, _, information = gradient(blocks)
             if before is not None and b != before[0]:
                 bent = (before[1] - slope) / (b - before[0])
                 information = bent if bent > 0 else information
@@ -178,25 +169,25 @@ class Profile:
                 break
             last, before = step, (b, slope)
             b = b + step
-            found = [each.moved_to(b) for each in found]
-        self.intercept, self.logits = b, [each.logits for each in found]
-        return found
+            blocks = [block.move_to(b) for block in blocks]
+        self.intercept, self.logits = b, [block.logits for block in blocks]
+        return blocks
 
     def slope(self, variance: float) -> float:
-        """Derivative of `height`; the intercept's own change adds nothing, since it is the best."""
+        """Give the derivative of `height`; the intercept's own change adds nothing, since it is the best."""
         return -gradient(self.best(variance))[1]
 
     def height(self, variance: float) -> float:
-        """Minus the log-likelihood, but for a constant."""
-        return -total(np.array([each.value() for each in self.best(variance)]))
+        """Give minus the log-likelihood, but for a constant."""
+        return -total(np.array([block.value() for block in self.best(variance)]))
 
-    def solved(self, variance: float) -> tuple[float, Floats]:
+    def solve(self, variance: float) -> tuple[float, Floats]:
         """Give the intercept and the likeliest logits by different counts."""
         self.best(variance)
         return self.intercept, np.concatenate(self.logits)
 
 
-def gradient(parts: list[Likelihood]) -> tuple[float, float, float]:
+def gradient(blocks: list[Likelihood]) -> tuple[float, float, float]:
     """Give the derivatives of all blocks together."""
-    by_intercept, by_variance, information = np.array([each.gradient() for each in parts]).T
+    by_intercept, by_variance, information = np.array([block.gradient() for block in blocks]).T
     return total(by_intercept), total(by_variance), total(information)

@@ -68,10 +68,10 @@ def gaussian(n: Floats, mean: Floats, deviation: Scaled, counted: NDArray[np.boo
 
     Notes
     -----
-    Where the two variances cannot be told apart, tau2 is zero and all codes are the mean of what counts: a single
+    Where the two variances cannot be told apart, tau2 is zero and all encodings are the mean of what counts: a single
     category, or no more rows than categories.  (lme4 refuses these.)  It is zero, too, where the categories differ no
-    more than their rows do (a singular fit).  Where rows do not differ within categories, sigma2 is zero and codes are
-    the categories' means.  A constant target gives exactly that constant.
+    more than their rows do (a singular fit).  Where rows do not differ within categories, sigma2 is zero and encodings
+    are the categories' means.  A constant target gives exactly that constant.
 
     The same categories in another order give the same bits.  Targets are scaled by a power of two, so that squares
     neither overflow nor vanish.
@@ -106,24 +106,24 @@ def gaussian(n: Floats, mean: Floats, deviation: Scaled, counted: NDArray[np.boo
         here = taking_part[:, view, output]
         if not here.any():
             continue
-        place = here, view, output
-        own, power = Scaled(squares.fraction[place], squares.exponent[place]), (view, output)
-        scale = scale_of(mean[place], own)
-        sizes, means = n[here, view, 0], np.ldexp(mean[place], -scale)
-        model = Sizes.of(sizes, means, own.ratio(Scaled(np.ones(1), np.full(1, 2 * scale))))
+        rows, one = (here, view, output), (view, output)
+        within_rows = Scaled(squares.fraction[rows], squares.exponent[rows])
+        scale = scale_of(mean[rows], within_rows)
+        sizes, means = n[here, view, 0], np.ldexp(mean[rows], -scale)
+        model = Sizes.of(sizes, means, within_rows.ratio(Scaled(np.ones(1), np.full(1, 2 * scale))))
         ratio = model.best_ratio()
         b = model.center + model.intercept(ratio)
-        lam[place] = shares(sizes, ratio)
-        codes = np.ldexp(b + lam[place] * (means - b), scale)
-        values[:, view, output] = intercept[power] = np.ldexp(b, scale)
-        values[place] = np.where(lam[place] == 1, mean[place], codes)
-        within[power], between[power] = model.variances(ratio)
-        exponent[power] = 2 * scale
+        lam[rows] = shares(sizes, ratio)
+        shrunk = np.ldexp(b + lam[rows] * (means - b), scale)
+        values[:, view, output] = intercept[one] = np.ldexp(b, scale)
+        values[rows] = np.where(lam[rows] == 1, mean[rows], shrunk)
+        within[one], between[one] = model.variances(ratio)
+        exponent[one] = 2 * scale
     return GaussianFit(intercept, values, lam, Scaled(within, exponent), Scaled(between, exponent))
 
 
 def scale_of(mean: Floats, squares: Scaled) -> int:
-    """Exponent that brings all means, and the roots of all sums of squares, to at most 1."""
+    """Give the exponent that brings all means, and the roots of all sums of squares, to at most 1."""
     _, of_mean = np.frexp(mean[mean != 0])
     some = squares.fraction != 0
     _, of_squares = np.frexp(squares.fraction[some])
@@ -132,7 +132,7 @@ def scale_of(mean: Floats, squares: Scaled) -> int:
 
 
 def shares(n: Floats, ratio: float) -> Floats:
-    """Weight of a category's own mean, n * g / (1 + n * g)."""
+    """Give the weight of a category's own mean, n * g / (1 + n * g)."""
     return np.ones_like(n) if ratio == np.inf else n * ratio / (1.0 + n * ratio)
 
 
@@ -177,30 +177,30 @@ class Sizes:
 
     @cached_property
     def rows(self) -> float:
-        """N, all rows."""
+        """The number N of all rows."""
         return total(self.number * self.n)
 
     @cached_property
     def categories(self) -> float:
-        """K, all categories."""
+        """The number K of all categories."""
         return total(self.number)
 
     def weights(self, ratio: float) -> Floats:
-        """Weight w of a category's mean, but for a factor 1 / g where g is infinite."""
+        """Give the weight w of a category's mean, but for a factor 1 / g where g is infinite."""
         return np.ones_like(self.n) if ratio == np.inf else self.n / (1.0 + ratio * self.n)
 
     def intercept(self, ratio: float) -> float:
-        """B less `center`."""
+        """Give b less `center`."""
         weights = self.number * self.weights(ratio)
         return total(weights * self.mean) / total(weights)
 
     def squares(self, ratio: float) -> Floats:
-        """Sum of (mean - b)**2 over the categories of each size."""
+        """Give the sum of (mean - b)**2 over the categories of each size."""
         apart = self.mean - self.intercept(ratio)
         return self.scatter + self.number * (apart * apart)
 
     def slope(self, ratio: float) -> float:
-        """Derivative of `height`: -(N - 1) * sum(w**2 * (mean - b)**2) / R + sum(w) - sum(w**2) / sum(w)."""
+        """Give the derivative of `height`: -(N - 1) * sum(w**2 * (mean - b)**2) / R + sum(w) - sum(w**2) / sum(w)."""
         weights, squares = self.weights(ratio), self.squares(ratio)
         pulled = weights * squares
         spread = self.inside + total(pulled)
@@ -209,14 +209,14 @@ class Sizes:
         return (whole - twice / whole) - (self.rows - 1.0) * (total(weights * pulled) / spread)
 
     def height(self, ratio: float) -> float:
-        """Minus twice the restricted log-likelihood, but for a constant."""
+        """Give minus twice the restricted log-likelihood, but for a constant."""
         weights = self.weights(ratio)
         spread = self.inside + total(weights * self.squares(ratio))
         both = log(np.array([spread, total(self.number * weights)]))
         return (self.rows - 1.0) * float(both[0]) + total(self.number * log(1.0 + ratio * self.n)) + float(both[1])
 
     def best_ratio(self) -> float:
-        """G = tau2 / sigma2 of the largest restricted likelihood; inf where there is no noise."""
+        """Find g = tau2 / sigma2 of the largest restricted likelihood; inf where there is no noise."""
         apart = total(self.squares(0.0))
         if self.categories < 2 or self.rows <= self.categories or apart == 0:
             return 0.0

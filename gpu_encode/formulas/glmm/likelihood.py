@@ -14,11 +14,11 @@ import numpy as np
 from cpu_fallback.elementary import exp, log
 from cpu_fallback.exact import Floats
 from gpu_encode.formulas.glmm.quadrature import gauss_hermite
-from gpu_encode.formulas.glmm.search import MOST_STEPS, total
+from gpu_encode.formulas.glmm.search import MOST_STEPS, add_in_order, total
 
 # The next of Newton's steps would be the square of it.
 LAST_STEP = 2.0**-26
-# Different counts that are worked on at a time.  Sums over them are sums of blocks' sums: another size is another code.
+# Different counts that are worked on at a time.  Sums over them are sums of blocks' sums: another gives other bits.
 BLOCK = 1 << 14
 
 
@@ -67,7 +67,7 @@ class Counts:
         return [Counts(self.n[part], self.share[part], self.number[part]) for part in parts]
 
     def ones_and_zeros(self) -> tuple[float, float]:
-        """All rows with a one, and all others."""
+        """Count the rows with a one, and all others."""
         rows = self.number * self.n
         return total(rows * self.share), total(rows * (1.0 - self.share))
 
@@ -114,14 +114,14 @@ class Likelihood:
         """Find the likeliest effects, beginning at logits that are near them."""
         return cls(counts, intercept, variance, likeliest(counts, intercept, variance, near), points)
 
-    def moved_to(self, intercept: float) -> "Likelihood":
-        """Likelihood at another intercept."""
+    def move_to(self, intercept: float) -> "Likelihood":
+        """Give the likelihood at another intercept."""
         height = 1.0 + self.variance * Bend.at(self.counts, self.logits).curvature
         near = self.logits + (intercept - self.intercept) / height
         return Likelihood.at(self.counts, intercept, self.variance, self.points, near)
 
     def gradient(self) -> tuple[float, float, float]:
-        """Derivatives by intercept and by variance, and the information on the intercept, roughly."""
+        """Give the derivatives by intercept and by variance, and the information on the intercept, roughly."""
         bend, number = Bend.at(self.counts, self.logits), self.counts.number
         height = 1.0 + self.variance * bend.curvature
         moved = bend.slope / height
@@ -130,68 +130,62 @@ class Likelihood:
         if self.points == 1 or self.variance == 0:
             inner = bend.slope, 0.5 * (bend.slope * bend.slope)
         else:
-            inner = self.averaged(bend, height, by_intercept / height, by_variance / height)
+            inner = self.average(bend, height, by_intercept / height, by_variance / height)
         return (
             total(number * (inner[0] - 0.5 * (by_intercept / height))),
             total(number * (inner[1] - 0.5 * (by_variance / height))),
             total(number * (bend.curvature / height)),
         )
 
-    def averaged(self, bend: Bend, height: Floats, by_intercept: Floats, by_variance: Floats) -> tuple[Floats, Floats]:
-        """Derivatives of the logarithm of the rule's sum, in which points move with the likeliest effect and width.
+    def average(self, bend: Bend, height: Floats, by_intercept: Floats, by_variance: Floats) -> tuple[Floats, Floats]:
+        """Give the derivatives of the logarithm of the rule's sum, in which points move with effect and width.
 
         `by_intercept` and `by_variance` are the derivatives of log(height).
         """
         root = sqrt(self.variance)
         width = np.sqrt(2.0 / height)
         shares = self.shares(bend, width)
-        whole = shares[0]
-        for share in shares[1:]:
-            whole = whole + share
-        found = np.zeros_like(width), np.zeros_like(width)
+        whole = add_in_order(shares)
+        averages = np.zeros_like(width), np.zeros_like(width)
         shift = -root * bend.curvature / height, bend.slope * (0.5 / root - root * bend.curvature / height)
         for (x, _), share in zip(gauss_hermite(self.points), shares, strict=True):
             z = root * bend.slope + x * width
             slope = Bend.at(self.counts, self.intercept + root * z).slope
             pull, weight = root * slope - z, share / whole
             narrower = -0.5 * x * width
-            found = (
-                found[0] + weight * (slope + pull * (shift[0] + narrower * by_intercept)),
-                found[1] + weight * (slope * z * (0.5 / root) + pull * (shift[1] + narrower * by_variance)),
+            averages = (
+                averages[0] + weight * (slope + pull * (shift[0] + narrower * by_intercept)),
+                averages[1] + weight * (slope * z * (0.5 / root) + pull * (shift[1] + narrower * by_variance)),
             )
-        return found
+        return averages
 
     def shares(self, bend: Bend, width: Floats) -> list[Floats]:
-        """Addends of the rule: weight * exp(x**2 + h at the point - h at the likeliest effect)."""
+        """Give the addends of the rule: weight * exp(x**2 + h at the point - h at the likeliest effect)."""
         root = sqrt(self.variance)
         top = self.exponent(self.logits, root * bend.slope)
-        found = []
+        shares = []
         for x, weight in gauss_hermite(self.points):
             z = root * bend.slope + x * width
-            found.append(weight * exp(x * x + (self.exponent(self.intercept + root * z, z) - top)))
-        return found
+            shares.append(weight * exp(x * x + (self.exponent(self.intercept + root * z, z) - top)))
+        return shares
 
     def exponent(self, logits: Floats, z: Floats) -> Floats:
-        """H at logits, where the effect is sqrt(v) * z."""
+        """Give h at logits, where the effect is sqrt(v) * z."""
         counts = self.counts
         return counts.n * (counts.share * logits - log_of_one_plus_exp(logits)) - 0.5 * (z * z)
 
     def value(self) -> float:
-        """Logarithm of the likelihood."""
+        """Give the logarithm of the likelihood."""
         bend = Bend.at(self.counts, self.logits)
         height = 1.0 + self.variance * bend.curvature
-        found = self.exponent(self.logits, sqrt(self.variance) * bend.slope) - 0.5 * log(height)
+        values = self.exponent(self.logits, sqrt(self.variance) * bend.slope) - 0.5 * log(height)
         if self.points > 1 and self.variance > 0:
-            shares = self.shares(bend, np.sqrt(2.0 / height))
-            whole = shares[0]
-            for share in shares[1:]:
-                whole = whole + share
-            found = found + log(whole)
-        return total(self.counts.number * found)
+            values = values + log(add_in_order(self.shares(bend, np.sqrt(2.0 / height))))
+        return total(self.counts.number * values)
 
 
 def likeliest(counts: Counts, intercept: float, variance: float, near: Floats) -> Floats:
-    """Logits at which u = v * n * (p - P) by Newton's steps, which cannot fail here.
+    """Find the logits at which u = v * n * (p - P) by Newton's steps, which cannot fail here.
 
     The logit 0 parts the curve n * (p - P) into a bent-down and a bent-up side.  On the side of the zero, Newton's step
     leads to one end of it, from wherever it starts, and then on to it without ever passing it.

@@ -9,7 +9,7 @@ Rule = tuple[tuple[float, float], ...]
 
 @cache
 def gauss_hermite(points: int) -> Rule:
-    """Points x and weights for the integral of f(x) * exp(-x**2), weights divided by their sum.
+    """Give points x and weights for the integral of f(x) * exp(-x**2), weights divided by their sum.
 
     NumPy's come from LAPACK, whose last bits differ.  The zeros of a Hermite polynomial lie between those of the one
     before, so that each is found by halving.
@@ -29,7 +29,7 @@ def gauss_hermite(points: int) -> Rule:
     for degree in range(1, points + 1):
         end = sqrt(2.0 * degree + 1.0)
         fences = [-end, *zeros, end]
-        zeros = [halved(degree, left, right) for left, right in pairwise(fences)]
+        zeros = [find_zero(degree, left, right) for left, right in pairwise(fences)]
         # Symmetric to the last bit.
         zeros = [(x - other) * 0.5 for x, other in zip(zeros, reversed(zeros), strict=True)]
     weights = [1.0 / (points * hermite(points - 1, x) * hermite(points - 1, x)) for x in zeros]
@@ -37,15 +37,15 @@ def gauss_hermite(points: int) -> Rule:
 
 
 def hermite(degree: int, x: float) -> float:
-    """Orthonormal Hermite polynomial of the weight exp(-x**2) / sqrt(pi)."""
+    """Evaluate the orthonormal Hermite polynomial of the weight exp(-x**2) / sqrt(pi)."""
     before, value = 0.0, 1.0
     for j in range(degree):
         before, value = value, x * sqrt(2.0 / (j + 1.0)) * value - sqrt(j / (j + 1.0)) * before
     return value
 
 
-def halved(degree: int, left: float, right: float) -> float:
-    """Zero between two places where the polynomial has other signs, to the last bit."""
+def find_zero(degree: int, left: float, right: float) -> float:
+    """Find the zero between two points where the polynomial has other signs, to the last bit."""
     rising = hermite(degree, right) > 0
     while True:
         middle = 0.5 * (left + right)

@@ -21,8 +21,8 @@ class GLMM(Smoothing):
     """Generalized linear mixed model: categories differ from a common value by effects drawn from a normal law.
 
     For a continuous target y = b + u + e, u ~ N(0, tau2) and e ~ N(0, sigma2), by restricted maximum likelihood: the
-    code is b + lam * (mean - b) with lam = n * tau2 / (n * tau2 + sigma2).  For a binary target, and for each class of
-    several against the rest, logit P(y = 1) = b + u by maximum likelihood: the code is the probability
+    encoding is b + lam * (mean - b) with lam = n * tau2 / (n * tau2 + sigma2).  For a binary target, and for each class
+    of several against the rest, logit P(y = 1) = b + u by maximum likelihood: the encoding is the probability
     1 / (1 + exp(-(b + u))) at the likeliest u.  The prior is the model's own: b, or 1 / (1 + exp(-b)).
 
     Parameters
@@ -69,13 +69,14 @@ class GLMM(Smoothing):
         n, mean, present = ops.to_host(visible.n), ops.to_host(visible.mean), ops.to_host(counted)
         if of_classes:
             classes = binomial(n, mean, present, self.points)
-            return ops.to_device(classes.values), root_of(ops, classes.root, total)
+            return ops.to_device(classes.values), prior_of(ops, classes.root, total)
+        # On the host: there are few numbers, and every device is to give the same bits.
         deviation = Scaled(ops.to_host(visible.deviation.fraction), ops.to_host(visible.deviation.exponent))
         fit = gaussian(n, mean, deviation, present)
-        return ops.to_device(fit.values), root_of(ops, fit.intercept, total)
+        return ops.to_device(fit.values), prior_of(ops, fit.intercept, total)
 
 
-def root_of(ops: "Ops", common: Floats, total: Moments) -> Floats:
+def prior_of(ops: "Ops", common: Floats, total: Moments) -> Floats:
     """Give the model's own prior; where no category counts there is no model, but there may be rows."""
-    found: Floats = ops.to_device(np.where(np.isnan(common), ops.to_host(total.mean), common))
-    return found
+    prior: Floats = ops.to_device(np.where(np.isnan(common), ops.to_host(total.mean), common))
+    return prior
