@@ -61,9 +61,9 @@ class OneHot(Statistic):
         """One, whatever the target."""
         return 1
 
-    def encode(self, seen: Moments, context: Context, mu: Floats) -> Floats:
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
         """Give n."""
-        return seen.n
+        return visible.n
 
 
 def listed(drop: Any) -> Any:
