@@ -35,7 +35,7 @@ class PartitionProfiles(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What a fit_tables encoder knows, where it was fit_tables, and what it warned of on the way."""
+    """What a fitted encoder knows, and what it warned of on the way."""
 
     model: Model
     device: str

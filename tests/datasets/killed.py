@@ -49,7 +49,7 @@ class Counted:
             (os, "fsync"),
             (Path, "replace"),
             (RowWriter, "write"),
-            (encoding, "profile"),
+            (encoding, "profile_rows"),
             (encoding, "measure"),
             (encoding, "fit"),
             (encoding, "encode"),

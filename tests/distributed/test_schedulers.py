@@ -108,7 +108,7 @@ def test_sums_grow_with_categories_alone():
         encoder = TargetEncoder(columns=["city"])
         X, y = frame[["city", "price"]], frame["sold"]
         given = (X, y, None, None, Place(0, 0))
-        found = tasks.profile_partition(*given, encoder)
+        found = tasks.profile_partition(*given, encoder._parameters())
         encoding_plan = plan(encoder, found.profile)
         travelling = (found, encoding_plan, tasks.measure_partition(*given, encoding_plan))
         sizes.append([len(pickle.dumps(each)) for each in travelling])
