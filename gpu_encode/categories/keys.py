@@ -179,6 +179,8 @@ class CategoryIndex:
         unknown = np.flatnonzero(places == UNKNOWN)
         if len(unknown):
             values = vocabulary.to_numpy()[unknown]
+            # Arrow lends its own memory where there are many values, and only for reading.
+            places = places.copy()
             for start, level, paths in zip(self.starts[1:], self.levels, self.entry.rule.paths(values), strict=False):
                 known = positions_of_labels(level, paths, self.entry.name)
                 places[unknown] = np.where(known >= 0, start + known, places[unknown])

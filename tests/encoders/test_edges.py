@@ -6,6 +6,7 @@ import pytest
 
 from gpu_encode import Ordered, Prefixes, TargetEncoder, load
 from gpu_encode.ops import use_backend
+from tests.bits import assert_same_bits
 
 
 @pytest.mark.parametrize("backend", ["numpy", "compiled"])
@@ -39,3 +40,13 @@ def test_a_prior_that_a_number_gives_for_one_column_leaves_the_warning_for_the_o
         codes = encoder.fit_transform(frame, np.arange(6.0))
     assert codes["a"].notna().all()
     assert codes["b"].isna().sum() == 2
+
+
+def test_many_new_values_under_a_hierarchy_have_the_encoding_of_their_parent():
+    zips = pd.DataFrame({"zip": ["10a", "10b", "20a", "20b"] * 10})
+    encoder = TargetEncoder(columns=["zip"], hierarchy={"zip": Prefixes(2)}, smooth=1.0)
+    encoder.fit(zips, [0, 1, 1, 1] * 10)
+    parents = encoder.transform(pd.DataFrame({"zip": ["10z", "20z"]})).to_numpy()
+    # As many as are looked up by Arrow, at once.
+    new = pd.DataFrame({"zip": [f"{parent}x{number}" for parent in (10, 20) for number in range(200)]})
+    assert_same_bits(encoder.transform(new).to_numpy(), np.repeat(parents, 200, axis=0))
