@@ -31,7 +31,7 @@ class Columns(Protocol):
     def numbers(self, column: Any, vocabulary: Vocabulary) -> Array | None:
         """Whole numbers of a column that a known vocabulary of numbers can be compared with; None of any other."""
 
-    def empty_vocabulary(self, column: Any, ops: Ops) -> Vocabulary | None:
+    def empty_vocabulary(self, column: Any) -> Vocabulary | None:
         """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
 
 
@@ -113,9 +113,9 @@ class CategoryIndex:
         return cls(entry, [vocabulary], None, has_missing, True), codes
 
     @classmethod
-    def by_type(cls, entry: KeySpec, frame: Columns, ops: Ops) -> "CategoryIndex | None":
+    def by_type(cls, entry: KeySpec, frame: Columns) -> "CategoryIndex | None":
         """Give a key without categories by its columns' types alone; None where these do not say the kind of values."""
-        vocabularies = [frame.empty_vocabulary(column, ops) for column in entry.columns]
+        vocabularies = [frame.empty_vocabulary(column) for column in entry.columns]
         return None if None in vocabularies else cls(entry, vocabularies).emptied()  # type: ignore[arg-type]
 
     def emptied(self) -> "CategoryIndex":

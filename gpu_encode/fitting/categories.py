@@ -83,7 +83,7 @@ def read_categories(
             refuse_unknown(parameters.handle_unknown, categories.codes, entry.name, columns.frame)
         elif in_one_pass:
             categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])
-        elif by_type and (key := CategoryIndex.by_type(entry, columns, ops)) is not None:
+        elif by_type and (key := CategoryIndex.by_type(entry, columns)) is not None:
             categories = RowCategories(key, np.zeros(0, np.int32), no_sums)
         if categories is None:
             key, codes = CategoryIndex.fit(entry, columns, ops, parameters.missing == "category")

@@ -217,9 +217,9 @@ class ColumnMap:
         """Whole numbers of every row of a column, on the host, and the name of their type; None of any other."""
         return self.frame.whole_numbers(self.places[column])
 
-    def empty_vocabulary(self, column: int, ops: Ops) -> Vocabulary | None:
+    def empty_vocabulary(self, column: int) -> Vocabulary | None:
         """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
-        return self.frame.empty_vocabulary(self.places[column], ops)
+        return self.frame.empty_vocabulary(self.places[column])
 
 
 def map_columns(frame: Frame | Pieces) -> ColumnMap:

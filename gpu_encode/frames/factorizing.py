@@ -17,7 +17,7 @@ from gpu_encode.errors.tables import check_real
 from gpu_encode.errors.values import broken_text, infinite_value, unsupported_type
 from gpu_encode.frames import columns
 from gpu_encode.frames.columns import Column, is_number, to_numpy
-from gpu_encode.ops import Ops
+from gpu_encode.ops import Ops, host
 
 # Of a sample of so many rows: where text repeats more often than this, Python's own hashes, which it keeps, are faster.
 SAMPLED = 4096
@@ -65,7 +65,7 @@ def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
     return FactorizedColumn(dictionary.through(places, ops), vocabulary, dictionary.complete)
 
 
-def empty_vocabulary(column: Column, name: object, ops: Ops) -> Vocabulary | None:
+def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:
     """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
     data = column.data
     if column.codes is not None:
@@ -75,7 +75,8 @@ def empty_vocabulary(column: Column, name: object, ops: Ops) -> Vocabulary | Non
         says_its_kind = data.dtype.kind in "iu"
     else:
         says_its_kind = typed.is_text(data.type) or typed.is_binary(data.type) or pa.types.is_integer(data.type)
-    return keys(Column(data[:0]), name, ops).vocabulary if says_its_kind else None
+    # Vocabularies lie on the host, wherever a call computes.
+    return keys(Column(data[:0]), name, host(0)).vocabulary if says_its_kind else None
 
 
 def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:

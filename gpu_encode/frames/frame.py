@@ -109,11 +109,11 @@ class Frame:
         """Whole numbers of every row of a column, on the host, and the name of their type; None of any other."""
         return None if self.is_on_device else factorizing.whole_numbers(self.column(position), self.label(position))
 
-    def empty_vocabulary(self, position: int, ops: Ops) -> Vocabulary | None:
+    def empty_vocabulary(self, position: int) -> Vocabulary | None:
         """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""
         if self.is_on_device:
             return None
-        return factorizing.empty_vocabulary(self.column(position), self.label(position), ops)
+        return factorizing.empty_vocabulary(self.column(position), self.label(position))
 
     def _stays(self, ops: Ops) -> bool:
         """Whether the columns lie where the backend computes."""

@@ -125,7 +125,7 @@ class Pieces:
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
         """Nothing, for the same reason."""
 
-    def empty_vocabulary(self, position: int, ops: Ops) -> None:
+    def empty_vocabulary(self, position: int) -> None:
         """Nothing: the tables may hold values of several kinds."""
 
     def values(self, position: int) -> Array:
