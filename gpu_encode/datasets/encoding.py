@@ -133,9 +133,9 @@ def encode_dataset(
     """
     # What is wrong with a parameter is said before files are looked at.
     if not isinstance(encoder, Encoder):
-        raise errors.not_an_encoder(type(encoder).__name__)
+        raise TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {type(encoder).__name__} instead.")
     if target is None and encoder._parameters().reads_target:
-        raise errors.target_needed(type(encoder).__name__)
+        raise ValueError(f"{type(encoder).__name__} learns from a target: name its column, as in target='sold'.")
     memory.limit_of(memory_limit)
     return run_encoding(
         open_source(source, missing_text, text),
@@ -178,7 +178,10 @@ def run_encoding(
     limit = memory.limit_of(memory_limit)
     repeatable = is_describable([encoder._parameters().statistic], resume) and is_repeatable(encoder)
     if resume and not repeatable:
-        raise errors.not_repeatable()
+        raise ValueError(
+            "resume=True needs folds and orders that are drawn the same again: cv is a splitter, or random_state is "
+            "not an integer."
+        )
     output = choose_destination(rows, destination, compression, overwrite)
     column_roles = roles(rows.schema, target, weight, groups)
     if drop_missing_target:
@@ -448,7 +451,10 @@ def fitted_text(encoder: Any) -> list[str]:
     check_is_fitted(encoder, "_model")
     model = encoder._model
     if model.feature_names is None:
-        raise errors.fitted_without_names()
+        raise ValueError(
+            "The encoder was fitted on an array without column names, and files have names: fit it on a table, or call "
+            "its transform on arrays."
+        )
     return [
         model.feature_names[position]
         for key in model.keys

@@ -67,7 +67,7 @@ class SourceFile:
         except FileNotFoundError:
             raise errors.source_is_gone(self.path) from None
         except PermissionError:
-            raise errors.source_is_closed(self.path) from None
+            raise PermissionError(f"no permission to read the source file {self.path!r}.") from None
 
 
 @contextlib.contextmanager
@@ -78,7 +78,7 @@ def explain_damage(file: SourceFile, place: str = "") -> Iterator[None]:
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise
-        raise errors.damaged_source(file.path, place, " ".join(str(error).split())) from error
+        raise ValueError(f"cannot read {file.path!r}{place}: {' '.join(str(error).split())}") from error
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,10 @@ def find_in_folder(folder: Path) -> list[SourceFile]:
         if path.is_file() and suffix_of(path.name) and not is_hidden(path.relative_to(folder))
     )
     if not relatives:
-        raise errors.folder_without_rows(str(folder), list(SUFFIXES))
+        raise FileNotFoundError(
+            f"source: the folder {str(folder)!r} holds no file of rows ({', '.join(list(SUFFIXES))}). Files and "
+            "folders whose names begin with a dot or an underscore do not count."
+        )
     return check_same_format([describe_file(folder / relative, relative) for relative in relatives])
 
 
@@ -176,11 +179,15 @@ def find_listed(paths: Sequence[str]) -> list[SourceFile]:
         raise errors.no_sources()
     places = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - links keep their names
     for path, place in zip(paths, places, strict=True):
+        if not place.exists():
+            raise errors.no_such_source(path)
         if not place.is_file():
-            raise errors.no_such_source(path) if not place.exists() else errors.folder_in_list(path)
+            raise ValueError(f"source: {path!r} in the list is a folder. List its files, or give the folder alone.")
     for number, place in enumerate(places):
         if place in places[:number]:
-            raise errors.repeated_source(paths[number])
+            raise ValueError(
+                f"source lists {paths[number]!r} twice, and its rows would count twice. List each file once."
+            )
     base = Path(os.path.commonpath([str(place.parent) for place in places]))
     relatives = [place.relative_to(base).as_posix() for place in places]
     return check_same_format([describe_file(Path(path), name) for path, name in zip(paths, relatives, strict=True)])
@@ -211,9 +218,15 @@ def check_same_format(files: list[SourceFile]) -> list[SourceFile]:
     first = files[0]
     for other in files[1:]:
         if other.format != first.format:
-            raise errors.several_formats(first.path, other.path)
+            raise ValueError(
+                f"source has files of several formats: {first.path!r} and {other.path!r}. Give files of one format."
+            )
         if list(other.partition) != list(first.partition):
-            raise errors.uneven_partitions(first.path, list(first.partition), other.path, list(other.partition))
+            raise ValueError(
+                f"The folders of {first.path!r} name the columns {list(first.partition)}, but those of "
+                f"{other.path!r} name {list(other.partition)}. All files of a source must lie in folders of the "
+                "same names, such as day=1/city=Bonn."
+            )
     return files
 
 
@@ -222,7 +235,9 @@ def find_in_dataset(dataset: Any) -> Found:
     if not isinstance(dataset, pyarrow.dataset.FileSystemDataset):
         raise errors.dataset_without_files(type(dataset).__name__)
     if dataset._scan_options:
-        raise errors.filtered_dataset()
+        raise ValueError(
+            "source is a dataset with a filter. Give the dataset itself; write the rows that are wanted first."
+        )
     if not dataset.files:
         raise errors.no_sources()
     base = PurePosixPath(os.path.commonpath([str(PurePosixPath(path).parent) for path in dataset.files]))

@@ -7,8 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from gpu_encode.errors import datasets as errors
-
 SUFFIXES = {
     ".parquet": "parquet", ".pq": "parquet", ".feather": "arrow", ".arrow": "arrow",
     ".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv",
@@ -116,6 +114,6 @@ def csv_schema(schema: pa.Schema) -> pa.Schema:
     for one in schema:
         kind = value_type(one.type)
         if pa.types.is_nested(kind):
-            raise errors.nested_in_csv(one.name, str(kind))
+            raise ValueError(f"column {one.name!r} holds {kind!s}, which CSV cannot: write Parquet, or leave it out")
         columns.append(one.with_type(pa.string() if pa.types.is_decimal(kind) else kind))
     return pa.schema(columns)

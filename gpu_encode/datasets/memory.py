@@ -14,7 +14,6 @@ import pyarrow as pa
 from cpu_fallback.memory_pool import pool
 from gpu_encode.datasets.source import Size
 from gpu_encode.datasets.writing import MOST_GROUP_ROWS
-from gpu_encode.errors import datasets as errors
 from gpu_encode.notices import warn
 
 MOST_ROWS = 1 << 23
@@ -53,7 +52,9 @@ def limit_of(memory_limit: Any) -> int:
         if match is not None:
             memory_limit = int(float(match[1]) * UNITS[match[2] or ""])
     if isinstance(memory_limit, bool) or not isinstance(memory_limit, Integral) or memory_limit <= 0:
-        raise errors.bad_memory_limit(memory_limit)
+        raise ValueError(
+            f"memory_limit must be a whole number of bytes or a text such as '2GiB' or '500 MB'. Got {memory_limit!r}."
+        )
     return int(memory_limit)
 
 
@@ -147,7 +148,10 @@ def chunk_size(
     if rows < fewest:
         needed = held + buffers + int(fewest * alive / 0.8)
         if not begun:
-            raise errors.memory_too_small(limit, needed, held)
+            raise ValueError(
+                f"memory_limit is {limit / 2**20:,.0f} MiB, of which this process holds {held / 2**20:,.0f} MiB "
+                f"already, and the smallest chunk needs more than is left. Give at least {-(-needed // 2**20):,} MiB."
+            )
         warn(
             f"memory_limit is {limit >> 20:,} MiB, and this process holds {held >> 20:,} MiB: what was learned of the "
             "categories leaves no room. Work goes on in small chunks, above the limit."
@@ -176,4 +180,7 @@ def check_room_for_all(limit: int, n_rows: int, row_bytes: float, n_keys: int) -
     release()
     needed = max(resident_bytes(), LOADED) + int(n_rows * bytes_at_work(row_bytes, n_keys, 8 * n_keys) / 0.8)
     if needed > limit:
-        raise errors.rows_too_many_at_once(limit, needed)
+        raise ValueError(
+            f"This scheme, or these borders, take all rows at once, and memory_limit is {limit / 2**20:,.0f} MiB. "
+            f"Give at least {-(-needed // 2**20):,} MiB; or folds, which take rows in chunks, or borders as a list."
+        )

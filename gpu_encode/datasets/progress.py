@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from gpu_encode.errors import datasets as errors
-
 # Called with the stage, the rows done and the rows in all.
 Teller = Callable[[str, int, int], object]
 
@@ -30,7 +28,9 @@ class Progress:
 
     def __init__(self, told: "bool | Teller | None" = None) -> None:
         if not (told is None or isinstance(told, bool) or callable(told)):
-            raise errors.bad_progress(told)
+            raise TypeError(
+                f"progress must be True, None or a function of (stage, rows_done, rows_in_all). Got {told!r}."
+            )
         self.rows = 0
         self._name, self._total = "", 0
         self._tell: Teller | None = told if callable(told) else None

@@ -112,11 +112,13 @@ def roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
         if name not in schema.names:
             raise errors.no_such_column(role.removeprefix("the "), name, schema.names)
         if name in seen:
-            raise errors.column_of_two_roles(name, seen[name], role)
+            raise ValueError(f"column {name!r} is {seen[name]} and {role}. Give each its own column.")
         seen[name] = role
     result = Roles(list(schema.names), targets, several, weight, groups)
     if (several and not targets) or not result.features:
-        raise errors.nothing_but_targets()
+        raise ValueError(
+            "The source has no columns but those of the target, weight and groups: nothing is left to encode."
+        )
     return result
 
 
@@ -130,7 +132,7 @@ def with_columns(encoded: Any, others: Any) -> Any:
     """
     for field, column in zip(others.schema, others.columns, strict=True):
         if field.name in encoded.column_names:
-            raise errors.repeated_in_output(field.name)
+            raise ValueError(f"the output would have two columns named {field.name!r}: rename it in the input")
         encoded = encoded.append_column(field, column)
     return encoded
 

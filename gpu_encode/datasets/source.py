@@ -283,7 +283,7 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     """
     for parameter, words in (("missing_text", missing_text), ("text", text)):
         if isinstance(words, str):
-            raise errors.word_instead_of_list(parameter, words)
+            raise TypeError(f"{parameter} must be a list of words. Got the word {words!r} instead: write [{words!r}].")
     listing = files.find(source)
     states = [file.state() for file in listing.files]
     contents = reading.contents(listing.files, missing_text, text)
@@ -328,7 +328,10 @@ def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
             known, found = fields[name], schema.field(name)
             kind = common_type(known.type, found.type)
             if kind is None:
-                raise errors.column_of_other_type(name, origin[name].path, str(known.type), file.path, str(found.type))
+                raise ValueError(
+                    f"column {name!r} is {known.type!s} in {origin[name].path!r}, but {found.type!s} in "
+                    f"{file.path!r}. All files of a source must have the same types: write one of them anew."
+                )
             if pa.types.is_null(known.type) and not pa.types.is_null(kind):
                 origin[name] = file
             fields[name] = known.with_type(kind).with_nullable(known.nullable or found.nullable)
@@ -341,9 +344,11 @@ def refuse_repeated(file: SourceFile, schema: Any) -> None:
     """Refuse a file in which a name stands for two columns, or for a column and a folder."""
     for name, count in Counter(schema.names).items():
         if count > 1:
-            raise errors.repeated_in_file(file.path, name)
+            raise ValueError(f"{file.path!r} has several columns named {name!r}: rename them.")
         if name in file.partition:
-            raise errors.column_and_folder(file.path, name)
+            raise ValueError(
+                f"{file.path!r} has a column {name!r}, and a folder {name}=... above it says the same. Rename one."
+            )
 
 
 def common_type(one: Any, other: Any) -> Any:

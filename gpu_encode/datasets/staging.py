@@ -72,7 +72,7 @@ class Staging:
         try:
             self.folder.mkdir(exist_ok=True)
         except PermissionError:
-            raise errors.folder_is_closed(str(self.folder.parent)) from None
+            raise PermissionError(f"no permission to write to the folder {str(self.folder.parent)!r}.") from None
         self._lock = lock_file(self.folder / "lock")
         return self
 
@@ -133,7 +133,10 @@ class Staging:
         except (ValueError, KeyError, TypeError):
             fits = False
         if not fits:
-            raise errors.unreadable_manifest(str(path))
+            raise ValueError(
+                f"cannot go on with an interrupted run: {str(path)!r} is damaged, or of another version of gpu-encode. "
+                "Run without resume to start afresh."
+            )
         return document
 
     def keep(self, path: Path, place: Path) -> None:
@@ -183,7 +186,9 @@ def lock_file(path: Path) -> Any:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         stream.close()
-        raise errors.staging_in_use(str(path.parent)) from None
+        raise FileExistsError(
+            f"another run is writing to this destination (in {str(path.parent)!r}). Wait for it, or end it."
+        ) from None
     except (ImportError, OSError):
         pass  # a system, or a file system, without such locks
     return stream
@@ -271,7 +276,10 @@ def is_describable(statistics: Sequence[Any], resume: bool) -> bool:
         encode(list(statistics), archive.Writer(io.BytesIO()))
     except UnwritableError as reason:
         if resume:
-            raise errors.not_describable(str(reason)) from None
+            raise TypeError(
+                f"resume=True needs an encoder that a file can hold, and it has {reason!s}. Run without resume to "
+                "start afresh."
+            ) from None
         return False
     return True
 

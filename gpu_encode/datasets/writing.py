@@ -233,12 +233,16 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     if suffix is None and not is_folder:
         raise errors.unknown_destination(text, list(SUFFIXES))
     if not place.parent.is_dir():
-        raise errors.no_folder_for(str(place.parent), place.name)
+        raise FileNotFoundError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to.")
     refuse_overlap(source, place, text)
     if is_folder and place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise errors.folder_is_there(text)
+        raise FileExistsError(
+            f"the destination {text!r} is there already and not an empty folder. Remove it, or name another."
+        )
     if not is_folder and place.exists() and not overwrite:
-        raise errors.file_is_there(text)
+        raise FileExistsError(
+            f"the destination {text!r} is there already. Give overwrite=True to replace it at the end."
+        )
     suffix = source.files[0].suffix if is_folder else suffix
     assert suffix is not None
     check_compression(compression, suffix)
@@ -251,9 +255,9 @@ def refuse_overlap(source: Source, place: Path, text: str) -> None:
     read = [Path(os.path.realpath(file.path)) for file in source.files if file.is_local]
     same = place.exists() and any(place.samefile(each) for each in read if each.exists())
     if same or any(each.is_relative_to(place) for each in read):
-        raise errors.destination_is_source(text)
+        raise ValueError(f"the destination {text!r} is, or holds, a file of the source. Name another.")
     if source.folder is not None and place.is_relative_to(os.path.realpath(source.folder)):
-        raise errors.destination_in_source(text, str(source.folder))
+        raise ValueError(f"the destination {text!r} is in the source folder {str(source.folder)!r}. Name another.")
 
 
 class OutputFiles:

@@ -5,14 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from gpu_encode.errors.distributed import (
-    columns_in_chunks,
-    not_a_promise,
-    one_promise,
-    series_as_table,
-    uneven_partitions,
-    vector_beside_dask,
-)
+from gpu_encode.errors.distributed import vector_beside_dask
 
 ROLES = ("y", "sample_weight", "groups")
 # A name and a type, which Dask wants to know of collections whose partitions it never looks into.
@@ -187,11 +180,13 @@ def read(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -
     vectors = dict(zip(ROLES, given, strict=True))
     if is_frame(X):
         if getattr(X, "ndim", 0) != 2:
-            raise series_as_table(type(X).__name__)
+            raise ValueError(f"X is a {type(X).__name__} of Dask, which is no table. Make one of it: X.to_frame().")
         own = [in_line(data, role, X.npartitions, as_frame) for role, data in vectors.items()]
         return FramePartitions(X, own, [0] * X.npartitions)
     if not isinstance(X, (list, tuple)):
-        raise one_promise(type(X).__name__)
+        raise TypeError(
+            f"X is one {type(X).__name__} of Dask. Give a list of them, one for each partition: [X] for a single one."
+        )
     parts = as_promises(X, "X")
     own = [in_line(data, role, len(parts), as_promises) for role, data in vectors.items()]
     return ListPartitions(parts, own, [0] * len(parts))
@@ -205,7 +200,10 @@ def in_line(data: Any, role: str, number: int, converted: Callable[[Any, str], A
         raise vector_beside_dask(role, type(data).__name__)
     found = converted(data, role)
     if (own := found.npartitions if is_frame(found) else len(found)) != number:
-        raise uneven_partitions(role, own, number)
+        raise ValueError(
+            f"X has {number} partitions, and {role} has {own}. Rows match by position, partition by partition: take X "
+            f"and {role} from one frame, or repartition both alike."
+        )
     return found
 
 
@@ -254,12 +252,18 @@ def as_promises(data: Any, role: str) -> list[Any]:
         return list(data.to_delayed())
     if is_array(data):
         if data.ndim > 1 and data.numblocks[1] > 1:
-            raise columns_in_chunks(role, data.numblocks[1])
+            raise ValueError(
+                f"{role} is a Dask array with {data.numblocks[1]} chunks of columns. Put its columns together: "
+                f"{role}.rechunk({{1: -1}})."
+            )
         # Tasks that Dask has joined for an array it finds in a circle when it joins them with others.
         return list(data.to_delayed(optimize_graph=False).ravel())
     for number, part in enumerate(data):
         if not isinstance(part, Delayed) and not type(part).__module__.startswith("distributed"):
-            raise not_a_promise(role, number, type(part).__name__)
+            raise TypeError(
+                f"{role}[{number}] is a {type(part).__name__}, among Delayed objects of Dask. Each partition must be "
+                f"one: dask.delayed({role}[{number}])."
+            )
     return [part if isinstance(part, Delayed) else delayed(part) for part in data]
 
 

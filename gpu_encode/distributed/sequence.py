@@ -15,7 +15,7 @@ from gpu_encode.distributed.orders import encode_ordered
 from gpu_encode.distributed.partitions import FramePartitions, Partitions, read
 from gpu_encode.distributed.trees import add_in_tree
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.errors.distributed import RowInPartitionError, kind_in_dask, partial_fit_of_dask
+from gpu_encode.errors.distributed import RowInPartitionError
 from gpu_encode.errors.targets import no_target
 from gpu_encode.parts import EncodingPlan
 from gpu_encode.schemes import LeaveOneOut
@@ -129,7 +129,10 @@ def transform(encoder: Encoder, X: Any) -> Any:
 
 def partial_fit(*_: Any, **__: Any) -> None:
     """Refuse: encoders of Dask's data are fitted and merged."""
-    raise partial_fit_of_dask()
+    raise TypeError(
+        "partial_fit does not take data of Dask. Fit another encoder of the same parameters to it and merge: "
+        "encoder.merge(clone(encoder).fit(X, y))."
+    )
 
 
 def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
@@ -145,7 +148,10 @@ def check_container(encoder: Encoder, partitions: Partitions) -> None:
     """Raise ValueError if the user wants containers that no Dask frame has."""
     wanted = _get_output_config("transform", encoder)["dense"]
     if isinstance(partitions, FramePartitions) and wanted == "polars":
-        raise kind_in_dask(wanted)
+        raise ValueError(
+            f"set_output(transform={wanted!r}) cannot be had in a Dask frame. Give X as X.to_delayed(), a list of "
+            "Delayed objects, which gives such a list; or set_output(transform='default')."
+        )
 
 
 def plan_encoding(encoder: Encoder, partitions: Partitions, with_training: bool) -> tuple[EncodingPlan, Partitions]:

@@ -13,8 +13,6 @@ from sklearn.utils.validation import _check_feature_names, _check_feature_names_
 from cpu_fallback.types import Array
 from gpu_encode import ops, schemes
 from gpu_encode.categories.keys import people_readable
-from gpu_encode.errors.columns import repeated_output
-from gpu_encode.errors.learned import blow_up_without_folds, not_fitted
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.engines import dispatch
@@ -195,7 +193,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         """
         parameters = self._parameters()
         if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
-            raise blow_up_without_folds()
+            raise ValueError("partial_fit has no folds, which blow-up columns need. Call fit or fit_transform.")
         known = self._model if hasattr(self, "_model") else None
         context = prepare(parameters, Inputs(X, y, sample_weight), known)
         if known is not None:
@@ -303,7 +301,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _fitted(self) -> Model:
         if not hasattr(self, "_model"):
-            raise not_fitted(type(self).__name__)
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet: call fit or fit_transform first.")
         return self._model
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -386,7 +384,7 @@ def check_unique(names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise repeated_output(name)
+            raise ValueError(f"Two output columns would be called {name!r}. Rename the input column that clashes.")
         seen.add(name)
 
 

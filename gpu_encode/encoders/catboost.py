@@ -6,7 +6,6 @@ from sklearn.utils import Tags
 
 from gpu_encode import schemes
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.errors.borders import borders_of_counts, borders_of_labels
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.borders import Cut, list_borders
 from gpu_encode.fitting.parameters import Parameters
@@ -200,9 +199,15 @@ class CatBoostEncoder(Encoder):
         if self.borders is None:
             return None
         if self.statistic in OF_COUNTS:
-            raise borders_of_counts("CatBoostEncoder", self.statistic)
+            raise ValueError(
+                f"statistic={self.statistic!r} of CatBoostEncoder reads no target that borders could cut: leave them "
+                "out."
+            )
         if self.target_type not in ("auto", "continuous"):
-            raise borders_of_labels("CatBoostEncoder", self.target_type)
+            raise ValueError(
+                f"borders of CatBoostEncoder cut a quantity, but target_type={self.target_type!r}. Pass "
+                'target_type="auto" or "continuous", or leave out borders: labels are counted as they are.'
+            )
         return Cut("CatBoostEncoder", self.borders, as_shares=self.statistic == "mean")
 
     def __sklearn_tags__(self) -> Tags:

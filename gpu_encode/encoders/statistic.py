@@ -7,7 +7,7 @@ from sklearn.utils import Tags
 
 from gpu_encode import schemes
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.errors.statistics import bad_pair, columns_beside_pairs, no_pairs, no_value_columns
+from gpu_encode.errors.statistics import bad_pair, no_value_columns
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.order_statistics import WITH_NUMBER
 from gpu_encode.formulas.statistic_names import union_of
@@ -229,9 +229,11 @@ class StatisticSpec:
         """
         for name, given in (("columns", columns), ("values", values)):
             if given is not None:
-                raise columns_beside_pairs(name, given)
+                raise ValueError(
+                    f"statistics is a dict, which names keys and columns of values: leave out {name}={given!r}."
+                )
         if not pairs:
-            raise no_pairs()
+            raise ValueError('statistics is an empty dict. Pass one such as {("shop", "price"): ["mean", "std"]}.')
         for pair, statistics in pairs.items():
             if not isinstance(pair, tuple) or len(pair) != 2 or isinstance(pair[1], (tuple, list)):
                 raise bad_pair(pair, statistics)

@@ -15,11 +15,6 @@ def no_groups() -> ValueError:
     )
 
 
-def fold_numbers_of_kind(named: str, kind: str) -> ValueError:
-    """Error for fold numbers that are no numbers."""
-    return ValueError(f"{named} must be integers of at least 0. Got {kind} values.")
-
-
 def fractional_fold(named: str, row: int, value: object) -> RowError:
     """Error for a fold number that is no integer."""
     return RowError(f"{named} must be integers. Row ", row, f" has {value}.")

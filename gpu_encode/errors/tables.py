@@ -15,11 +15,6 @@ def not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
     )
 
 
-def no_rows(owner: str, shape: tuple[int, ...]) -> ValueError:
-    """Error for a table without rows, worded as scikit-learn does."""
-    return ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required by {owner}.")
-
-
 def other_width(found: int, fitted: int) -> ValueError:
     """Error for another number of columns than at fit, worded as scikit-learn does."""
     return ValueError(f"X has {found} features, but TargetEncoder is expecting {fitted} features as input.")

@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.errors.borders import (
-    borders_of_several_targets,
-    borders_of_some_rows,
-    no_borders,
-    one_value_at_borders,
-    text_at_borders,
-)
+from gpu_encode.errors.borders import no_borders, text_at_borders
 from gpu_encode.frames import NumberedLabels
 from gpu_encode.ops import Ops
 from gpu_encode.sums import targets
@@ -62,7 +56,10 @@ class Cut:
     def check_fixed(self) -> None:
         """Raise ValueError for borders that other rows would move."""
         if self.needs_all_rows:
-            raise borders_of_some_rows(self.owner, int(self.borders))
+            raise ValueError(
+                f"borders={int(self.borders)} of {self.owner} are quantiles of all rows, which here come in parts or "
+                "in several calls. Give the borders themselves, as a list of numbers."
+            )
 
     def buckets(
         self, ops: Ops, named: Sequence[tuple[str | None, Any]], weight: Array | None = None
@@ -78,7 +75,10 @@ class Cut:
             Of all rows, where borders are quantiles.
         """
         if len(named) != 1:
-            raise borders_of_several_targets(self.owner, len(named))
+            raise ValueError(
+                f"borders of {self.owner} cut one target, but y holds {len(named)}. Encode each by an encoder of its "
+                "own."
+            )
         [(name, values)] = named
         numbers = self._numbers(ops, values)
         edges = self._edges(ops, numbers, weight)
@@ -108,7 +108,10 @@ class Cut:
         values, weight = values[weight > 0], weight[weight > 0]
         distinct = np.unique(values + 0.0)
         if len(distinct) < 2:
-            raise one_value_at_borders(self.owner, float(values[0]))
+            raise ValueError(
+                f"{self.owner} finds no border in y, whose rows all hold {float(values[0]):g}. Give borders as a list "
+                "of numbers."
+            )
         # Nothing lies above the largest value.
         return np.unique(np.minimum(quantiles(values + 0.0, weight, int(self.borders)), distinct[-2]))
 

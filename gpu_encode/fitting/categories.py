@@ -10,7 +10,6 @@ from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.categories.values import Values
 from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.columns import categories_of_many, not_a_list_of_categories, uneven_categories
 from gpu_encode.errors.parts import rows_have_changed
 from gpu_encode.errors.values import outside_given_categories
 from gpu_encode.fitting.columns import ColumnMap
@@ -115,16 +114,22 @@ def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
     if isinstance(categories, str):
         return [None] * len(entries)
     if len(categories) != len(entries):
-        raise uneven_categories(len(categories), len(entries))
+        raise ValueError(
+            "Shape mismatch: if categories is an array, it has to be of shape (n_features,). categories has "
+            f"{len(categories)} lists for {len(entries)} columns. Give one per column."
+        )
     per_entry: list[Any] = []
     for given, entry in zip(categories, entries, strict=True):
         if given is None or (isinstance(given, str) and given == "auto"):
             per_entry.append(None)
             continue
         if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
-            raise not_a_list_of_categories(entry.name, given)
+            raise ValueError(f"categories of {entry.name!r} must be a list of values or 'auto'. Got {given!r} instead.")
         if len(entry.columns) > 1 or entry.rule is not None:
-            raise categories_of_many(entry.name)
+            raise ValueError(
+                f"categories of {entry.name!r} cannot be given: it is a joint key or has a hierarchy. Put 'auto' in "
+                "its place."
+            )
         per_entry.append(given)
     return per_entry
 

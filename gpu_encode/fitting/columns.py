@@ -11,21 +11,7 @@ from cpu_fallback.types import Array, Codes
 from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.keys import KeySpec
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.errors.columns import (
-    column_of_scheme,
-    not_a_column,
-    not_a_hierarchy,
-    not_a_list_of_columns,
-    not_encoded,
-    nothing_to_encode,
-    position_out_of_range,
-    repeated_column,
-    repeated_in_hierarchy,
-    repeated_in_joint_key,
-    rule_for_joint_key,
-    text_for_names,
-    unknown_column,
-)
+from gpu_encode.errors.columns import not_encoded, repeated_in_hierarchy, repeated_in_joint_key, unknown_column
 from gpu_encode.errors.parameters import check_count
 from gpu_encode.errors.tables import other_width
 from gpu_encode.frames import Frame, Pieces
@@ -52,7 +38,7 @@ def interactions(names: Iterable[Any], order: int = 3) -> list[Any]:
     ['a', 'b', 'c', ('a', 'b'), ('a', 'c'), ('b', 'c')]
     """
     if isinstance(names, str):
-        raise text_for_names(names)
+        raise ValueError(f"interactions needs a list of column names. Got the text {names!r}.")
     listed = list(names)
     check_count("interactions", "order", order, low=1)
     return [*listed, *(group for size in range(2, order + 1) for group in combinations(listed, size))]
@@ -96,10 +82,14 @@ def locate(frame: Frame | Pieces, column: Any, role: str) -> int:
     """Position of a column given by name or by position."""
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
         if not -frame.n_columns <= column < frame.n_columns:
-            raise position_out_of_range(role, column, frame.n_columns)
+            raise ValueError(
+                f"{role} {column!r} is out of range: X has {frame.n_columns} columns, and an integer is a position."
+            )
         return int(column) % frame.n_columns
     if not isinstance(column, Hashable) or hasattr(column, "__array__"):
-        raise not_a_column(role, type(column).__name__)
+        raise ValueError(
+            f"{role} must be the name or position of a column of X. Got a {type(column).__name__} instead."
+        )
     labels = frame.labels if frame.labels is not None else []
     if column not in labels:
         raise unknown_column(role, column, labels or list(range(frame.n_columns)))
@@ -120,11 +110,15 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
         groups = read_columns(frame, columns)
     if not groups:
         why = "every column is used by the scheme, as values or by a hierarchy" if everything else "columns is empty"
-        raise nothing_to_encode(why)
+        raise ValueError(f"No column is left to encode: {why}. Name at least one other column.")
     for group in groups:
         for position in group:
             if position in used:
-                raise column_of_scheme(frame.label(position))
+                raise ValueError(
+                    f"Column {frame.label(position)!r} is used by the scheme (groups, time or folds) or summed "
+                    "(values), and cannot be encoded as well. Leave it out of columns, or give X a copy of it under "
+                    "another name."
+                )
     missing = [key for key in tree if key not in groups]
     if missing:
         raise not_encoded("hierarchy", frame.label(missing[0][0]))
@@ -145,7 +139,9 @@ def specify_key(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None
 def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
     """Read the list of columns and joint keys."""
     if isinstance(columns, (str, bytes, Mapping)) or not hasattr(columns, "__len__"):
-        raise not_a_list_of_columns(columns)
+        raise ValueError(
+            f"columns must be a list of names, or of tuples of names for joint keys. Got {columns!r} instead."
+        )
     groups: list[tuple[int, ...]] = []
     for column in columns:
         members = column if isinstance(column, tuple) else (column,)
@@ -153,7 +149,7 @@ def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
         if not group or len(set(group)) < len(group):
             raise repeated_in_joint_key(column)
         if group in groups:
-            raise repeated_column(column)
+            raise ValueError(f"columns lists {column!r} twice.")
         groups.append(group)
     return groups
 
@@ -163,7 +159,10 @@ def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ..
     if hierarchy is None:
         return {}
     if not isinstance(hierarchy, Mapping):
-        raise not_a_hierarchy(hierarchy)
+        raise ValueError(
+            'hierarchy must map a column to its levels, such as {"zip": ["zip4", "zip3"]}, or to Prefixes, Parts or '
+            f"Bits. Got {hierarchy!r} instead."
+        )
     tree: dict[tuple[int, ...], tuple[int, ...] | Derived] = {}
     for column, above in hierarchy.items():
         members = column if isinstance(column, tuple) else (column,)
@@ -171,7 +170,9 @@ def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ..
         if isinstance(above, Derived):
             above.check()
             if len(group) > 1:
-                raise rule_for_joint_key(type(above).__name__, column)
+                raise ValueError(
+                    f"hierarchy: {type(above).__name__} applies to a single column, not to the joint key {column!r}."
+                )
             tree[group] = above
             continue
         named = [above] if isinstance(above, str) or not isinstance(above, Iterable) else list(above)

@@ -9,15 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.errors.learned import (
-    merge_of_another_type,
-    merge_of_blow_up,
-    merge_of_other_columns,
-    merge_of_other_parameters,
-    merge_of_other_targets,
-    other_columns,
-    other_parameters,
-)
+from gpu_encode.errors.learned import merge_of_other_targets, other_columns, other_parameters
 from gpu_encode.errors.tables import other_width
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.model import Model
@@ -183,7 +175,7 @@ def merge_models(encoder: BaseEstimator, model: Model, others: Sequence[Any]) ->
     learned = model
     for other in others:
         if type(other) is not type(encoder):
-            raise merge_of_another_type(type(encoder).__name__, type(other).__name__)
+            raise TypeError(f"Cannot merge {type(other).__name__} into {type(encoder).__name__}. Give fitted encoders.")
         check_is_fitted(other, "_model")
         check_mergeable_parameters(encoder, other)
         check_mergeable_columns(model, other._model)
@@ -197,14 +189,19 @@ def check_mergeable_parameters(one: BaseEstimator, other: BaseEstimator) -> None
     mine, theirs = one.get_params(deep=True), other.get_params(deep=True)
     for name in sorted({*mine, *theirs}):
         if not are_equal(mine.get(name), theirs.get(name)):
-            raise merge_of_other_parameters(name, mine.get(name), theirs.get(name))
+            raise ValueError(
+                f"Cannot merge encoders of different parameters: {name} is {mine.get(name)!r} and {theirs.get(name)!r}."
+            )
 
 
 def check_mergeable_columns(one: Model, other: Model) -> None:
     """Raise ValueError unless two models have the same columns and targets."""
     if one.feature_names != other.feature_names or one.n_features != other.n_features:
         mine, theirs = one.feature_names or one.n_features, other.feature_names or other.n_features
-        raise merge_of_other_columns(mine, theirs)
+        raise ValueError(
+            f"Cannot merge encoders of different columns: {mine} and {theirs}. Fit all on the same columns, in the "
+            "same order."
+        )
     if [target.name for target in one.targets] != [target.name for target in other.targets]:
         raise merge_of_other_targets()
 
@@ -212,7 +209,7 @@ def check_mergeable_columns(one: Model, other: Model) -> None:
 def check_no_blow_up(model: Model) -> None:
     """Raise ValueError for sums of each fold's own, which are not those of other encoders' folds."""
     if model.statistics[0][0].n_views > 1:
-        raise merge_of_blow_up()
+        raise ValueError("Blow-up encoders cannot be merged: each fold's encoder belongs to its own rows.")
 
 
 def are_equal(a: Any, b: Any) -> bool:

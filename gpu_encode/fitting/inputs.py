@@ -10,7 +10,6 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames, ops
 from gpu_encode.errors.rows import RowError
-from gpu_encode.errors.tables import no_rows
 from gpu_encode.errors.targets import no_target
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.frames import Frame, Pieces, PieceVectors
@@ -138,7 +137,10 @@ def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> 
     if parameters.target_type is not None and not inputs.has_target:
         raise no_target(parameters.owner)
     if not frame.n_rows:
-        raise no_rows(parameters.owner, frame.shape)
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required by "
+            f"{parameters.owner}."
+        )
     backend = ops.resolve(frame.n_rows, inputs.device(parameters.device))
     with inputs.naming_piece("sample_weight"):
         weight = inputs.weight()

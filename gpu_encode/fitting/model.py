@@ -9,7 +9,6 @@ import numpy as np
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, Array
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.errors.learned import merge_of_other_target_types
 from gpu_encode.errors.targets import more_than_two_labels_now
 from gpu_encode.errors.values import missing_categories, unknown_categories
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
@@ -240,7 +239,9 @@ def join_keys(mine: CategoryIndex, theirs: CategoryIndex) -> tuple[CategoryIndex
 def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
     """Target with the class labels of both."""
     if mine.kind != theirs.kind:
-        raise merge_of_other_target_types(mine.kind, theirs.kind)
+        raise ValueError(
+            f"Targets of different kinds: {mine.kind!r} and {theirs.kind!r}. Give target_type at every fit."
+        )
     if mine.classes is None or theirs.classes is None:
         return mine
     labels = join_labels(mine.classes, theirs.classes)

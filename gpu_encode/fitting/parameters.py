@@ -12,15 +12,6 @@ from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.errors.columns import not_encoded
 from gpu_encode.errors.parameters import bad_option, check_number, check_option, infinite_code
-from gpu_encode.errors.statistics import (
-    hierarchy_of_tables,
-    infrequent_by_row,
-    pooled_beside_hierarchy,
-    pooled_distributions,
-    prior_of_tables,
-    scheme_without_tables,
-    values_in_a_row_order,
-)
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, locate
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -149,13 +140,27 @@ class Parameters:
         self._check_rare()
         if self.statistic.needs.table:
             if self.statistic.needs.distribution and isinstance(self.scheme, Ordered):
-                raise values_in_a_row_order(owner, self.statistic, self.scheme)
+                raise ValueError(
+                    f"{self.statistic.asked} of {owner} needs the values of a category in order, which "
+                    f"{type(self.scheme).__name__} would ask of the rows before every row. Take cv=LeaveOneOut(), "
+                    "cv=KFold() or another scheme with folds."
+                )
             if not self.statistic.needs.distribution and isinstance(self.scheme, (LeaveOneOut, Ordered)):
-                raise scheme_without_tables(owner, self.statistic, self.scheme)
+                raise ValueError(
+                    f"{self.statistic.asked} of {owner} looks at all categories at once, which "
+                    f"{type(self.scheme).__name__} would ask for every row. Take cv=KFold() or another scheme with "
+                    "folds, or do without it."
+                )
             if self.hierarchy is not None:
-                raise hierarchy_of_tables(owner, self.statistic)
+                raise ValueError(
+                    f"{type(self.statistic).__name__} of {owner} has a common value of its own, from which categories "
+                    "differ, and so takes no hierarchy. Leave out `hierarchy`, or take another smoothing."
+                )
             if self.prior is not None and not (isinstance(self.prior, str) and self.prior == "mean"):
-                raise prior_of_tables(owner, self.statistic, self.prior)
+                raise ValueError(
+                    f"{type(self.statistic).__name__} of {owner} estimates the common value of the categories: leave "
+                    f"out prior={self.prior!r}, or take another smoothing."
+                )
 
     def _check_rare(self) -> None:
         """Raise ValueError for limits of infrequent categories that are none, or that other parameters forbid."""
@@ -164,11 +169,21 @@ class Parameters:
         if self.handle_infrequent is not None:
             check_option(owner, "handle_infrequent", self.handle_infrequent, (self.as_unseen, "category"))
         if self.rare.asked and isinstance(self.scheme, (LeaveOneOut, Ordered)):
-            raise infrequent_by_row(owner, self.scheme)
+            raise ValueError(
+                f"{owner} tells infrequent categories by all that a fold sees; rows of {type(self.scheme).__name__} "
+                "see sums of their own. Leave out min_frequency and max_categories (min_count works), or take "
+                "cv=KFold()."
+            )
         if self.rare.pooled and self.hierarchy is not None:
-            raise pooled_beside_hierarchy(owner)
+            raise ValueError(
+                f'{owner} does not take handle_infrequent="category" beside a hierarchy, whose levels are the place of '
+                "infrequent categories. Leave one of them out."
+            )
         if self.rare.pooled and self.statistic.needs.distribution:
-            raise pooled_distributions(owner, self.statistic)
+            raise ValueError(
+                f'{owner} does not take handle_infrequent="category" for {self.statistic.asked}, which no sums give. '
+                "Leave handle_infrequent out, or make an encoder of its own for them."
+            )
 
     @property
     def rare(self) -> Infrequent:

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpu_encode import frames
 from gpu_encode.categories.vocabulary import FactorizedColumn
-from gpu_encode.errors.folds import fold_numbers_of_kind, fractional_fold, negative_fold, no_groups
+from gpu_encode.errors.folds import fractional_fold, negative_fold, no_groups
 from gpu_encode.errors.tables import inconsistent_lengths
 from gpu_encode.errors.values import missing_values
 from gpu_encode.fitting.columns import locate
@@ -55,7 +55,7 @@ def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Piece
     if keys.vocabulary.kind == "text":
         raise with_piece(source, fractional_fold(named, 0, values[int(keys.codes[0])]))
     if keys.vocabulary.kind != "number":
-        raise fold_numbers_of_kind(named, keys.vocabulary.kind)
+        raise ValueError(f"{named} must be integers of at least 0. Got {keys.vocabulary.kind} values.")
     fractional, negative = values != values // 1, values < 0
     if fractional.any() or negative.any():
         wrong = fractional if fractional.any() else negative

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.types import Array, Rows
-from gpu_encode.errors.learned import fractions_for_labels, other_number_of_targets, other_target_type
+from gpu_encode.errors.learned import other_number_of_targets
 from gpu_encode.errors.parts import rows_have_changed
 from gpu_encode.errors.rows import RowError
 from gpu_encode.errors.statistics import (
@@ -124,10 +124,16 @@ def read_later_targets(
     read = []
     for (name, values), info in zip(named, earlier, strict=True):
         if target_type not in ("auto", info.kind) and not isinstance(target_type, (list, tuple)):
-            raise other_target_type(info.kind, target_type)
+            raise ValueError(
+                f"Earlier calls had target_type {info.kind!r}, this one asks for {target_type!r}. Call fit to start "
+                "anew."
+            )
         labels = info.kind != "continuous"
         if target_type == "auto" and labels and values.dtype.kind == "f" and targets.has_fractions(ops, values):
-            raise fractions_for_labels(info.kind)
+            raise ValueError(
+                f"Earlier calls had target_type {info.kind!r}, but y now holds fractions. Fit with "
+                "target_type='continuous' from the start."
+            )
         read.append(targets.make(name, targets.Labels(ops, values), info.kind, info.classes))
     return read
 

@@ -11,7 +11,6 @@ from cpu_fallback.types import Array
 from gpu_encode import notices, ops
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.errors.learned import other_columns
-from gpu_encode.errors.parts import codes_of_orders_needed, other_rows_placed
 from gpu_encode.errors.tables import other_width
 from gpu_encode.errors.targets import no_target
 from gpu_encode.fitting.categories import known_codes
@@ -81,7 +80,10 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
             return by_folds(tables, part, given)
         if isinstance(plan, OrderedPlan):
             if placed is None:
-                raise codes_of_orders_needed()
+                raise ValueError(
+                    "Rows of an ordered scheme are encoded from those before them: pass what OrderedScan gave for "
+                    "their buckets, encode(tables, part, placed)."
+                )
             return by_place(tables, part, given, plan, placed)
         context = prepare_part(tables.encoding_plan, part, tables.model.keys)
         assert context is not None
@@ -194,6 +196,9 @@ def sort_by_row(pieces: Sequence[RowEncodings], first_row: int, n_rows: int) -> 
     if inside:
         position[rows] = np.arange(n_rows)
     if not inside or (position < 0).any():
-        raise other_rows_placed(first_row, n_rows)
+        raise ValueError(
+            f"The placed codes are not those of rows {first_row} to {first_row + n_rows - 1}, each once per order. "
+            "Pass what OrderedScan gave for the buckets of this part, RowEncodings.between(first, last + 1) of each."
+        )
     values, unseen = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("values", "unseen"))
     return RowEncodings(rows + first_row, values[position], unseen[position])

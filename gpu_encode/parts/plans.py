@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.folds import no_groups
-from gpu_encode.errors.parts import no_rows_in_parts, order_of_values, rows_have_changed, splitter_for_parts
+from gpu_encode.errors.parts import rows_have_changed
 from gpu_encode.errors.targets import more_than_two_labels, weights_all_zero
 from gpu_encode.fitting.inputs import TrainingRows
 from gpu_encode.fitting.model import TargetInfo
@@ -124,11 +124,17 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     """
     parameters = encoder._parameters()
     if isinstance(parameters.scheme, Splits):
-        raise splitter_for_parts(parameters.scheme.cv)
+        raise ValueError(
+            f"cv={parameters.scheme.cv!r} splits all rows at once, and these come in parts. Give KFold, GroupKFold, "
+            "TimeFolds, Holdout, LeaveOneOut or Ordered, or the name of a column of fold numbers."
+        )
     if isinstance(parameters.scheme, Ordered) and parameters.values is not None:
-        raise order_of_values(type(encoder).__name__)
+        raise ValueError(
+            f"{type(encoder).__name__} with values and cv=Ordered(...) takes its rows all at once. Pass one table, or "
+            "choose folds or LeaveOneOut()."
+        )
     if not profile.n_rows:
-        raise no_rows_in_parts(type(encoder).__name__)
+        raise ValueError(f"None of the parts has rows, while a minimum of 1 is required by {type(encoder).__name__}.")
     if not profile.some_weight:
         raise weights_all_zero()
     infos = target_infos(profile, parameters)

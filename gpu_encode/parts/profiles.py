@@ -14,7 +14,6 @@ from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.folds import no_groups, nothing_to_stratify
 from gpu_encode.errors.learned import merge_of_other_targets
-from gpu_encode.errors.parts import array_for_parts
 from gpu_encode.errors.targets import no_target, text_as_quantity, unknown_target_type
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters
@@ -230,7 +229,10 @@ def profile_target(backend: Ops, name: str | None, values: Any, asked: Any) -> T
 def value_counts(given: Inputs, column: Any, role: str, backend: Ops) -> ValueCounts:
     """Count the rows of each value of a column that the scheme reads."""
     if isinstance(column, (Frame, Pieces)):
-        raise array_for_parts(role)
+        raise ValueError(
+            f"An array of {role} is one for all rows, and these come in parts. Give the name of a column that holds "
+            f"the {role}, which is then read part by part."
+        )
     if column is None:
         column = given.groups()
         if column is None:

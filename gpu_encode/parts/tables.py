@@ -9,7 +9,6 @@ import numpy as np
 from cpu_fallback.types import Array, Layout
 from gpu_encode import devices, ops
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.errors.parts import other_rows_measured, sums_of_no_rows
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_of_views
 from gpu_encode.formulas.order_statistics import OtherRows
@@ -109,9 +108,12 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     [array([1., 0.])]
     """
     if sums.model is None:
-        raise sums_of_no_rows()
+        raise ValueError("There are no sums to learn from: measure the parts first, and add up what they give.")
     if sums.n_rows != encoding_plan.n_rows:
-        raise other_rows_measured(encoding_plan.n_rows, sums.n_rows)
+        raise ValueError(
+            f"{sums.n_rows} rows were summed, but {encoding_plan.n_rows} were looked through first. Every part must be "
+            "measured once, and all passes must read the same rows."
+        )
     model = sums.model.carried()
     if not encoding_plan.parameters.trains_apart:
         encoder._adopt(model, device_of(encoding_plan))

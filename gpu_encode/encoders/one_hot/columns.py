@@ -12,14 +12,7 @@ from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
 from gpu_encode.categories.keys import CategoryIndex, people_readable
 from gpu_encode.categories.objects import is_null
 from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.one_hot import (
-    categories_without_column,
-    drops_not_found,
-    drops_of_other_length,
-    infrequent_drop,
-    missing_refused,
-    name_is_no_text,
-)
+from gpu_encode.errors.one_hot import drops_not_found
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.infrequent import find_infrequent
 from gpu_encode.formulas.one_hot import OneHot
@@ -119,7 +112,10 @@ class OneHotColumns:
         assert isinstance(statistic, OneHot)
         drops = statistic.drop
         if isinstance(drops, list) and len(drops) != len(model.keys):
-            raise drops_of_other_length(len(model.keys), len(drops))
+            raise ValueError(
+                f"`drop` should have length equal to the number of features ({len(model.keys)}), got {len(drops)}. "
+                "Give one category per encoded column."
+            )
         entries = [
             entry_columns(key, per_target[0], label, statistic)
             for key, per_target, label in zip(model.keys, model.statistics, labels_of(model), strict=True)
@@ -189,10 +185,15 @@ def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, stat
     """Give out the columns of one entry."""
     weights, total = weights_of(statistics)
     if statistic.handle_missing == "error" and weights[MISSING] > 0:
-        raise missing_refused(label)
+        raise ValueError(
+            f'Column {label!r} holds missing values. Fill them, or choose handle_missing="category" or "zero".'
+        )
     outside = weights[UNKNOWN] + (weights[MISSING] if not_a_category(key, statistic) else 0.0)
     if key.given and statistic.handle_unknown == "error" and outside > 0:
-        raise categories_without_column(label)
+        raise ValueError(
+            f"Found unknown categories in column {label!r} during fit. Add them to categories, or choose "
+            'handle_unknown="ignore" or "infrequent_if_exist".'
+        )
     values, rows = people_readable(key), np.arange(key.n_categories)
     rows = np.append(rows, len(weights) + MISSING) if key.has_missing else rows
     # Rows of weight zero count for nothing: a category that only they have is none, unless the user gave it.
@@ -223,7 +224,10 @@ def dropped_columns(entries: list[EntryColumns], keys: list[CategoryIndex], drop
         if not len(place):
             absent.append((entry.label, value))
         elif entry.rare[place[0]]:
-            raise infrequent_drop(value, entry.label)
+            raise ValueError(
+                f"Unable to drop category {value!r} from feature {entry.label!r} because it is infrequent. Drop a "
+                "frequent one, or none."
+            )
         else:
             found.append(int(entry.grouped[place[0]]))
     if absent:
@@ -258,7 +262,9 @@ def combiner(given: Any) -> Callable[[str, Any], str]:
     if not callable(given):
         return concatenated
     if not isinstance(found := given("feature", "category"), str):
-        raise name_is_no_text(found)
+        raise TypeError(
+            f"When `feature_name_combiner` is a callable, it should return a Python string. Got {type(found)} instead."
+        )
     return cast(Callable[[str, Any], str], given)
 
 

@@ -11,7 +11,6 @@ from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.encoders.one_hot.columns import EntryColumns, OneHotColumns
 from gpu_encode.errors.learned import other_number_of_codes
-from gpu_encode.errors.one_hot import rows_of_zeros
 
 
 def original(columns: OneHotColumns, X: Any) -> Array:
@@ -43,7 +42,10 @@ def original(columns: OneHotColumns, X: Any) -> Array:
             found[zeros, number] = labels[number][[entry.dropped]]
         elif zeros.any():
             if not may_be_zeros(columns, entry):
-                raise rows_of_zeros(np.flatnonzero(zeros))
+                raise ValueError(
+                    f"Samples {np.flatnonzero(zeros)} can not be inverted when drop=None and handle_unknown='error' "
+                    "because they contain all zeros"
+                )
             unknown[number] = zeros
     if unknown:
         found = found.astype(object)

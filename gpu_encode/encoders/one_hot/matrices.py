@@ -12,7 +12,7 @@ from sklearn.utils._set_output import _get_output_config
 
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames
-from gpu_encode.errors.one_hot import sparse_beside_passed, sparse_in_dask, sparse_in_frame, sparse_type_on_device
+from gpu_encode.errors.one_hot import sparse_beside_passed, sparse_in_frame
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.formulas.one_hot import OWNER
@@ -53,7 +53,10 @@ def container_checked(method: Method) -> Method:
         if encoder.sparse_output and wanted != "default":
             raise sparse_in_frame(wanted)
         if encoder.sparse_output and frames.is_partitioned(X) and not isinstance(X, (list, tuple)):
-            raise sparse_in_dask()
+            raise ValueError(
+                "A Dask frame has no sparse partitions. Set sparse_output=False, or give X as a list of Delayed "
+                "objects, one for each partition."
+            )
         return method(encoder, X, *vectors, **named)
 
     return cast(Method, call)
@@ -154,7 +157,10 @@ def sparse_matrix(places: Array, n_columns: int, dtype: Any, on_device: bool, op
     shape = (len(places), n_columns)
     if on_device:
         if np.dtype(dtype).name not in ON_DEVICE:
-            raise sparse_type_on_device(np.dtype(dtype).name)
+            raise ValueError(
+                f"Sparse matrices on a GPU hold bool, float32 or float64, not {np.dtype(dtype).name}. Choose one of "
+                "these as dtype, or sparse_output=False."
+            )
         there = devices.cuda()
         ones = there.empty(indices.shape, dtype)
         ones[...] = 1

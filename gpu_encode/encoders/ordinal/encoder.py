@@ -11,7 +11,6 @@ from gpu_encode import schemes
 from gpu_encode.categories.keys import people_readable
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.ordinal.inverse import inverses_of
-from gpu_encode.errors import ordinal as own_errors
 from gpu_encode.errors.learned import other_number_of_codes
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.fitting.columns import ColumnMap
@@ -181,11 +180,20 @@ class OrdinalEncoder(Encoder):
         owner, value, dtype = type(self).__name__, self.unknown_value, check_dtype(self.dtype)
         check_option(owner, "handle_unknown", self.handle_unknown, ("error", "use_encoded_value"))
         if self.handle_unknown == "error" and value is not None:
-            raise own_errors.unknown_value_without_use(value)
+            raise TypeError(
+                f"unknown_value should only be set when handle_unknown is 'use_encoded_value', got {value}. Leave one "
+                "of them out, or set both."
+            )
         if self.handle_unknown != "error" and not is_code(value):
-            raise own_errors.unknown_value_is_no_code(value)
+            raise TypeError(
+                "unknown_value should be an integer or np.nan when handle_unknown is 'use_encoded_value', got "
+                f"{value}. -1 is a usual choice."
+            )
         if value is not None and dtype.kind != "f" and np.isnan(value):
-            raise own_errors.unknown_value_of_integers(self.dtype)
+            raise ValueError(
+                f"When unknown_value is np.nan, the dtype parameter should be a float dtype. Got {self.dtype}. Choose "
+                "an integer as unknown_value, or dtype='float64'."
+            )
         if not is_code(self.encoded_missing_value):
             allowed = ("an integer", "np.nan")
             raise bad_option(owner, "encoded_missing_value", self.encoded_missing_value, allowed)
@@ -258,18 +266,35 @@ class OrdinalEncoder(Encoder):
         dtype, unknown = np.dtype(entries[0].statistic.dtype), entries[0].statistic.unknown
         for entry in entries:
             if unknown is None and entry.key.given and entry.sees_missing and not entry.key.has_missing:
-                raise own_errors.missing_not_given(entry.name)
+                raise ValueError(
+                    f"Found unknown categories [nan] in column {entry.name!r} during fit. End categories with None, or "
+                    "choose handle_unknown='use_encoded_value'."
+                )
             if unknown is not None and 0 <= unknown < entry.n_codes:
-                raise own_errors.taken_unknown_value(int(unknown), entry.name, entry.n_codes)
+                raise ValueError(
+                    f"The used value for unknown_value {int(unknown)} is one of the values already used for encoding "
+                    f"the seen categories. Column {entry.name!r} uses 0 to {entry.n_codes - 1}: choose -1, or another "
+                    "number outside."
+                )
         missing = [entry for entry in entries if entry.key.has_missing]
         value, labels = entries[0].statistic.missing, model.feature_names or range(model.n_features)
         if missing and dtype.kind != "f" and np.isnan(value):
-            raise own_errors.missing_without_code([labels[entry.key.entry.members[0]] for entry in missing], self.dtype)
+            columns = [labels[entry.key.entry.members[0]] for entry in missing]
+            raise ValueError(
+                f"There are missing values in features {columns}. For OrdinalEncoder to encode missing values with "
+                f"dtype: {self.dtype}, set encoded_missing_value to a non-nan value, or set dtype to a float"
+            )
         if taken := [labels[entry.key.entry.members[0]] for entry in missing if 0 <= value < entry.n_codes]:
-            raise own_errors.taken_missing_value(int(value), taken)
+            raise ValueError(
+                f"encoded_missing_value ({int(value)}) is already used to encode a known category in features: "
+                f"{list(taken)}. Choose -1, or another number outside of their codes."
+            )
         for entry in entries:
             if len(entry.beyond):
-                raise own_errors.code_beyond_dtype(int(entry.beyond.min()), dtype.name, entry.name)
+                raise ValueError(
+                    f"Column {entry.name!r} needs the code {int(entry.beyond.min())}, which {dtype.name} cannot hold. "
+                    "Choose a wider dtype."
+                )
 
     def _assemble(self, frame: Frame | Pieces, arrays: list[Array], place: ColumnMap) -> Any:
         """Put columns together, in a type that nothing is computed in, where that is asked for."""
@@ -278,7 +303,10 @@ class OrdinalEncoder(Encoder):
         dtype = np.dtype(statistic.dtype)
         if dtype.name not in COMPUTED:
             if dtype.kind != "f" and (blind := sum(int(np.isnan(array).sum()) for array in arrays)):
-                raise own_errors.rows_without_integer(blind, dtype.name)
+                raise ValueError(
+                    f"{blind} codes are NaN, because their rows see no other rows, and {dtype.name} has none. Choose "
+                    "dtype='float64', or handle_unknown='use_encoded_value'."
+                )
             arrays = [array.astype(dtype) for array in arrays]
         return super()._assemble(frame, arrays, place)
 

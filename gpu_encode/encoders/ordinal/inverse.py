@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.errors.ordinal import no_place
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_of_views
 from gpu_encode.formulas.ranks import Ranks, not_held
@@ -106,7 +105,10 @@ class OrdinalInverse:
         # Of infinity and NaN this holds as well.
         wrong = left & ~((labels >= 0) & (labels < self.n_codes) & (labels == np.floor(labels)))
         if wrong.any():
-            raise no_place(labels[wrong][0], self.name, self.n_codes)
+            raise ValueError(
+                f"X holds {labels[wrong][0]} for column {self.name!r}, whose codes are 0 to {self.n_codes - 1}. Give "
+                "codes as transform gives them."
+            )
         values[left] = words[category_of[labels[left].astype(np.int64)]]
         return values
 
