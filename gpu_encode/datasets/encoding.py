@@ -176,12 +176,7 @@ def run_encoding(
     """Do what `encode_dataset` does; chunks may be forced, and `publishing` calls what lets the output appear."""
     begun = time.perf_counter()
     limit = memory.limit_of(memory_limit)
-    repeatable = is_describable([encoder._parameters().statistic], resume) and is_repeatable(encoder)
-    if resume and not repeatable:
-        raise ValueError(
-            "resume=True needs folds and orders that are drawn the same again: cv is a splitter, or random_state is "
-            "not an integer."
-        )
+    repeatable = check_repeatable(encoder, resume)
     output = choose_destination(rows, destination, compression, overwrite)
     column_roles = roles(rows.schema, target, weight, groups)
     if drop_missing_target:
@@ -198,6 +193,17 @@ def run_encoding(
         task.encode(work)
         publishing(staging.publish)
     return run.summary()
+
+
+def check_repeatable(encoder: Any, resume: bool) -> bool:
+    """Say whether a run that is interrupted can go on; raise ValueError if it cannot, and is to."""
+    repeatable = is_describable([encoder._parameters().statistic], resume) and is_repeatable(encoder)
+    if resume and not repeatable:
+        raise ValueError(
+            "resume=True needs folds and orders that are drawn the same again: cv is a splitter, or random_state is "
+            "not an integer."
+        )
+    return repeatable
 
 
 class Encoding:

@@ -139,28 +139,33 @@ class Parameters:
             )
         self._check_rare()
         if self.statistic.needs.table:
-            if self.statistic.needs.distribution and isinstance(self.scheme, Ordered):
-                raise ValueError(
-                    f"{self.statistic.asked} of {owner} needs the values of a category in order, which "
-                    f"{type(self.scheme).__name__} would ask of the rows before every row. Take cv=LeaveOneOut(), "
-                    "cv=KFold() or another scheme with folds."
-                )
-            if not self.statistic.needs.distribution and isinstance(self.scheme, (LeaveOneOut, Ordered)):
-                raise ValueError(
-                    f"{self.statistic.asked} of {owner} looks at all categories at once, which "
-                    f"{type(self.scheme).__name__} would ask for every row. Take cv=KFold() or another scheme with "
-                    "folds, or do without it."
-                )
-            if self.hierarchy is not None:
-                raise ValueError(
-                    f"{type(self.statistic).__name__} of {owner} has a common value of its own, from which categories "
-                    "differ, and so takes no hierarchy. Leave out `hierarchy`, or take another smoothing."
-                )
-            if self.prior is not None and not (isinstance(self.prior, str) and self.prior == "mean"):
-                raise ValueError(
-                    f"{type(self.statistic).__name__} of {owner} estimates the common value of the categories: leave "
-                    f"out prior={self.prior!r}, or take another smoothing."
-                )
+            self._check_table()
+
+    def _check_table(self) -> None:
+        """Raise ValueError for what a statistic that looks at all categories at once cannot have."""
+        owner = self.owner
+        if self.statistic.needs.distribution and isinstance(self.scheme, Ordered):
+            raise ValueError(
+                f"{self.statistic.asked} of {owner} needs the values of a category in order, which "
+                f"{type(self.scheme).__name__} would ask of the rows before every row. Take cv=LeaveOneOut(), "
+                "cv=KFold() or another scheme with folds."
+            )
+        if not self.statistic.needs.distribution and isinstance(self.scheme, (LeaveOneOut, Ordered)):
+            raise ValueError(
+                f"{self.statistic.asked} of {owner} looks at all categories at once, which "
+                f"{type(self.scheme).__name__} would ask for every row. Take cv=KFold() or another scheme with "
+                "folds, or do without it."
+            )
+        if self.hierarchy is not None:
+            raise ValueError(
+                f"{type(self.statistic).__name__} of {owner} has a common value of its own, from which categories "
+                "differ, and so takes no hierarchy. Leave out `hierarchy`, or take another smoothing."
+            )
+        if self.prior is not None and not (isinstance(self.prior, str) and self.prior == "mean"):
+            raise ValueError(
+                f"{type(self.statistic).__name__} of {owner} estimates the common value of the categories: leave "
+                f"out prior={self.prior!r}, or take another smoothing."
+            )
 
     def _check_rare(self) -> None:
         """Raise ValueError for limits of infrequent categories that are none, or that other parameters forbid."""
