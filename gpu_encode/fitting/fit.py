@@ -21,7 +21,6 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.fitting.scheme_columns import read_scheme_columns
 from gpu_encode.fitting.targets import SummedColumn, read_summed
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.notices import warn
 from gpu_encode.schemes import Ordered, Scheme, Splits
 from gpu_encode.schemes.assignment import RowsAtHand, assign
 from gpu_encode.schemes.plans import FoldPlan, Plan, Request
@@ -234,7 +233,7 @@ def warn_of_plan(context: FitContext, plan: Plan, sums: Sequence[Sequence[Catego
     """Warn of encodings that leak, and of classes with fewer rows than folds."""
     parameters = context.parameters
     if isinstance(plan, FoldPlan) and plan.n_folds == 1 and parameters.reads_target:
-        warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
+        parameters.warn_of_leak()
     if parameters.integer_folds is None or not sums:
         return
     rows = context.rows

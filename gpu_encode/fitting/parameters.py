@@ -277,6 +277,11 @@ class Parameters:
                     empty |= np.isnan(column)
                 self.warn_of_blind_rows(int(empty.sum()), plan)
 
+    @staticmethod
+    def warn_of_leak() -> None:
+        """Warn of training encodings that hold each row's own target."""
+        warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
+
     def warn_of_first_rows(self, plan: Plan, n_rows: int) -> None:
         """Warn of rows that see no rows, of encodings that may be NaN for reasons of their own."""
         in_folds = isinstance(plan, FoldPlan) and not plan.blow_up

@@ -12,7 +12,6 @@ from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_of_views
 from gpu_encode.formulas.order_statistics import OtherRows
-from gpu_encode.notices import warn
 from gpu_encode.ops import host
 from gpu_encode.parts.plans import EncodingPlan
 from gpu_encode.parts.segments import orders_of, starts_in
@@ -187,7 +186,7 @@ def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, 
         visible.append(new)
     encoder._adopt(replace(model, statistics=visible), device_of(encoding_plan))
     if plan.n_folds == 1:
-        warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
+        encoding_plan.parameters.warn_of_leak()
     if blind:
         encoding_plan.parameters.warn_of_blind_rows("Some", plan)
     return EncodingTables(encoding_plan, encoder, per_key)
