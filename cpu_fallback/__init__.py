@@ -1,16 +1,11 @@
 """The operations on a CPU in NumPy: the definition that every other backend must equal bit for bit."""
 
-from cpu_fallback.casting import cast
-from cpu_fallback.categories import combine, factorize, lookup
-from cpu_fallback.extents import extents
-from cpu_fallback.folds import fold_numbers, places_of, rows_at
-from cpu_fallback.gather import gather, gather_numbers
-from cpu_fallback.leave_one_out import leave_one_out
-from cpu_fallback.memory import TILE, empty, to_device, to_host, xp, zeros
-from cpu_fallback.moments import moments
+from cpu_fallback.categories import combine, factorize, gather, gather_numbers, lookup
+from cpu_fallback.exact import moments
+from cpu_fallback.memory import TILE, cast, empty, to_device, to_host, xp, zeros
 from cpu_fallback.ordered import ordered
-from cpu_fallback.sums import accumulate, accumulate_numbers
-from cpu_fallback.views import totals, visible
+from cpu_fallback.row_numbers import fold_numbers, places_of, rows_at
+from cpu_fallback.sums import accumulate, accumulate_numbers, extents, leave_one_out, totals, visible
 
 __all__ = [
     "TILE",

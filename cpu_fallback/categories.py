@@ -1,12 +1,15 @@
-"""Values to codes: dictionaries of numbers, look-up in a dictionary, joint keys."""
+"""Values to codes, joint keys, and codes to the numbers that stand for them."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.memory import TILE
+from cpu_fallback.row_numbers import fold_array
+
 if TYPE_CHECKING:
-    from cpu_fallback.types import Array
+    from cpu_fallback.types import Array, Folds
 
 # A direct index may be this much larger than the rows that use it.
 DENSE_RANGE = 4
@@ -46,3 +49,16 @@ def lookup(values: "Array", categories: "Array", /) -> NDArray[np.int32]:
 def combine(left: "Array", right: "Array", n_right: int, /) -> NDArray[np.int64]:
     """Joint key of two columns of codes that are not negative: exact while n_left * n_right < 2**63."""
     return left.astype(np.int64) * n_right + right
+
+
+def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> None:
+    """Write table[code, fold] of each row to `out` (rows, outputs); negative codes count from the end of the table."""
+    for start in range(0, len(codes), TILE):
+        part = slice(start, min(start + TILE, len(codes)))
+        row = codes[part].astype(np.int64)
+        out[part] = table[row, 0 if folds is None else fold_array(folds, part.start, part.stop)]
+
+
+def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "Array", /) -> None:
+    """Write table[code] of each number to `out` (rows, outputs), where the code is that of `lookup`."""
+    gather(table, lookup(values, categories), None, out)

@@ -1,4 +1,4 @@
-"""Exact sums in tables: addition, multiplication, and rounding once at the end.
+"""Exact sums in tables: addition, multiplication, rounding once at the end, and the moments of cells.
 
 A `Limbs` is an array of integers times a common power of 2**32, held as signed int64 digits.  Nothing is lost by
 adding, subtracting or multiplying; only `rounded` and `pair` leave the integers.  The grid is absolute, so the result
@@ -7,13 +7,16 @@ does not depend on how wide the window happened to be.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.digits import carried, digit_products, signed_digits
-from cpu_fallback.rounding import residual, round_subnormal, shifted, split
+from cpu_fallback.digits import bit_length, carried, digit_products, signed_digits
+from cpu_fallback.memory import empty
+
+if TYPE_CHECKING:
+    from cpu_fallback.types import Array, Layout
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -22,6 +25,8 @@ MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
 # No exponent comes near it.
 NEVER = 1 << 40
+LOWEST_EXPONENT = -1074
+SMALL = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -266,3 +271,137 @@ def stacked(parts: Sequence[Limbs], axis: int) -> Limbs:
     low = min(part.low for part in parts)
     top = max(part.low + part.digits.shape[-1] for part in parts)
     return Limbs(np.concatenate([widened(part, low, top - low) for part in parts], axis=axis), low)
+
+
+def shifted(values: Floats, exponent: Integers) -> Floats:
+    """Values * 2**exponent, for any exponent."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(values, np.clip(exponent, -5000, 5000).astype(np.int32))
+
+
+def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, Integers]:
+    """Round carried, non-negative digits to (hi, lo, exponent)."""
+    columns = [digits[..., i] for i in range(digits.shape[-1])]
+    padded = np.stack([*(np.zeros_like(columns[0]) for _ in range(4)), *columns])
+    top = np.zeros_like(columns[0])
+    bottom = np.full_like(columns[0], len(columns))
+    for i, column in enumerate(columns):
+        filled = column != 0
+        top = np.where(filled, i, top)
+        bottom = np.where(filled & (bottom == len(columns)), i, bottom)
+    window = [np.take_along_axis(padded, (top + 4 - back)[None], axis=0)[0].view(np.uint64) for back in range(5)]
+    length = bit_length(window[0]).astype(np.uint64)
+    head = (window[0] << (np.uint64(64) - length)) | (window[1] << (np.uint64(32) - length)) | (window[2] >> length)
+    # A zero number has length 0, where the first shift by 64 means nothing; its window is zero all the same.
+    head = np.where(length == 0, np.uint64(0), head)
+    tail = window[2] & ((np.uint64(1) << length) - np.uint64(1))
+    sticky = (tail != 0) | (window[3] != 0) | (window[4] != 0) | (bottom < top - 4)
+    mantissa, rest = head >> np.uint64(11), (head & np.uint64(0x7FF)).astype(np.int64)
+    up = (rest > 1024) | ((rest == 1024) & (sticky | (mantissa & np.uint64(1) != 0)))
+    size = length.astype(np.int32)
+    high = np.ldexp((mantissa + up).astype(np.float64), size - 53)
+    rest = np.where(up, rest - 2048, rest) * (np.int64(1) << length.astype(np.int64)) + tail.astype(np.int64)
+    deep = (window[3] << np.uint64(32)) | window[4]
+    lower = np.ldexp(rest.astype(np.float64), -64) + np.ldexp(deep.astype(np.float64), -128)
+    signs = sign.astype(np.float64)
+    return signs * high, signs * lower, 32 * (top + low)
+
+
+def round_subnormal(high: Floats, low: Floats, exponent: Integers) -> Floats:
+    """Round (high + low) * 2**exponent to a multiple of 2**-1074, ties to even, with one rounding in all."""
+    units = shifted(high, exponent - LOWEST_EXPONENT)
+    whole = np.floor(units)
+    # Beside tiny numbers stand others, which overflow here and are thrown away.
+    with np.errstate(invalid="ignore"):
+        part = units - whole
+        above = (part > 0.5) | ((part == 0.5) & ((low > 0) | ((low == 0) & (np.fmod(whole, 2.0) != 0))))
+    return shifted(whole + above, np.full_like(exponent, LOWEST_EXPONENT))
+
+
+def residual(high: Floats, first: Floats, divisor: Floats) -> Floats:
+    """High - first * divisor, exactly, without a fused multiply-add (Dekker 1971)."""
+    product = first * divisor
+    first_top, divisor_top = halved(first), halved(divisor)
+    first_rest, divisor_rest = first - first_top, divisor - divisor_top
+    error = first_rest * divisor_rest - (
+        ((product - first_top * divisor_top) - first_rest * divisor_top) - first_top * divisor_rest
+    )
+    return (high - product) - error
+
+
+def halved(values: Floats) -> Floats:
+    """Upper 26 bits of each number (Veltkamp's splitting)."""
+    wide = values * 134217729.0
+    return wide - (wide - values)
+
+
+class MomentArrays(NamedTuple):
+    """What `moments` gives, per cell: shapes (..., 1) or (..., outputs); the last three empty where not asked for.
+
+    Parameters
+    ----------
+    n : float64 array (..., 1)
+        Summed weight N, correctly rounded.
+    mean : float64 array (..., outputs)
+        S / N; NaN where N is zero.
+    less_one : float64 array (..., 1)
+        N - 1, correctly rounded.
+    fraction, exponent : float64 and int64 arrays (..., outputs)
+        N * Q - S**2 = fraction * 2**exponent, correctly rounded.
+    """
+
+    n: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    less_one: NDArray[np.float64]
+    fraction: NDArray[np.float64]
+    exponent: NDArray[np.int64]
+
+
+def moments(accumulators: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
+    """Count, mean and, where asked for, squared deviations of cells (..., classes, layout.width)."""
+    out = empty_moments(accumulators.shape, first_output, deviations)
+    count, total, square = sums_of(accumulators, layout, first_output)
+    if (
+        all(window.whole for window, _, _ in layout.measures())
+        and peak(accumulators) * max(accumulators.shape[-2], 1) < SMALL
+    ):
+        small_moments(out, *(sums.digits[..., 0] for sums in (count, total, square)))
+        return out
+    out.n[:] = count.rounded()
+    out.mean[:] = quotient(total, count)
+    if deviations:
+        spread = deviation(count, total, square)
+        out.less_one[:] = (count - Limbs.of_integers(np.ones(1, np.int64))).rounded()
+        out.fraction[:] = spread.fraction
+        out.exponent[:] = spread.exponent
+    return out
+
+
+def small_moments(out: MomentArrays, count: "Array", total: "Array", square: "Array") -> None:
+    """Write the moments of whole sums below 2**31: products fit int64, quotients are rounded correctly as they are."""
+    out.n[:] = count
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out.mean[:] = np.where(count == 0, np.nan, total / count)
+    if out.less_one.shape[-1]:
+        out.less_one[:] = count - 1
+        out.fraction[:] = count * square - total * total
+        out.exponent[:] = 0
+
+
+def sums_of(accumulators: "Array", layout: "Layout", first_output: int) -> tuple[Limbs, Limbs, Limbs]:
+    """N, S and Q of cells: read off their columns, or of 0/1 targets off the counts of the classes."""
+    sums: list[Any] = [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
+    if layout.total is not None:
+        return sums[0], sums[1], sums[-1]
+    count = sums[0]
+    own = Limbs(count.digits[..., first_output:, :], count.low)
+    return Limbs(count.digits.sum(axis=-2, keepdims=True), count.low), own, own
+
+
+def empty_moments(shape: tuple[int, ...], first_output: int, deviations: bool) -> MomentArrays:
+    """Room for the moments of cells of this shape."""
+    one, each = (*shape[:-2], 1), (*shape[:-2], shape[-2] - first_output)
+    none = (*shape[:-2], 0)
+    less, spread = (one, each) if deviations else (none, none)
+    n, mean, less_one, fraction = (empty(size, np.float64) for size in (one, each, less, spread))
+    return MomentArrays(n, mean, less_one, fraction, empty(spread, np.int64))

@@ -1,4 +1,4 @@
-"""Where this backend computes: arrays of NumPy in the host's memory."""
+"""Where this backend computes: arrays of NumPy in the host's memory, and their types."""
 
 from collections.abc import Sequence
 from math import prod
@@ -57,3 +57,8 @@ def pooled(shape: "int | tuple[int, ...]", dtype: np.dtype[Any], order: "Order")
         return None
     steps = tuple(dtype.itemsize * prod(lengths[:axis]) for axis in range(len(lengths))) if order == "F" else None
     return np.asarray(Block(pool.take(n_bytes), pool, {"shape": lengths, "typestr": dtype.str, "strides": steps}))
+
+
+def cast(values: "Array", dtype: Any, /) -> "Array":
+    """Numbers in another type, each rounded once; the array itself where it is of that type."""
+    return values.astype(dtype, copy=False)

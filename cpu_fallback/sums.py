@@ -1,19 +1,21 @@
-"""Exact counts and sums per (category, fold, class) cell."""
+"""Exact counts and sums per (category, fold, class) cell, and what a fold or a row sees of them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.categories import factorize
-from cpu_fallback.digits import signed_digits
-from cpu_fallback.folds import fold_numbers
+from cpu_fallback.digits import bit_range, signed_digits
+from cpu_fallback.row_numbers import fold_array
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds, Layout, Rows, Window
 
 # Digits are below 2**32, so this many of them add up exactly in float64, in which bincount works.
 BLOCK = 1 << 20
+LINES_AT_ONCE = 64
 
 
 def factors_of(target: "Array | None", weight: "Array | None", power: int) -> "list[Array]":
@@ -68,13 +70,6 @@ def slots(
     return cell
 
 
-def fold_array(folds: "Folds", start: int, stop: int) -> NDArray[np.int32] | None:
-    """Fold numbers of a block of rows, whatever way they were given."""
-    if folds is None:
-        return None
-    return folds[start:stop] if isinstance(folds, np.ndarray) else fold_numbers(folds, start, stop)
-
-
 def accumulate(
     rows: "Rows", n_categories: int, folds: "Folds", n_folds: int, n_classes: int, layout: "Layout", /
 ) -> NDArray[np.int64]:
@@ -101,3 +96,75 @@ def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: 
     low = np.bincount(cell, values & 0xFFFFFFFF, n_cells).astype(np.int64)
     high = values >> 32
     return low + (np.bincount(cell, high, n_cells).astype(np.int64) << 32) if high.any() else low
+
+
+def is_own(visibility: "Array", n_folds: int) -> bool:
+    """Whether each view sees its own fold alone; read off without a matrix to compare with."""
+    return visibility.shape == (n_folds, n_folds) and bool(visibility.diagonal().all()) and visibility.sum() == n_folds
+
+
+def is_others(visibility: "Array", n_folds: int) -> bool:
+    """Whether each view sees every fold but its own."""
+    square = visibility.shape == (n_folds, n_folds)
+    return square and not visibility.diagonal().any() and visibility.sum() == n_folds * (n_folds - 1) > 0
+
+
+def visible(accumulators: "Array", visibility: "Array | None", /) -> "Array":
+    """Sum cells (categories + 2, folds, ...) over the folds that each view sees: (categories + 2, views, ...).
+
+    Without a matrix each fold is a view of its own.
+    """
+    if visibility is None or is_own(visibility, accumulators.shape[1]):
+        return accumulators
+    total = accumulators.sum(axis=1, keepdims=True)
+    if visibility.all():
+        return np.repeat(total, len(visibility), axis=1)
+    if is_others(visibility, accumulators.shape[1]):
+        others: Array = total - accumulators
+        return others
+    return np.stack([over(accumulators, stretches(seen)) for seen in visibility], axis=1)
+
+
+def over(accumulators: "Array", folds: Sequence[tuple[int, int]]) -> "Array":
+    """Sums over stretches [start, stop) of folds."""
+    total = np.zeros_like(accumulators[:, 0])
+    for start, stop in folds:
+        total += accumulators[:, start:stop].sum(axis=1)
+    return total
+
+
+def stretches(seen: "Array") -> list[tuple[int, int]]:
+    """Stretches [start, stop) of neighbouring folds that a view sees, from the 0 or 1 of each fold."""
+    edges = np.flatnonzero(np.diff(seen, prepend=0, append=0)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def totals(accumulators: "Array", /) -> "Array":
+    """Sum cells over their first axis; many short lines are added as fewer long ones, in a quarter of the time."""
+    whole = len(accumulators) // LINES_AT_ONCE * LINES_AT_ONCE
+    rest: Array = accumulators[whole:].sum(axis=0)
+    if not whole:
+        return rest
+    lines = accumulators[:whole].reshape(whole // LINES_AT_ONCE, -1).sum(axis=0)
+    rest += lines.reshape(LINES_AT_ONCE, *accumulators.shape[1:]).sum(axis=0)
+    return rest
+
+
+def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:
+    """Binary places that weight * target**power touches in any row, for each power; ordered by power."""
+    ranges = []
+    for power in powers:
+        factors = factors_of(target, weight, power)
+        blocks = range(0, len(factors[0]), BLOCK)
+        parts = [bit_range([factor[start : start + BLOCK] for factor in factors]) for start in blocks]
+        touched = [part for part in parts if part != (0, 0)]
+        ranges.append((min(low for low, _ in touched), max(high for _, high in touched)) if touched else (0, 0))
+    return ranges
+
+
+def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
+    """Category sums (categories + 2, n_classes, width) less the row itself: (rows, n_classes, width) digits."""
+    seen = accumulators[rows.codes]
+    own = row_digits(rows, layout)
+    seen[np.arange(len(own)), 0 if rows.classes is None else rows.classes] -= own
+    return seen

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 from gpu_encode.errors.devices import device_too_small, no_gpu
-from gpu_encode.errors.parameters import check_option
+from gpu_encode.errors.parameters import bad_option
 
 if TYPE_CHECKING:
     from gpu_encode.ops import DeviceOps
@@ -44,7 +44,8 @@ def choose(wanted: Any, *data: Any) -> str:
     RuntimeError
         If a GPU is asked for, or holds the data, and cannot be used here.
     """
-    check_option("TargetEncoder", "device", wanted, DEVICES)
+    if not isinstance(wanted, str) or wanted not in DEVICES:
+        raise bad_option("TargetEncoder", "device", wanted, tuple(map(repr, DEVICES)))
     held = any(on_gpu(each) for each in data)
     if wanted == "cpu" or (wanted == "auto" and not held and (simulated() or not has_gpu())):
         return "cpu"
@@ -61,6 +62,21 @@ def on_gpu(data: Any) -> bool:
     if hasattr(type(data), "__dlpack_device__") and not hasattr(type(data), "__array_interface__"):
         return bool(data.__dlpack_device__()[0] == DLPACK_CUDA)
     return bool(hasattr(data, "__cuda_array_interface__"))
+
+
+def is_cudf_frame(data: Any) -> bool:
+    """Whether data is a frame of cuDF."""
+    return is_of_cudf(data, "DataFrame")
+
+
+def is_cudf_vector(data: Any) -> bool:
+    """Whether data is a series or an index of cuDF."""
+    return is_of_cudf(data, "Series", "Index")
+
+
+def is_of_cudf(data: Any, *names: str) -> bool:
+    """Whether data is of one of the named classes of cuDF, or of one that is made from them."""
+    return any(base.__module__.split(".")[0] == "cudf" and base.__name__ in names for base in type(data).__mro__)
 
 
 def is_accelerated(data: Any) -> bool:

@@ -12,9 +12,9 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from cpu_fallback.exact import MomentArrays
 from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Written
 from cpu_fallback.memory import Order
-from cpu_fallback.moments import MomentArrays
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows
 from gpu_encode import devices
@@ -27,6 +27,10 @@ from gpu_encode.errors.parameters import check_option
 COMPILED_ROWS = 300_000
 LOADED_ROWS = 300
 COMPILED = "cpu_fallback.compiled"
+STRINGS = f"{COMPILED}.strings"
+# From this many rows on the backend's kernels may take their 0.1 s to be loaded from their cache on disk.  After that
+# no column is too short: of 300 rows they take two thirds of Arrow's time, and a fourth for a second look-up.
+FIRST_STRINGS = COMPILED_ROWS
 
 
 class Ops(Protocol):
@@ -287,6 +291,13 @@ def host(n_rows: int) -> Ops:
     if _forced and not _forced[-1].startswith("cuda"):
         name = _forced[-1]
     return cast(Ops, import_module(BACKENDS[name]))
+
+
+def host_strings(n_rows: int, ops: Ops) -> HostStrings | None:
+    """Give what numbers text beside a backend of the CPU; None where that is left to Arrow."""
+    if ops.__name__ != COMPILED or (n_rows < FIRST_STRINGS and STRINGS not in sys.modules):  # type: ignore[attr-defined]
+        return None
+    return cast(HostStrings, import_module(STRINGS))
 
 
 def holding(array: Array) -> Ops:

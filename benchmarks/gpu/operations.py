@@ -11,7 +11,7 @@ from benchmarks.gpu.drawn import Columns
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import Array, Carry, Folds, Layout, Rows
 from gpu_encode.ops import Ops
-from gpu_encode.sums import layouts
+from gpu_encode.sums import category_sums
 
 ORDERS = ("random", "interleaved", "contiguous")
 N_FOLDS = 5
@@ -88,7 +88,7 @@ class Data:
         """Rows of a kind, and the layout of their sums as an encoder chooses it."""
         parts = [self.columns[name] if name else None for name in (kind.classes, kind.target, kind.weight)]
         if kind.name not in self.layouts:
-            windows = layouts.windows(self.ops, *parts[1:], kind.powers, len(self))
+            windows = category_sums.windows(self.ops, *parts[1:], kind.powers, len(self))
             self.layouts[kind.name] = Layout(*windows)
         return Rows(self.codes, *parts), self.layouts[kind.name]
 

@@ -1,6 +1,5 @@
 """The operations on a CPU compiled by numba and spread over threads: the same bits as `cpu_fallback`, for many rows."""
 
-from cpu_fallback.casting import cast
 from cpu_fallback.compiled import fused
 from cpu_fallback.compiled.categories import combine, factorize, lookup
 from cpu_fallback.compiled.extents import extents
@@ -11,7 +10,7 @@ from cpu_fallback.compiled.moments import moments
 from cpu_fallback.compiled.ordered import ordered
 from cpu_fallback.compiled.sums import accumulate, accumulate_numbers
 from cpu_fallback.compiled.views import totals, visible
-from cpu_fallback.memory import TILE, empty, to_device, to_host, xp, zeros
+from cpu_fallback.memory import TILE, cast, empty, to_device, to_host, xp, zeros
 
 __all__ = [
     "TILE",

@@ -17,8 +17,8 @@ from cpu_fallback.compiled.border import (
     kernel,
 )
 from cpu_fallback.compiled.threads import run, shares
-from cpu_fallback.folds import BLOCK_KEY, LONGEST_STRIDE_LOG2, ROUNDS, STRIDE_KEY
 from cpu_fallback.memory import empty
+from cpu_fallback.row_numbers import BLOCK_KEY, LONGEST_STRIDE_LOG2, ROUNDS, STRIDE_KEY
 
 if TYPE_CHECKING:
     from cpu_fallback.row_numbers import FoldPattern, Permutation

@@ -21,7 +21,7 @@ from cpu_fallback.compiled.rounding import (
     rounded_pair,
     spread_of_words,
 )
-from cpu_fallback.moments import MomentArrays, empty_moments
+from cpu_fallback.exact import MomentArrays, empty_moments
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout

@@ -1,7 +1,7 @@
 """Exact numbers rounded: of any number of digits; and, without loops or arrays, of three or four 64-bit words.
 
 Most sums fit three words, which are named from the highest down.  Numbers are cut where their digits of 32 bits begin,
-as in `cpu_fallback.rounding.split`: the pair that a number is rounded to depends on where its top digit lies.
+as in `cpu_fallback.exact.split`: the pair that a number is rounded to depends on where its top digit lies.
 """
 
 import math

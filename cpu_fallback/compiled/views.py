@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback import views as definition
+from cpu_fallback import sums as definition
 from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty

@@ -1,48 +1,30 @@
-"""Text and bytes of Arrow arrays to numbers: by the compiled backend where there are rows enough, else by Arrow."""
+"""Text and bytes of Arrow's arrays, in the buffers that a backend numbers."""
 
-import sys
-from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.types import Array
-from gpu_encode.ops import COMPILED, COMPILED_ROWS, HostStrings, Ops
+from gpu_encode.ops import HostStrings
 
-STRINGS = f"{COMPILED}.strings"
-# From this many rows on the backend's kernels may take their 0.1 s to be loaded from their cache on disk.  After that
-# no column is too short: of 300 rows they take two thirds of Arrow's time, and a fourth for a second look-up.
-FIRST_ROWS = COMPILED_ROWS
 # Chunks of fewer rows are copied into one: a dictionary for each would cost more.
 CHUNK_ROWS = 1 << 15
 
 
-def backend(n_rows: int, ops: Ops) -> HostStrings | None:
-    """Give what numbers text beside a backend; None where that is left to Arrow."""
-    own = ops.__name__ == COMPILED and (n_rows >= FIRST_ROWS or STRINGS in sys.modules)  # type: ignore[attr-defined]
-    return cast(HostStrings, import_module(STRINGS)) if own else None
-
-
-def factorize(array: Any, ops: Ops) -> tuple[Array, Any] | None:
-    """Codes (int32; -1 for null) of an Arrow array and its sorted distinct values; None where Arrow is to find them."""
-    strings = backend(len(array), ops)
-    if strings is None:
-        return None
+def factorize(array: Any, strings: HostStrings) -> tuple[Array, Any]:
+    """Codes (int32; -1 for null) of an Arrow array, and its sorted distinct values."""
     codes, distinct = strings.factorize_strings(_parts(array, strings))
     type_ = large(array.type)
     buffers = [None, pa.py_buffer(distinct.offsets), pa.py_buffer(distinct.characters)]
     return codes, pa.Array.from_buffers(type_, distinct.n_rows, buffers)
 
 
-def factorize_fixed(array: Array, nulls: Array | None, ops: Ops) -> tuple[Array, Array] | None:
-    """Codes (int32; -1 for null) of NumPy's text and its distinct values; None where Arrow is to find them.
+def factorize_fixed(array: Array, nulls: Array | None, strings: HostStrings) -> tuple[Array, Array]:
+    """Codes (int32; -1 for null) of NumPy's text of at least a byte, and its distinct values.
 
     Distinct values come in the order of their bytes in memory, which is that of the text of no byte order.
     """
-    strings = backend(len(array), ops)
-    if strings is None or not array.itemsize:
-        return None
     rows = np.ascontiguousarray(array)
     offsets = np.arange(len(rows) + 1) * rows.itemsize
     validity = None if nulls is None else np.packbits(~nulls, bitorder="little")
@@ -58,8 +40,7 @@ def prepare(array: Any, strings: HostStrings) -> Any:
 
 def lookup(array: Any, categories: Any, strings: HostStrings) -> Array:
     """Place of each value of an Arrow array among known ones (int32): -1 for null, -2 where it is absent."""
-    found: Array = strings.lookup_strings(_parts(array, strings), categories)
-    return found
+    return strings.lookup_strings(_parts(array, strings), categories)
 
 
 def large(type_: Any) -> Any:

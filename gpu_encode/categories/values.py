@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from cpu_fallback.types import Array
 from gpu_encode.categories import strings
 from gpu_encode.errors.values import out_of_range, unsupported_type
-from gpu_encode.ops import host
+from gpu_encode.ops import host, host_strings
 
 # Powers of ten per second; every other unit of time is turned into seconds when read.
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
@@ -69,8 +69,8 @@ class Values:
         array = self.array
         if isinstance(array, np.ndarray):
             distinct, places = np.unique(array, return_inverse=True)
-        elif (found := strings.factorize(array, host(len(array)))) is not None:
-            places, distinct = found
+        elif (backend := host_strings(len(array), host(len(array)))) is not None:
+            places, distinct = strings.factorize(array, backend)
         else:
             repeated = array.dictionary_encode()
             order = pc.sort_indices(repeated.dictionary).to_numpy()

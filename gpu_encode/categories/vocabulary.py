@@ -20,7 +20,7 @@ from gpu_encode.errors.values import (
     null_not_last,
     repeated_categories,
 )
-from gpu_encode.ops import Ops, host
+from gpu_encode.ops import Ops, host, host_strings
 
 # Up to this many strings are looked up by bisection, which takes a microsecond each among a million categories.
 _FEW = 64
@@ -171,7 +171,7 @@ class Vocabulary:
 
         None where the backend leaves that to Arrow.
         """
-        backend = strings.backend(len(array) + len(self), ops)
+        backend = host_strings(len(array) + len(self), ops)
         if backend is None or len(array) <= _FEW:
             return None
         if "cpu" not in self.placed:

@@ -1,6 +1,6 @@
 """The operations on an NVIDIA GPU: kernels in numba.cuda, memory, sort and scan by CuPy, the same bits as on a CPU."""
 
-from cpu_fallback.views import totals, visible
+from cpu_fallback.sums import totals, visible
 from gpu_encode.cuda import strings
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.categories import combine, factorize, lookup

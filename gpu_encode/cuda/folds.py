@@ -6,8 +6,7 @@ import numpy as np
 
 from cpu_fallback.compiled.border import CONTIGUOUS, GIVEN, INTERLEAVED, NO_FOLDS, ORDERS, Array
 from cpu_fallback.compiled.folds import MASK, block_of, mixed
-from cpu_fallback.folds import BLOCK_KEY, ROUNDS, STRIDE_KEY
-from cpu_fallback.row_numbers import FoldPattern, Permutation
+from cpu_fallback.row_numbers import BLOCK_KEY, ROUNDS, STRIDE_KEY, FoldPattern, Permutation
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows
 

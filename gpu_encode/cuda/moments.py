@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.moments import SAFE, SMALL, Shape, shape_of
-from cpu_fallback.moments import MomentArrays
+from cpu_fallback.exact import MomentArrays
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.rounding import HALF, LOW_HALF, MASK, no_digits, pushed, quotient, rounded, scaled, whole_pair
 from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, kernel, launch, launch_rows, types

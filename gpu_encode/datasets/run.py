@@ -13,7 +13,7 @@ from gpu_encode.datasets.roles import without_columns
 from gpu_encode.datasets.source import Chunk, Size, Source
 from gpu_encode.datasets.staging import Staging
 from gpu_encode.datasets.writing import Destination, Output, OutputFiles
-from gpu_encode.errors.rows import RowError
+from gpu_encode.errors.values import RowError
 
 Item = TypeVar("Item")
 

@@ -34,8 +34,7 @@ from gpu_encode.storage.archive import sync_file, sync_folder
 from gpu_encode.storage.fields import read_count, read_field, read_list
 from gpu_encode.storage.models import read_window
 from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, show
-from gpu_encode.sums.category_sums import CategorySums, SumSpec
-from gpu_encode.sums.layouts import DigitSpan
+from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
 
 VERSION = 1
 MANIFEST = "manifest.json"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gpu_encode import frames, notices, parts
 from gpu_encode.distributed.partitions import Place
 from gpu_encode.errors.distributed import RowInPartitionError
-from gpu_encode.errors.rows import RowError
+from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.parts import (

@@ -1,8 +1,11 @@
-"""What every encoder offers: fit, transform, partial_fit, merge, save, and what it has learned."""
+"""What every encoder offers: fit, transform, partial_fit, merge, save; in this process, or on an engine's partitions."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
+from importlib import import_module
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -11,19 +14,59 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
 
 from cpu_fallback.types import Array
-from gpu_encode import ops, schemes
+from gpu_encode import devices, frames, ops, schemes
 from gpu_encode.categories.keys import people_readable
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
-from gpu_encode.fitting.engines import dispatch
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_rows, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model, encoded_names
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.frames import Frame, Pieces, parts_of
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes import plans
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import NO_TARGET
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+# Each is a module, loaded by the first call on a table of its own.
+ENGINES = {"dask": "gpu_encode.distributed"}
+
+
+class Engine(Protocol):
+    """The calls that an engine takes over from an encoder; each is given the encoder and what its method was given."""
+
+    def fit(self, encoder: Any, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Fit the encoder to all partitions, and give it back."""
+
+    def fit_transform(
+        self, encoder: Any, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None
+    ) -> Any:
+        """Fit the encoder to all partitions, and give their training encodings."""
+
+    def transform(self, encoder: Any, X: Any) -> Any:
+        """Give the encodings of new rows."""
+
+    def partial_fit(self, encoder: Any, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
+        """Add rows to what the encoder knows, or refuse to."""
+
+
+def engine_of(X: Any) -> Engine | None:
+    """Give the engine that holds a table; None if this process does."""
+    return cast(Engine, import_module(ENGINES["dask"])) if frames.is_partitioned(X) else None
+
+
+def dispatch(method: Method) -> Method:
+    """Make a method of an encoder leave its calls to the engine that holds X, and explain a lack of a GPU's memory."""
+
+    @wraps(method)
+    def call(encoder: Any, X: Any, *vectors: Any, **named: Any) -> Any:
+        engine = engine_of(X)
+        if engine is not None:
+            return getattr(engine, method.__name__)(encoder, X, *vectors, **named)
+        with devices.memory_explained():
+            return method(encoder, X, *vectors, **named)
+
+    return cast(Method, call)
 
 
 class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -398,7 +441,7 @@ def lacks_training_only(frame: Frame | Pieces, model: Model) -> bool:
 
 def table_with_names(X: Any, frame: Frame | Pieces) -> Any:
     """Give what scikit-learn can read column names off: X itself, or the first of several tables."""
-    first = parts_of(frame)[0]
+    first = frame.parts[0]
     if first.kind == "pyarrow_batch":
         return first.native.schema.empty_table()
     return X if first.kind == "numpy" else first.native

@@ -10,7 +10,7 @@ from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.borders import Cut, list_borders
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
-from gpu_encode.schemes.given import integer_folds
+from gpu_encode.schemes.folds import integer_folds
 
 
 class CatBoostEncoder(Encoder):

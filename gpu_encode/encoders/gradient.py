@@ -6,7 +6,7 @@ from gpu_encode import schemes
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.gradients import GradientRatios
-from gpu_encode.schemes.given import integer_folds
+from gpu_encode.schemes.folds import integer_folds
 
 
 class GradientEncoder(Encoder):

@@ -10,10 +10,9 @@ from sklearn.utils import Tags, murmurhash3_32
 from cpu_fallback.types import Array
 from gpu_encode.categories.canonical_bytes import spellings
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, dispatch
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
-from gpu_encode.fitting.engines import dispatch
 from gpu_encode.fitting.fit import prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model, encoded_names, refuse_missing

@@ -12,7 +12,7 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.order_statistics import WITH_NUMBER
 from gpu_encode.formulas.statistic_names import union_of
 from gpu_encode.formulas.summaries import Summaries
-from gpu_encode.schemes.given import integer_folds
+from gpu_encode.schemes.folds import integer_folds
 
 
 class StatisticEncoder(Encoder):

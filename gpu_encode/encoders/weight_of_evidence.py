@@ -11,7 +11,7 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
 from gpu_encode.formulas.evidence import Evidence
 from gpu_encode.ops import host
-from gpu_encode.schemes.given import integer_folds
+from gpu_encode.schemes.folds import integer_folds
 
 
 class WeightOfEvidenceEncoder(Encoder):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpu_encode.errors.rows import RowError
+from gpu_encode.errors.values import RowError
 
 LIKE_X = "a Dask frame, series or array, or a list of Delayed objects, with as many partitions as X"
 

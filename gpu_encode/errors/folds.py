@@ -1,6 +1,6 @@
 """Folds that the rows at hand cannot be dealt out to."""
 
-from gpu_encode.errors.rows import RowError
+from gpu_encode.errors.values import RowError
 
 
 def nothing_to_stratify() -> ValueError:

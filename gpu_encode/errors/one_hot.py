@@ -5,7 +5,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gpu_encode.errors.rows import RowError, first_of
+from gpu_encode.errors.values import RowError, first_of
 
 
 def category_without_column(

@@ -61,3 +61,11 @@ def targets_of_piece(number: int, first: Sequence[object], found: Sequence[objec
 
 def _targets(names: Sequence[object]) -> str:
     return f"{len(names)} targets" if None in names else f"the targets {_cut(names)}"
+
+
+def rows_have_changed(what: str) -> ValueError:
+    """Error for rows that are not those of an earlier pass over them."""
+    return ValueError(
+        f"{what} that were not there when the rows were looked through first. All passes must read the same rows: "
+        "do not write to the source meanwhile, and make lazy sources give the same rows every time."
+    )

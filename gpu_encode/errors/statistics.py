@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Sequence
 
-from gpu_encode.errors.rows import RowError
+from gpu_encode.errors.values import RowError
 
 # Those that a name alone does not ask for.
 _WITH_NUMBER = '("quantile", q), ("share", t)'
@@ -126,3 +126,55 @@ def beyond_scale(owner: str, scale: object, computed: str, values: str, least: f
         f"scale={scale!r} of {owner} is for {wanted}, but {computed} of {values} may be anything from {least:g} to "
         f'{largest:g}. Take scale="identity", leave it out, or give other values.'
     )
+
+
+def no_borders(owner: str, found: object) -> ValueError:
+    """Error for borders that are no rising numbers."""
+    return ValueError(
+        f"The 'borders' parameter of {owner} must be None, a number of borders from 1 to 255, or a list of finite "
+        f"numbers in rising order. Got {found!r} instead."
+    )
+
+
+def text_at_borders(owner: str, found: object) -> ValueError:
+    """Error for a target that is cut and holds no numbers."""
+    return ValueError(f"borders of {owner} cut numbers, but y holds {found!r}. Convert y, or leave out borders.")
+
+
+def other_number_of_targets(before: int, now: int) -> ValueError:
+    """Error for another number of targets than in earlier calls."""
+    return ValueError(f"Earlier calls had {before} targets, this one has {now}. Give the same.")
+
+
+def other_columns(before: object, now: object) -> ValueError:
+    """Error for other columns than in earlier calls."""
+    return ValueError(
+        f"partial_fit was called with other columns than before: {now} after {before}. Give the same, in that order."
+    )
+
+
+def other_parameters(name: str, before: object, now: object) -> ValueError:
+    """Error for a parameter that shapes the codes and has changed since earlier calls."""
+    return ValueError(
+        f"partial_fit was called with other parameters than before: {name} is now {_shown(now)} and was "
+        f"{_shown(before)}. Set it back, or call fit to start anew."
+    )
+
+
+def _shown(value: object) -> str:
+    """Represent a value in one line that does not hide the rest of a message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def other_number_of_codes(expected: int, found: int) -> ValueError:
+    """Error for codes to invert that are not those of this encoder, in scikit-learn's words."""
+    return ValueError(
+        f"Shape of the passed X data is not correct. Expected {expected} columns, got {found}. Give the encoded "
+        "columns alone, in their order."
+    )
+
+
+def merge_of_other_targets() -> ValueError:
+    """Error for merging encoders of other targets."""
+    return ValueError("Cannot merge encoders of different targets. Fit all on the same targets, in the same order.")

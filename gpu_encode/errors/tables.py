@@ -1,6 +1,7 @@
 """Data that is no table of rows and columns, and tables that do not match."""
 
-from typing import Any
+import difflib
+from collections.abc import Sequence
 
 
 def not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
@@ -26,12 +27,6 @@ def ragged_rows(name: str) -> ValueError:
     return ValueError(f"{name} is a list whose rows have different lengths. Give every row one value per {held}.")
 
 
-def check_real(name: object, found: Any) -> None:
-    """Raise for complex numbers, in scikit-learn's words."""
-    if found.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported\n{name}={found}\n")
-
-
 def mixed_name_types(types: list[str]) -> TypeError:
     """Error for column names of which only some are strings, in scikit-learn's words."""
     return TypeError(
@@ -55,3 +50,32 @@ def inconsistent_lengths(role: str, lengths: list[int]) -> ValueError:
 def not_one_column(role: str, shape: tuple[int, ...]) -> ValueError:
     """Error for a vector that is a table."""
     return ValueError(f"{role} should be a 1d array, got an array of shape {shape} instead.")
+
+
+def unknown_column(role: str, name: object, present: Sequence[object]) -> ValueError:
+    """Error for a column that is not there; suggests the nearest names."""
+    near = difflib.get_close_matches(str(name), [str(other) for other in present])
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    shown = ", ".join(map(repr, present[:20])) + (", ..." if len(present) > 20 else "")
+    return ValueError(f"{role} {name!r} is not a column of X.{hint} X has: {shown}.")
+
+
+def not_encoded(parameter: str, column: object) -> ValueError:
+    """Error for a parameter that says something of a column that is not encoded."""
+    return ValueError(
+        f"{parameter} names {column!r}, which is not among the columns to encode. Add it to columns, or leave it out."
+    )
+
+
+def repeated_in_joint_key(column: object) -> ValueError:
+    """Error for a joint key that is empty, or has one column twice."""
+    return ValueError(f"The joint key {_must_differ(column)}.")
+
+
+def repeated_in_hierarchy(column: object, levels: object) -> ValueError:
+    """Error for a hierarchy that is empty, or has one column twice."""
+    return ValueError(f"hierarchy of {_must_differ(column)}. Got {levels!r}.")
+
+
+def _must_differ(column: object) -> str:
+    return f"{column!r} must name different columns, at least one"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.errors.borders import no_borders, text_at_borders
+from gpu_encode.errors.statistics import no_borders, text_at_borders
 from gpu_encode.frames import NumberedLabels
 from gpu_encode.ops import Ops
 from gpu_encode.sums import targets

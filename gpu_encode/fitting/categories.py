@@ -1,26 +1,30 @@
-"""The categories of training rows, column by column: found, given by the user, or known from all rows."""
+"""The codes of training rows, column by column: of categories, and of the values that a scheme reads."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cpu_fallback.types import UNKNOWN, Array
+from gpu_encode import frames
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.categories.values import Values
-from gpu_encode.categories.vocabulary import Vocabulary
-from gpu_encode.errors.parts import rows_have_changed
-from gpu_encode.errors.values import outside_given_categories
-from gpu_encode.fitting.columns import ColumnMap
+from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
+from gpu_encode.errors.folds import fractional_fold, negative_fold, no_groups
+from gpu_encode.errors.pieces import rows_have_changed
+from gpu_encode.errors.tables import inconsistent_lengths
+from gpu_encode.errors.values import missing_values, outside_given_categories
+from gpu_encode.fitting.columns import ColumnMap, locate
+from gpu_encode.fitting.inputs import SummedColumn
 from gpu_encode.fitting.model import refuse_missing
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.targets import SummedColumn
 from gpu_encode.frames import Frame, Pieces, with_piece
 from gpu_encode.ops import Ops, device_of
+from gpu_encode.schemes import Scheme
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
-from gpu_encode.sums.terms import backend_for
+from gpu_encode.sums.targets import backend_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,3 +162,53 @@ def sum_whole_numbers(
     accumulators, distinct = backend.accumulate_numbers(rows, summed.target.n_classes, spec.layout)
     key = CategoryIndex(entry, [Vocabulary(Values("number", distinct, dtype))])
     return RowCategories(key, np.zeros(0, np.int32), CategorySums(accumulators, spec, len(numbers)))
+
+
+def read_scheme_columns(
+    scheme: Scheme, frame: Frame | Pieces, groups: Frame | Pieces | None, ops: Ops
+) -> dict[str, FactorizedColumn]:
+    """Number the values of every column that a scheme reads, by what it reads the column as; `groups` beside X."""
+    columns = {}
+    for column, role in scheme.reads():
+        source = groups if column is None else column
+        if source is None:
+            raise no_groups()
+        columns[role] = column_keys(frame, source, role, ops)
+    return columns
+
+
+def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> FactorizedColumn:
+    """Codes and vocabulary of the values that a scheme reads: a column of X by name or position, or an array."""
+    source: Frame | Pieces
+    if isinstance(column, (Frame, Pieces)):
+        source, position, named = column, 0, f"The array given as {role}"
+        if source.n_rows != frame.n_rows:
+            raise inconsistent_lengths(role, [frame.n_rows, source.n_rows])
+    elif isinstance(column, np.integer) or (isinstance(column, Hashable) and not hasattr(column, "__array__")):
+        source, position, named = frame, locate(frame, column, f"The {role} column"), f"The {role} column {column!r}"
+    else:
+        source, position = frames.read_grouping(column, role, frame.n_rows), 0
+        named = f"The array given as {role}"
+    keys = source.keys(position, backend)
+    if len(keys.codes) and int(keys.codes.min()) < 0:
+        raise with_piece(source, missing_values(named, np.flatnonzero(keys.codes < 0)))
+    if role == "fold numbers":
+        check_fold_numbers(keys, named, source, backend)
+    return keys
+
+
+def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
+    """Raise ValueError unless all values are integers of at least zero, naming the first row of a wrong one."""
+    values = keys.vocabulary.to_numpy()
+    if keys.vocabulary.kind == "text":
+        raise with_piece(source, fractional_fold(named, 0, values[int(keys.codes[0])]))
+    if keys.vocabulary.kind != "number":
+        raise ValueError(f"{named} must be integers of at least 0. Got {keys.vocabulary.kind} values.")
+    fractional, negative = values != values // 1, values < 0
+    if fractional.any() or negative.any():
+        wrong = fractional if fractional.any() else negative
+        row = int(backend.to_device(wrong)[keys.codes].argmax())
+        value = values[int(keys.codes[row])]
+        if fractional.any():
+            raise with_piece(source, fractional_fold(named, row, value))
+        raise with_piece(source, negative_fold(named, row, value))

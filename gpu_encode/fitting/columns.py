@@ -11,9 +11,14 @@ from cpu_fallback.types import Array, Codes
 from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.keys import KeySpec
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.errors.columns import not_encoded, repeated_in_hierarchy, repeated_in_joint_key, unknown_column
 from gpu_encode.errors.parameters import check_count
-from gpu_encode.errors.tables import other_width
+from gpu_encode.errors.tables import (
+    not_encoded,
+    other_width,
+    repeated_in_hierarchy,
+    repeated_in_joint_key,
+    unknown_column,
+)
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
 

@@ -9,13 +9,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.errors.learned import merge_of_other_targets, other_columns, other_parameters
+from gpu_encode.errors.statistics import merge_of_other_targets, other_columns, other_parameters
 from gpu_encode.errors.tables import other_width
 from gpu_encode.fitting.columns import Selection
+from gpu_encode.fitting.inputs import SummedColumn
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.targets import SummedColumn
 from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.ranks import Ranks
 from gpu_encode.formulas.smoothing import Smoothing
 from gpu_encode.formulas.statistic import Statistic
@@ -140,15 +141,15 @@ def entry_parameters(
     rule: EncodingRule, key: CategoryIndex, as_unseen: str, unknown_is_error: bool, of_all: dict[str, Any]
 ) -> dict[str, Any]:
     """Give what must stay the same of an entry between calls, by the names that an encoder's parameters have."""
-    rare, own = rule.infrequent, parameters_of(rule.statistic)
+    infrequent, own = rule.infrequent or Infrequent(), parameters_of(rule.statistic)
     others = {
         "handle_unknown": "error" if unknown_is_error else as_unseen if rule.unseen is None else rule.unseen,
         "handle_missing": as_unseen if rule.missing == "prior" else rule.missing,
         "prior": rule.prior,
         "min_count": rule.min_count,
-        "min_frequency": rare.min_frequency,
-        "max_categories": rare.max_categories,
-        "handle_infrequent": "category" if rare.pooled else as_unseen,
+        "min_frequency": infrequent.min_frequency,
+        "max_categories": infrequent.max_categories,
+        "handle_infrequent": "category" if infrequent.pooled else as_unseen,
         "scale": rule.scale,
         "hierarchy": key.entry.rule,
         "categories": key.vocabularies[0].to_numpy().tolist() if key.given else "auto",

@@ -12,25 +12,21 @@ import numpy as np
 
 from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories
+from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories, read_scheme_columns
 from gpu_encode.fitting.columns import ColumnMap, Selection, map_columns, select
 from gpu_encode.fitting.compatibility import check_same_columns, check_same_parameters, check_same_statistic
-from gpu_encode.fitting.inputs import Inputs, TrainingRows, read_rows
+from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.scheme_columns import read_scheme_columns
-from gpu_encode.fitting.targets import SummedColumn, read_summed
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.schemes import Ordered, Scheme, Splits
-from gpu_encode.schemes.assignment import RowsAtHand, assign
-from gpu_encode.schemes.plans import FoldPlan, Plan, Request
-from gpu_encode.sums import layouts, targets
+from gpu_encode.schemes.plans import FoldPlan, Plan, Request, RowsAtHand, assign
+from gpu_encode.sums import category_sums, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import Target
 from gpu_encode.training import encodings
-from gpu_encode.training.indicators import missing_rows
-from gpu_encode.training.outputs import OutputColumns, to_columns
+from gpu_encode.training.outputs import OutputColumns, missing_rows, to_columns
 from gpu_encode.training.tasks import EncodingTask
 
 
@@ -138,7 +134,7 @@ def select_columns(parameters: Parameters, rows: TrainingRows) -> Selection:
 def specify_sums(parameters: Parameters, rows: TrainingRows, number: int, summed: SummedColumn) -> SumSpec:
     """Find the digits that the exact sums of a target need."""
     squares = parameters.statistic.of_target(number).needs.squares
-    return layouts.choose_spec(rows.ops, summed.target, summed.weight, squares, parameters.drop)
+    return category_sums.choose_spec(rows.ops, summed.target, summed.weight, squares, parameters.drop)
 
 
 def make_tasks(

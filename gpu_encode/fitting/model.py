@@ -19,8 +19,7 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import counted_classes, join_labels
 from gpu_encode.training.encodings import flat
-from gpu_encode.training.indicators import indicator, missing_rows
-from gpu_encode.training.outputs import OutputColumns, in_type
+from gpu_encode.training.outputs import OutputColumns, in_type, indicator, missing_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
-from gpu_encode.errors.columns import not_encoded
 from gpu_encode.errors.parameters import bad_option, check_number, check_option, infinite_code
+from gpu_encode.errors.tables import not_encoded
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, locate
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -23,7 +23,7 @@ from gpu_encode.notices import warn
 from gpu_encode.schemes import Greedy, Holdout, KFold, LeaveOneOut, Ordered, Scheme
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.sums.targets import Target
-from gpu_encode.training.indicators import check_indicators, listed
+from gpu_encode.training.outputs import check_indicators, listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Parameters:
     @property
     def needs_tables(self) -> bool:
         """Whether encodings follow from all categories at once, so that no row can see sums of its own."""
-        return self.statistic.needs.table or self.rare.asked
+        return self.statistic.needs.table or self.infrequent is not None
 
     @property
     def new_rows_see_folds(self) -> bool:
@@ -128,7 +128,8 @@ class Parameters:
         check_option(owner, "drop", self.drop, (None, "first"))
         check_option(owner, "dtype", self.dtype, ("float64", "float32"))
         check_option(owner, "device", self.device, devices.DEVICES)
-        check_scale(owner, self.scale)
+        if self.scale != "identity":
+            check_scale(owner, self.scale)
         self.statistic.check()
         if self.cut is not None:
             self.cut.check()
@@ -137,7 +138,7 @@ class Parameters:
             raise bad_option(
                 owner, "categories", self.categories, ("'auto'", "a list of one list of categories per column")
             )
-        self._check_rare()
+        self._check_infrequent()
         if self.statistic.needs.table:
             self._check_table()
 
@@ -167,32 +168,35 @@ class Parameters:
                 f"out prior={self.prior!r}, or take another smoothing."
             )
 
-    def _check_rare(self) -> None:
+    def _check_infrequent(self) -> None:
         """Raise ValueError for limits of infrequent categories that are none, or that other parameters forbid."""
         owner = self.owner
-        check_rule(owner, self.min_frequency, self.max_categories)
+        if self.infrequent is not None:
+            check_rule(owner, self.min_frequency, self.max_categories)
         if self.handle_infrequent is not None:
             check_option(owner, "handle_infrequent", self.handle_infrequent, (self.as_unseen, "category"))
-        if self.rare.asked and isinstance(self.scheme, (LeaveOneOut, Ordered)):
+        if self.infrequent is not None and isinstance(self.scheme, (LeaveOneOut, Ordered)):
             raise ValueError(
                 f"{owner} tells infrequent categories by all that a fold sees; rows of {type(self.scheme).__name__} "
                 "see sums of their own. Leave out min_frequency and max_categories (min_count works), or take "
                 "cv=KFold()."
             )
-        if self.rare.pooled and self.hierarchy is not None:
+        if self.handle_infrequent == "category" and self.hierarchy is not None:
             raise ValueError(
                 f'{owner} does not take handle_infrequent="category" beside a hierarchy, whose levels are the place of '
                 "infrequent categories. Leave one of them out."
             )
-        if self.rare.pooled and self.statistic.needs.distribution:
+        if self.handle_infrequent == "category" and self.statistic.needs.distribution:
             raise ValueError(
                 f'{owner} does not take handle_infrequent="category" for {self.statistic.asked}, which no sums give. '
                 "Leave handle_infrequent out, or make an encoder of its own for them."
             )
 
     @property
-    def rare(self) -> Infrequent:
-        """Which categories are infrequent."""
+    def infrequent(self) -> Infrequent | None:
+        """Which categories are infrequent; None where no limit is given."""
+        if self.min_frequency is None and self.max_categories is None:
+            return None
         # A search over parameters hands over NumPy's numbers, which a file of a model does not hold.
         least, most = (
             limit.item() if isinstance(limit, np.generic) else limit
@@ -242,7 +246,9 @@ class Parameters:
         )
         least = float(self.min_count)
         return [
-            EncodingRule(self.statistic.of_entry(entry), prior, unknown, self.missing, least, self.rare, self.scale)
+            EncodingRule(
+                self.statistic.of_entry(entry), prior, unknown, self.missing, least, self.infrequent, self.scale
+            )
             for entry, prior in enumerate(priors)
         ]
 

@@ -4,7 +4,7 @@ Two shapes share every step: tables per (category, view), and tiles of rows (lea
 row has sums of its own.  A view is what one fold sees.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,8 @@ class EncodingRule:
     missing : {"category", "prior", "nan", "error"}
     min_count : float
         Categories with less visible weight are treated as unseen.
-    infrequent : Infrequent
-        Which categories are infrequent.
+    infrequent : Infrequent, optional
+        Which categories are infrequent; None where none is.
     scale : str or float
         Scale that encodings are put on, `unseen` excepted, after everything else.
     """
@@ -52,7 +52,7 @@ class EncodingRule:
     unseen: float | None = None
     missing: str = "category"
     min_count: float = 0.0
-    infrequent: Infrequent = field(default_factory=Infrequent)
+    infrequent: Infrequent | None = None
     scale: Any = "identity"
 
     def of_target(self, number: int) -> "EncodingRule":
@@ -73,7 +73,12 @@ class EncodingRule:
 
     def scaled(self, encodings: Floats) -> Floats:
         """Put encodings on the scale."""
-        return on_scale(encodings, self.scale)
+        return encodings if self.scale == "identity" else on_scale(encodings, self.scale)
+
+    @property
+    def pools_infrequent(self) -> bool:
+        """Whether infrequent categories have one encoding together."""
+        return self.infrequent is not None and self.infrequent.pooled
 
     def moments(self, ops: Ops, accumulators: Integers, spec: SumSpec) -> Moments:
         """Round the sums in accumulators to the moments that the statistic needs."""
@@ -111,7 +116,7 @@ class EncodingRule:
     def describe_fused(self) -> Blend | None:
         """Describe the rule to backends that compute encodings in one pass; None where they cannot."""
         shrinkage = describe_shrinkage(self.statistic)
-        if shrinkage is None or self.needs_categories or self.infrequent.asked or self.scale != "identity":
+        if shrinkage is None or self.needs_categories or self.infrequent is not None or self.scale != "identity":
             return None
         unseen = 0.0 if self.unseen is None else float(self.unseen)
         return Blend(shrinkage, float(self.min_count), self.unseen is not None, unseen)
@@ -195,7 +200,7 @@ def table(
         prior = np.broadcast_to(prior, (len(leaf.n), *prior.shape))
         blocks, prior = encode_levels(sums, visibility, key, rule, ops, total, prior)
         values = rule.statistic.encode(leaf, Context(total, categories), prior)
-    if infrequent is not None and rule.infrequent.pooled:
+    if infrequent is not None and rule.pools_infrequent:
         # The last row is that of all infrequent categories together.
         values, counted, prior = np.where(infrequent, values[-1], values[:-1]), counted[:-1] | infrequent, prior[:-1]
     return assemble(values, prior, counted, blocks, rule)
@@ -252,7 +257,7 @@ def split_infrequent(
     Where the infrequent ones are one category together, it stands behind all others.
     """
     counted = rule.which_leaves_count(leaf)
-    if not rule.infrequent.asked:
+    if rule.infrequent is None:
         return leaf, counted, None
     infrequent = rule.infrequent.among(ops, leaf.n, counted, total.n)
     counted &= ~infrequent

@@ -30,11 +30,6 @@ class Infrequent:
     max_categories: int | None = None
     pooled: bool = False
 
-    @property
-    def asked(self) -> bool:
-        """Whether any category may be infrequent."""
-        return self.min_frequency is not None or self.max_categories is not None
-
     def among(self, ops: "Ops", n: Floats, counted: NDArray[np.bool_], total: Floats) -> NDArray[np.bool_]:
         """Say which of the categories that count are infrequent.
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array, Rows
-from gpu_encode.errors.parts import rows_have_changed
+from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.ops import Ops, host
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.distributions import BEFORE, Distribution, add_counts, numbers_of

@@ -3,9 +3,8 @@
 from gpu_encode.categories.vocabulary import FactorizedColumn
 from gpu_encode.frames.device_columns import to_host
 from gpu_encode.frames.device_vectors import NumberedLabels
-from gpu_encode.frames.frame import Frame
-from gpu_encode.frames.pieces import Pieces, concatenate, part_with, parts_of, read_pieces, tables_of, with_piece
-from gpu_encode.frames.reading import is_partitioned, read
+from gpu_encode.frames.frame import Frame, is_collection, is_partitioned, read
+from gpu_encode.frames.pieces import Pieces, concatenate, part_with, read_pieces, tables_of, with_piece
 from gpu_encode.frames.vectors import (
     PieceVectors,
     in_line,
@@ -24,10 +23,10 @@ __all__ = [
     "Pieces",
     "concatenate",
     "in_line",
+    "is_collection",
     "is_partitioned",
     "on_host",
     "part_with",
-    "parts_of",
     "read",
     "read_grouping",
     "read_pieces",

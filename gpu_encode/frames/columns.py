@@ -235,3 +235,9 @@ def _plain_dictionary(column: Column, codes: Array) -> tuple[Array, Array]:
     if missing.any():
         found[missing] = np.nan if found.dtype.kind == "f" else None if found.dtype.kind == "O" else 0
     return found, missing
+
+
+def check_real(name: object, values: Any) -> None:
+    """Raise for complex numbers, in scikit-learn's words."""
+    if values.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported\n{name}={values}\n")

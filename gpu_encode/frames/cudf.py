@@ -39,20 +39,6 @@ WIDE_DECIMAL = 16
 OUTPUTS = {"float32": "FLOAT32", "float64": "FLOAT64"}
 
 
-def is_frame(data: Any) -> bool:
-    """Whether data is a cuDF frame."""
-    return _is(data, "DataFrame")
-
-
-def is_vector(data: Any) -> bool:
-    """Whether data is a cuDF series or index."""
-    return _is(data, "Series", "Index")
-
-
-def _is(data: Any, *names: str) -> bool:
-    return any(base.__module__.split(".")[0] == "cudf" and base.__name__ in names for base in type(data).__mro__)
-
-
 def column(series: Any, name: object) -> DeviceColumn:
     """Rows of a series or index, in the same memory.
 

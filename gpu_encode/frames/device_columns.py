@@ -67,23 +67,16 @@ def assemble_matrix(arrays: list[Array], native: Array, passed: list[int]) -> Ar
     return np.stack([cast(column, dtype) for column in columns], axis=1)
 
 
-def is_there(array: Any) -> bool:
-    """Whether an array lies on a GPU."""
-    return not isinstance(array, np.ndarray)
-
-
 def there(arrays: list[Array]) -> list[Array]:
     """Columns on the GPU; those of the host go there as one matrix."""
-    if not arrays or is_there(arrays[0]):
+    if not arrays or not isinstance(arrays[0], np.ndarray):
         return arrays
     matrix = devices.cuda().to_device(np.stack(arrays)).T
     return [matrix[:, position] for position in range(len(arrays))]
 
 
 def here(arrays: list[Array]) -> list[Array]:
-    """Columns on the host, of one matrix."""
-    if not arrays or not is_there(arrays[0]):
-        return arrays
+    """Columns of a GPU on the host, of one matrix."""
     matrix = np.empty((len(arrays[0]), len(arrays)), arrays[0].dtype, order="F")
     for position, array in enumerate(arrays):
         matrix[:, position] = to_host(array)

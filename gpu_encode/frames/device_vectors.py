@@ -60,7 +60,7 @@ def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
 
 def read_cudf(data: Any, role: str) -> list[tuple[str | None, Any]]:
     """Columns of a cuDF frame, series or index."""
-    if cudf.is_frame(data):
+    if devices.is_cudf_frame(data):
         if not data.shape[1]:
             raise not_one_column(role, data.shape)
         parts = [(label, data[label]) for label in data.columns]

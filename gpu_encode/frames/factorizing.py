@@ -13,11 +13,10 @@ from gpu_encode.categories import objects, strings
 from gpu_encode.categories import values as typed
 from gpu_encode.categories.values import NOT_A_TIME, Values
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.errors.tables import check_real
 from gpu_encode.errors.values import broken_text, infinite_value, unsupported_type
 from gpu_encode.frames import columns
 from gpu_encode.frames.columns import Column, is_number, to_numpy
-from gpu_encode.ops import Ops, host
+from gpu_encode.ops import Ops, host, host_strings
 
 # Of a sample of so many rows: where text repeats more often than this, Python's own hashes, which it keeps, are faster.
 SAMPLED = 4096
@@ -126,14 +125,14 @@ def factorize(column: Column, place: Place, ops: Ops) -> Dictionary:
     if kind == "O":
         array = _to_arrow_strings(column, ops)
         return _factorize_objects(column, place) if array is None else _factorize_arrow(array, place, ops)
-    check_real(place.column, column.data)
+    columns.check_real(place.column, column.data)
     raise unsupported_type(place.column, str(column.data.dtype))
 
 
 def _to_arrow_strings(column: Column, ops: Ops) -> Any:
     """Text or bytes of any library as an Arrow array, where the backend is to number them; None of anything else."""
     data = column.data
-    if strings.backend(len(data), ops) is None:
+    if host_strings(len(data), ops) is None:
         return None
     if not isinstance(data, np.ndarray):
         return data if typed.is_text(data.type) or typed.is_binary(data.type) else None
@@ -142,9 +141,10 @@ def _to_arrow_strings(column: Column, ops: Ops) -> Any:
 
 def _factorize_fixed_width(column: Column, place: Place, ops: Ops) -> Dictionary:
     """Find the dictionary of NumPy's text as it lies in memory, or as Arrow's."""
-    if (found := strings.factorize_fixed(column.data, column.nulls, ops)) is None:
+    backend = host_strings(len(column.data), ops)
+    if backend is None or not column.data.itemsize:
         return _factorize_arrow(_fixed_width_to_arrow(column, place), place, ops)
-    codes, distinct = found
+    codes, distinct = strings.factorize_fixed(column.data, column.nulls, backend)
     return Dictionary(codes, typed.from_arrow(_fixed_width_to_arrow(Column(distinct), place)))
 
 
@@ -198,8 +198,9 @@ def _factorize_arrow(array: Any, place: Place, ops: Ops) -> Dictionary:
         return _factorize_timestamps(present, nulls, read, ops)
     if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
         raise unsupported_type(place.column, str(type_))
-    if not pa.types.is_decimal(type_) and (found := strings.factorize(array, ops)) is not None:
-        return Dictionary(found[0], typed.from_arrow(found[1]), is_sorted=True, complete=not array.null_count)
+    if not pa.types.is_decimal(type_) and (backend := host_strings(len(array), ops)) is not None:
+        codes, distinct = strings.factorize(array, backend)
+        return Dictionary(codes, typed.from_arrow(distinct), is_sorted=True, complete=not array.null_count)
     codes, entries = columns.dictionary_parts(array.dictionary_encode())
     return Dictionary(codes, typed.from_arrow(entries))
 

@@ -1,17 +1,29 @@
-"""A table as the encoders see it: columns by position, whatever library holds them."""
+"""A table of any library: read into columns by position, and put together again."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
 from cpu_fallback.types import Array
+from gpu_encode import devices
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.errors.tables import mixed_name_types
+from gpu_encode.errors.tables import mixed_name_types, not_two_dimensional, ragged_rows
 from gpu_encode.frames import columns, cudf, device_columns, factorizing
-from gpu_encode.frames.assembly import assemble
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import DeviceColumn
 from gpu_encode.ops import Ops, device_of, host
+
+_MODULE = nw.dependencies
+# What a table or an array has, Arrow's reader of batches and what lies on a device too; any of them is enough.
+READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_interface__", "ndim")
+# A frame or series of Dask, of older versions too, and a promise of anything; its arrays are read as NumPy's.
+_PROMISES = ("Delayed", "Future")
+_OF_DASK = ("FrameBase", "_Frame", *_PROMISES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +132,11 @@ class Frame:
         return self.is_on_device and device_of(ops) == "cuda"
 
     @property
+    def parts(self) -> "tuple[Frame, ...]":
+        """The table itself, as the only one of its kind; `Pieces` has several."""
+        return (self,)
+
+    @property
     def is_on_device(self) -> bool:
         """Whether the columns lie in a GPU's memory."""
         return self.kind in ("cupy", "cudf")
@@ -151,3 +168,360 @@ class Frame:
             Another library than this table's; columns of a NumPy array are then called x0, x1, ...
         """
         return assemble(self, list(names), list(arrays), list(passed), kind)
+
+
+def read(data: Any) -> Frame:
+    """Read a table of any known library, or a list of rows.
+
+    Parameters
+    ----------
+    data : ndarray, list of lists, a pandas, polars, pyarrow or any other eager frame, or a matrix on a GPU
+        Nothing is copied, but for a list.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no table of rows and columns; the message says what to do.
+
+    Examples
+    --------
+    >>> from gpu_encode.frames import read
+    >>> frame = read([["a", 1], ["b", 2]])
+    >>> frame.kind, frame.shape
+    ('numpy', (2, 2))
+    """
+    if isinstance(data, Frame):
+        return data
+    # Asking which library a table is of takes longer than encoding a row of it.
+    frame = _read_array(data) if type(data) is np.ndarray else _read_any(data)
+    if frame.n_columns == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+    if repeated := [str(label) for label, count in Counter(frame.labels or []).items() if count > 1]:
+        raise ValueError(f"duplicate column names: {', '.join(repeated)}. Rename or drop all but one.")
+    return frame
+
+
+def _read_any(data: Any) -> Frame:
+    refuse_dask(data, "X")
+    refuse_sparse(data, "X")
+    if devices.is_accelerated(data):
+        return replace(read(devices.unwrapped(data)), wrap=devices.accelerated)
+    if _MODULE.is_narwhals_dataframe(data):
+        return replace(read(nw.to_native(data)), wrap=nw.from_native)
+    return _read_frame(data) or _read_array(data)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether data is a table of a frame library, rather than an array or a vector."""
+    # Narwhals asks library after library.
+    if isinstance(data, np.ndarray):
+        return False
+    return isinstance(data, pa.RecordBatch) or devices.is_cudf_frame(data) or bool(_MODULE.is_into_dataframe(data))
+
+
+def is_collection(data: Any) -> bool:
+    """Whether data holds things one after the other, and can be read no other way.
+
+    So are a list, an iterator, or the values of a dict; not text, a mapping, a set, an array, a series or a table.
+    """
+    if isinstance(data, (list, tuple)):
+        return True
+    if not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping, Set)):
+        return False
+    return not any(hasattr(data, name) for name in READABLE)
+
+
+def is_of_dask(data: Any, types: tuple[str, ...] = _OF_DASK) -> bool:
+    """Whether data is a frame or series of Dask, or something else that it has yet to compute."""
+    return any(
+        base.__module__.split(".")[0] in ("dask", "dask_expr", "distributed") and base.__name__ in types
+        for base in type(data).__mro__
+    )
+
+
+def is_partitioned(data: Any) -> bool:
+    """Whether data is in partitions of Dask: one of its frames, or promises, or a list of promises."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and is_of_dask(data[0], _PROMISES)
+    return is_of_dask(data)
+
+
+def refuse_dask(data: Any, name: str) -> None:
+    """Raise if data is a frame or series of Dask, or something else that it has yet to compute."""
+    if is_of_dask(data):
+        raise TypeError(
+            f"{name} is a {type(data).__name__} of Dask, without rows yet, and stands beside other data. Give X, y, "
+            "sample_weight and groups all as Dask frames and series of the same partitions, or as lists of Delayed "
+            f"objects, one for each partition; or compute them first: {name.partition('[')[0]} = dask.compute(...)."
+        )
+
+
+def refuse_sparse(data: Any, name: str) -> None:
+    """Raise if data is one of SciPy's sparse containers."""
+    if hasattr(data, "nnz") and hasattr(data, "tocsr"):
+        raise TypeError(
+            f"Sparse data was passed, but dense data is required: {name} is sparse, which categories cannot be. "
+            "Convert it to a dense array with .toarray()."
+        )
+
+
+def _read_frame(data: Any) -> Frame | None:
+    if is_series(data):
+        raise not_two_dimensional((len(data),), data)
+    eager = None if _MODULE.is_narwhals_lazyframe(data) else _read_known(data)
+    if eager is None and isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame):
+        raise TypeError(f"X is a lazy {type(data).__name__} without rows yet. Call .collect() first.")
+    return eager or _read_protocol(data)
+
+
+def _read_known(data: Any) -> Frame | None:
+    if devices.is_cudf_frame(data):
+        return Frame(data, "cudf", data.shape, list(data.columns))
+    if _MODULE.is_pandas_dataframe(data):
+        return Frame(data, "pandas", data.shape, list(data.columns))
+    if _MODULE.is_polars_dataframe(data):
+        return Frame(data, "polars", data.shape, list(data.columns))
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        kind = "pyarrow" if isinstance(data, pa.Table) else "pyarrow_batch"
+        return Frame(data, kind, (data.num_rows, data.num_columns), list(data.schema.names))
+    if _MODULE.is_into_dataframe(data):
+        eager = nw.from_native(data, eager_only=True)
+        return Frame(eager, "other", eager.shape, list(eager.columns))
+    return None
+
+
+def _read_protocol(data: Any) -> Frame | None:
+    if hasattr(data, "__arrow_c_stream__"):
+        return _read_known(pa.table(data))
+    if hasattr(data, "__dataframe__"):
+        from pyarrow.interchange import from_dataframe
+
+        return _read_known(from_dataframe(data))
+    return None
+
+
+def is_series(data: Any) -> bool:
+    """Whether data is a vector of a frame library: a series, an index, a column of Arrow."""
+    return (
+        isinstance(data, (pa.Array, pa.ChunkedArray))
+        or devices.is_cudf_vector(data)
+        or bool(_MODULE.is_into_series(data) or _MODULE.is_pandas_index(data) or _MODULE.is_narwhals_series(data))
+    )
+
+
+def _read_array(data: Any) -> Frame:
+    if devices.on_gpu(data):
+        matrix = device_columns.adopt(data, "X")
+        if matrix.ndim != 2:
+            raise not_two_dimensional(matrix.shape, matrix)
+        return Frame(matrix, "cupy", matrix.shape)
+    array = to_array(data, "X")
+    columns.check_real("X", array)
+    if array.ndim != 2:
+        raise not_two_dimensional(array.shape, array)
+    return Frame(array, "numpy", array.shape)
+
+
+def to_array(data: Any, name: str) -> Any:
+    """NumPy array of an array or of nested lists, whose values keep their types."""
+    if isinstance(data, np.ndarray):
+        return data
+    if isinstance(data, dict) or (isinstance(data, (list, tuple)) and any(isinstance(row, dict) for row in data)):
+        raise TypeError(
+            f"{name} holds dicts, not a table. Build one first: pandas.DataFrame(rows) or "
+            "pyarrow.Table.from_pylist(rows)."
+        )
+    if data is None or not (isinstance(data, (list, tuple, str, float, int)) or hasattr(data, "__array__")):
+        raise TypeError(
+            f"{name} of type {type(data).__name__} is not understood. Give a NumPy array, a list, or a pandas, polars "
+            "or pyarrow object."
+        )
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise ragged_rows(name) from None
+    if not isinstance(data, (list, tuple)) or array.dtype.kind not in "fUS":
+        return array
+    # NumPy turns 1 beside "a" into "1", and a large integer beside 0.5 into another number.
+    objects = np.array(data, dtype=object)
+    if array.dtype.kind == "f" and bool(np.all((objects == array) | (objects != objects))):  # noqa: PLR0124 - NaN
+        return array
+    return objects
+
+
+def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[int], kind: str | None) -> Any:
+    """Give a table of new columns, then columns of `frame` by position, of its own kind or another."""
+    if kind == "pandas" and frame.wrap is devices.accelerated:
+        # It is pandas to its user already, and stays where it is.
+        kind = None
+    own = kind is None or kind == frame.kind
+    wanted = frame.kind if kind is None else kind
+    if wanted == "cupy":
+        return device_columns.assemble_matrix(arrays, frame.native, passed)
+    if wanted == "cudf":
+        return wrap_like(frame, cudf.assemble(frame, names, arrays, passed), own)
+    if arrays and not isinstance(arrays[0], np.ndarray):
+        arrays = device_columns.here(arrays)
+    if frame.kind == "cupy":
+        frame = replace(frame, native=device_columns.to_host(frame.native), kind="numpy")
+    if frame.kind == "cudf":
+        native, kind = cudf.on_host(frame, passed, wanted)
+        frame, passed = replace(frame, native=native, kind=kind), list(range(len(passed)))
+    if wanted == "numpy":
+        table: Any = _numpy(frame, arrays, passed)
+    elif wanted in _BUILDERS:
+        table = _BUILDERS[wanted](frame, names, arrays, passed)
+    else:
+        raise ValueError(
+            f"kind {kind!r} of table is not known. Use one of {', '.join(map(repr, ['numpy', *_BUILDERS]))}."
+        )
+    return wrap_like(frame, table, own)
+
+
+def wrap_like(frame: Frame, table: Any, own: bool) -> Any:
+    """Put a table of the frame's kind into what the frame came in."""
+    return frame.wrap(table) if frame.wrap is not None and own else table
+
+
+def matrix_of(arrays: list[Array]) -> Array | None:
+    """Give the matrix whose columns the arrays are, in order and complete; None if there is none."""
+    base = arrays[0].base if arrays else None
+    if not isinstance(base, np.ndarray) or base.shape != (len(arrays[0]), len(arrays)):
+        return None
+    for position, array in enumerate(arrays):
+        column = base[:, position]
+        if array.dtype != base.dtype or array.__array_interface__["data"] != column.__array_interface__["data"]:
+            return None
+        if array.strides != column.strides:
+            return None
+    return base
+
+
+def _numpy(frame: Frame, arrays: list[Array], passed: list[int]) -> Array:
+    if not passed and (matrix := matrix_of(arrays)) is not None:
+        return matrix
+    columns = arrays + [_as_numpy(frame, position) for position in passed]
+    dtype = np.result_type(*columns) if all(column.dtype.kind in "biuf" for column in columns) else np.dtype(object)
+    if not all(_exact(column, dtype) for column in columns):
+        dtype = np.dtype(object)
+    table = np.empty((frame.n_rows, len(columns)), dtype, order="F")
+    for position, column in enumerate(columns):
+        table[:, position] = column
+    return table
+
+
+def _exact(column: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether integers come back from a float type as they were."""
+    if column.dtype.kind not in "iu" or dtype.kind != "f" or not len(column):
+        return True
+    largest: int = max(abs(int(column.min())), abs(int(column.max())))
+    digits: int = np.finfo(dtype).nmant + 1
+    return largest.bit_length() <= digits
+
+
+def _as_numpy(frame: Frame, position: int) -> Array:
+    native = frame.native
+    if frame.kind == "numpy":
+        found = native[:, position]
+    elif frame.kind == "pandas":
+        found = native.iloc[:, position].to_numpy()
+    elif frame.kind == "polars":
+        found = native.to_series(position).to_numpy()
+    elif frame.kind == "other":
+        found = native[:, position].to_numpy()
+    elif frame.kind == "pyarrow":
+        found = native.column(position).to_numpy()
+    else:
+        found = native.column(position).to_numpy(zero_copy_only=False)
+    return np.asarray(found)
+
+
+def _pandas(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    import pandas as pd
+
+    index = frame.native.index if frame.kind == "pandas" else pd.RangeIndex(frame.n_rows)
+    matrix = matrix_of(arrays)
+    if matrix is not None:
+        encoded = pd.DataFrame(matrix, index=index, columns=names, copy=False)
+    else:
+        encoded = pd.DataFrame(dict(zip(names, arrays, strict=True)), index=index, copy=False)
+    if not passed:
+        return encoded
+    if frame.kind == "pandas":
+        rest = frame.native.iloc[:, passed]
+    elif frame.kind == "numpy":
+        rest = pd.DataFrame(_named_columns(frame, passed), index=index)
+    else:
+        rest = _selected(frame, passed).to_pandas()
+    return pd.concat([encoded, rest], axis=1) if names else rest
+
+
+def _polars(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    import polars as pl
+
+    encoded = pl.DataFrame({name: np.ascontiguousarray(array) for name, array in zip(names, arrays, strict=True)})
+    if not passed:
+        return encoded
+    if frame.kind == "polars":
+        rest = frame.native[:, passed]
+    elif frame.kind == "numpy":
+        rest = pl.DataFrame(_named_columns(frame, passed))
+    else:
+        rest = _selected(frame, passed).to_polars()
+    return encoded.hstack(rest) if names else rest
+
+
+def _pyarrow(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    fields = [pa.field(name, pa.from_numpy_dtype(array.dtype)) for name, array in zip(names, arrays, strict=True)]
+    columns: list[Any] = [pa.array(array) for array in arrays]
+    metadata: dict[bytes, bytes] = {}
+    if frame.kind in ("pyarrow", "pyarrow_batch"):
+        fields += [frame.native.schema.field(position) for position in passed]
+        columns += [frame.native.column(position) for position in passed]
+        # What pandas wrote there is about the columns as they were.
+        metadata = {key: text for key, text in (frame.native.schema.metadata or {}).items() if key != b"pandas"}
+    elif passed:
+        of_numpy = frame.kind == "numpy"
+        rest = pa.table(_named_columns(frame, passed)) if of_numpy else _selected(frame, passed).to_arrow()
+        fields += [rest.schema.field(position) for position in range(len(passed))]
+        columns += rest.columns
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=metadata or None))
+
+
+def _batch(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    table = _pyarrow(frame, names, arrays, passed)
+    columns = [column.combine_chunks() for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+
+
+def _other(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
+    rest = frame.native[:, passed]
+    if not names:
+        return nw.to_native(rest)
+    encoded = nw.from_dict(dict(zip(names, arrays, strict=True)), backend=frame.native.implementation)
+    return nw.to_native(nw.concat([encoded, rest], how="horizontal") if passed else encoded)
+
+
+def _named_columns(frame: Frame, passed: list[int]) -> dict[str, Array]:
+    names = frame.labels or [f"x{position}" for position in range(frame.n_columns)]
+    return {names[position]: np.ascontiguousarray(frame.native[:, position]) for position in passed}
+
+
+def _selected(frame: Frame, passed: list[int]) -> Any:
+    """Give the columns of a frame as a narwhals frame, which knows how to turn one library's into another's."""
+    if frame.kind == "pandas":
+        chosen = frame.native.iloc[:, passed].reset_index(drop=True)
+        return nw.from_native(chosen.set_axis([str(name) for name in chosen.columns], axis=1), eager_only=True)
+    if frame.kind == "other":
+        return frame.native[:, passed]
+    native = pa.Table.from_batches([frame.native]) if frame.kind == "pyarrow_batch" else frame.native
+    return nw.from_native(native, eager_only=True)[:, passed]
+
+
+_BUILDERS: dict[str, Callable[[Frame, list[str], list[Array], list[int]], Any]] = {
+    "pandas": _pandas,
+    "polars": _polars,
+    "pyarrow": _pyarrow,
+    "pyarrow_batch": _batch,
+    "other": _other,
+}

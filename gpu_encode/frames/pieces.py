@@ -1,6 +1,6 @@
 """Several tables that are one: their rows follow one another, and every bit is that of the table they make up."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,17 +12,12 @@ from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary, union_of
 from gpu_encode.errors.pieces import columns_of_piece, in_piece, series_among_tables
-from gpu_encode.errors.rows import RowError
 from gpu_encode.errors.targets import incomparable_labels
-from gpu_encode.errors.values import mixed_types
+from gpu_encode.errors.values import RowError, mixed_types
 from gpu_encode.frames.device_columns import to_host
 from gpu_encode.frames.device_vectors import NumberedLabels
-from gpu_encode.frames.frame import Frame
-from gpu_encode.frames.reading import is_frame, is_series, read, refuse_dask
+from gpu_encode.frames.frame import Frame, is_collection, is_frame, is_series, read, refuse_dask
 from gpu_encode.ops import Ops, through
-
-# What a table or an array has, Arrow's reader of batches and what lies on a device too; any of them is enough.
-READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_interface__", "ndim")
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,18 +188,6 @@ def tables_of(data: Any) -> list[Any] | None:
     return tables
 
 
-def is_collection(data: Any) -> bool:
-    """Whether data holds things one after the other, and can be read no other way.
-
-    So are a list, an iterator, or the values of a dict; not text, a mapping, a set, an array, a series or a table.
-    """
-    if isinstance(data, (list, tuple)):
-        return True
-    if not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping, Set)):
-        return False
-    return not any(hasattr(data, name) for name in READABLE)
-
-
 def is_table(data: Any) -> bool:
     """Whether data is a frame of any library, lazy ones too, or an array of two dimensions, wherever it lies."""
     if is_frame(data) or getattr(data, "ndim", 0) == 2:
@@ -230,18 +213,13 @@ def read_pieces(tables: Sequence[Any]) -> Pieces:
     return Pieces(tuple(parts), parts[0].labels)
 
 
-def parts_of(frame: Frame | Pieces) -> tuple[Frame, ...]:
-    """Give the tables that a frame is made of."""
-    return frame.parts if isinstance(frame, Pieces) else (frame,)
-
-
 def part_with(frame: Frame | Pieces, row: int) -> tuple[Frame, int]:
     """Give the table that has a row, and the row's number there."""
     if isinstance(frame, Pieces):
         for _, part, rows in frame.stretches():
             if row < rows.stop:
                 return part, row - rows.start
-    return parts_of(frame)[0], row
+    return frame.parts[0], row
 
 
 def with_piece(frame: Frame | Pieces, error: RowError) -> RowError:

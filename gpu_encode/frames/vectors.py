@@ -13,16 +13,15 @@ from gpu_encode import devices
 from gpu_encode.categories import values as typed
 from gpu_encode.categories.objects import is_null
 from gpu_encode.errors.pieces import targets_of_piece
-from gpu_encode.errors.tables import check_real, inconsistent_lengths, not_one_column
+from gpu_encode.errors.tables import inconsistent_lengths, not_one_column
 from gpu_encode.errors.targets import missing_targets, timestamps_as_target
 from gpu_encode.errors.values import mixed_types
-from gpu_encode.frames import columns, cudf, device_vectors
+from gpu_encode.frames import columns, device_vectors
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import to_host
 from gpu_encode.frames.device_vectors import NumberedLabels
-from gpu_encode.frames.frame import Frame
-from gpu_encode.frames.pieces import Pieces, is_collection, is_table, join_vectors
-from gpu_encode.frames.reading import is_frame, read, refuse_dask, refuse_sparse, to_array
+from gpu_encode.frames.frame import Frame, is_collection, is_frame, read, refuse_dask, refuse_sparse, to_array
+from gpu_encode.frames.pieces import Pieces, is_table, join_vectors
 
 _NUMBERS = (bool, int, float, np.number, np.bool_, Decimal)
 
@@ -66,11 +65,11 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
 def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
     """Read one value of any kind per row, to be numbered: a frame of one column, where the values are."""
     data = devices.unwrapped(data)
-    if not (cudf.is_frame(data) or cudf.is_vector(data)):
+    if not (devices.is_cudf_frame(data) or devices.is_cudf_vector(data)):
         return replace(read(read_vector(data, role, n_rows).reshape(-1, 1)), labels=[role])
     if getattr(data, "nlevels", 1) > 1:
         raise not_one_column(role, (len(data), data.nlevels))
-    frame = read(data if cudf.is_frame(data) else data.to_frame(name=role))
+    frame = read(data if devices.is_cudf_frame(data) else data.to_frame(name=role))
     if frame.n_columns != 1:
         raise not_one_column(role, frame.shape)
     if n_rows is not None and frame.n_rows != n_rows:
@@ -100,7 +99,7 @@ def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None
         refuse_dask(data, role)
     refuse_sparse(data, role)
     data = devices.unwrapped(data)
-    if cudf.is_frame(data) or cudf.is_vector(data):
+    if devices.is_cudf_frame(data) or devices.is_cudf_vector(data):
         found = device_vectors.read_cudf(data, role)
         return _of_length(found, role, n_rows)
     if devices.on_gpu(data):
@@ -136,7 +135,7 @@ def _to_vector(column: Column, role: str) -> Array:
     data = column.data
     if isinstance(data, np.ndarray) and column.codes is None and column.nulls is None:
         if data.dtype.kind in "biuUSc":
-            check_real(role, data)
+            columns.check_real(role, data)
             return data
         # Who learns from y looks at its floats anyway, and says what is wrong.
         if data.dtype.kind == "f" and (role == "y" or sum_is_finite(data)):

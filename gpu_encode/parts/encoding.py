@@ -10,14 +10,13 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode import notices, ops
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.errors.learned import other_columns
+from gpu_encode.errors.statistics import other_columns
 from gpu_encode.errors.tables import other_width
 from gpu_encode.errors.targets import no_target
 from gpu_encode.fitting.categories import known_codes
 from gpu_encode.fitting.columns import ColumnMap, map_columns
 from gpu_encode.fitting.fit import FitContext, find_missing
-from gpu_encode.fitting.inputs import Inputs, TrainingRows
-from gpu_encode.fitting.targets import read_fixed_targets
+from gpu_encode.fitting.inputs import Inputs, TrainingRows, read_fixed_targets
 from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
@@ -28,10 +27,9 @@ from gpu_encode.parts.sums import prepare_part
 from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan
 from gpu_encode.sums.category_sums import CategorySums
-from gpu_encode.training.indicators import missing_rows
 from gpu_encode.training.leave_one_out import leave_one_out
 from gpu_encode.training.ordered import average
-from gpu_encode.training.outputs import OutputColumns, in_type, look_up
+from gpu_encode.training.outputs import OutputColumns, in_type, look_up, missing_rows
 from gpu_encode.training.tasks import EncodingTask
 
 

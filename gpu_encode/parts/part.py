@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.errors.rows import RowError
+from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.inputs import Inputs
 
 

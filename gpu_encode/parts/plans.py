@@ -9,16 +9,15 @@ from numpy.typing import NDArray
 from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.folds import no_groups
-from gpu_encode.errors.parts import rows_have_changed
+from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.targets import more_than_two_labels, weights_all_zero
+from gpu_encode.fitting.categories import column_keys
 from gpu_encode.fitting.inputs import TrainingRows
 from gpu_encode.fitting.model import TargetInfo
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.scheme_columns import column_keys
 from gpu_encode.parts.profiles import Profile, ValueCounts
 from gpu_encode.schemes import Ordered, Splits
-from gpu_encode.schemes.assignment import RowsAtHand, assign
-from gpu_encode.schemes.plans import OrderedPlan, Plan, Request, RowOrder
+from gpu_encode.schemes.plans import OrderedPlan, Plan, Request, RowOrder, RowsAtHand, assign
 from gpu_encode.sums import targets
 
 

@@ -13,11 +13,11 @@ from gpu_encode import ops
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.folds import no_groups, nothing_to_stratify
-from gpu_encode.errors.learned import merge_of_other_targets
+from gpu_encode.errors.statistics import merge_of_other_targets
 from gpu_encode.errors.targets import no_target, text_as_quantity, unknown_target_type
+from gpu_encode.fitting.categories import column_keys
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.fitting.scheme_columns import column_keys
 from gpu_encode.frames import Frame, NumberedLabels, Pieces
 from gpu_encode.ops import Ops
 from gpu_encode.parts.part import Part

@@ -11,7 +11,7 @@ from gpu_encode.parts.part import InFloats, Part
 from gpu_encode.parts.plans import EncodingPlan
 from gpu_encode.parts.segments import SegmentSums, segment_sums
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, all_rows
-from gpu_encode.sums.layouts import DigitSpan
+from gpu_encode.sums.category_sums import DigitSpan
 
 
 @dataclass(frozen=True, eq=False)

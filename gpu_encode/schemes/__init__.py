@@ -4,10 +4,9 @@ Every class is a small parameter object; `plan` turns it into fold numbers and a
 every scheme but `Greedy`, changing a row's target never changes that row's own training code.
 """
 
-from gpu_encode.schemes.base import Scheme
-from gpu_encode.schemes.folds import Greedy, GroupKFold, Holdout, KFold, TimeFolds
-from gpu_encode.schemes.given import FoldNumbers, Splits, resolve
+from gpu_encode.schemes.folds import FoldNumbers, Greedy, GroupKFold, Holdout, KFold, Splits, TimeFolds, resolve
 from gpu_encode.schemes.orders import LeaveOneOut, Ordered
+from gpu_encode.schemes.plans import Scheme
 
 __all__ = [
     "FoldNumbers",

@@ -5,8 +5,17 @@ from typing import Any
 
 from cpu_fallback.row_numbers import Permutation
 from gpu_encode.errors.parameters import burn_in_between, check_count, check_number, check_option
-from gpu_encode.schemes.base import Scheme, check_random_state, seed_of
-from gpu_encode.schemes.plans import ByTime, LeaveOneOutPlan, OrderedPlan, Request, RowOrder, starts_of
+from gpu_encode.schemes.plans import (
+    ByTime,
+    LeaveOneOutPlan,
+    OrderedPlan,
+    Request,
+    RowOrder,
+    Scheme,
+    check_random_state,
+    seed_of,
+    starts_of,
+)
 
 
 class LeaveOneOut(Scheme):

@@ -1,17 +1,25 @@
-"""What a scheme decides for the rows at hand: who may look at whom, in one of four shapes."""
+"""Who may look at whom: the base of all schemes, the four kinds of plan that they make, and a plan's rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
-from cpu_fallback.row_numbers import FoldPattern, Permutation
+from cpu_fallback.row_numbers import FoldPattern, Permutation, key_of
 from cpu_fallback.types import Array, Folds
+from gpu_encode.errors.parameters import check_count
+from gpu_encode.frames import Frame, Pieces
+from gpu_encode.ops import Ops, device_of, tiles
 
 # The visibility matrix is square, and sums are kept per category and fold.
 MOST_FOLDS = 10_000
+# Their fold numbers fit the fast caches.
+FEW_ROWS = 1 << 15
+PURPOSES = {"KFold": 1, "Stratified": 2, "GroupKFold": 3, "Holdout": 4, "Ordered": 16}
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,59 @@ class OrderedPlan:
 Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
 
 
+def seed_of(random_state: Any, purpose: str, number: int = 0) -> int:
+    """64-bit key of a user's `random_state`: an int, None (fresh entropy), or a NumPy generator (one draw)."""
+    check_random_state(random_state)
+    if random_state is None:
+        random_state = int(np.random.default_rng().integers(1 << 62))
+    elif isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(0, 2**31 - 1))
+    elif isinstance(random_state, np.random.Generator):
+        random_state = int(random_state.integers(1 << 62))
+    return key_of(int(random_state), PURPOSES[purpose] + number)
+
+
+def check_random_state(random_state: Any) -> None:
+    """Raise ValueError unless `random_state` is an int, None or a NumPy generator."""
+    allowed = (Integral, np.random.RandomState, np.random.Generator)
+    if random_state is not None and (isinstance(random_state, bool) or not isinstance(random_state, allowed)):
+        raise ValueError(f"random_state must be an integer, None or a NumPy generator. Got {random_state!r} instead.")
+
+
+def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") -> None:
+    """Raise ValueError unless there are at least two splits and as many rows."""
+    check_count(owner, "n_splits", n_splits, low=2)
+    if n_splits > n_rows:
+        raise ValueError(
+            f"Cannot have number of splits n_splits={n_splits} greater than the number of {noun}: n_{noun}={n_rows}. "
+            f"Take fewer splits in {owner}, or more {noun}."
+        )
+
+
+class Scheme(BaseEstimator):
+    """Base of all schemes."""
+
+    def check(self) -> None:
+        """Raise ValueError for parameters out of range."""
+
+    def reads(self) -> list[tuple[Any, str]]:
+        """Columns whose values the scheme asks for, and as what; None is the groups given beside X."""
+        return []
+
+    @property
+    def reads_classes(self) -> bool:
+        """Whether a row's fold depends on its class."""
+        return False
+
+    def used_columns(self) -> list[Any]:
+        """Columns of X that the scheme reads, which are never encoded."""
+        return [column for column, _ in self.reads() if column is not None and not isinstance(column, (Frame, Pieces))]
+
+    def plan(self, request: Request) -> Plan:
+        """Decide who looks at whom."""
+        raise NotImplementedError
+
+
 def all_but_own(folds: FoldPattern | FoldRule, n_folds: int, blow_up: bool = False) -> FoldPlan:
     """k-fold: every fold but the row's own."""
     if n_folds > MOST_FOLDS:
@@ -257,3 +318,97 @@ def first_rows(plan: Plan, n_rows: int) -> int:
     if starts is not None:
         return int(starts[1]) if len(starts) > 1 else n_rows
     return int(n_rows == 1 or isinstance(plan.orders[0], RowOrder))
+
+
+@dataclass(frozen=True)
+class RowsAtHand:
+    """Rows that a plan is asked about.
+
+    Parameters
+    ----------
+    ops : Ops
+    n_rows : int
+    codes : dict of str to int32 array (rows,)
+        By what the scheme reads a column as: place of each row's value among the sorted values of all rows, where the
+        backend computes.
+    labels : array
+        Class of each row by the first target, if that is a classification target.
+    first_row : int
+        Number of the first of them among all rows.
+    earlier : int64 array (classes,), optional
+        Rows of each class before the first row; 0 unless given.
+    """
+
+    ops: Ops
+    n_rows: int
+    codes: Mapping[str, Array]
+    labels: Array
+    first_row: int = 0
+    earlier: NDArray[np.int64] | None = None
+
+
+def assign(plan: Plan, rows: RowsAtHand) -> Plan:
+    """Give the plan with the fold numbers, or the order in time, of the rows at hand, where the backend computes."""
+    plan = upload(find_rows(plan, rows), rows.ops)
+    # Every column would ask for the fold numbers again; a GPU is quick to find them.
+    few = rows.n_rows <= FEW_ROWS and device_of(rows.ops) == "cpu"
+    if few and isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern):
+        return replace(plan, folds=rows.ops.fold_numbers(plan.folds, 0, rows.n_rows))
+    return plan
+
+
+def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
+    """Give the plan with the fold numbers, or the order in time, of the rows at hand."""
+    if isinstance(plan, FoldPlan) and plan.fold_rule is not None:
+        return replace(plan, folds=find_folds(plan.fold_rule, rows), fold_rule=None)
+    if isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern) and rows.first_row:
+        return replace(plan, folds=plan.folds.at(plan.folds.first_row + rows.first_row))
+    if isinstance(plan, OrderedPlan) and plan.time is not None:
+        order = by_time(rows.codes[plan.time.role], plan.time.starts)
+        return replace(plan, orders=[order], time=None)
+    return plan
+
+
+def upload(plan: Plan, ops: Ops) -> Plan:
+    """Move the arrays of a plan that have a number for each row to where the backend computes."""
+    if isinstance(plan, FoldPlan) and not (plan.folds is None or isinstance(plan.folds, FoldPattern)):
+        return replace(plan, folds=ops.to_device(plan.folds))
+    if isinstance(plan, SplitPlan):
+        return SplitPlan(ops.to_device(plan.folds), [ops.to_device(rows) for rows in plan.training])
+    if isinstance(plan, OrderedPlan):
+        orders = [
+            TimeOrder(*map(ops.to_device, (order.rows, order.ties, order.starts)))
+            if isinstance(order, TimeOrder)
+            else order
+            for order in plan.orders
+        ]
+        return replace(plan, orders=orders)
+    return plan
+
+
+def find_folds(rule: FoldRule, rows: RowsAtHand) -> Array:
+    """Fold number of each row."""
+    if isinstance(rule, WithinClasses):
+        return folds_within_classes(rule.patterns, rows)
+    fold_of: Array = rows.ops.to_device(rule.fold_of)
+    if isinstance(rule, ByValue):
+        by_value: Array = fold_of[rows.codes[rule.role]]
+        return by_value
+    pattern = rule.pattern.at(rows.first_row)
+    folds: Array = rows.ops.empty((rows.n_rows,), fold_of.dtype)
+    for start, stop in tiles(rows.n_rows, rows.ops.TILE):
+        folds[start:stop] = fold_of[rows.ops.fold_numbers(pattern, start, stop)]
+    return folds
+
+
+def folds_within_classes(patterns: Sequence[FoldPattern], rows: RowsAtHand) -> Array:
+    """Spread the rows of each class over the folds by the pattern of that class."""
+    labels = rows.ops.to_device(rows.labels)
+    order = np.argsort(labels, kind="stable")
+    counts = rows.ops.to_host(np.bincount(labels, minlength=len(patterns)))
+    earlier = np.zeros(len(patterns), np.int64) if rows.earlier is None else rows.earlier
+    folds: Array = rows.ops.empty((rows.n_rows,), np.int32)
+    for pattern, start, count, before in zip(patterns, np.cumsum(counts) - counts, counts, earlier, strict=True):
+        continued = pattern.at(pattern.first_row + int(before))
+        folds.put(order[start : start + count], rows.ops.fold_numbers(continued, 0, int(count)))
+    return folds

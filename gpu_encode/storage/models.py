@@ -21,8 +21,8 @@ from gpu_encode.storage.parameters import decode, decode_array, encode, encode_a
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.targets import KINDS, NO_TARGET, counted_classes
-from gpu_encode.training.indicators import check_indicators
-from gpu_encode.training.indicators import listed as listed_indicators
+from gpu_encode.training.outputs import check_indicators
+from gpu_encode.training.outputs import listed as listed_indicators
 
 LARGEST = 1 << 31
 # Products of three float64 lie between the binary places -3300 and 3100, at 32 to a digit.
@@ -65,7 +65,9 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
 
 def describe_rule(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
     """Give how sums become encodings as JSON."""
-    return {name: encode(getattr(rule, own), writer) for name, own in RULE.items()} | {"rare": asdict(rule.infrequent)}
+    return {name: encode(getattr(rule, own), writer) for name, own in RULE.items()} | {
+        "rare": asdict(rule.infrequent or Infrequent())
+    }
 
 
 def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
@@ -192,7 +194,7 @@ def read_rule(document: dict[str, Any], reader: Reader) -> EncodingRule:
     if any(not isinstance(number, int | float | None) for number in numbers) or type(rare.pooled) is not bool:
         raise ValueError(f"infrequent categories are told by {rare}")
     missing = read_option(document, "missing", MISSING_POLICIES)
-    return EncodingRule(statistic, prior, unseen, missing, least, rare, scale)
+    return EncodingRule(statistic, prior, unseen, missing, least, None if numbers == (None, None) else rare, scale)
 
 
 def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: EncodingRule, reader: Reader) -> CategorySums:

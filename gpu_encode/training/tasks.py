@@ -13,7 +13,7 @@ from gpu_encode.formulas.encoding_rule import EncodingRule, Mask
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
-from gpu_encode.sums.terms import backend_for
+from gpu_encode.sums.targets import backend_for
 
 # Tiles are not cut smaller than this: each costs a few hundred calls of the array library.
 LEAST_ROWS = 1 << 10

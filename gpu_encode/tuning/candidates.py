@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.errors.tuning import no_list_of, scheme_without_held_out_rows, splits_used_once
+from gpu_encode.errors.parameters import no_list_of, scheme_without_held_out_rows, splits_used_once
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.smoothing import MEstimate, PartialPooling, Sigmoid
 from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme
-from gpu_encode.schemes import given as given_schemes
+from gpu_encode.schemes import folds as given_schemes
 
 # Ten values a decade (the R10 series), written down: powers by a library of mathematics differ by machine.
 PREFERRED = ("1", "1.25", "1.6", "2", "2.5", "3.15", "4", "5", "6.3", "8")

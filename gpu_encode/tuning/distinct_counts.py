@@ -44,7 +44,7 @@ class DistinctCounts:
         """Group the categories; None where encodings depend on more than counts, or groups are hardly fewer."""
         task, ops = views.task, views.task.ops
         spec = task.measured
-        if task.key.levels or task.rule.infrequent.asked or not (spec.classification and spec.layout.count.whole):
+        if task.key.levels or task.rule.infrequent is not None or not (spec.classification and spec.layout.count.whole):
             return None
         seen = views.seen.visible(ops, views.visibility)
         n_categories, n_folds = seen.n_categories, seen.n_views

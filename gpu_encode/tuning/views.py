@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.exact import Floats
-from gpu_encode.errors.tuning import scheme_without_held_out_rows
+from gpu_encode.errors.parameters import scheme_without_held_out_rows
 from gpu_encode.formulas.encoding_rule import EncodingRule, Visibility, table, total_of_views
 from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
 from gpu_encode.sums.category_sums import CategorySums
@@ -63,7 +63,7 @@ class Views:
         """Encode what the folds hold out, from what they see: (categories + 2, folds, outputs)."""
         task = self.task
         # Infrequent categories together are summed as this rule needs, which need not be what all rules need.
-        leaf = None if rule.infrequent.pooled else self.leaf
+        leaf = None if rule.pools_infrequent else self.leaf
         values = table(self.seen, self.visibility, task.key, rule, task.ops, self.total, leaf).values
         # Between the categories and the unknown stand the levels above, which rows reach through their categories.
         return values if not task.key.levels else np.concatenate([values[: task.key.n_categories], values[-2:]])

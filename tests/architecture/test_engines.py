@@ -5,8 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from gpu_encode.encoders.base import Encoder
-from gpu_encode.fitting.engines import ENGINES
+from gpu_encode.encoders.base import ENGINES, Encoder
 
 CALLS = ("fit", "fit_transform", "transform", "partial_fit")
 

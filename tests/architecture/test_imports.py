@@ -91,7 +91,7 @@ def test_the_backend_is_reached_through_the_seam_alone():
     # The ground floor: types that cross the seam, exact numbers in tables, and formulas as backends know them.
     ground = {f"cpu_fallback.{name}" for name in ("types", "row_numbers", "exact", "elementary", "fused_rules")}
     allowed = {
-        "gpu_encode.ops": {"cpu_fallback.moments", "cpu_fallback.memory"},
+        "gpu_encode.ops": {"cpu_fallback.memory"},
         # Free memory is given back where there is a limit of it.
         "gpu_encode.datasets.memory": {"cpu_fallback.memory_pool"},
     }

@@ -14,9 +14,8 @@ from cpu_fallback.types import Layout, Rows
 from gpu_encode import EmpiricalBayes, MEstimate, Sigmoid
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.smoothing import JamesStein, NoSmoothing
-from gpu_encode.schemes.assignment import upload
-from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, by_time, starts_of
-from gpu_encode.sums import layouts
+from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, by_time, starts_of, upload
+from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import SumSpec
 from gpu_encode.training import encodings
 from gpu_encode.training.tasks import EncodingTask
@@ -64,11 +63,11 @@ def task_of(ops, target, weight, smoothing, rule, size):
     if target in {"binary", "classes"}:
         n_classes = 2 if target == "binary" else 4
         rows = Rows(codes.astype(np.int32), random.integers(0, n_classes, size).astype(np.int32), None, drawn)
-        windows = layouts.windows(ops, None, drawn, 0, size)
+        windows = category_sums.windows(ops, None, drawn, 0, size)
         measured = SumSpec(Layout(*windows), True, 1 if target == "binary" else 0)
         return EncodingTask(ops, rows, OnlyKey(), n_classes, measured, given)
     values = values_of(target, size, random)
-    windows = layouts.windows(ops, values, drawn, 2 if given.statistic.needs.squares else 1, size)
+    windows = category_sums.windows(ops, values, drawn, 2 if given.statistic.needs.squares else 1, size)
     rows = Rows(codes.astype(np.int32), None, values, drawn)
     return EncodingTask(ops, rows, OnlyKey(), 1, SumSpec(Layout(*windows), False), given)
 

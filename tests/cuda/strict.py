@@ -17,7 +17,7 @@ from cupy._sorting.search import _where_ufunc
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 import cpu_fallback
-from cpu_fallback.moments import MomentArrays
+from cpu_fallback.exact import MomentArrays
 from cpu_fallback.types import Carry, Rows
 
 WEAK = {int: 1, float: 2}

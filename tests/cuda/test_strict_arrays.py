@@ -19,8 +19,7 @@ from gpu_encode.fitting.fit import plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.formulas import encoding_rule
 from gpu_encode.ops import use_backend
-from gpu_encode.schemes.assignment import upload
-from gpu_encode.schemes.plans import Plan
+from gpu_encode.schemes.plans import Plan, upload
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.training import encodings
 from gpu_encode.training.tasks import EncodingTask

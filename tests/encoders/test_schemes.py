@@ -9,8 +9,7 @@ from sklearn import model_selection
 
 from gpu_encode import GroupKFold, Holdout, KFold, Ordered, TargetEncoder, TimeFolds
 from gpu_encode.ops import resolve
-from gpu_encode.schemes.assignment import RowsAtHand, assign
-from gpu_encode.schemes.plans import Request
+from gpu_encode.schemes.plans import Request, RowsAtHand, assign
 from gpu_encode.sums.targets import Target
 from tests.encoders.visibility import FRAME, ROW, SIZE, encoder, folds_of, other_folds, seen_by_new_rows, visible
 

@@ -17,7 +17,14 @@ pytestmark = pytest.mark.host
 CHANGES: list[tuple[Any, Any, dict[str, Any], str, str, str]] = [
     (ge.TargetEncoder(), SOLD, {"smooth": 2.0}, "smooth", "EmpiricalBayes()", "MEstimate(m=2.0)"),
     (ge.TargetEncoder(), SOLD, {"scale": "logit"}, "scale", "'identity'", "'logit'"),
-    (ge.TargetEncoder(), SOLD, {"handle_infrequent": "category"}, "handle_infrequent", "'prior'", "'category'"),
+    (
+        ge.TargetEncoder(min_frequency=2),
+        SOLD,
+        {"handle_infrequent": "category"},
+        "handle_infrequent",
+        "'prior'",
+        "'category'",
+    ),
     (ge.TargetEncoder(), KIND, {"drop": "first"}, "drop", "None", "'first'"),
     (
         ge.TargetEncoder(hierarchy={"city": ge.Prefixes(1)}),

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import cpu_fallback
-from gpu_encode.categories import strings, vocabulary
+import gpu_encode.ops
+from gpu_encode.categories import vocabulary
 from gpu_encode.ops import use_backend
 
 
@@ -20,7 +21,7 @@ def ops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield cpu_fallback
         return
     # However few rows there are, they are numbered as many would be.
-    monkeypatch.setattr(strings, "FIRST_ROWS", 0)
+    monkeypatch.setattr(gpu_encode.ops, "FIRST_STRINGS", 0)
     monkeypatch.setattr(vocabulary, "_FEW", 0)
     with use_backend("compiled"):
         yield import_module("cpu_fallback.compiled")

@@ -21,7 +21,6 @@ from gpu_encode.frames import (
     Pieces,
     in_line,
     is_partitioned,
-    parts_of,
     read,
     read_pieces,
     read_targets,
@@ -172,7 +171,7 @@ def test_an_error_of_one_table_says_which(ops):
 def test_shape_and_names():
     pieces = read_pieces([pd.DataFrame({"a": [1, 2], "b": [3, 4]}), pl.DataFrame({"a": [5], "b": [6]})])
     assert (pieces.shape, pieces.lengths, pieces.names, pieces.labels) == ((3, 2), [2, 1], ["a", "b"], ["a", "b"])
-    assert (pieces.label(1), len(parts_of(pieces))) == ("b", 2)
+    assert (pieces.label(1), len(pieces.parts)) == ("b", 2)
     arrays = read_pieces([np.zeros((2, 3)), pd.DataFrame(np.zeros((1, 3)))])
     assert (arrays.shape, arrays.names, arrays.label(2)) == ((3, 3), None, 2)
 

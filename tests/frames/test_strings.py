@@ -11,6 +11,7 @@ import pytest
 
 import cpu_fallback
 import cpu_fallback.compiled
+import gpu_encode.ops
 from gpu_encode.categories import strings
 from gpu_encode.categories.values import from_arrow
 from gpu_encode.categories.vocabulary import Vocabulary
@@ -219,7 +220,7 @@ def test_categories_in_order_are_not_copied_and_cannot_be_written(compiled):
 
 def test_few_rows_are_left_to_arrow(ops, monkeypatch):
     monkeypatch.undo()
-    assert strings.backend(10**9, cpu_fallback) is None
-    assert strings.backend(300, cpu_fallback.compiled) is not None
-    monkeypatch.setattr(strings, "STRINGS", "cpu_fallback.compiled.not_loaded")
-    assert strings.backend(strings.FIRST_ROWS - 1, cpu_fallback.compiled) is None
+    assert gpu_encode.ops.host_strings(10**9, cpu_fallback) is None
+    assert gpu_encode.ops.host_strings(300, cpu_fallback.compiled) is not None
+    monkeypatch.setattr(gpu_encode.ops, "STRINGS", "cpu_fallback.compiled.not_loaded")
+    assert gpu_encode.ops.host_strings(gpu_encode.ops.FIRST_STRINGS - 1, cpu_fallback.compiled) is None

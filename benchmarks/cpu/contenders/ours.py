@@ -16,7 +16,7 @@ from gpu_encode import CountEncoder, Greedy, LeaveOneOut, Ordered, TargetEncoder
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.frames import read
 from gpu_encode.ops import resolve
-from gpu_encode.schemes.base import seed_of
+from gpu_encode.schemes.plans import seed_of
 
 TOLERANCE = {"float64": 1e-12, "float32": 2.0**-22}
 

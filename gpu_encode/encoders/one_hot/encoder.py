@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import Encoder, check_unique, own_names
+from gpu_encode.encoders.base import Encoder, check_unique, dispatch, own_names
 from gpu_encode.encoders.one_hot.columns import OneHotColumns, combiner
 from gpu_encode.encoders.one_hot.inverse import original
 from gpu_encode.encoders.one_hot.matrices import (
@@ -21,7 +21,6 @@ from gpu_encode.encoders.one_hot.matrices import (
 )
 from gpu_encode.encoders.one_hot.rows import OneHotModel, refuse_at_fit
 from gpu_encode.fitting.columns import ColumnMap
-from gpu_encode.fitting.engines import dispatch
 from gpu_encode.fitting.fit import FitContext, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model

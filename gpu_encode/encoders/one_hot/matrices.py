@@ -16,7 +16,7 @@ from gpu_encode.errors.one_hot import sparse_beside_passed, sparse_in_frame
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.formulas.one_hot import OWNER
-from gpu_encode.frames import Frame, Pieces, parts_of
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -105,7 +105,7 @@ def cut(frame: Frame | Pieces, matrix: Array) -> Any:
 def has_names(frame: Frame | Pieces, encoder: Any) -> bool:
     """Whether any table of the output has names of columns."""
     wanted = _get_output_config("transform", encoder)["dense"]
-    return wanted != "default" or any(part.kind not in ARRAYS for part in parts_of(frame))
+    return wanted != "default" or any(part.kind not in ARRAYS for part in frame.parts)
 
 
 def number_type(largest: int) -> Any:

@@ -11,14 +11,14 @@ from gpu_encode import schemes
 from gpu_encode.categories.keys import people_readable
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.ordinal.inverse import inverses_of
-from gpu_encode.errors.learned import other_number_of_codes
 from gpu_encode.errors.parameters import bad_option, check_option
+from gpu_encode.errors.statistics import other_number_of_codes
 from gpu_encode.fitting.columns import ColumnMap
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.ranks import Ranks, check_dtype
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.schemes.given import integer_folds
+from gpu_encode.schemes.folds import integer_folds
 
 COMPUTED = ("float64", "float32")
 # Codes are floats until they are assembled, and these are all integers up to here.
