@@ -53,7 +53,7 @@ def digit_products(left: list[NDArray[np.uint64]], right: list[NDArray[np.uint64
     return columns
 
 
-def carried(columns: list[NDArray[np.uint64]], /) -> list[NDArray[np.uint64]]:
+def carry(columns: list[NDArray[np.uint64]], /) -> list[NDArray[np.uint64]]:
     """Propagate carries so that every digit is below 2**32; the number must fit the columns."""
     carry = np.zeros_like(columns[0])
     digits = []
@@ -71,7 +71,7 @@ def signed_digits(factors: list[NDArray[np.generic]], /) -> tuple[list[NDArray[n
     for factor in factors[1:]:
         other_sign, mantissa, exponent = mantissas(factor)
         other, other_base = on_grid(mantissa, exponent)
-        digits = carried(digit_products(digits, other))
+        digits = carry(digit_products(digits, other))
         base = base + other_base
         sign = sign * other_sign
     return [sign * digit.view(np.int64) for digit in digits], base

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.digits import bit_length, carried, digit_products, signed_digits
+from cpu_fallback.digits import bit_length, carry, digit_products, signed_digits
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ class Scaled:
         other_exponent = np.where(other_fraction == 0, -NEVER, other_exponent + other.exponent)
         top = np.maximum(exponent, other_exponent)
         return Scaled(
-            shifted(fraction, exponent - top) + shifted(other_fraction, other_exponent - top),
+            shift(fraction, exponent - top) + shift(other_fraction, other_exponent - top),
             np.where(top < -NEVER // 2, 0, top),
         )
 
     def ratio(self, other: "Scaled") -> Floats:
         """Quotient as a plain number: 0 for 0/x, inf for x/0, NaN for 0/0."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return shifted(self.fraction / other.fraction, self.exponent - other.exponent)
+            return shift(self.fraction / other.fraction, self.exponent - other.exponent)
 
     def where(self, condition: NDArray[np.bool_]) -> "Scaled":
         """Keep the numbers where `condition` holds, zero elsewhere."""
@@ -111,17 +111,17 @@ class Limbs:
         """Exact numbers from finite floats."""
         return cls.sum_of(values[None], where=np.ones_like(values[None], bool))
 
-    def _aligned(self, other: "Limbs") -> tuple[Integers, Integers, int]:
+    def _align(self, other: "Limbs") -> tuple[Integers, Integers, int]:
         low = min(self.low, other.low)
         top = max(self.low + self.digits.shape[-1], other.low + other.digits.shape[-1])
-        return widened(self, low, top - low), widened(other, low, top - low), low
+        return widen(self, low, top - low), widen(other, low, top - low), low
 
     def __add__(self, other: "Limbs") -> "Limbs":
-        left, right, low = self._aligned(other)
+        left, right, low = self._align(other)
         return Limbs(left + right, low)
 
     def __sub__(self, other: "Limbs") -> "Limbs":
-        left, right, low = self._aligned(other)
+        left, right, low = self._align(other)
         return Limbs(left - right, low)
 
     def __mul__(self, other: "Limbs") -> "Limbs":
@@ -131,7 +131,7 @@ class Limbs:
         sign, left = self.magnitude()
         other_sign, right = other.magnitude()
         shape = np.broadcast_shapes(left.shape[:-1], right.shape[:-1])
-        columns = carried(digit_products(columns_of(left, shape), columns_of(right, shape)))
+        columns = carry(digit_products(columns_of(left, shape), columns_of(right, shape)))
         signs = sign * other_sign
         product = np.stack([column.view(np.int64) * signs for column in columns])
         return Limbs(np.moveaxis(product, 0, -1), self.low + other.low)
@@ -142,7 +142,7 @@ class Limbs:
 
     def canonical(self) -> "Limbs":
         """Give the one form of these numbers: digits in [0, 2**32), a signed top, no zero columns at the ends."""
-        digits = folded(carry_through(self.digits))
+        digits = fold_top(carry_through(self.digits))
         low = self.low
         while digits.shape[-1] > 1 and not digits[..., 0].any():
             digits, low = digits[..., 1:], low + 1
@@ -170,7 +170,7 @@ class Limbs:
     def rounded(self) -> Floats:
         """Correctly rounded float64; inf where too large."""
         high, low, exponent = self.pair()
-        plain = shifted(high, exponent)
+        plain = shift(high, exponent)
         tiny = (np.abs(plain) < 2.0**-1021) & (high != 0)
         if tiny.any():
             # A subnormal result has fewer bits: round the two halves at its last bit, with the rest deciding ties.
@@ -201,7 +201,7 @@ def in_one_piece(values: Integers) -> Integers:
     return values if values.flags.c_contiguous else values.copy()
 
 
-def widened(number: Limbs, low: int, width: int) -> Integers:
+def widen(number: Limbs, low: int, width: int) -> Integers:
     """Digits in a wider window."""
     if number.low == low and number.digits.shape[-1] == width:
         return number.digits
@@ -226,7 +226,7 @@ def carry_through(digits: Integers) -> Integers:
     return np.moveaxis(out, 0, -1)
 
 
-def folded(digits: Integers) -> Integers:
+def fold_top(digits: Integers) -> Integers:
     """Drop columns at the top that the signed digit below can hold."""
     while digits.shape[-1] > 1:
         top = digits[..., -1]
@@ -249,7 +249,7 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         first = high / count_high
         rest = residual(high, first, count_high) + (low - first * count_low)
-        mean = shifted(first + rest / count_high, exponent - count_exponent)
+        mean = shift(first + rest / count_high, exponent - count_exponent)
     return np.where(count_high == 0, np.nan, mean)
 
 
@@ -266,14 +266,14 @@ def cube_parts(values: Floats) -> list[Floats]:
     return [cube, -residual(cube, square, values), small, -residual(small, rest, values)]
 
 
-def stacked(parts: Sequence[Limbs], axis: int) -> Limbs:
+def stack(parts: Sequence[Limbs], axis: int) -> Limbs:
     """Join along an axis of the numbers."""
     low = min(part.low for part in parts)
     top = max(part.low + part.digits.shape[-1] for part in parts)
-    return Limbs(np.concatenate([widened(part, low, top - low) for part in parts], axis=axis), low)
+    return Limbs(np.concatenate([widen(part, low, top - low) for part in parts], axis=axis), low)
 
 
-def shifted(values: Floats, exponent: Integers) -> Floats:
+def shift(values: Floats, exponent: Integers) -> Floats:
     """Values * 2**exponent, for any exponent."""
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(values, np.clip(exponent, -5000, 5000).astype(np.int32))
@@ -309,19 +309,19 @@ def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, I
 
 def round_subnormal(high: Floats, low: Floats, exponent: Integers) -> Floats:
     """Round (high + low) * 2**exponent to a multiple of 2**-1074, ties to even, with one rounding in all."""
-    units = shifted(high, exponent - LOWEST_EXPONENT)
+    units = shift(high, exponent - LOWEST_EXPONENT)
     whole = np.floor(units)
     # Beside tiny numbers stand others, which overflow here and are thrown away.
     with np.errstate(invalid="ignore"):
         part = units - whole
         above = (part > 0.5) | ((part == 0.5) & ((low > 0) | ((low == 0) & (np.fmod(whole, 2.0) != 0))))
-    return shifted(whole + above, np.full_like(exponent, LOWEST_EXPONENT))
+    return shift(whole + above, np.full_like(exponent, LOWEST_EXPONENT))
 
 
 def residual(high: Floats, first: Floats, divisor: Floats) -> Floats:
     """High - first * divisor, exactly, without a fused multiply-add (Dekker 1971)."""
     product = first * divisor
-    first_top, divisor_top = halved(first), halved(divisor)
+    first_top, divisor_top = halve(first), halve(divisor)
     first_rest, divisor_rest = first - first_top, divisor - divisor_top
     error = first_rest * divisor_rest - (
         ((product - first_top * divisor_top) - first_rest * divisor_top) - first_top * divisor_rest
@@ -329,7 +329,7 @@ def residual(high: Floats, first: Floats, divisor: Floats) -> Floats:
     return (high - product) - error
 
 
-def halved(values: Floats) -> Floats:
+def halve(values: Floats) -> Floats:
     """Upper 26 bits of each number (Veltkamp's splitting)."""
     wide = values * 134217729.0
     return wide - (wide - values)

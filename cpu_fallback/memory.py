@@ -36,20 +36,20 @@ def to_host(array: "Array", /) -> "Array":
 
 def empty(shape: "int | tuple[int, ...]", dtype: Any, order: "Order" = "C", /) -> "Array":
     """Room for an array, as `numpy.empty` gives it."""
-    found = pooled(shape, np.dtype(dtype), order)
+    found = take_from_pool(shape, np.dtype(dtype), order)
     return np.empty(shape, dtype, order) if found is None else found
 
 
 def zeros(shape: "int | tuple[int, ...]", dtype: Any, /) -> "Array":
     """Room for an array, all zero, as `numpy.zeros` gives it."""
-    found = pooled(shape, np.dtype(dtype), "C")
+    found = take_from_pool(shape, np.dtype(dtype), "C")
     if found is None:
         return np.zeros(shape, dtype)
     found[...] = 0
     return found
 
 
-def pooled(shape: "int | tuple[int, ...]", dtype: np.dtype[Any], order: "Order") -> "Array | None":
+def take_from_pool(shape: "int | tuple[int, ...]", dtype: np.dtype[Any], order: "Order") -> "Array | None":
     """Room for a large array of numbers, out of the pool; None for others."""
     lengths = tuple(map(index, shape if isinstance(shape, Sequence) else (shape,)))
     n_bytes = prod(lengths) * dtype.itemsize

@@ -57,7 +57,7 @@ class MemoryPool:
 
     def take(self, n_bytes: int) -> "Array":
         """Memory of so many bytes, or up to about twice as many, that holds anything."""
-        size = rounded(n_bytes)
+        size = round_up(n_bytes)
         while fitting := [
             (len(block), at) for at, block in self.free.copy().items() if size <= len(block) <= SLACK * size
         ]:
@@ -87,7 +87,7 @@ class MemoryPool:
             too_many, too_much = too_many - 1, too_much - len(block)
 
 
-def rounded(n_bytes: int) -> int:
+def round_up(n_bytes: int) -> int:
     """Bytes of a block for so many: one of four sizes between powers of two, and whole huge pages."""
     step = 1 << max(n_bytes.bit_length() - 3, HUGE.bit_length() - 1 if n_bytes >= HUGE else 0)
     return -(-n_bytes // step) * step

@@ -25,7 +25,7 @@ def key_of(seed: int, purpose: int) -> int:
     word = np.array([seed & 0xFFFFFFFFFFFFFFFF], dtype=np.uint64) ^ np.uint64(
         purpose * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
     )
-    return int(mixed(word)[0])
+    return int(mix(word)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +107,10 @@ class Permutation:
     def keys(self) -> NDArray[np.uint64]:
         """One key a round."""
         rounds = np.arange(1, ROUNDS + 1, dtype=np.uint64)
-        return mixed(np.uint64(self.seed) + rounds * BLOCK_KEY)
+        return mix(np.uint64(self.seed) + rounds * BLOCK_KEY)
 
 
-def mixed(values: NDArray[np.uint64], /) -> NDArray[np.uint64]:
+def mix(values: NDArray[np.uint64], /) -> NDArray[np.uint64]:
     """Scramble 64-bit words (the finaliser of SplitMix64: Steele, Lea and Flood 2014)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -136,8 +136,8 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.i
     place = rows - first_unit * pattern.n_splits
     stride = place & ((np.int64(1) << log2_stride) - 1)
     turn = place >> log2_stride
-    key = mixed(
-        mixed(np.uint64(pattern.seed) + block.astype(np.uint64) * BLOCK_KEY) + stride.astype(np.uint64) * STRIDE_KEY
+    key = mix(
+        mix(np.uint64(pattern.seed) + block.astype(np.uint64) * BLOCK_KEY) + stride.astype(np.uint64) * STRIDE_KEY
     )
     factor = pattern.units[((key >> np.uint64(32)) % np.uint64(len(pattern.units))).astype(np.int64)]
     shift = ((key & np.uint64(0xFFFFFFFF)) % np.uint64(pattern.n_splits)).astype(np.int64)
@@ -159,9 +159,9 @@ def scramble(words: NDArray[np.uint64], permutation: Permutation, forward: bool,
     left, right = words >> half, words & mask
     for key in permutation.keys if forward else permutation.keys[::-1]:
         if forward:
-            left, right = right, left ^ (mixed(right + key) & mask)
+            left, right = right, left ^ (mix(right + key) & mask)
         else:
-            left, right = right ^ (mixed(left + key) & mask), left
+            left, right = right ^ (mix(left + key) & mask), left
     return (left << half) | right
 
 

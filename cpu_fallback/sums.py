@@ -122,10 +122,10 @@ def visible(accumulators: "Array", visibility: "Array | None", /) -> "Array":
     if is_others(visibility, accumulators.shape[1]):
         others: Array = total - accumulators
         return others
-    return np.stack([over(accumulators, stretches(seen)) for seen in visibility], axis=1)
+    return np.stack([sum_over(accumulators, neighbouring_folds(seen)) for seen in visibility], axis=1)
 
 
-def over(accumulators: "Array", folds: Sequence[tuple[int, int]]) -> "Array":
+def sum_over(accumulators: "Array", folds: Sequence[tuple[int, int]]) -> "Array":
     """Sums over stretches [start, stop) of folds."""
     total = np.zeros_like(accumulators[:, 0])
     for start, stop in folds:
@@ -133,7 +133,7 @@ def over(accumulators: "Array", folds: Sequence[tuple[int, int]]) -> "Array":
     return total
 
 
-def stretches(seen: "Array") -> list[tuple[int, int]]:
+def neighbouring_folds(seen: "Array") -> list[tuple[int, int]]:
     """Stretches [start, stop) of neighbouring folds that a view sees, from the 0 or 1 of each fold."""
     edges = np.flatnonzero(np.diff(seen, prepend=0, append=0)).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))

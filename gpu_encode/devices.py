@@ -56,7 +56,7 @@ def choose(wanted: Any, *data: Any) -> str:
 
 def on_gpu(data: Any) -> bool:
     """Whether data lies in a GPU's memory: a CuPy array, a cuDF frame, a PyTorch or JAX array there."""
-    data = unwrapped(data)
+    data = unwrap(data)
     if type(data).__module__.split(".")[0] == "cudf":
         return True
     if hasattr(type(data), "__dlpack_device__") and not hasattr(type(data), "__array_interface__"):
@@ -85,7 +85,7 @@ def is_accelerated(data: Any) -> bool:
     return proxies is not None and bool(proxies.is_proxy_object(data))
 
 
-def unwrapped(data: Any) -> Any:
+def unwrap(data: Any) -> Any:
     """Give what an accelerated or a narwhals frame or series holds, without a copy; all else as it is."""
     narwhals = sys.modules.get("narwhals")
     if narwhals is not None and any(
@@ -96,7 +96,7 @@ def unwrapped(data: Any) -> Any:
     return data._fsproxy_wrapped if is_accelerated(data) else data
 
 
-def accelerated(table: Any) -> Any:
+def accelerate(table: Any) -> Any:
     """Give a table of cuDF or pandas as cudf.pandas does."""
     return sys.modules["cudf.pandas"].as_proxy_object(table)
 
@@ -129,13 +129,13 @@ def has_gpu() -> bool:
 
 
 @contextmanager
-def memory_explained() -> Iterator[None]:
+def explain_memory() -> Iterator[None]:
     """Take a GPU's memory from where the user wants it, and say in our words how much it lacks, whoever found that out.
 
     CuPy says so in an error of its own, RMM in Python's, with a C++ message.
     """
     try:
-        with users_allocator():
+        with use_allocator():
             yield
     except MemoryError as error:
         if not type(error).__module__.startswith("cupy") and "bad_alloc" not in str(error):
@@ -154,7 +154,7 @@ def bytes_wanted(message: str) -> int:
 
 
 @contextmanager
-def users_allocator() -> Iterator[None]:
+def use_allocator() -> Iterator[None]:
     """Allocate from RMM where the user has set a pool or another resource there, as cuDF does.
 
     cuDF tells CuPy of RMM when it is imported; this is for those who set a resource and do not import cuDF.  An

@@ -234,7 +234,7 @@ class HostStrings(Protocol):
     def factorize_strings(self, parts: list[Any]) -> tuple[Array, Any]:
         """Give the code (int32; -1 for null) of each row of all arrays, and the sorted distinct rows."""
 
-    def known(self, strings: Any) -> Any:
+    def prepare(self, strings: Any) -> Any:
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, parts: list[Any], categories: Any) -> Array:
@@ -252,7 +252,7 @@ class DeviceStrings(Protocol):
     def factorize_strings(self, strings: Any, nulls: Array | None = None) -> tuple[Array, Any]:
         """Give the code (int32; -1 for null) of each row, and the sorted distinct rows."""
 
-    def known(self, strings: Any) -> Any:
+    def prepare(self, strings: Any) -> Any:
         """Prepare distinct rows, so that others are looked up among them."""
 
     def lookup_strings(self, strings: Any, categories: Any, nulls: Array | None = None) -> Array:

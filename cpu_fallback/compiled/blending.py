@@ -6,7 +6,7 @@ import numpy as np
 
 from cpu_fallback.compiled import moments, threads
 from cpu_fallback.compiled.block_moments import BLOCK, BlockMoments, moment_rows, room_for_moments, room_for_weights
-from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
+from cpu_fallback.compiled.border import Array, freeze, inlined, kernel
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
 from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
@@ -258,8 +258,8 @@ def encode_categories(
         views = Views(LESS_ONE, accumulators.shape[2], 1, views.matrix)
     values = empty((len(accumulators), views.n_views, accumulators.shape[2] - first_output), np.float64)
     unseen = empty(values.shape[:2], np.bool_)
-    around = PopulationMoments(*(frozen(part, part.dtype) for part in population))
-    flat = frozen(accumulators, np.int64).reshape(-1)
+    around = PopulationMoments(*(freeze(part, part.dtype) for part in population))
+    flat = freeze(accumulators, np.int64).reshape(-1)
     parts = threads.shares(len(accumulators), smallest=max(SMALLEST_SHARE // views.n_views, 1))
     by_category, by_line = values.reshape(len(values), -1), values.reshape(-1, values.shape[2])
     whole = layout.count.whole and shape.by_class

@@ -11,7 +11,7 @@ import numpy as np
 from cpu_fallback.compiled.border import Array, kernel
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, spread
-from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, joined, power_of_two, rounded_words
+from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_codes import code_without, has_category
 from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, PLAIN, SIGMOID, Blend, FusedRule
@@ -66,7 +66,7 @@ def room_for_moments(n_outputs: int, size: int) -> BlockMoments:
 
 @kernel
 def word_rows(digits: Array, at: int, n: int, step: int, width: int, word: Array) -> bool:
-    """Carry up to seven signed digits of n rows, as `gathered` does, to three words each; says whether all fit.
+    """Carry up to seven signed digits of n rows, as `carry_to_words` does, to three words each; says whether all fit.
 
     Digits that a number does not have are read where it has some, and masked: branches cost more than all the rest.
     """
@@ -78,8 +78,8 @@ def word_rows(digits: Array, at: int, n: int, step: int, width: int, word: Array
     over_all, sign = np.int64(0), np.int64(63)
     for i in range(n):
         p = np.uint64(at + i * step)
-        low, over = joined(digits[p], digits[p + p1] & m1)
-        middle, above = joined(digits[p + p2] & m2, digits[p + p3] & m3)
+        low, over = join_words(digits[p], digits[p + p1] & m1)
+        middle, above = join_words(digits[p + p2] & m2, digits[p + p3] & m3)
         total = middle + np.uint64(over)
         above += (over >> sign) + np.int64(total < middle)
         fifth, sixth = digits[p + p4] & m4, digits[p + p5] & m5
@@ -106,7 +106,7 @@ def round_rows(word: Array, n: int, low: int, high: Array, lower: Array, power: 
             third &= ~empty
             top += np.int64(empty) << np.int64(1)
         nothing = first == ZERO
-        upper, rest, exponent = rounded_words(first | np.uint64(nothing), second, third, top)
+        upper, rest, exponent = round_words(first | np.uint64(nothing), second, third, top)
         high[i] = 0.0 if nothing else sign * upper
         lower[i] = 0.0 if nothing else sign * rest
         power[i] = 0 if nothing else exponent + 32 * low

@@ -60,7 +60,7 @@ class FoldSource(NamedTuple):
     units: Array
 
 
-def frozen(array: Array, dtype: Any) -> Array:
+def freeze(array: Array, dtype: Any) -> Array:
     """Give a read-only view of the array in one piece, or of a copy where it is not of the type asked for."""
     view = np.require(array, dtype, ["C", "A"]).view()
     view.flags.writeable = False
@@ -70,9 +70,9 @@ def frozen(array: Array, dtype: Any) -> Array:
 def words(array: Array | None) -> tuple[Array, int]:
     """Raw 64-bit words of int64 or float64 numbers, and their kind."""
     if array is None:
-        return frozen(np.zeros(0, np.uint64), np.uint64), ABSENT
+        return freeze(np.zeros(0, np.uint64), np.uint64), ABSENT
     real = array.dtype.kind not in "ib"
-    return frozen(array, np.float64 if real else np.int64).view(np.uint64), REAL if real else WHOLE
+    return freeze(array, np.float64 if real else np.int64).view(np.uint64), REAL if real else WHOLE
 
 
 def numbers_of(rows: "Rows") -> Numbers:
@@ -82,16 +82,16 @@ def numbers_of(rows: "Rows") -> Numbers:
 
 def codes_of(codes: Array | None) -> Array:
     """Category codes, classes or fold numbers; none at all is an empty array."""
-    return frozen(np.zeros(0, np.int32) if codes is None else codes, np.int32)
+    return freeze(np.zeros(0, np.int32) if codes is None else codes, np.int32)
 
 
 def fold_source(folds: "Folds") -> FoldSource:
     """Describe folds to the kernels."""
-    units = frozen(np.ones(1, np.int64), np.int64)
+    units = freeze(np.ones(1, np.int64), np.int64)
     if folds is None or isinstance(folds, np.ndarray):
         kind = NO_FOLDS if folds is None else GIVEN
         return FoldSource(kind, codes_of(folds), 1, np.uint64(0), 0, 0, units)
-    units = frozen(folds.units, np.int64)
+    units = freeze(folds.units, np.int64)
     return FoldSource(
         ORDERS[folds.order], codes_of(None), folds.n_splits, np.uint64(folds.seed), folds.n_rows, folds.first_row, units
     )
@@ -103,7 +103,7 @@ def measures_of(layout: "Layout") -> Array:
     for power, window in enumerate((layout.count, layout.total, layout.square)):
         if window is not None:
             lines[power] = 1, window.whole, window.low, window.width
-    return frozen(lines, np.int64)
+    return freeze(lines, np.int64)
 
 
 def wide(values: Array) -> Array:
@@ -115,4 +115,4 @@ def raw(values: Array) -> Array:
     """64-bit words of numbers, equal if and only if the numbers are equal."""
     if values.dtype.kind == "f" and ((values == 0) & np.signbit(values)).any():
         values = values + 0.0
-    return frozen(values, values.dtype).view(np.uint64)
+    return freeze(values, values.dtype).view(np.uint64)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback import categories as definition
-from cpu_fallback.compiled.border import Array, frozen, kernel, raw, wide
+from cpu_fallback.compiled.border import Array, freeze, kernel, raw, wide
 from cpu_fallback.compiled.hashing import codes_by_hash, find_codes, table_of
 from cpu_fallback.compiled.ranges import (
     UNKNOWN,
@@ -115,6 +115,6 @@ def combine_range(left: Array, right: Array, n_right: int, start: int, stop: int
 def combine(left: Array, right: Array, n_right: int, /) -> Array:
     """Joint int64 key of two columns of codes that are not negative: exact while n_left * n_right < 2**63."""
     keys = empty(len(left), np.int64)
-    first, second = (frozen(side, np.int32 if side.dtype == np.int32 else np.int64) for side in (left, right))
+    first, second = (freeze(side, np.int32 if side.dtype == np.int32 else np.int64) for side in (left, right))
     in_shares(lambda start, stop: combine_range(first, second, n_right, start, stop, keys), len(keys))
     return keys

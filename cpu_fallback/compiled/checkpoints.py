@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, frozen, kernel
+from cpu_fallback.compiled.border import Array, freeze, kernel
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
 
 # Where the segment at hand ends, where its last tie begins, and where the sums behind its prior end.
@@ -34,7 +34,7 @@ def walk_of(ties: tuple[Array, Array] | None, n_rows: int, burn_in: int, length:
         # The rows of one time burn in together.
         burned = int(np.append(starts[starts >= burned], n_rows).min())
     zeros = [np.zeros(size, np.int64) for size in (3, length, length)]
-    return Walk(n_rows, burned, frozen(places, np.int64), frozen(starts, np.int64), *zeros)
+    return Walk(n_rows, burned, freeze(places, np.int64), freeze(starts, np.int64), *zeros)
 
 
 @kernel

@@ -152,7 +152,7 @@ def cut_any(word: Array, n_words: int, shift: Array, sign: Array, n_digits: int,
 
 
 @kernel
-def signed(digit: np.uint64, sign: np.int64) -> np.int64:
+def apply_sign(digit: np.uint64, sign: np.int64) -> np.int64:
     """Give a digit the sign of its number."""
     return (np.int64(digit) ^ sign) - sign
 
@@ -176,9 +176,9 @@ def cut_singles(bits: Array, kind: int, flip: int, low: int, last: int, digit: A
         every |= shift
         ahead = np.uint64(shift & 31)
         behind = HALF - ahead
-        digit[0, i] = signed((word << ahead) & MASK, sign)
-        digit[1, i] = signed((word >> behind) & MASK, sign)
-        digit[2, i] = signed(word >> HALF >> behind, sign)
+        digit[0, i] = apply_sign((word << ahead) & MASK, sign)
+        digit[1, i] = apply_sign((word >> behind) & MASK, sign)
+        digit[2, i] = apply_sign(word >> HALF >> behind, sign)
     return every
 
 
@@ -207,11 +207,11 @@ def cut_products(
         every |= shift
         ahead = np.uint64(shift & 31)
         behind = HALF - ahead
-        digit[0, i] = signed((first << ahead) & MASK, sign)
-        digit[1, i] = signed((first >> behind) & MASK, sign)
-        digit[2, i] = signed((first >> HALF >> behind) | ((second << ahead) & MASK), sign)
-        digit[3, i] = signed((second >> behind) & MASK, sign)
-        digit[4, i] = signed(second >> HALF >> behind, sign)
+        digit[0, i] = apply_sign((first << ahead) & MASK, sign)
+        digit[1, i] = apply_sign((first >> behind) & MASK, sign)
+        digit[2, i] = apply_sign((first >> HALF >> behind) | ((second << ahead) & MASK), sign)
+        digit[3, i] = apply_sign((second >> behind) & MASK, sign)
+        digit[4, i] = apply_sign(second >> HALF >> behind, sign)
     return every
 
 
@@ -244,13 +244,13 @@ def cut_triples(
         every |= shift
         ahead = np.uint64(shift & 31)
         behind = HALF - ahead
-        digit[0, i] = signed((first << ahead) & MASK, sign)
-        digit[1, i] = signed((first >> behind) & MASK, sign)
-        digit[2, i] = signed((first >> HALF >> behind) | ((second << ahead) & MASK), sign)
-        digit[3, i] = signed((second >> behind) & MASK, sign)
-        digit[4, i] = signed((second >> HALF >> behind) | ((third << ahead) & MASK), sign)
-        digit[5, i] = signed((third >> behind) & MASK, sign)
-        digit[6, i] = signed(third >> HALF >> behind, sign)
+        digit[0, i] = apply_sign((first << ahead) & MASK, sign)
+        digit[1, i] = apply_sign((first >> behind) & MASK, sign)
+        digit[2, i] = apply_sign((first >> HALF >> behind) | ((second << ahead) & MASK), sign)
+        digit[3, i] = apply_sign((second >> behind) & MASK, sign)
+        digit[4, i] = apply_sign((second >> HALF >> behind) | ((third << ahead) & MASK), sign)
+        digit[5, i] = apply_sign((third >> behind) & MASK, sign)
+        digit[6, i] = apply_sign(third >> HALF >> behind, sign)
     return every
 
 

@@ -13,7 +13,7 @@ from cpu_fallback.compiled.border import (
     Array,
     FoldSource,
     fold_source,
-    frozen,
+    freeze,
     kernel,
 )
 from cpu_fallback.compiled.threads import run, shares
@@ -30,7 +30,7 @@ MASK = np.uint64(0xFFFFFFFF)
 
 
 @kernel
-def mixed(word: np.uint64) -> np.uint64:
+def mix(word: np.uint64) -> np.uint64:
     """Scramble a 64-bit word (the finaliser of SplitMix64)."""
     word = (word ^ (word >> np.uint64(30))) * FIRST_MULTIPLIER
     word = (word ^ (word >> np.uint64(27))) * SECOND_MULTIPLIER
@@ -72,9 +72,9 @@ def enter_block(source: FoldSource, block: int, log2_stride: int, place: int, ro
     n_splits, n_units = source.n_splits, len(source.units)
     inverse, inverse_units = 1.0 / n_splits, 1.0 / n_units
     turn, stride = place >> log2_stride, place & ((1 << log2_stride) - 1)
-    block_key = mixed(source.seed + np.uint64(block) * BLOCK_KEY)
+    block_key = mix(source.seed + np.uint64(block) * BLOCK_KEY)
     for s in range(1 << log2_stride):
-        key = mixed(block_key + np.uint64(s) * STRIDE_KEY)
+        key = mix(block_key + np.uint64(s) * STRIDE_KEY)
         step[s] = source.units[remainder(key >> np.uint64(32), n_units, inverse_units)]
         current[s] = remainder(key & MASK, n_splits, inverse)
     # A block entered at its beginning, the usual case, needs no division.
@@ -170,9 +170,9 @@ def scramble(numbers: Array, half: np.uint64, keys: Array, forward: bool) -> Non
         for i in range(len(numbers)):
             left, right = numbers[i] >> half, numbers[i] & mask
             if forward:
-                numbers[i] = (right << half) | (left ^ (mixed(right + key) & mask))
+                numbers[i] = (right << half) | (left ^ (mix(right + key) & mask))
             else:
-                numbers[i] = ((right ^ (mixed(left + key) & mask)) << half) | left
+                numbers[i] = ((right ^ (mix(left + key) & mask)) << half) | left
 
 
 @kernel
@@ -198,10 +198,10 @@ def walk_range(
             count = outside
 
 
-def walked(permutation: "Permutation", start: int, stop: int, forward: bool, /) -> Array:
+def walk(permutation: "Permutation", start: int, stop: int, forward: bool, /) -> Array:
     """Scramble the numbers [start, stop)."""
     out = empty(max(stop - start, 0), np.int64)
-    keys = frozen(permutation.keys, np.uint64)
+    keys = freeze(permutation.keys, np.uint64)
     fixed = np.uint64(permutation.n_rows), np.uint64(permutation.half_bits), keys, forward
     parts = shares(len(out))
     run(lambda share: walk_range(*fixed, start, *parts[share], out), len(parts))
@@ -210,9 +210,9 @@ def walked(permutation: "Permutation", start: int, stop: int, forward: bool, /) 
 
 def places_of(permutation: "Permutation", start: int, stop: int, /) -> Array:
     """Place in the order of each row in [start, stop)."""
-    return walked(permutation, start, stop, True)
+    return walk(permutation, start, stop, True)
 
 
 def rows_at(permutation: "Permutation", start: int, stop: int, /) -> Array:
     """Row at each place in [start, stop): the inverse of `places_of`."""
-    return walked(permutation, start, stop, False)
+    return walk(permutation, start, stop, False)

@@ -12,7 +12,7 @@ from cpu_fallback.compiled.border import (
     FoldSource,
     codes_of,
     fold_source,
-    frozen,
+    freeze,
     kernel,
     raw,
     wide,
@@ -69,7 +69,7 @@ def gather_range(
                 out[np.uint64(first + i * by_row)] = table[np.uint64(accumulators[i] + k)]
 
 
-def flat(out: Array) -> tuple[Array, int, int] | None:
+def flatten(out: Array) -> tuple[Array, int, int] | None:
     """Give the memory under a two-dimensional array as one raw piece, and its steps; None if it has no such form."""
     size = out.itemsize
     if (
@@ -88,11 +88,11 @@ def gather(table: Array, codes: Array, folds: "Folds", out: Array, /) -> None:
     """Write table[code, fold] of each row to `out` (rows, outputs); negative codes count from the end of the table."""
     if not out.size:
         return
-    memory = flat(out)
+    memory = flatten(out)
     target = np.empty(out.shape, out.dtype.newbyteorder("=")) if memory is None else out
-    piece, by_row, by_output = memory or flat(target) or (target, 0, 0)
+    piece, by_row, by_output = memory or flatten(target) or (target, 0, 0)
     n_lines, n_folds, n_outputs = table.shape
-    lines = frozen(table, target.dtype).reshape(-1).view(piece.dtype)
+    lines = freeze(table, target.dtype).reshape(-1).view(piece.dtype)
     fixed = (lines, codes_of(codes), fold_source(folds), (n_folds, n_outputs, by_row, by_output), n_lines)
     parts = shares(len(out))
     run(lambda share: gather_range(*fixed, *parts[share], piece), len(parts))
@@ -105,7 +105,7 @@ def gather_numbers(table: Array, values: Array, categories: Array, out: Array, /
 
     Whole numbers of a small range find their code by themselves, without a code for each row.
     """
-    memory = flat(out) if out.shape[1] == 1 and out.size else None
+    memory = flatten(out) if out.shape[1] == 1 and out.size else None
     size = range_of(categories, len(values)) if values.dtype == categories.dtype else None
     if memory is None or size is None or size > len(values) // ROWS_PER_NUMBER + FEW_NUMBERS:
         gather(table, lookup(values, categories), None, out)

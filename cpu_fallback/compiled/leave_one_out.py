@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.addition import add_rows
-from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, frozen, kernel, measures_of, numbers_of
+from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, freeze, kernel, measures_of, numbers_of
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
@@ -60,7 +60,7 @@ def leave_one_out(accumulators: Array, rows: "Rows", layout: "Layout", /) -> Arr
     `accumulators` is (categories + 2, n_classes, layout.width).
     """
     seen = empty(len(rows.codes) * accumulators.shape[1] * accumulators.shape[2], np.int64)
-    table = frozen(accumulators, np.int64).reshape(-1)
+    table = freeze(accumulators, np.int64).reshape(-1)
     fixed = (
         table,
         accumulators.shape,

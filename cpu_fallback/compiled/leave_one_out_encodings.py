@@ -6,7 +6,7 @@ import numpy as np
 
 from cpu_fallback.compiled.addition import add_rows
 from cpu_fallback.compiled.block_moments import BLOCK, moment_rows, prior_rows, room_for_moments, room_for_weights
-from cpu_fallback.compiled.border import Array, Numbers, codes_of, frozen, kernel, measures_of, numbers_of
+from cpu_fallback.compiled.border import Array, Numbers, codes_of, freeze, kernel, measures_of, numbers_of
 from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
@@ -87,7 +87,7 @@ def leave_one_out_encodings(
     to = destination(out, unseen, n_classes - first_output)
     if to is None:
         return None
-    sums = frozen(accumulators, np.int64).reshape(-1), frozen(total, np.int64).reshape(-1)
+    sums = freeze(accumulators, np.int64).reshape(-1), freeze(total, np.int64).reshape(-1)
     given = codes_of(rows.codes), codes_of(rows.classes), numbers_of(rows), measures_of(layout)
     fixed = shape_of(layout, n_classes), first_output, rule
     return run_counting(leave_out_range, n_rows, (*sums, *given, *fixed), to)

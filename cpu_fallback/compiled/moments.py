@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.border import Array, frozen, inlined, kernel, measures_of
+from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, measures_of
 from cpu_fallback.compiled.digits import ZERO
 from cpu_fallback.compiled.rounding import (
     MASK,
     WORD_DIGITS,
-    gathered,
+    carry_to_words,
     magnitude,
     pair_of_words,
     power_of_two,
-    rounded_pair,
+    round_pair,
     spread_of_words,
 )
 from cpu_fallback.exact import MomentArrays, empty_moments
@@ -85,7 +85,7 @@ def pair_of_many(digits: Array, at: int, n: int, low: int) -> tuple[float, float
     """Give (hi, lo, exponent) of any number of signed digits; in room of its own, which costs what is rarely paid."""
     room = np.empty(n + 1, np.int64)
     sign = magnitude(digits, at, n, room)
-    high, lower, exponent = rounded_pair(room, n + 1, low)
+    high, lower, exponent = round_pair(room, n + 1, low)
     return sign * high, sign * lower, exponent
 
 
@@ -96,7 +96,7 @@ def pair(digits: Array, at: int, n: int, low: int) -> tuple[float, float, int]:
         return float(digits[at]), 0.0, 0
     fits, top, middle, bottom = False, ZERO, ZERO, ZERO
     if 0 < n <= WORD_DIGITS:
-        fits, top, middle, bottom = gathered(digits, at, n)
+        fits, top, middle, bottom = carry_to_words(digits, at, n)
     if not fits:
         return pair_of_many(digits, at, n, low)
     high, lower, exponent = pair_of_words(top, middle, bottom)
@@ -104,7 +104,7 @@ def pair(digits: Array, at: int, n: int, low: int) -> tuple[float, float, int]:
 
 
 @kernel
-def bounded(exponent: int) -> int:
+def bound_exponent(exponent: int) -> int:
     """Give an exponent that a float has, or one beyond all of them."""
     return min(max(exponent, -5000), 5000)
 
@@ -115,11 +115,11 @@ def plain(value: float, exponent: int) -> float:
     if exponent == 0:
         return value
     # Multiplying by a normal power of two rounds once, as ldexp does.
-    return value * power_of_two(exponent) if -1000 < exponent < 1000 else math.ldexp(value, bounded(exponent))
+    return value * power_of_two(exponent) if -1000 < exponent < 1000 else math.ldexp(value, bound_exponent(exponent))
 
 
 @kernel
-def halved(value: float) -> float:
+def halve(value: float) -> float:
     """Upper 26 bits of a number (Veltkamp)."""
     wide = value * SPLITTER
     return wide - (wide - value)
@@ -132,7 +132,7 @@ def quotient(high: float, lower: float, n_high: float, n_lower: float) -> float:
         return math.nan
     first = high / n_high
     product = first * n_high
-    a, b = halved(first), halved(n_high)
+    a, b = halve(first), halve(n_high)
     c, d = first - a, n_high - b
     error = c * d - (((product - a * b) - c * b) - a * d)
     rest = ((high - product) - error) + (lower - first * n_lower)
@@ -151,7 +151,7 @@ def add_product(left: Array, n_left: int, right: Array, n_right: int, sign: int,
 
 
 @kernel
-def trimmed(digits: Array, n: int) -> int:
+def count_digits(digits: Array, n: int) -> int:
     """Count digits up to the highest that is not zero."""
     while n > 0 and digits[n - 1] == 0:
         n -= 1
@@ -164,9 +164,9 @@ def deviation(accumulators: Array, s_at: int, q_at: int, shape: Shape, room: Roo
     n_sign = magnitude(room.summed, 0, shape.n_width, room.n)
     magnitude(accumulators, s_at, shape.s_width, room.s)
     q_sign = magnitude(accumulators, q_at, shape.q_width, room.q)
-    n = trimmed(room.n, shape.n_width + 1)
-    s = trimmed(room.s, shape.s_width + 1)
-    q = trimmed(room.q, shape.q_width + 1)
+    n = count_digits(room.n, shape.n_width + 1)
+    s = count_digits(room.s, shape.s_width + 1)
+    q = count_digits(room.q, shape.q_width + 1)
     left, right = shape.n_low + shape.q_low, 2 * shape.s_low
     low = min(left, right)
     width = max(left + n + q, right + 2 * s) - low
@@ -188,8 +188,8 @@ def spread(accumulators: Array, s_at: int, q_at: int, shape: Shape, n: int, room
     ahead = shape.q_low - 2 * shape.s_low
     narrow = shape.n_width == 1 and max(shape.s_width, shape.q_width) <= WORD_DIGITS
     if narrow and shape.n_low == 0 and 0 <= ahead <= 1:
-        total_fits, s_high, s_middle, s_bottom = gathered(accumulators, s_at, shape.s_width)
-        fits, q_high, q_middle, q_bottom = gathered(accumulators, q_at, shape.q_width)
+        total_fits, s_high, s_middle, s_bottom = carry_to_words(accumulators, s_at, shape.s_width)
+        fits, q_high, q_middle, q_bottom = carry_to_words(accumulators, q_at, shape.q_width)
         # The total's magnitude has to stay below 2**127, where the sign of its second word is that of its first.
         if fits and total_fits and 0 <= n < COUNTS and np.int64(s_high) == np.int64(s_middle) >> 63:
             fraction, exponent = spread_of_words(
@@ -266,7 +266,7 @@ def moments(accumulators: Array, layout: "Layout", first_output: int, deviations
     n_cells = int(np.prod(accumulators.shape[:-2]))
     lines = [part.reshape(n_cells, part.shape[-1]) for part in out]
     shape = shape_of(layout, accumulators.shape[-2])
-    flat = frozen(accumulators, np.int64).reshape(-1)
+    flat = freeze(accumulators, np.int64).reshape(-1)
     parts = threads.shares(n_cells, smallest=SMALLEST_SHARE)
 
     def work(number: int) -> None:

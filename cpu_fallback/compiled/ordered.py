@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.addition import add_rows
-from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, frozen, kernel, measures_of, numbers_of
+from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, freeze, kernel, measures_of, numbers_of
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.memory import empty
 
@@ -101,7 +101,7 @@ def ordered(rows: "Rows", ties: "Array | None", layout: "Layout", carry: "Carry"
     """
     shape = carry.sums.shape
     seen = empty(len(rows.codes) * shape[1] * shape[2], np.int64)
-    tied = frozen(np.zeros(0, np.int64) if ties is None else ties, np.int64)
+    tied = freeze(np.zeros(0, np.int64) if ties is None else ties, np.int64)
     state = [np.ascontiguousarray(part) for part in (carry.sums, carry.at_tie, carry.last_tie)]
     flat = [part.reshape(-1) for part in state]
     ordered_rows(

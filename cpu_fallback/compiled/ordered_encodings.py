@@ -8,7 +8,7 @@ import numpy as np
 
 from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.block_moments import room_for_moments
-from cpu_fallback.compiled.border import Array, codes_of, frozen
+from cpu_fallback.compiled.border import Array, codes_of, freeze
 from cpu_fallback.compiled.checkpoints import walk_of
 from cpu_fallback.compiled.folds import walk_range
 from cpu_fallback.compiled.moments import shape_of
@@ -29,19 +29,19 @@ LEAST_STRETCH = 1 << 10
 def rows_of(order: "Permutation", start: int, stop: int) -> Array:
     """Row at each place in [start, stop), found by the thread that asks."""
     numbers = np.empty(stop - start, np.int64)
-    fixed = np.uint64(order.n_rows), np.uint64(order.half_bits), frozen(order.keys, np.uint64), False
+    fixed = np.uint64(order.n_rows), np.uint64(order.half_bits), freeze(order.keys, np.uint64), False
     walk_range(*fixed, start, 0, len(numbers), numbers)
-    return frozen(numbers, np.int64)
+    return freeze(numbers, np.int64)
 
 
-def stretches(order: "Permutation | Array | None", n_rows: int, size: int) -> Iterator[tuple[int, int, Array]]:
+def cut_order(order: "Permutation | Array | None", n_rows: int, size: int) -> Iterator[tuple[int, int, Array]]:
     """Cut an order into stretches of places, each with the numbers of its rows; none where rows stand in order.
 
     Those of the next stretch of a random order are computed on a second thread, while the caller works on this one.
     """
     edges = [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
     if order is None or isinstance(order, np.ndarray):
-        numbers = frozen(np.zeros(0) if order is None else order, np.int64)
+        numbers = freeze(np.zeros(0) if order is None else order, np.int64)
         yield from ((start, stop, numbers[start:stop]) for start, stop in edges)
     elif threads.threads() == 1:
         yield from ((start, stop, rows_of(order, start, stop)) for start, stop in edges)
@@ -77,13 +77,13 @@ def ordered_encodings(
     table = table_of(n_categories + 2, length, bool(len(walk.starts)))
     if rows.classes is not None and rows.weight is None and layout.count.whole:
         # Only a random order has numbers that come stretch by stretch.
-        parts = stretches(order, n_rows, n_rows if order is None or isinstance(order, np.ndarray) else STRETCH)
+        parts = cut_order(order, n_rows, n_rows if order is None or isinstance(order, np.ndarray) else STRETCH)
         priors, known = room_for_moments(n_classes - first_output, 1), (codes_of(rows.codes), codes_of(rows.classes))
         given = n_classes, first_output, rule, walk, table, priors, to
         found = [counted_rows(*known, numbers, *places, *given) for *places, numbers in parts]
     else:
         size = max(min(STRETCH, MOST_NUMBERS // length), LEAST_STRETCH)
-        parts = stretches(order, n_rows, size)
+        parts = cut_order(order, n_rows, size)
         fixed = shape_of(layout, n_classes), first_output, rule, walk, table, to
         stretch = stretch_of(min(size, n_rows), length, n_classes - first_output)
         found = [seen_rows(rows, numbers, layout, places, stretch, fixed) for *places, numbers in parts]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.categories import DENSE_RANGE
-from cpu_fallback.compiled.border import Array, frozen, kernel
+from cpu_fallback.compiled.border import Array, freeze, kernel
 from cpu_fallback.compiled.threads import in_shares, run, shares
 from cpu_fallback.memory import empty, zeros
 
@@ -95,7 +95,7 @@ def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
     The pass that finds the range also writes distances from a guess of where it begins, and marks those of a guessed
     range; for nothing if it is large.
     """
-    given, codes = frozen(numbers, numbers.dtype), empty(len(numbers), np.int32)
+    given, codes = freeze(numbers, numbers.dtype), empty(len(numbers), np.int32)
     most, parts = min(DENSE_RANGE * len(codes) + 1024, MOST_CODES), shares(len(codes))
     base, guessed = guessed_range(numbers, most)
     # Each thread has its own marks: a line of memory that one writes is taken away from the others.
@@ -113,10 +113,10 @@ def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
         # Both occur: one is the lowest, the other the highest.
         marks = np.ones(2, np.bool_)
     elif shift <= 0 and highest - int(base) < guessed:
-        marks = joined_marks([marks[-shift : size - shift] for marks in present])
+        marks = join_marks([marks[-shift : size - shift] for marks in present])
     else:
         present.clear()
-        marks = marked(codes, shift, size)
+        marks = mark_present(codes, shift, size)
     ranks, found = ranks_of_marks(marks, word_of(lowest))
     if len(found) < size:
         in_shares(lambda start, stop: rank_codes(codes, shift, ranks, start, stop), len(codes))
@@ -134,7 +134,7 @@ def guessed_range(numbers: Array, most: int) -> tuple[Any, int]:
     return base, 2 * farthest if 1 < farthest <= most // 2 else 0
 
 
-def sampled_range(numbers: Array) -> tuple[int, int]:
+def guess_range(numbers: Array) -> tuple[int, int]:
     """Guess the smallest number, and how many there are from it to the largest, with room for what a sample misses."""
     some, bounds = numbers[:: max(len(numbers) // SAMPLED, 1)], np.iinfo(numbers.dtype)
     lowest, highest = int(some.min()), int(some.max())
@@ -146,19 +146,19 @@ def sampled_range(numbers: Array) -> tuple[int, int]:
     return first, last - first + 1
 
 
-def joined_marks(present: list[Array]) -> Array:
+def join_marks(present: list[Array]) -> Array:
     """Marks of all threads."""
     for other in present[1:]:
         present[0] |= other
     return present[0]
 
 
-def marked(codes: Array, shift: int, size: int) -> Array:
+def mark_present(codes: Array, shift: int, size: int) -> Array:
     """Whether there is a value, for each distance from the lowest one."""
     parts = shares(len(codes))
     present = [zeros(size, np.bool_) for _ in parts]
     run(lambda share: mark_codes(codes, shift, *parts[share], present[share]), len(parts))
-    return joined_marks(present)
+    return join_marks(present)
 
 
 def range_of(categories: Array, n_values: int) -> int | None:

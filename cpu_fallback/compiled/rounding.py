@@ -53,7 +53,7 @@ def digit(digits: Array, i: int) -> np.uint64:
 
 
 @kernel
-def rounded_pair(digits: Array, n: int, low: int) -> tuple[float, float, int]:
+def round_pair(digits: Array, n: int, low: int) -> tuple[float, float, int]:
     """Round non-negative digits to (hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded."""
     top = n - 1
     while top > 0 and digits[top] == 0:
@@ -92,7 +92,7 @@ def length_of(digit: np.uint64) -> int:
 
 
 @kernel
-def joined(first: np.int64, second: np.int64) -> tuple[np.uint64, np.int64]:
+def join_words(first: np.int64, second: np.int64) -> tuple[np.uint64, np.int64]:
     """Give first + second * 2**32 as a low and a signed high word."""
     low = np.uint64(first) + (np.uint64(second) << HALF)
     carry = np.int64(low < np.uint64(first))
@@ -100,10 +100,10 @@ def joined(first: np.int64, second: np.int64) -> tuple[np.uint64, np.int64]:
 
 
 @inlined
-def gathered(digits: Array, at: int, n: int) -> tuple[bool, np.uint64, np.uint64, np.uint64]:
+def carry_to_words(digits: Array, at: int, n: int) -> tuple[bool, np.uint64, np.uint64, np.uint64]:
     """Carry up to seven signed digits to three words, in two's complement; the first says whether they fit."""
-    low, over = joined(digits[at], digits[at + 1] if n > 1 else np.int64(0))
-    middle, above = joined(digits[at + 2] if n > 2 else np.int64(0), digits[at + 3] if n > 3 else np.int64(0))
+    low, over = join_words(digits[at], digits[at + 1] if n > 1 else np.int64(0))
+    middle, above = join_words(digits[at + 2] if n > 2 else np.int64(0), digits[at + 3] if n > 3 else np.int64(0))
     total = middle + np.uint64(over)
     above += (over >> np.int64(63)) + np.int64(total < middle)
     if n <= 4:
@@ -125,7 +125,7 @@ def absolute(high: np.uint64, middle: np.uint64, low: np.uint64) -> Three:
 
 
 @kernel
-def rounded_words(high: np.uint64, middle: np.uint64, low: np.uint64, top: int) -> tuple[float, float, int]:
+def round_words(high: np.uint64, middle: np.uint64, low: np.uint64, top: int) -> tuple[float, float, int]:
     """Round words to (hi, lo, exponent); `top` is the place of the upper digit of `high`, which is not zero."""
     # As a mask, since no branch can be foreseen that sums of either size take in turn.
     short = ZERO - np.uint64(high >> HALF == ZERO)
@@ -160,7 +160,7 @@ def pair_of_words(high: np.uint64, middle: np.uint64, low: np.uint64) -> tuple[f
             high, middle, top = middle, ZERO, 1
             if high == ZERO:
                 return 0.0, 0.0, 0
-    first, second, exponent = rounded_words(high, middle, low, top)
+    first, second, exponent = round_words(high, middle, low, top)
     return sign * first, sign * second, exponent
 
 
@@ -182,7 +182,7 @@ def times_count(high: np.uint64, middle: np.uint64, low: np.uint64, count: np.ui
 
 
 @kernel
-def squared(high: np.uint64, low: np.uint64) -> Four:
+def square_words(high: np.uint64, low: np.uint64) -> Four:
     """Square of a number below 2**127."""
     first, second = product(low, low)
     cross, above = product(low, high)
@@ -209,7 +209,7 @@ def less(left: Four, right: Four) -> Four:
 
 
 @kernel
-def rounded_four(number: Four) -> tuple[float, int]:
+def round_four(number: Four) -> tuple[float, int]:
     """Round four words in two's complement, with their lowest digit at place 0, to (fraction, exponent)."""
     negative = number[0] >> SIGN != ZERO
     high, third, second, low = less((ZERO, ZERO, ZERO, ZERO), number) if negative else number
@@ -219,7 +219,7 @@ def rounded_four(number: Four) -> tuple[float, int]:
     if high == ZERO:
         return 0.0, 0
     # What lies below the third word only decides ties.
-    fraction, _, exponent = rounded_words(high, third, second | np.uint64(low != ZERO), top)
+    fraction, _, exponent = round_words(high, third, second | np.uint64(low != ZERO), top)
     return -fraction if negative else fraction, exponent
 
 
@@ -239,4 +239,4 @@ def spread_of_words(count: np.uint64, total: Three, square: Three, ahead: int) -
     _, middle, low = absolute(*total)
     if negative:
         left = less((ZERO, ZERO, ZERO, ZERO), left)
-    return rounded_four(less(left, squared(middle, low)))
+    return round_four(less(left, square_words(middle, low)))

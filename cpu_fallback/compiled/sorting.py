@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, frozen, kernel
+from cpu_fallback.compiled.border import Array, freeze, kernel
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
 
@@ -121,20 +121,20 @@ def groups_of(bits: int, room: int) -> list[list[tuple[int, int]]]:
     return found
 
 
-def packed_words(words: Array, order: Array, runs: list[tuple[int, int]], place_bits: int, out: Array) -> int:
+def pack_words(words: Array, order: Array, runs: list[tuple[int, int]], place_bits: int, out: Array) -> int:
     """Write some runs of bits of each word, and its place, in the order so far; gives how many bits there are."""
     masks, downs, n_bits = [], [], 0
     for begin, end in runs:
         masks.append((1 << end) - (1 << begin))
         downs.append(begin - n_bits)
         n_bits += end - begin
-    fixed = frozen(order, np.int64), np.array(masks, np.uint64), np.array(downs, np.uint64), np.uint64(place_bits)
+    fixed = freeze(order, np.int64), np.array(masks, np.uint64), np.array(downs, np.uint64), np.uint64(place_bits)
     parts = shares(len(words))
     run(lambda share: pack(words, *fixed, *parts[share], out), len(parts))
     return n_bits
 
 
-def sorted_by_digit(packed: Array, down: int, n_bits: int, out: Array) -> None:
+def sort_by_digit(packed: Array, down: int, n_bits: int, out: Array) -> None:
     """Write the words in the order of one digit, equal ones as they stand."""
     parts, shift = shares(len(packed)), np.uint64(down)
     counts = np.zeros((len(parts), 1 << n_bits), np.int64)
@@ -158,14 +158,14 @@ def order_of_words(words: Array) -> Array:
     order = np.empty(0, np.int64)
     if n_words < FEW_WORDS:
         return np.argsort(words, kind="stable")
-    words, place_bits = frozen(words, np.uint64), (n_words - 1).bit_length()
+    words, place_bits = freeze(words, np.uint64), (n_words - 1).bit_length()
     packed, other = empty(n_words, np.uint64), empty(n_words, np.uint64)
     for runs in groups_of(differing(words), WORD_BITS - place_bits):
-        n_bits = packed_words(words, order, runs, place_bits, packed)
+        n_bits = pack_words(words, order, runs, place_bits, packed)
         n_digits = -(-n_bits // DIGIT_BITS)
         size = -(-n_bits // n_digits)
         for digit in range(n_digits):
-            sorted_by_digit(packed, place_bits + digit * size, size, other)
+            sort_by_digit(packed, place_bits + digit * size, size, other)
             packed, other = other, packed
         # Room that the next bits are sorted in once the order has been read.
         order = places_of(packed, place_bits, other)
@@ -177,7 +177,7 @@ def order_of_numbers(numbers: Array) -> Array:
 
     Zeros of either sign must have been made one.
     """
-    words = frozen(numbers, numbers.dtype).view(np.uint64)
+    words = freeze(numbers, numbers.dtype).view(np.uint64)
     if numbers.dtype.kind == "f":
         # Bits of negative numbers rise as the numbers fall.
         room = empty(len(words), np.int64)

@@ -33,7 +33,7 @@ def word_behind(picked: Picked, number: int, depth: int) -> np.uint64:
 
 
 @inlined
-def swapped(word: np.uint64) -> np.uint64:
+def swap_bytes(word: np.uint64) -> np.uint64:
     """Word with its bytes in the other order, so that words are in the order of the bytes."""
     found = np.uint64(0)
     for k in range(8):
@@ -63,7 +63,7 @@ def common_prefix(picked: Picked, order: Array, begin: int, end: int) -> int:
 def key_range(picked: Picked, depth: int, keys: Array) -> None:
     """Write the eight bytes of each string that lie `depth` bytes behind its start."""
     for i in range(len(keys)):
-        keys[i] = swapped(word_behind(picked, i, depth))
+        keys[i] = swap_bytes(word_behind(picked, i, depth))
 
 
 @kernel
@@ -71,7 +71,7 @@ def precedes(picked: Picked, one: int, other: int, depth: int) -> bool:
     """Whether a string comes before another one that begins with the same `depth` bytes."""
     length, other_length = picked.lengths[one], picked.lengths[other]
     for done in range(depth, min(length, other_length), 8):
-        key, other_key = swapped(word_behind(picked, one, done)), swapped(word_behind(picked, other, done))
+        key, other_key = swap_bytes(word_behind(picked, one, done)), swap_bytes(word_behind(picked, other, done))
         if key != other_key:
             return key < other_key
     return length < other_length

@@ -210,7 +210,7 @@ def number_rows(
     return stop, count
 
 
-def numbered(texts: Texts, start: int, stop: int, codes: Array) -> tuple[Dictionary, int]:
+def number_piece(texts: Texts, start: int, stop: int, codes: Array) -> tuple[Dictionary, int]:
     """Number the strings of the rows [start, stop) as they come; gives their dictionary, and how many there are."""
     dictionary, count = blank(FEWEST_PLACES, FEWEST_PLACES // 2), 0
     while True:

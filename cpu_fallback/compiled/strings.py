@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, frozen, kernel
+from cpu_fallback.compiled.border import Array, freeze, kernel
 from cpu_fallback.compiled.sorting import places, ranks_of
 from cpu_fallback.compiled.string_order import Picked, order_of
 from cpu_fallback.compiled.string_pieces import SHORT, Texts, word_at
@@ -16,8 +16,8 @@ from cpu_fallback.compiled.string_tables import (
     Dictionary,
     grown,
     join,
+    number_piece,
     number_rows,
-    numbered,
     of_distinct,
     write_lengths,
 )
@@ -89,8 +89,8 @@ def texts_of(strings: Strings) -> Texts:
     """Strings as the kernels take them."""
     words = words_of(strings.characters)
     words.flags.writeable = False
-    offsets = frozen(strings.offsets, strings.offsets.dtype)
-    validity = frozen(np.zeros(0, np.uint8) if strings.validity is None else strings.validity, np.uint8)
+    offsets = freeze(strings.offsets, strings.offsets.dtype)
+    validity = freeze(np.zeros(0, np.uint8) if strings.validity is None else strings.validity, np.uint8)
     return Texts(words, offsets.view(np.uint32), int(offsets.itemsize == 8), validity, strings.first)
 
 
@@ -122,7 +122,7 @@ def copy_picked(picked: Picked, order: Array, offsets: Array, begin: int, words:
     offsets[len(order)] = begin + done
 
 
-def copied(pieces: list[tuple[Picked, Array]]) -> Strings:
+def copy_strings(pieces: list[tuple[Picked, Array]]) -> Strings:
     """Strings in an order, those of one piece after those of another, in memory of their own."""
     lengths = [int(picked.lengths.sum()) for picked, _ in pieces]
     offsets = zeros(sum(len(order) for _, order in pieces) + 1, np.int64)
@@ -138,7 +138,7 @@ def in_one_place(parts: list[Part]) -> list[Part]:
     """Dictionaries of several arrays as those of one, which holds their distinct strings."""
     if all(part.words is parts[0].words for part in parts):
         return parts
-    strings = copied([(part.picked(), places(part.size, np.int64)) for part in parts])
+    strings = copy_strings([(part.picked(), places(part.size, np.int64)) for part in parts])
     words, edges = words_of(strings.characters), np.cumsum([part.size for part in parts])[:-1]
     words.flags.writeable = False
     for part, starts in zip(parts, np.split(strings.offsets[:-1], edges), strict=True):
@@ -146,7 +146,7 @@ def in_one_place(parts: list[Part]) -> list[Part]:
     return [part._replace(words=words) for part in parts]
 
 
-def joined(parts: list[Part]) -> tuple[Part, list[Array]]:
+def join_dictionaries(parts: list[Part]) -> tuple[Part, list[Array]]:
     """One dictionary of all, and the number in it of each string of each."""
     (words, dictionary, count), *others = in_one_place(parts)
     numbers = [places(count, np.int32)]
@@ -192,10 +192,10 @@ def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
     def number(index: int) -> None:
         part, start, stop, first = ranges[index]
         own = codes[first : first + parts[part].n_rows]
-        found[index] = Part(texts[part].words, *numbered(texts[part], start, stop, own))
+        found[index] = Part(texts[part].words, *number_piece(texts[part], start, stop, own))
 
     each(number, len(ranges))
-    whole, numbers = joined([found[index] for index in range(len(ranges))])
+    whole, numbers = join_dictionaries([found[index] for index in range(len(ranges))])
     picked = whole.picked()
     order = order_of(picked)
     ranks = ranks_of(order)
@@ -208,10 +208,10 @@ def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
         renumber_rows(found, first + start, first + stop, codes)
 
     each(rank, len(ranges))
-    return codes, copied([(picked, order)])
+    return codes, copy_strings([(picked, order)])
 
 
-def known(strings: Strings) -> Known:
+def prepare(strings: Strings) -> Known:
     """Distinct strings, ready for others to be looked up."""
     texts = texts_of(strings)
     return Known(texts.words, of_distinct(texts, strings.n_rows)._replace(stamps=np.zeros(0, np.uint64)))

@@ -22,7 +22,7 @@ from cpu_fallback.compiled.border import (
 from cpu_fallback.compiled.categories import factorize
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.folds import fill_folds, fold_room
-from cpu_fallback.compiled.ranges import sampled_range, word_of
+from cpu_fallback.compiled.ranges import guess_range, word_of
 from cpu_fallback.compiled.threads import run, shares, threads
 from cpu_fallback.memory import empty
 
@@ -176,10 +176,10 @@ def accumulate(
     parts = shares(len(rows.codes), tables(size, len(rows.codes)))
     accumulators = [empty(size, np.int64) for _ in parts]
     run(lambda share: accumulate_range(*fixed, *parts[share], accumulators[share]), len(parts))
-    return added(accumulators).reshape(shape)
+    return add_tables(accumulators).reshape(shape)
 
 
-def added(accumulators: list[Array]) -> Array:
+def add_tables(accumulators: list[Array]) -> Array:
     """Sum of the threads' tables, in the first."""
     ranges = shares(len(accumulators[0]))
     for other in accumulators[1:]:
@@ -202,7 +202,7 @@ def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> tuple[Ar
     Rows without weights count one, so that every number that occurs has a cell that is not zero.
     """
     values, length = wide(rows.codes), n_classes * layout.width
-    lowest, size = sampled_range(values)
+    lowest, size = guess_range(values)
     if size * length > PLACES_PER_ROW * len(values):
         return None
     fixed = (
@@ -224,7 +224,7 @@ def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> tuple[Ar
     if not all(inside):
         return None
     kept, words = empty((size + 2) * length, np.int64), empty(size + 1, np.uint64)
-    number = take_occupied(added(accumulators), length, word_of(lowest), kept, words)
+    number = take_occupied(add_tables(accumulators), length, word_of(lowest), kept, words)
     kept[number * length : (number + 2) * length] = 0
     found = kept[: (number + 2) * length].reshape(number + 2, 1, n_classes, layout.width).copy()
     return found, words[:number].view(values.dtype).astype(rows.codes.dtype)

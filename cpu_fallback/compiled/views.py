@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback import sums as definition
-from cpu_fallback.compiled.border import Array, frozen, inlined, kernel
+from cpu_fallback.compiled.border import Array, freeze, inlined, kernel
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
 
@@ -29,9 +29,9 @@ class Views(NamedTuple):
 def views_of(visibility: "Array | None", n_folds: int) -> Views:
     """Describe a visibility matrix to the kernels."""
     if visibility is None or definition.is_own(visibility, n_folds):
-        return Views(OWN, n_folds, n_folds, frozen(np.zeros((0, 0), np.int64), np.int64))
+        return Views(OWN, n_folds, n_folds, freeze(np.zeros((0, 0), np.int64), np.int64))
     others = definition.is_others(visibility, n_folds)
-    return Views(OTHERS if others else CHOSEN, len(visibility), n_folds, frozen(visibility, np.int64))
+    return Views(OTHERS if others else CHOSEN, len(visibility), n_folds, freeze(visibility, np.int64))
 
 
 @inlined
@@ -134,7 +134,7 @@ def visible(accumulators: Array, visibility: "Array | None", /) -> Array:
     if visibility is None or views.kind == OWN:
         return accumulators
     out = empty((len(accumulators), views.n_views, *accumulators.shape[2:]), np.int64)
-    flat, lines = frozen(accumulators, np.int64).reshape(-1), out.reshape(-1)
+    flat, lines = freeze(accumulators, np.int64).reshape(-1), out.reshape(-1)
     parts = shares(len(accumulators), smallest=SMALLEST_SHARE)
     if views.n_views == 1 and visibility.all():
         run(lambda share: sum_range(flat, views.n_folds, length, *parts[share], lines), len(parts))

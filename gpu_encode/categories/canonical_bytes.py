@@ -15,17 +15,18 @@ ZONED = b"z"
 JOINT = b"j"
 
 
-def spellings(key: CategoryIndex) -> list[bytes]:
+def spell_categories(key: CategoryIndex) -> list[bytes]:
     """Spell every category of a key, and a missing value last."""
-    words = [[*spelled(vocabulary.values), MISSING_VALUE] for vocabulary in key.vocabularies]
+    words = [[*spell(vocabulary.values), MISSING_VALUE] for vocabulary in key.vocabularies]
     if key.members is None:
         return words[0]
     assert MISSING == -1  # the place of a missing value among the words
     rows = key.members.tolist()
-    return [*(joint([own[place] for own, place in zip(words, row, strict=True)]) for row in rows), MISSING_VALUE]
+    spelled = [spell_side_by_side([column[code] for column, code in zip(words, row, strict=True)]) for row in rows]
+    return [*spelled, MISSING_VALUE]
 
 
-def spelled(values: Values) -> list[bytes]:
+def spell(values: Values) -> list[bytes]:
     r"""Spell values, equal ones alike.
 
     Text is its UTF-8.  All else begins with 0xFF and a letter of its kind: then follow bytes as they are, numbers as
@@ -69,6 +70,6 @@ def digits(text: str, power: int) -> bytes:
     return f"{short}e{power + len(text) - len(short)}".encode() if short.lstrip("-") else b"0e0"
 
 
-def joint(words: Sequence[bytes]) -> bytes:
+def spell_side_by_side(words: Sequence[bytes]) -> bytes:
     """Spell values side by side, each after its length."""
     return APART + JOINT + b"".join(len(word).to_bytes(8, "little") + word for word in words)

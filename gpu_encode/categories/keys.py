@@ -116,9 +116,9 @@ class CategoryIndex:
     def by_type(cls, entry: KeySpec, frame: Columns) -> "CategoryIndex | None":
         """Give a key without categories by its columns' types alone; None where these do not say the kind of values."""
         vocabularies = [frame.empty_vocabulary(column) for column in entry.columns]
-        return None if None in vocabularies else cls(entry, vocabularies).emptied()  # type: ignore[arg-type]
+        return None if None in vocabularies else cls(entry, vocabularies).without_categories()  # type: ignore[arg-type]
 
-    def emptied(self) -> "CategoryIndex":
+    def without_categories(self) -> "CategoryIndex":
         """Give the key without its categories: only the kinds of values stay."""
         vocabularies = [Vocabulary(each.values.take(np.zeros(0, np.int64))) for each in self.vocabularies]
         n_columns = len(vocabularies)
@@ -134,10 +134,10 @@ class CategoryIndex:
         """Sorted joint keys of the first 2, 3, ... columns; a joint code is a place in the last."""
         stages: list[NDArray[np.int64]] = []
         if self.members is not None:
-            codes = present(self.members[:, 0], len(self.vocabularies[0]))
+            codes = code_missing(self.members[:, 0], len(self.vocabularies[0]))
             for number in range(1, self.members.shape[1]):
                 size = len(self.vocabularies[number])
-                keys = codes.astype(np.int64) * (size + 1) + present(self.members[:, number], size)
+                keys = codes.astype(np.int64) * (size + 1) + code_missing(self.members[:, number], size)
                 stage, codes = np.unique(keys, return_inverse=True)
                 stages.append(stage)
         return stages
@@ -200,11 +200,11 @@ class CategoryIndex:
         ]
         resolved = ops.empty((frame.n_rows,), np.int32)
         resolved[...] = UNKNOWN
-        codes = present(columns[0], sizes[0])
+        codes = code_missing(columns[0], sizes[0])
         n_above = len(self.entry.above)
         for number in range(len(columns)):
             if number:
-                right = present(columns[number], sizes[number])
+                right = code_missing(columns[number], sizes[number])
                 keys = ops.combine(np.maximum(codes, 0), np.maximum(right, 0), sizes[number] + 1)
                 keys = np.where((codes < 0) | (right < 0), -1, keys)
                 codes = ops.lookup(keys, ops.to_device(self.stages[number - 1]))
@@ -228,7 +228,7 @@ class CategoryIndex:
         mine = renumber(self.members, [places for _, places, _ in joined])
         theirs = renumber(other.members, [places for _, _, places in joined])
         both = np.concatenate([mine, theirs])
-        filled = np.column_stack([present(both[:, i], len(word)) for i, word in enumerate(words)])
+        filled = np.column_stack([code_missing(both[:, i], len(word)) for i, word in enumerate(words)])
         _, first, inverse = np.unique(filled, axis=0, return_index=True, return_inverse=True)
         places: Codes = inverse.reshape(-1).astype(np.int32)
         return replace(self, vocabularies=words, members=both[first]), places[: len(mine)], places[len(mine) :]
@@ -247,7 +247,7 @@ def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:
     return whole
 
 
-def present(codes: Codes, size: int) -> Codes:
+def code_missing(codes: Codes, size: int) -> Codes:
     """Codes in which missing is one more value, after the others."""
     return np.where(codes == MISSING, np.int32(size), codes)
 
@@ -261,11 +261,11 @@ def renumber(members: Codes, places: Sequence[Codes]) -> Codes:
 
 def join_columns(columns: list[Codes], vocabularies: list[Vocabulary], ops: Ops) -> tuple[Codes, Codes]:
     """Dense codes of the combinations that occur, in lexicographic order; and their value numbers, on the host."""
-    codes: Array = present(columns[0], len(vocabularies[0]))
+    codes: Array = code_missing(columns[0], len(vocabularies[0]))
     parts: list[Array] = []
     for column, vocabulary in zip(columns[1:], vocabularies[1:], strict=True):
         size = len(vocabulary)
-        codes, distinct = ops.factorize(ops.combine(codes, present(column, size), size + 1))
+        codes, distinct = ops.factorize(ops.combine(codes, code_missing(column, size), size + 1))
         stage = ops.to_host(distinct)
         parts = [
             *(part[stage // (size + 1)] for part in parts or [np.arange(len(vocabularies[0]) + 1)]),
@@ -275,7 +275,7 @@ def join_columns(columns: list[Codes], vocabularies: list[Vocabulary], ops: Ops)
     return codes, np.column_stack(members).astype(np.int32)
 
 
-def people_readable(key: CategoryIndex) -> Array:
+def categories_as_numpy(key: CategoryIndex) -> Array:
     """Values of a key's categories."""
     if key.members is None:
         values = key.vocabularies[0].to_numpy()

@@ -35,7 +35,7 @@ def factorize_fixed(array: Array, nulls: Array | None, strings: HostStrings) -> 
 def prepare(array: Any, strings: HostStrings) -> Any:
     """Prepare the distinct values of an Arrow array in one piece, so that `lookup` finds others among them."""
     (part,) = _parts(array, strings) or [strings.Strings(np.zeros(1, np.int64), np.zeros(0, np.uint8))]
-    return strings.known(part)
+    return strings.prepare(part)
 
 
 def lookup(array: Any, categories: Any, strings: HostStrings) -> Array:

@@ -33,7 +33,7 @@ class Vocabulary:
     Parameters
     ----------
     distinct : Values
-        The values, each once.  `sorted_from`, `in_order` and `from_values` see to that.
+        The values, each once.  `from_unsorted`, `in_order` and `from_values` see to that.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Vocabulary:
         self.values = distinct
 
     @classmethod
-    def sorted_from(cls, found: Values) -> tuple["Vocabulary", Array]:
+    def from_unsorted(cls, found: Values) -> tuple["Vocabulary", Array]:
         """Give the vocabulary of values in any order, repeated or not; and the position (int32) of each of them."""
         distinct, places = found.sort()
         return cls(distinct), places
@@ -214,7 +214,7 @@ class Vocabulary:
                 return self, np.arange(len(self), dtype=np.int32), found
             if isinstance(self.values.array, np.ndarray) and other.is_sorted:
                 return self._with_new(other.values.take(new), found, new)
-        both, places = Vocabulary.sorted_from(union_of([self.values, other.values]))
+        both, places = Vocabulary.from_unsorted(union_of([self.values, other.values]))
         return both, places[: len(self)], places[len(self) :]
 
     def _with_new(self, added: Values, found: Array, new: Array) -> tuple["Vocabulary", Array, Array]:

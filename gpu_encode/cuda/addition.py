@@ -11,7 +11,7 @@ import numpy as np
 
 from cpu_fallback.compiled.border import ABSENT, measures_of
 from cpu_fallback.compiled.digits import HALF, MASK
-from gpu_encode.cuda.digits import below, is_left, number, signed, whole_number
+from gpu_encode.cuda.digits import apply_sign, below, is_left, number, whole_number
 from gpu_encode.cuda.runtime import cuda, device_function
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def add_halves(digit: np.uint64, sign: int, table: "Array", at: int, step: int) 
     """Add the two halves of a digit to their words."""
     low, high = digit & HALF_MASK, digit >> HALF_BITS
     if low:
-        cuda.atomic.add(table, np.uint64(at), np.int32(signed(low, sign)))
+        cuda.atomic.add(table, np.uint64(at), np.int32(apply_sign(low, sign)))
     if high:
-        cuda.atomic.add(table, np.uint64(at + step), np.int32(signed(high, sign)))
+        cuda.atomic.add(table, np.uint64(at + step), np.int32(apply_sign(high, sign)))
 
 
 @device_function
@@ -87,7 +87,7 @@ def add_to_table(
         if digit and 0 <= column < columns:
             add_halves(digit, sign, table, at + 2 * column * step, step)
         elif digit and column >= columns:
-            cuda.atomic.add(accumulators, np.uint64(cell + column), signed(digit, sign))
+            cuda.atomic.add(accumulators, np.uint64(cell + column), apply_sign(digit, sign))
         digit, words, column = words[0] & MASK, below(words, HALF), column + 1
 
 
@@ -98,12 +98,12 @@ def add_to_cell(power: int, factors: "Factors", plan: "Array", accumulators: "Ar
     if whole:
         word, sign = whole_number(power, *factors)
         if word:
-            cuda.atomic.add(accumulators, np.uint64(cell), signed(word, sign))
+            cuda.atomic.add(accumulators, np.uint64(cell), apply_sign(word, sign))
         return
     digit, words, sign, column = number(power, *factors, low)
     while column < width and is_left(digit, words):
         if digit and column >= 0:
-            cuda.atomic.add(accumulators, np.uint64(cell + column), signed(digit, sign))
+            cuda.atomic.add(accumulators, np.uint64(cell + column), apply_sign(digit, sign))
         digit, words, column = words[0] & MASK, below(words, HALF), column + 1
 
 

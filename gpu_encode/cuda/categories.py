@@ -5,7 +5,7 @@ import numpy as np
 from cpu_fallback.compiled.border import Array
 from cpu_fallback.compiled.categories import VALUES_PER_CATEGORY
 from gpu_encode.cuda.casting import cast
-from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, placed, rank_places
+from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, place_words, rank_places
 from gpu_encode.cuda.memory import empty, to_device, zeros
 from gpu_encode.cuda.runtime import cuda, device_function, is_device_array, kernel, launch_rows, xp
 
@@ -13,7 +13,7 @@ from gpu_encode.cuda.runtime import cuda, device_function, is_device_array, kern
 SMALL_RANGE = 1 << 16
 
 
-def unsigned(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+def unsigned_type(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """Type of the raw words of numbers."""
     return np.dtype(f"u{dtype.itemsize}")
 
@@ -21,12 +21,12 @@ def unsigned(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
 def words_of(numbers: Array) -> Words:
     """Raw words of numbers, without a copy."""
     minus_zero = 1 << (8 * numbers.dtype.itemsize - 1) if numbers.dtype.kind == "f" else 0
-    return Words(numbers.view(unsigned(numbers.dtype)), np.uint64(minus_zero))
+    return Words(numbers.view(unsigned_type(numbers.dtype)), np.uint64(minus_zero))
 
 
 def numbers_of(words: Array, dtype: np.dtype[np.generic]) -> Array:
     """Give the numbers whose raw words these are, in their own width or wider."""
-    return words.astype(unsigned(dtype), copy=False).view(dtype)
+    return words.astype(unsigned_type(dtype), copy=False).view(dtype)
 
 
 def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] | None:
@@ -101,7 +101,7 @@ def factorize_dense(numbers: Array, lowest: int, size: int) -> tuple[Array, Arra
 
 def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
     """Number the values by a hash table, and its places by the order of the values there."""
-    codes, places = placed(words_of(numbers))
+    codes, places = place_words(words_of(numbers))
     occupied, words = distinct(places)
     found = numbers_of(words, numbers.dtype)
     order = xp.argsort(found.astype(np.float32) if numbers.dtype == np.float16 else found)
@@ -122,7 +122,7 @@ def lookup(values: Array, categories: Array, /) -> Array:
     given, known = cast(to_device(values), common), to_device(known)
     # CuPy takes small float32 numbers for zero when it compares them.
     if known.dtype != np.float32 and len(given) < len(known) // VALUES_PER_CATEGORY:
-        return bisected(given, known)
+        return bisect(given, known)
     if ends is None:
         return codes_in(words_of(given), words_of(known))
     words, (base, mask), ranks = words_of(given).words, base_and_mask(ends[0], common), zeros(ends[1], np.int32)
@@ -148,7 +148,7 @@ def unknown(n_rows: int) -> Array:
     return codes
 
 
-def bisected(given: Array, known: Array) -> Array:
+def bisect(given: Array, known: Array) -> Array:
     """Look few values up among many categories."""
     if known.dtype == np.float16:
         given, known = given.astype(np.float32), known.astype(np.float32)

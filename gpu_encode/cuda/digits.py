@@ -42,13 +42,13 @@ def bits_at(words: "Array", kind: int, row: int) -> np.uint64:
 
 
 @device_function
-def signed(word: np.uint64, sign: int) -> np.int64:
+def apply_sign(word: np.uint64, sign: int) -> np.int64:
     """Give a magnitude the sign (0, -1) of its number."""
     return (np.int64(word) ^ sign) - sign
 
 
 @device_function
-def aligned(bits: np.uint64, kind: int) -> tuple[np.uint64, np.int64]:
+def align(bits: np.uint64, kind: int) -> tuple[np.uint64, np.int64]:
     """Magnitude and sign of a number that is whole and fits int64."""
     word, sign, exponent = parts(bits, kind)
     left = np.uint64(word) << np.uint64(exponent) if 0 <= exponent < 64 else ZERO
@@ -63,9 +63,9 @@ def whole_number(
     """Magnitude and sign of weight * target**power, all whole; without any factor, one."""
     word, sign = ONE, np.int64(0)
     if weight_kind != ABSENT:
-        word, sign = aligned(weight, weight_kind)
+        word, sign = align(weight, weight_kind)
     if power:
-        other, other_sign = aligned(target, target_kind)
+        other, other_sign = align(target, target_kind)
         for _ in range(power):
             word *= other
             sign ^= other_sign
@@ -142,13 +142,13 @@ def term(
     of_target, of_weight = bits_at(target, target_kind, row), bits_at(weight, weight_kind, row)
     if whole:
         word, sign = whole_number(power, of_target, target_kind, of_weight, weight_kind)
-        digits[0] = signed(word, sign)
+        digits[0] = apply_sign(word, sign)
         return 0, 1
     digit, words, sign, column = number(power, of_target, target_kind, of_weight, weight_kind, low)
     place, n_digits = max(column, 0), 0
     while column < width and is_left(digit, words):
         if column >= 0:
-            digits[n_digits] = signed(digit, sign)
+            digits[n_digits] = apply_sign(digit, sign)
             n_digits += 1
         digit, words, column = words[0] & MASK, below(words, HALF), column + 1
     return place, n_digits

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.border import CONTIGUOUS, GIVEN, INTERLEAVED, NO_FOLDS, ORDERS, Array
-from cpu_fallback.compiled.folds import MASK, block_of, mixed
+from cpu_fallback.compiled.folds import MASK, block_of, mix
 from cpu_fallback.row_numbers import BLOCK_KEY, ROUNDS, STRIDE_KEY, FoldPattern, Permutation
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows
@@ -67,8 +67,8 @@ def random(row: int, n_splits: np.uint64, seed: np.uint64, units: Array) -> np.i
     turn = place >> np.uint64(log2_stride)
     stride = place - (turn << np.uint64(log2_stride))
     # In the simulator the CPU's functions give Python ints back.
-    block_key = np.uint64(mixed(seed + np.uint64(block) * BLOCK_KEY))
-    key = np.uint64(mixed(block_key + stride * STRIDE_KEY))
+    block_key = np.uint64(mix(seed + np.uint64(block) * BLOCK_KEY))
+    key = np.uint64(mix(block_key + stride * STRIDE_KEY))
     factor = np.uint64(units[np.int64((key >> np.uint64(32)) % np.uint64(len(units)))])
     shift = (key & MASK) % n_splits
     return np.int64((factor * turn + shift) % n_splits)
@@ -99,17 +99,17 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> Array:
 
 
 @device_function
-def scrambled(word: np.uint64, half: np.uint64, keys: Array) -> np.uint64:
+def scramble(word: np.uint64, half: np.uint64, keys: Array) -> np.uint64:
     """One pass of the Feistel network over 2 * half bits."""
     mask = (np.uint64(1) << half) - np.uint64(1)
     left, right = word >> half, word & mask
     for turn in range(ROUNDS):
-        left, right = right, left ^ (np.uint64(mixed(right + keys[turn])) & mask)
+        left, right = right, left ^ (np.uint64(mix(right + keys[turn])) & mask)
     return (left << half) | right
 
 
 @device_function
-def swapped(word: np.uint64, half: np.uint64) -> np.uint64:
+def swap(word: np.uint64, half: np.uint64) -> np.uint64:
     """Exchange the halves of a word."""
     return ((word & ((np.uint64(1) << half) - np.uint64(1))) << half) | (word >> half)
 
@@ -121,12 +121,12 @@ def walk(first: int, n_rows: np.uint64, half: np.uint64, keys: Array, forward: b
         word, inside = np.uint64(first + i), False
         while not inside:
             # The inverse of the network is the network itself, its keys and its halves exchanged.
-            word = scrambled(word, half, keys) if forward else swapped(scrambled(swapped(word, half), half, keys), half)
+            word = scramble(word, half, keys) if forward else swap(scramble(swap(word, half), half, keys), half)
             inside = word < n_rows
         out[i] = np.int64(word)
 
 
-def walked(permutation: Permutation, start: int, stop: int, forward: bool) -> Array:
+def scramble_rows(permutation: Permutation, start: int, stop: int, forward: bool) -> Array:
     """Scramble the numbers [start, stop)."""
     out = empty(max(stop - start, 0), np.int64)
     keys = to_device(permutation.keys if forward else permutation.keys[::-1])
@@ -137,9 +137,9 @@ def walked(permutation: Permutation, start: int, stop: int, forward: bool) -> Ar
 
 def places_of(permutation: Permutation, start: int, stop: int, /) -> Array:
     """Place in the order of each row in [start, stop)."""
-    return walked(permutation, start, stop, True)
+    return scramble_rows(permutation, start, stop, True)
 
 
 def rows_at(permutation: Permutation, start: int, stop: int, /) -> Array:
     """Row at each place in [start, stop): the inverse of `places_of`."""
-    return walked(permutation, start, stop, False)
+    return scramble_rows(permutation, start, stop, False)

@@ -109,7 +109,7 @@ def gather_several(
                     out[(row + k * step) * by_row + output * by_output] = found[k]
 
 
-def flat(out: "Array") -> "tuple[Array, int, int] | None":
+def flatten(out: "Array") -> "tuple[Array, int, int] | None":
     """Give the memory under an output in one piece, and its steps by row and output; None if it is not in one."""
     n_rows, n_outputs = out.shape
     if not out.dtype.isnative:
@@ -123,7 +123,7 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
     """Write table[code, fold] of each row to `out` (rows, outputs); negative codes count from the end of the table."""
     if not out.size:
         return
-    memory = flat(out)
+    memory = flatten(out)
     if memory is None:
         found = empty(out.shape[::-1], out.dtype.newbyteorder("=")).T
         gather(table, codes, folds, found)

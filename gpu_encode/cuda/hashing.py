@@ -60,7 +60,7 @@ def word_at(words: Array, i: int, minus_zero: np.uint64) -> np.uint64:
 
 
 @device_function
-def claimed(word: np.uint64, places: Array, shift: np.uint64, most_probes: int) -> np.int64:
+def claim(word: np.uint64, places: Array, shift: np.uint64, most_probes: int) -> np.int64:
     """Find the place of a word, taking a free one where it has none; -1 where neither is near."""
     n_places = len(places) - 1
     if word == FREE:
@@ -78,7 +78,7 @@ def claimed(word: np.uint64, places: Array, shift: np.uint64, most_probes: int) 
 
 
 @device_function
-def found(word: np.uint64, places: Array, shift: np.uint64) -> np.int64:
+def find(word: np.uint64, places: Array, shift: np.uint64) -> np.int64:
     """Find the place of a word; -1 where it has none."""
     n_places = len(places) - 1
     if word == FREE:
@@ -105,7 +105,7 @@ def place_rows(
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
         if given_up[0]:
             break
-        place = claimed(word_at(words, i, minus_zero), places, shift, most_probes)
+        place = claim(word_at(words, i, minus_zero), places, shift, most_probes)
         if place < 0:
             given_up[0] = 1
             break
@@ -139,11 +139,11 @@ def number_places(place_of_row: Array, ranks: Array) -> None:
 def find_rows(words: Array, minus_zero: np.uint64, places: Array, shift: np.uint64, ranks: Array, codes: Array) -> None:
     """Write the rank of each row's word, `UNKNOWN` where the table has none."""
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
-        place = found(word_at(words, i, minus_zero), places, shift)
+        place = find(word_at(words, i, minus_zero), places, shift)
         codes[i] = ranks[place] if place >= 0 else UNKNOWN
 
 
-def placed(given: Words) -> tuple[Array, Array]:
+def place_words(given: Words) -> tuple[Array, Array]:
     """Place of each row's word (int32, all 32 bits used), in the first table that is large enough, and its places."""
     n_rows = len(given.words)
     enough = places_for(n_rows)

@@ -89,13 +89,13 @@ def to_host(array: Any, /) -> Any:
         event.record()
         waiting.append((start, stop, buffer, event))
         if len(waiting) > 1:
-            emptied(waiting.pop(0), target)
+            empty_buffer(waiting.pop(0), target)
     for each in waiting:
-        emptied(each, target)
+        empty_buffer(each, target)
     return made
 
 
-def emptied(stage: tuple[int, int, Any, Any], target: Any) -> None:
+def empty_buffer(stage: tuple[int, int, Any, Any], target: Any) -> None:
     """Wait for a buffer and copy it where it belongs."""
     start, stop, buffer, event = stage
     event.synchronize()

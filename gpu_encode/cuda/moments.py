@@ -8,7 +8,7 @@ import numpy as np
 from cpu_fallback.compiled.moments import SAFE, SMALL, Shape, shape_of
 from cpu_fallback.exact import MomentArrays
 from gpu_encode.cuda.memory import empty, to_device
-from gpu_encode.cuda.rounding import HALF, LOW_HALF, MASK, no_digits, pushed, quotient, rounded, scaled, whole_pair
+from gpu_encode.cuda.rounding import HALF, LOW_HALF, MASK, no_digits, push, quotient, round_columns, scale, whole_pair
 from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, kernel, launch, launch_rows, types
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def pair(
         column = (
             column_sum(accumulators, at + place - low, line, n_lines) if low <= place < low + width else np.int64(0)
         )
-        digits = pushed(digits, column - less if place == 0 else column, place)
-    return rounded(digits, end)
+        digits = push(digits, column - less if place == 0 else column, place)
+    return round_columns(digits, end)
 
 
 @kernel
@@ -63,13 +63,13 @@ def average(n_cells: int, accumulators: "Array", shape: Shape, first: int, n: "A
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
         cell = i * shape.n_classes * line
         n_high, n_lower, n_exponent = pair(accumulators, cell, line, shape.n_classes, shape.n_width, shape.n_low, 0)
-        n[i] = scaled(n_high, n_exponent)
+        n[i] = scale(n_high, n_exponent)
         s_at = cell + first * line + (0 if shape.by_class else shape.n_width)
         for output in range(n_outputs):
             high, lower, exponent = pair(accumulators, s_at + output * line, line, 1, shape.s_width, shape.s_low, 0)
             found = math.nan
             if n_high != 0.0:
-                found = scaled(quotient(high, lower, n_high, n_lower), exponent - n_exponent)
+                found = scale(quotient(high, lower, n_high, n_lower), exponent - n_exponent)
             mean[i * n_outputs + output] = found
 
 
@@ -94,7 +94,7 @@ def count_less_one(n_cells: int, accumulators: "Array", shape: Shape, fewer: "Ar
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
         cell = i * shape.n_classes * line
         high, _, exponent = pair(accumulators, cell, line, shape.n_classes, shape.n_width, shape.n_low, 1)
-        fewer[i] = scaled(high, exponent)
+        fewer[i] = scale(high, exponent)
 
 
 @device_function
@@ -143,9 +143,9 @@ def difference(
     for place in range(low, end):
         below, above = product_column(n_room, n, q_room, q, place - left)
         s_below, s_above = product_column(s_room, s, s_room, s, place - right)
-        digits = pushed(digits, sign * below - s_below + passed, place)
+        digits = push(digits, sign * below - s_below + passed, place)
         passed = sign * above - s_above
-    fraction, _, exponent = rounded(digits, end)
+    fraction, _, exponent = round_columns(digits, end)
     return fraction, exponent
 
 

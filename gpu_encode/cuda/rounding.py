@@ -1,6 +1,6 @@
 """Exact numbers, digit by digit from the lowest, rounded once to float64; and their quotients.
 
-The twin of `rounded_pair` in `cpu_fallback.compiled.rounding`, and of `plain` and `quotient` in its `moments`.  Numbers
+The twin of `round_pair` in `cpu_fallback.compiled.rounding`, and of `plain` and `quotient` in its `moments`.  Numbers
 of any size pass through a few registers: no thread holds their digits in memory.
 """
 
@@ -60,7 +60,7 @@ def no_digits() -> Digits:
 
 
 @device_function
-def pushed(digits: Digits, column: np.int64, place: int) -> Digits:
+def push(digits: Digits, column: np.int64, place: int) -> Digits:
     """Carry the column at the next position, a signed int64, to one digit more."""
     # The two halves are added apart: a whole int64 may leave no room for a carry.
     low = (column & MASK) + digits.carry
@@ -79,7 +79,7 @@ def pushed(digits: Digits, column: np.int64, place: int) -> Digits:
 def magnitude_top(given: Digits, end: int) -> tuple[bool, int, np.uint64, np.uint64, np.uint64]:
     """Sign of a number with columns up to `end`, and of its magnitude the first position and the first five digits."""
     # Two digits hold the last carry, and what they repeat is the sign: the digits before that run are the number's own.
-    digits = pushed(pushed(given, np.int64(0), end), np.int64(0), end + 1)
+    digits = push(push(given, np.int64(0), end), np.int64(0), end + 1)
     upper, middle, under = digits.top_upper, digits.top_middle, digits.top_under
     if digits.carry >= 0:
         return False, digits.end - 1, upper, middle, under
@@ -94,7 +94,7 @@ def magnitude_top(given: Digits, end: int) -> tuple[bool, int, np.uint64, np.uin
 
 
 @device_function
-def rounded(digits: Digits, end: int) -> tuple[float, float, int]:
+def round_columns(digits: Digits, end: int) -> tuple[float, float, int]:
     """Round a number with columns up to `end` to (hi, lo, exponent).
 
     It is (hi + lo) * 2**exponent, hi correctly rounded.
@@ -137,8 +137,8 @@ def power_of_two(exponent: int) -> float:
 
 
 @device_function
-def scaled(value: float, exponent: int) -> float:
-    """Value * 2**exponent, rounded once, for any exponent and values that `rounded` and `quotient` give."""
+def scale(value: float, exponent: int) -> float:
+    """Value * 2**exponent, rounded once, for any exponent and values that `round_columns` and `quotient` give."""
     if exponent == 0:
         return value
     power = min(max(exponent, -FARTHEST), FARTHEST)
@@ -148,7 +148,7 @@ def scaled(value: float, exponent: int) -> float:
 
 
 @device_function
-def halved(value: float) -> float:
+def halve(value: float) -> float:
     """Upper 26 bits of a number (Veltkamp)."""
     wide = times(value, SPLITTER)
     return wide - (wide - value)
@@ -159,7 +159,7 @@ def quotient(high: float, lower: float, n_high: float, n_lower: float) -> float:
     """Quotient of two pairs, the second not zero, as `cpu_fallback.exact.quotient` has it."""
     first = high / n_high
     product = times(first, n_high)
-    a, b = halved(first), halved(n_high)
+    a, b = halve(first), halve(n_high)
     c, d = first - a, n_high - b
     error = times(c, d) - (((product - times(a, b)) - times(c, b)) - times(a, d))
     rest = ((high - product) - error) + (lower - times(first, n_lower))

@@ -202,7 +202,7 @@ def carry_sums(
             write_sums(running, len(order), counted, n_classes, width, start, place + 1, sums, at, sums, at)
 
 
-def sorted_by_code(parts: RowParts, shape: tuple[int, int, int], counted: bool) -> Sorted:
+def sort_by_code(parts: RowParts, shape: tuple[int, int, int], counted: bool) -> Sorted:
     """Sort rows by category, each category's in their own order, and sum up what they add."""
     n_places, n_classes, width = len(parts.codes), *shape[1:]
     order, codes = xp.argsort(parts.codes, kind="stable"), empty(n_places, np.int32)
@@ -216,7 +216,7 @@ def sorted_by_code(parts: RowParts, shape: tuple[int, int, int], counted: bool) 
 
 def by_sorting(parts: RowParts, shape: tuple[int, int, int], counted: bool, sums: "Array", seen: "Array") -> None:
     """Write what each row sees to `seen` and bring `sums` up to date, both flat."""
-    found = sorted_by_code(parts, shape, counted)
+    found = sort_by_code(parts, shape, counted)
     launch_rows(see_sorted, len(parts.codes), *found, sums, seen)
     launch_rows(carry_sums, len(parts.codes), *found, sums)
 
@@ -230,7 +230,7 @@ def by_sorting_ties(
     seen: "Array",
 ) -> None:
     """Do the same with ties; `state` is a carry's sums, sums at a tie (flat) and last ties."""
-    found, (sums, *kept) = sorted_by_code(parts, shape, counted), state
+    found, (sums, *kept) = sort_by_code(parts, shape, counted), state
     n_rows, tied = len(parts.codes), xp.take(ties, found.order)
     launch_rows(see_tied, n_rows, *found, tied, *state, seen)
     launch_rows(carry_ties, n_rows, found.order, found.codes, tied, shape[0], shape[1] * shape[2], seen, *kept)

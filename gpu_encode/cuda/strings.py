@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array
-from gpu_encode.cuda.hashing import UNKNOWN, ZERO, Words, codes_in, distinct, number_places, placed, rank_places
+from gpu_encode.cuda.hashing import UNKNOWN, ZERO, Words, codes_in, distinct, number_places, place_words, rank_places
 from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
 
@@ -67,7 +67,7 @@ def piece_at(characters: Array, start: int, stop: int) -> np.uint64:
 
 
 @device_function
-def stirred(word: np.uint64) -> np.uint64:
+def stir(word: np.uint64) -> np.uint64:
     """Word with its bits mixed; no two words give the same."""
     word = (word ^ (word >> np.uint64(32))) * FIRST_FACTOR
     word = (word ^ (word >> np.uint64(29))) * SECOND_FACTOR
@@ -97,9 +97,9 @@ def hash_rows(
             words[i] = NULL
             continue
         start, stop = np.int64(starts[i]), np.int64(ends[i])
-        word = stirred(seed ^ np.uint64(stop - start))
+        word = stir(seed ^ np.uint64(stop - start))
         while start < stop:
-            word = stirred(word ^ piece_at(characters, start, stop))
+            word = stir(word ^ piece_at(characters, start, stop))
             start += PIECE
         words[i] = word if word != NULL else NOT_NULL
 
@@ -179,15 +179,15 @@ def copy_rows(starts: Array, ends: Array, characters: Array, offsets: Array, cop
             copied[offsets[i] + k] = characters[start + k]
 
 
-def marked(nulls: Array | None) -> tuple[Array, int]:
+def mark_nulls(nulls: Array | None) -> tuple[Array, int]:
     """Which rows are null, as kernels take it, and whether any is."""
     return (zeros(1, np.bool_), 0) if nulls is None else (nulls, 1)
 
 
-def hashed(strings: Strings, nulls: Array | None, seed: np.uint64) -> Words:
+def hash_strings(strings: Strings, nulls: Array | None, seed: np.uint64) -> Words:
     """Words that stand for strings, and for null."""
     words = empty(strings.n_rows, np.uint64)
-    launch_rows(hash_rows, strings.n_rows, *strings, *marked(nulls), seed, words)
+    launch_rows(hash_rows, strings.n_rows, *strings, *mark_nulls(nulls), seed, words)
     return Words(words, ZERO)
 
 
@@ -197,10 +197,10 @@ def factorize_strings(strings: Strings, nulls: Array | None = None) -> tuple[Arr
     if not n_rows:
         return empty(0, np.int32), strings
     for seed in count():
-        place_of_row, places = placed(hashed(strings, nulls, np.uint64(seed)))
+        place_of_row, places = place_words(hash_strings(strings, nulls, np.uint64(seed)))
         row_at, differs = empty(len(places), np.int32), zeros(1, np.int32)
         launch_rows(keep_rows, n_rows, place_of_row, row_at)
-        launch_rows(compare_rows, n_rows, *strings, *marked(nulls), place_of_row, row_at, differs)
+        launch_rows(compare_rows, n_rows, *strings, *mark_nulls(nulls), place_of_row, row_at, differs)
         if not int(differs[0]):
             break
     occupied, words = distinct(places)
@@ -244,11 +244,11 @@ def order_of(strings: Strings) -> Array:
     return order
 
 
-def known(strings: Strings) -> Known:
+def prepare(strings: Strings) -> Known:
     """Distinct strings, ready for others to be looked up."""
     for seed in count():
-        words = hashed(strings, None, np.uint64(seed))
-        if not strings.n_rows or len(distinct(placed(words)[1])[1]) == strings.n_rows:
+        words = hash_strings(strings, None, np.uint64(seed))
+        if not strings.n_rows or len(distinct(place_words(words)[1])[1]) == strings.n_rows:
             break
     return Known(strings, words.words, np.uint64(seed))
 
@@ -256,8 +256,8 @@ def known(strings: Strings) -> Known:
 def lookup_strings(strings: Strings, categories: Known, nulls: Array | None = None) -> Array:
     """Index of each string among known ones (int32): -1 for null, -2 where it is absent."""
     if strings.n_rows and categories.strings.n_rows:
-        codes = codes_in(hashed(strings, nulls, categories.seed), Words(categories.words, ZERO))
-        launch_rows(check_rows, strings.n_rows, *strings, *marked(nulls), *categories.strings, codes)
+        codes = codes_in(hash_strings(strings, nulls, categories.seed), Words(categories.words, ZERO))
+        launch_rows(check_rows, strings.n_rows, *strings, *mark_nulls(nulls), *categories.strings, codes)
         return codes
     codes = empty(strings.n_rows, np.int32)
     codes[...] = UNKNOWN

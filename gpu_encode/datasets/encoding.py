@@ -154,7 +154,7 @@ def encode_dataset(
     )
 
 
-@devices.memory_explained()
+@devices.explain_memory()
 def run_encoding(
     rows: Source,
     destination: Any,
@@ -400,7 +400,7 @@ def transform_dataset(
     return run_transforming(rows, destination, encoder, memory_limit, compression, overwrite, resume, progress)
 
 
-@devices.memory_explained()
+@devices.explain_memory()
 def run_transforming(
     rows: Source,
     destination: Any,

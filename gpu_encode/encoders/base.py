@@ -1,4 +1,4 @@
-"""What every encoder offers: fit, transform, partial_fit, merge, save; in this process, or on an engine's partitions."""
+"""What every encoder offers: fit, transform, partial_fit, merge, save; an engine may take a call over."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names, _check_feature_names_
 
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames, ops, schemes
-from gpu_encode.categories.keys import people_readable
+from gpu_encode.categories.keys import categories_as_numpy
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_rows, prepare, sum_rows
@@ -63,7 +63,7 @@ def dispatch(method: Method) -> Method:
         engine = engine_of(X)
         if engine is not None:
             return getattr(engine, method.__name__)(encoder, X, *vectors, **named)
-        with devices.memory_explained():
+        with devices.explain_memory():
             return method(encoder, X, *vectors, **named)
 
     return cast(Method, call)
@@ -273,7 +273,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     @property
     def categories_(self) -> list[Array]:
         """Values of each encoded column, a missing value last; tuples for joint keys."""
-        return [people_readable(key) for key in self._fitted().keys]
+        return [categories_as_numpy(key) for key in self._fitted().keys]
 
     @property
     def encodings_(self) -> list[Array]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags, murmurhash3_32
 
 from cpu_fallback.types import Array
-from gpu_encode.categories.canonical_bytes import spellings
+from gpu_encode.categories.canonical_bytes import spell_categories
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.base import Encoder, dispatch
 from gpu_encode.errors.parameters import check_option
@@ -200,7 +200,7 @@ class HashedModel(Model):
         matrix = ops.empty((n_rows, width), self.dtype, "F")
         matrix[...] = 0.0
         for number, ((key, codes), rule) in enumerate(zip(keyed, self.rules, strict=True)):
-            components, amounts = hashed(spellings(key), statistic)
+            components, amounts = hashed(spell_categories(key), statistic)
             if rule.missing != "category":
                 amounts[-1] = 0.0
             add(matrix, components + number * apart, amounts, codes, ops)

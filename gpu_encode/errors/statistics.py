@@ -14,7 +14,7 @@ _ADVICE = "Convert the column to numbers, or leave it out of values."
 
 def no_statistics(found: object, names: Sequence[str]) -> ValueError:
     """Error for something else than a list of statistics."""
-    return ValueError(f"statistics must be a list of at least one of {_listed(names)}, or functions. Got {found!r}.")
+    return ValueError(f"statistics must be a list of at least one of {_list(names)}, or functions. Got {found!r}.")
 
 
 def unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
@@ -22,9 +22,7 @@ def unknown_statistic(found: object, names: Sequence[str]) -> ValueError:
     word = str(found)
     near = [_ALIASES[word]] if word in _ALIASES else difflib.get_close_matches(word, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return ValueError(
-        f"statistics names {found!r}, which is none of {_listed(names)}, and no function of arrays.{hint}"
-    )
+    return ValueError(f"statistics names {found!r}, which is none of {_list(names)}, and no function of arrays.{hint}")
 
 
 def nameless_statistic(function: object) -> ValueError:
@@ -89,7 +87,7 @@ def timestamps_as_value(column: object) -> TypeError:
     return TypeError(f"values: column {column!r} holds dates, times or spans of time. {_ADVICE}")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list(names: Sequence[str]) -> str:
     return ", ".join([*map(repr, names), _WITH_NUMBER])
 
 

@@ -102,10 +102,10 @@ def look_up_categories(
     parameters: Parameters, keys: Sequence[CategoryIndex], columns: ColumnMap, ops: Ops
 ) -> list[RowCategories]:
     """Look up each row's category of every key, where all rows have decided what categories there are."""
-    return [RowCategories(key, known_codes(key, columns, ops, parameters.missing)) for key in keys]
+    return [RowCategories(key, look_up_known(key, columns, ops, parameters.missing)) for key in keys]
 
 
-def known_codes(key: CategoryIndex, columns: ColumnMap, ops: Ops, missing: str) -> Array:
+def look_up_known(key: CategoryIndex, columns: ColumnMap, ops: Ops, missing: str) -> Array:
     """Look up the category of rows whose categories are all known."""
     codes = key.lookup(columns, ops, missing == "category")
     if not key.given and len(codes) and int(codes.min()) == UNKNOWN:

@@ -42,8 +42,8 @@ def check_same_statistic(known: Model, parameters: Parameters) -> None:
     if name is None:
         return
     if isinstance(before, Summaries) and isinstance(now, Summaries):
-        earlier |= as_given(before, keys_of(known), values_of(known) if before.of_columns else None)
-        later |= as_given(now, parameters.columns, parameters.values)
+        earlier |= as_user_gave(before, keys_of(known), values_of(known) if before.of_columns else None)
+        later |= as_user_gave(now, parameters.columns, parameters.values)
     raise other_parameters(name, earlier[name], later[name])
 
 
@@ -79,7 +79,7 @@ def say_the_same(one: Any, other: Any) -> bool:
     return equal or repr(one) == repr(other)
 
 
-def as_given(statistic: Summaries, keys: Any, values: Any) -> dict[str, Any]:
+def as_user_gave(statistic: Summaries, keys: Any, values: Any) -> dict[str, Any]:
     """Give statistics and values as the user does: with pairs, the one is a dict that says the other, too."""
     if statistic.pairs is None:
         return {"statistics": statistic.statistics, "values": values if statistic.of_columns else None}
@@ -116,12 +116,12 @@ def check_same_parameters(
     before = {
         "indicators": known.indicators,
         "dtype": known.dtype,
-        "drop": dropped_class([sums.measured for sums in known.statistics[0]]),
+        "drop": name_drop([sums.measured for sums in known.statistics[0]]),
     }
     now = {
         "indicators": parameters.indicators,
         "dtype": parameters.dtype,
-        "drop": dropped_class(specs),
+        "drop": name_drop(specs),
     }
     unknown_is_error = parameters.handle_unknown == "error"
     for old_rule, rule, old_key, key in zip(known.rules, rules, known.keys, keys, strict=True):
@@ -132,7 +132,7 @@ def check_same_parameters(
             raise other_parameters(name, earlier[name], later[name])
 
 
-def dropped_class(specs: Sequence[SumSpec]) -> str | None:
+def name_drop(specs: Sequence[SumSpec]) -> str | None:
     """Give `drop` of an encoder, by the class that each target's outputs begin with."""
     return "first" if any(spec.first_output for spec in specs) else None
 

@@ -186,7 +186,7 @@ def count_classes(rows: TrainingRows, target: Target) -> Array | None:
 
 def sum_rows(context: FitContext, plan: Plan) -> list[list[CategorySums]]:
     """Sum the rows that new rows see: sums[key][target]."""
-    return [[encodings.lasting(task, plan) for task in tasks] for tasks in context.tasks]
+    return [[encodings.sum_for_new_rows(task, plan) for task in tasks] for tasks in context.tasks]
 
 
 def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list[CategorySums]]]:
@@ -254,7 +254,7 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]]) -> M
         frame.n_columns,
         frame.names,
         [TargetInfo(target.name, target.kind, target.classes) for target in context.targets],
-        context.keys if parameters.statistic.needs.sums else [key.emptied() for key in context.keys],
+        context.keys if parameters.statistic.needs.sums else [key.without_categories() for key in context.keys],
         [[own.on_host(ops) for own in per_target] for per_target in sums],
         context.rules,
         bool(parameters.handle_unknown == "error"),

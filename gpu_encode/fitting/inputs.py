@@ -91,7 +91,7 @@ class Inputs:
         y = self._vectors["y"]
         X = np.empty((self.frame.n_rows, 0)) if isinstance(self.frame, Pieces) else self.tables[0]
         is_read = isinstance(y, PieceVectors) or devices.on_gpu(y)
-        return X, frames.on_host(self.targets()) if is_read else devices.unwrapped(y)
+        return X, frames.on_host(self.targets()) if is_read else devices.unwrap(y)
 
     @contextmanager
     def naming_piece(self, role: str) -> Iterator[None]:

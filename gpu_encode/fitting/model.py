@@ -18,7 +18,7 @@ from gpu_encode.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import counted_classes, join_labels
-from gpu_encode.training.encodings import flat
+from gpu_encode.training.encodings import flatten
 from gpu_encode.training.outputs import OutputColumns, in_type, indicator, missing_rows
 
 
@@ -110,7 +110,7 @@ class Model:
 
     def _side_by_side(self, per_target: list[EncodingTable]) -> Floats:
         """Encodings of all targets in one table, those of each for all permutations."""
-        values = [flat(encodings).values for encodings in per_target]
+        values = [flatten(encodings).values for encodings in per_target]
         if len(values) == self.permutations == 1:
             return values[0]
         return np.concatenate([np.repeat(array, self.permutations, axis=2) for array in values], axis=2)
@@ -127,7 +127,7 @@ class Model:
         # What was computed from the sums may lie on a device that another process does not have.
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         # Bytes that leave the process are those of the sums, whatever way they were added up.
-        return state | {"statistics": self.carried().statistics}
+        return state | {"statistics": self.to_canonical().statistics}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -197,11 +197,13 @@ class Model:
 
     def merge(self, other: "Model") -> "Model":
         """Give the model of the rows of both, its sums in canonical digits."""
-        return self.join(other).carried()
+        return self.join(other).to_canonical()
 
-    def carried(self) -> "Model":
+    def to_canonical(self) -> "Model":
         """Give the same with sums in canonical digits: the same for the same rows, whatever way they came together."""
-        return replace(self, statistics=[[sums.carried() for sums in per_target] for per_target in self.statistics])
+        return replace(
+            self, statistics=[[sums.to_canonical() for sums in per_target] for per_target in self.statistics]
+        )
 
     def join(self, other: "Model", in_place: bool = False) -> "Model":
         """Give the model of the rows of both; in place, this one is given up to hold the result."""
@@ -254,7 +256,7 @@ def widen_classes(statistics: CategorySums, before: TargetInfo, after: TargetInf
     if before.classes is None or after.classes is None or len(before.classes) == len(after.classes):
         return statistics
     position = np.searchsorted(after.classes, before.classes)
-    return statistics.widened_classes(position, counted_classes(after.kind, after.classes))
+    return statistics.widen_classes(position, counted_classes(after.kind, after.classes))
 
 
 def encoded_names(model: Model, names: Any) -> list[str]:

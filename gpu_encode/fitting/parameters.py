@@ -23,7 +23,7 @@ from gpu_encode.notices import warn
 from gpu_encode.schemes import Greedy, Holdout, KFold, LeaveOneOut, Ordered, Scheme
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.sums.targets import Target
-from gpu_encode.training.outputs import check_indicators, listed
+from gpu_encode.training.outputs import check_indicators, list_indicators
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class Parameters:
     def __post_init__(self) -> None:
         if isinstance(self.dtype, (type, np.dtype)):
             object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
-        object.__setattr__(self, "indicators", listed(self.indicators))
+        object.__setattr__(self, "indicators", list_indicators(self.indicators))
 
     @property
     def training_columns(self) -> list[Any]:

@@ -238,7 +238,7 @@ def encode_levels(
     blocks: list[Floats] = []
     root = prior[-1]
     for level in key.levels:
-        above = rule.moments_of_views(ops, sums.grouped(ops, level.of_leaf, level.n).part(0, level.n), visibility)
+        above = rule.moments_of_views(ops, sums.sum_by_parent(ops, level.of_leaf, level.n).part(0, level.n), visibility)
         counted = rule.which_count(above)
         parent = blocks[-1][ops.to_device(level.parent)] if blocks else np.broadcast_to(root, (level.n, *root.shape))
         context = Context(total, rule.categories_of(above, counted))

@@ -66,6 +66,6 @@ class OneHot(Statistic):
         return visible.n
 
 
-def listed(drop: Any) -> Any:
+def list_dropped(drop: Any) -> Any:
     """Categories to drop as a list, of whatever they come in; the name of a rule, and None, as they are."""
     return list(drop) if hasattr(drop, "__len__") and not isinstance(drop, str) else drop

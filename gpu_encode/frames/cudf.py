@@ -49,14 +49,14 @@ def column(series: Any, name: object) -> DeviceColumn:
     """
     devices.choose("auto", series)  # says what is missing
     devices.cuda().wait_for_default_stream()
-    held, dtype = _held(series), series.dtype
+    held, dtype = _column_held(series), series.dtype
     if type(dtype).__name__ != "CategoricalDtype":
         return _read(held, dtype, name)
-    entries = device_columns.column_to_host(_read(_held(dtype.categories), dtype.categories.dtype, name))
+    entries = device_columns.column_to_host(_read(_column_held(dtype.categories), dtype.categories.dtype, name))
     return DeviceColumn(_numbers(held, NUMBERS[held.type().id().name]), _nulls(held), entries=entries)
 
 
-def _held(series: Any) -> Any:
+def _column_held(series: Any) -> Any:
     """Column of pylibcudf in which cuDF holds the rows.
 
     `to_pylibcudf` gives nothing for buffers that cuDF has spilled to the host, and whole allocations for those that

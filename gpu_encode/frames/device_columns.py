@@ -189,7 +189,7 @@ def upload_strings(vocabulary: Vocabulary, ops: Ops) -> Any:
         _, offsets, characters = array.buffers()
         ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1] if len(array) else [0]
         held = np.frombuffer(characters or b"", np.uint8)
-        vocabulary.placed[memory] = strings.known(strings.strings_to_device(np.asarray(ends, np.int64), held))
+        vocabulary.placed[memory] = strings.prepare(strings.strings_to_device(np.asarray(ends, np.int64), held))
     return vocabulary.placed[memory]
 
 

@@ -60,7 +60,7 @@ def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
     dictionary = factorize(column, Place(name, int), ops)
     if dictionary.is_sorted:
         return FactorizedColumn(dictionary.through(None, ops), Vocabulary(dictionary.values), dictionary.complete)
-    vocabulary, places = Vocabulary.sorted_from(dictionary.values)
+    vocabulary, places = Vocabulary.from_unsorted(dictionary.values)
     return FactorizedColumn(dictionary.through(places, ops), vocabulary, dictionary.complete)
 
 

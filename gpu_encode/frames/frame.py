@@ -205,7 +205,7 @@ def _read_any(data: Any) -> Frame:
     refuse_dask(data, "X")
     refuse_sparse(data, "X")
     if devices.is_accelerated(data):
-        return replace(read(devices.unwrapped(data)), wrap=devices.accelerated)
+        return replace(read(devices.unwrap(data)), wrap=devices.accelerate)
     if _MODULE.is_narwhals_dataframe(data):
         return replace(read(nw.to_native(data)), wrap=nw.from_native)
     return _read_frame(data) or _read_array(data)
@@ -351,7 +351,7 @@ def to_array(data: Any, name: str) -> Any:
 
 def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[int], kind: str | None) -> Any:
     """Give a table of new columns, then columns of `frame` by position, of its own kind or another."""
-    if kind == "pandas" and frame.wrap is devices.accelerated:
+    if kind == "pandas" and frame.wrap is devices.accelerate:
         # It is pandas to its user already, and stays where it is.
         kind = None
     own = kind is None or kind == frame.kind
@@ -452,7 +452,7 @@ def _pandas(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
     elif frame.kind == "numpy":
         rest = pd.DataFrame(_named_columns(frame, passed), index=index)
     else:
-        rest = _selected(frame, passed).to_pandas()
+        rest = _select(frame, passed).to_pandas()
     return pd.concat([encoded, rest], axis=1) if names else rest
 
 
@@ -467,7 +467,7 @@ def _polars(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
     elif frame.kind == "numpy":
         rest = pl.DataFrame(_named_columns(frame, passed))
     else:
-        rest = _selected(frame, passed).to_polars()
+        rest = _select(frame, passed).to_polars()
     return encoded.hstack(rest) if names else rest
 
 
@@ -482,7 +482,7 @@ def _pyarrow(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
         metadata = {key: text for key, text in (frame.native.schema.metadata or {}).items() if key != b"pandas"}
     elif passed:
         of_numpy = frame.kind == "numpy"
-        rest = pa.table(_named_columns(frame, passed)) if of_numpy else _selected(frame, passed).to_arrow()
+        rest = pa.table(_named_columns(frame, passed)) if of_numpy else _select(frame, passed).to_arrow()
         fields += [rest.schema.field(position) for position in range(len(passed))]
         columns += rest.columns
     return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=metadata or None))
@@ -507,7 +507,7 @@ def _named_columns(frame: Frame, passed: list[int]) -> dict[str, Array]:
     return {names[position]: np.ascontiguousarray(frame.native[:, position]) for position in passed}
 
 
-def _selected(frame: Frame, passed: list[int]) -> Any:
+def _select(frame: Frame, passed: list[int]) -> Any:
     """Give the columns of a frame as a narwhals frame, which knows how to turn one library's into another's."""
     if frame.kind == "pandas":
         chosen = frame.native.iloc[:, passed].reset_index(drop=True)

@@ -170,7 +170,7 @@ def tables_of(data: Any) -> list[Any] | None:
     tables: list[Any] = []
     for number, table in enumerate(data):
         refuse_dask(table, f"X[{number}]")
-        if is_series(devices.unwrapped(table)):
+        if is_series(devices.unwrap(table)):
             raise series_among_tables(number, type(table).__name__, hasattr(table, "to_frame"))
         if not is_table(table):
             if not tables and not iterated:
@@ -274,7 +274,7 @@ def join_vocabularies(found: dict[int, Vocabulary], column: object, role: str) -
     for number, each in filled.items():
         if each.title != titles[0]:
             raise mixed_types(column, titles[0], f"{each.title} (in {role}[{number}])")
-    vocabulary, places = Vocabulary.sorted_from(union_of([each.values for each in found.values()]))
+    vocabulary, places = Vocabulary.from_unsorted(union_of([each.values for each in found.values()]))
     ends = np.cumsum([len(each) for each in found.values()])
     return vocabulary, dict(zip(found, np.split(places, ends[:-1]), strict=True))
 

@@ -64,7 +64,7 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
 
 def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
     """Read one value of any kind per row, to be numbered: a frame of one column, where the values are."""
-    data = devices.unwrapped(data)
+    data = devices.unwrap(data)
     if not (devices.is_cudf_frame(data) or devices.is_cudf_vector(data)):
         return replace(read(read_vector(data, role, n_rows).reshape(-1, 1)), labels=[role])
     if getattr(data, "nlevels", 1) > 1:
@@ -84,11 +84,11 @@ def read_targets(y: Any, n_rows: int | None = None, role: str = "y") -> list[tup
 
 def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
     """Targets that were read, for those who know NumPy alone: one vector, or a matrix of a column each."""
-    found = [_fetched(values) for _, values in targets]
+    found = [_fetch(values) for _, values in targets]
     return found[0] if len(found) == 1 else np.column_stack(found)
 
 
-def _fetched(values: Any) -> Array:
+def _fetch(values: Any) -> Array:
     if isinstance(values, NumberedLabels):
         return values.fetch()
     return values if isinstance(values, np.ndarray) else to_host(values)
@@ -98,7 +98,7 @@ def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None
     if not hasattr(data, "__array__"):
         refuse_dask(data, role)
     refuse_sparse(data, role)
-    data = devices.unwrapped(data)
+    data = devices.unwrap(data)
     if devices.is_cudf_frame(data) or devices.is_cudf_vector(data):
         found = device_vectors.read_cudf(data, role)
         return _of_length(found, role, n_rows)
@@ -300,7 +300,7 @@ def _typed_columns_of(part: Any) -> list[Column]:
     if is_table(part):
         frame = read(part)
         return [frame.column(position) for position in range(frame.n_columns)]
-    column = columns.from_native(devices.unwrapped(part))
+    column = columns.from_native(devices.unwrap(part))
     return [] if column is None else [column]
 
 

@@ -13,7 +13,7 @@ from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.errors.statistics import other_columns
 from gpu_encode.errors.tables import other_width
 from gpu_encode.errors.targets import no_target
-from gpu_encode.fitting.categories import known_codes
+from gpu_encode.fitting.categories import look_up_known
 from gpu_encode.fitting.columns import ColumnMap, map_columns
 from gpu_encode.fitting.fit import FitContext, find_missing
 from gpu_encode.fitting.inputs import Inputs, TrainingRows, read_fixed_targets
@@ -100,7 +100,7 @@ def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     width = sum(encodings.values.shape[2] for encodings in tables.encodings)
     output = OutputColumns(rows.ops.empty((rows.n_rows, width), model.dtype, "F"), model.indicators)
     for key, rule, encodings in zip(model.keys, model.rules, tables.encodings, strict=True):
-        codes = known_codes(key, columns, rows.ops, rule.missing)
+        codes = look_up_known(key, columns, rows.ops, rule.missing)
         table = EncodingTable(rows.ops.to_device(encodings.values), rows.ops.to_device(encodings.unseen))
         out = output.next(encodings.values.shape[2])
         unseen = look_up(rows.ops, table, codes, plan.lookup_folds, out, "unseen" in model.indicators)
@@ -183,7 +183,7 @@ def by_place(
 
 def look_up_missing(key: CategoryIndex, policy: str, columns: ColumnMap, backend: Ops) -> Array:
     """Look up which rows have no value."""
-    return missing_rows(key, known_codes(key, columns, backend, policy), columns, backend, policy == "category")
+    return missing_rows(key, look_up_known(key, columns, backend, policy), columns, backend, policy == "category")
 
 
 def sort_by_row(pieces: Sequence[RowEncodings], first_row: int, n_rows: int) -> RowEncodings:

@@ -117,7 +117,7 @@ class PrecedingSums:
 
     def __add__(self, other: "PrecedingSums") -> "PrecedingSums":
         pairs = zip(self.sums, other.sums, strict=True)
-        return PrecedingSums([[(a + b).carried() for a, b in zip(*of_key, strict=True)] for of_key in pairs])
+        return PrecedingSums([[(a + b).to_canonical() for a, b in zip(*of_key, strict=True)] for of_key in pairs])
 
 
 def shuffle(tables: EncodingTables, part: Part, n_groups: int = 1) -> list[list[OrderedRows]]:

@@ -20,7 +20,7 @@ class SegmentSums:
     sums: list[CategorySums]
 
     def __add__(self, other: "SegmentSums") -> "SegmentSums":
-        return SegmentSums([(mine + theirs).carried() for mine, theirs in zip(self.sums, other.sums, strict=True)])
+        return SegmentSums([(mine + theirs).to_canonical() for mine, theirs in zip(self.sums, other.sums, strict=True)])
 
 
 def orders_of(plan: OrderedPlan) -> list[Order | ByTime]:

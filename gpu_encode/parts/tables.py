@@ -113,7 +113,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
             f"{sums.n_rows} rows were summed, but {encoding_plan.n_rows} were looked through first. Every part must be "
             "measured once, and all passes must read the same rows."
         )
-    model = sums.model.carried()
+    model = sums.model.to_canonical()
     if not encoding_plan.parameters.trains_apart:
         encoder._adopt(model, device_of(encoding_plan))
         return EncodingTables(encoding_plan, encoder)

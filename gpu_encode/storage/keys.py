@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from cpu_fallback.types import Array
 from gpu_encode.categories.hierarchy import Derived
-from gpu_encode.categories.keys import CategoryIndex, KeySpec, present
+from gpu_encode.categories.keys import CategoryIndex, KeySpec, code_missing
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import pair, read_counts, read_field, read_list
@@ -89,7 +89,7 @@ def read_members(document: Any, sizes: list[int], reader: Reader) -> Array:
         raise ValueError(f"categories of {len(sizes)} columns are stored as {members.dtype} of shape {members.shape}")
     if (members < -1).any() or (members >= np.array(sizes)).any():
         raise ValueError("a joint category has a value that its column has not")
-    filled = np.column_stack([present(members[:, i], size) for i, size in enumerate(sizes)]).astype(np.int64)
+    filled = np.column_stack([code_missing(members[:, i], size) for i, size in enumerate(sizes)]).astype(np.int64)
     step = np.diff(filled, axis=0)
     first = np.take_along_axis(step, (step != 0).argmax(axis=1)[:, None], axis=1)
     if (first <= 0).any():

@@ -22,7 +22,7 @@ from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.targets import KINDS, NO_TARGET, counted_classes
 from gpu_encode.training.outputs import check_indicators
-from gpu_encode.training.outputs import listed as listed_indicators
+from gpu_encode.training.outputs import list_indicators as listed_indicators
 
 LARGEST = 1 << 31
 # Products of three float64 lie between the binary places -3300 and 3100, at 32 to a digit.
@@ -78,7 +78,7 @@ def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
 
 def describe_sums(statistics: CategorySums, writer: Writer) -> dict[str, Any]:
     """Give sums as JSON."""
-    statistics = statistics.carried()
+    statistics = statistics.to_canonical()
     measured = statistics.measured
     windows = (measured.layout.count, measured.layout.total, measured.layout.square)
     return {

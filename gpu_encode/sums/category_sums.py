@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.exact import Integers, Limbs, peak, widened
+from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Folds, Layout, Rows, Window, digit_window
 from gpu_encode.ops import Ops
@@ -113,7 +113,7 @@ class CategorySums:
         values = None if self.distribution is None else self.distribution.visible(visibility)
         return replace(self, accumulators=ops.visible(self.accumulators, visibility), distribution=values)
 
-    def grouped(self, ops: Ops, parent_of: NDArray[np.int32], n_parents: int) -> "CategorySums":
+    def sum_by_parent(self, ops: Ops, parent_of: NDArray[np.int32], n_parents: int) -> "CategorySums":
         """Sum per parent category; categories without one (-1) are left out, unknown and missing keep their rows."""
         order = np.argsort(parent_of, kind="stable")
         ends = np.searchsorted(parent_of[order], np.arange(n_parents + 1))
@@ -134,7 +134,7 @@ class CategorySums:
         accumulators[0] = ops.totals(self.accumulators)
         return replace(self, accumulators=accumulators, distribution=None)
 
-    def widened_classes(self, position: NDArray[np.int64], n_classes: int) -> "CategorySums":
+    def widen_classes(self, position: NDArray[np.int64], n_classes: int) -> "CategorySums":
         """Give the same counts among more classes: class i becomes position[i]."""
         accumulators = np.zeros((*self.accumulators.shape[:2], n_classes, self.accumulators.shape[3]), np.int64)
         accumulators[:, :, position] = self.accumulators[:, :, : len(position)]
@@ -172,7 +172,7 @@ class CategorySums:
         if values is not None and other.distribution is not None:
             values = values.plus(other.distribution, mine, theirs)
         total = CategorySums(accumulators, spec, self.added + other.added, values)
-        return total.carried() if total.added >= CARRY_AFTER else total
+        return total.to_canonical() if total.added >= CARRY_AFTER else total
 
     def in_layout(self, layout: Layout) -> Integers:
         """Give the accumulators in another, wider layout; not a copy where it is their own."""
@@ -184,7 +184,7 @@ class CategorySums:
         ]
         return np.concatenate(parts, axis=-1)
 
-    def carried(self) -> "CategorySums":
+    def to_canonical(self) -> "CategorySums":
         """Give the canonical form: the same for the same sums, whatever way they were added up."""
         parts, windows = [], []
         for window, _, columns in self.measured.layout.measures():
@@ -276,7 +276,7 @@ def as_integers(number: Limbs) -> Integers | None:
 
 def move_digits(digits: Integers, old: Window, new: Window) -> Integers:
     """Give the digits of one window in another that holds it."""
-    return digits if old.whole and new.whole else widened(digits_of(digits, old), new.low, new.width)
+    return digits if old.whole and new.whole else widen(digits_of(digits, old), new.low, new.width)
 
 
 def choose_spec(ops: Ops, target: Target, weight: Array | None, squares: bool, drop: str | None) -> SumSpec:

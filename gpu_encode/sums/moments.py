@@ -74,9 +74,9 @@ class Moments:
             rounded.mean,
             rounded.less_one,
             Scaled(rounded.fraction, rounded.exponent),
-            total=rounded_totals(first, spec, from_above) if totals else none,
-            others=rounded_others(accumulators, spec) if others else none,
-            further=rounded_totals(accumulators[..., 1:, :], spec) if has_terms else none,
+            total=round_totals(first, spec, from_above) if totals else none,
+            others=round_others(accumulators, spec) if others else none,
+            further=round_totals(accumulators[..., 1:, :], spec) if has_terms else none,
             third=third_deviation(accumulators, spec) if cubes else Scaled(none, none.astype(np.int64)),
         )
 
@@ -116,7 +116,7 @@ def pick(numbers: Any, rows: "Array | int") -> Any:
     return Scaled(numbers.fraction[rows], numbers.exponent[rows]) if isinstance(numbers, Scaled) else numbers[rows]
 
 
-def rounded_totals(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Floats:
+def round_totals(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Floats:
     """Give S of each class, or of each class and all after it, correctly rounded: (..., outputs)."""
     if spec.layout.total is None:
         (window, _, columns), first = spec.layout.measures()[0], spec.first_output
@@ -128,7 +128,7 @@ def rounded_totals(accumulators: Integers, spec: SumSpec, from_above: bool = Fal
     return Limbs(digits, window.low).rounded()
 
 
-def rounded_others(accumulators: Integers, spec: SumSpec) -> Floats:
+def round_others(accumulators: Integers, spec: SumSpec) -> Floats:
     """Give the weight of all classes but each one with an output, exact and then rounded once: (..., outputs)."""
     window, _, columns = spec.layout.measures()[0]
     digits = accumulators[..., columns]

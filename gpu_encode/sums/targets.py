@@ -346,7 +346,7 @@ class Termwise:
         plain = tuple(power for power in powers if power < 2)
         for column in range(1, target.shape[1]):
             own = dict(zip(plain, self._ops.extents(in_one_piece(target[:, column]), weight, plain), strict=True))
-            extents = [both(first, own.get(power, first)) for first, power in zip(extents, powers, strict=True)]
+            extents = [join_extents(first, own.get(power, first)) for first, power in zip(extents, powers, strict=True)]
         return extents
 
     def accumulate(
@@ -403,7 +403,7 @@ def columns_of(layout: Layout, column: int) -> Layout:
     return replace(layout, square=None) if column else layout
 
 
-def both(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+def join_extents(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     """Join the binary places that two extents touch; an empty one is (0, 0)."""
     if one == (0, 0) or other == (0, 0):
         return other if one == (0, 0) else one

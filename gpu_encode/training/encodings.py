@@ -25,7 +25,7 @@ def n_columns(plan: Plan) -> int:
     return len(plan.orders) if isinstance(plan, OrderedPlan) and not plan.average else 1
 
 
-def lasting(task: EncodingTask, plan: Plan) -> CategorySums:
+def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
     """Sums that new rows see: those of all rows, except for holdout and blow-up columns."""
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all()):
         return task.measure(plan.folds, plan.n_folds).visible(task.ops, plan.new_rows)
@@ -60,7 +60,7 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
     `total` is that of another key of the same target, where there is one: it is the same under every key.
     """
     if not task.n_outputs:
-        return Trained(lasting(task, plan), None, True, total)
+        return Trained(sum_for_new_rows(task, plan), None, True, total)
     if isinstance(plan, FoldPlan):
         return by_folds(task, plan, out, want_unseen, total)
     if isinstance(plan, SplitPlan):
@@ -99,7 +99,7 @@ def tables_by_fold(
     """
     new = sums.visible(ops, plan.new_rows)
     if plan.blow_up:
-        return new, flat(table(new, None, key, rule, ops))
+        return new, flatten(table(new, None, key, rule, ops))
     return new, table(sums, plan.visibility, key, rule, ops, total)
 
 
@@ -115,7 +115,7 @@ def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool
     return Trained(everything, look_up(task.ops, encodings, task.rows.codes, plan.folds, out, want_unseen))
 
 
-def flat(encodings: EncodingTable) -> EncodingTable:
+def flatten(encodings: EncodingTable) -> EncodingTable:
     """Give a table with one view, in which the views of this one stand side by side: output by output."""
     values = np.moveaxis(encodings.values, 1, 2).reshape(len(encodings.values), 1, -1)
     whole = values if values.flags.c_contiguous else values.copy()

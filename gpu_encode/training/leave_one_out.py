@@ -128,7 +128,7 @@ class Evaluation:
 
     def _total(self, keying: LevelCodes, statistics: CategorySums) -> TotalSums:
         task, level = self.task, keying.level
-        at_level = statistics if level is None else statistics.grouped(task.ops, level.of_leaf, level.n)
+        at_level = statistics if level is None else statistics.sum_by_parent(task.ops, level.of_leaf, level.n)
         moments = task.rule.moments(task.ops, at_level.accumulators[:, 0], task.measured)
         counted = task.rule.which_leaves_count(moments)
         if level is not None:

@@ -123,7 +123,7 @@ class TiledOutput:
         return rounded
 
 
-def listed(indicators: Any) -> Any:
+def list_indicators(indicators: Any) -> Any:
     """Give the names of the indicators as a tuple: True means "unseen"; anything but bool and list stays as it is."""
     if isinstance(indicators, bool):
         return ("unseen",) if indicators else ()
@@ -131,7 +131,7 @@ def listed(indicators: Any) -> Any:
 
 
 def check_indicators(owner: str, indicators: Any) -> None:
-    """Raise ValueError unless these names, as `listed` gives them, are known and different."""
+    """Raise ValueError unless these names, as `list_indicators` gives them, are known and different."""
     known = isinstance(indicators, tuple) and all(isinstance(name, str) and name in INDICATORS for name in indicators)
     if not known or len(set(indicators)) < len(indicators):
         given = list(indicators) if isinstance(indicators, tuple) else indicators

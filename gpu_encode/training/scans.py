@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.exact import Floats, Integers, Limbs, stacked
+from cpu_fallback.exact import Floats, Integers, Limbs, stack
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
 from cpu_fallback.types import Array, Carry, Layout, Rows, Window, digit_window
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask
@@ -234,7 +234,7 @@ class SegmentMeanDeltas:
             by_output.append(
                 [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
             )
-        return CategoryMoments(*(stacked(column, axis=1) for column in zip(*by_output, strict=True)))
+        return CategoryMoments(*(stack(column, axis=1) for column in zip(*by_output, strict=True)))
 
 
 def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: CategorySums | None) -> Carry:
@@ -245,7 +245,7 @@ def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: Categor
         return start
     whole = replace(earlier, accumulators=task.ops.to_device(earlier.accumulators))
     if level.level is not None:
-        whole = whole.grouped(task.ops, level.level.of_leaf, level.n)
+        whole = whole.sum_by_parent(task.ops, level.level.of_leaf, level.n)
     start.sums[...] = whole.in_layout(layout)[:, 0]
     return start
 

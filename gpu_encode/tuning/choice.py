@@ -102,7 +102,7 @@ def tune(
     parameters = encoder._parameters()
     candidates = checked_smoothings(smoothings, parameters)
     planned = checked_schemes(schemes, encoder, parameters, folds)
-    with devices.memory_explained():
+    with devices.explain_memory():
         # Sums of squares are kept whatever the smoothings ask for: errors of continuous targets are read off them.
         # Chances are on no other scale, and of all classes.
         wide = replace(parameters, statistic=EmpiricalBayes(), drop=None, scheme=planned[0][1], scale="identity")

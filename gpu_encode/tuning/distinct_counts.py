@@ -58,7 +58,7 @@ class DistinctCounts:
             of_fold = number[:, fold].astype(np.int32)
             first[of_fold, fold] = np.arange(n_categories)
             held_out = replace(views.held_out, accumulators=views.held_out.accumulators[:, fold : fold + 1])
-            accumulators.append(held_out.grouped(ops, of_fold, size).accumulators)
+            accumulators.append(held_out.sum_by_parent(ops, of_fold, size).accumulators)
         firsts, folds = ops.to_device(first), ops.to_device(np.arange(n_folds)[None])
         seen = replace(seen, accumulators=seen.accumulators[firsts, folds])
         leaf = task.rule.moments(ops, seen.accumulators, seen.measured)

@@ -16,7 +16,7 @@ from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.glmm.search import add_in_order
 from gpu_encode.ops import Ops
-from gpu_encode.sums.moments import rounded_totals
+from gpu_encode.sums.moments import round_totals
 from gpu_encode.tuning.distinct_counts import DistinctCounts
 from gpu_encode.tuning.sums import Mask, sums_by_fold
 from gpu_encode.tuning.views import Views
@@ -74,7 +74,7 @@ class OfClasses:
         """Take weights from sums; any rule says where there are encodings."""
         ops, alike = views.task.ops, DistinctCounts.of(views)
         held_out = views.held_out if alike is None else alike.held_out
-        weight = at_most_one(rounded_totals(held_out.accumulators, replace(held_out.measured, first_output=0)))
+        weight = at_most_one(round_totals(held_out.accumulators, replace(held_out.measured, first_output=0)))
         encodings = views.encode(rule) if alike is None else alike.encode(views, rule)
         scored = ~np.isnan(encodings[..., 0]) & (weight > 0).any(axis=-1)
         weights = [Fraction(0)] * weight.shape[1]

@@ -82,7 +82,7 @@ def statistics_of(kind, accumulators):
 
 
 def key_of(n_lines):
-    vocabulary, _ = Vocabulary.sorted_from(Values("number", np.arange(n_lines - 2), "int64"))
+    vocabulary, _ = Vocabulary.from_unsorted(Values("number", np.arange(n_lines - 2), "int64"))
     return CategoryIndex(KeySpec("x", (0,)), [vocabulary])
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_fallback import memory, memory_pool
-from cpu_fallback.memory_pool import HUGE, MOST_BLOCKS, MemoryPool, rounded
+from cpu_fallback.memory_pool import HUGE, MOST_BLOCKS, MemoryPool, round_up
 from gpu_encode import Greedy, LeaveOneOut, Ordered, TargetEncoder
 
 SMALL, LARGE = memory.SMALLEST, 3 * HUGE
@@ -76,7 +76,7 @@ def test_a_block_is_not_given_to_an_array_of_less_than_half(pool):
     found = [memory.empty(LARGE, np.uint8) for _ in range(3)]
     assert [address(array) for array in found[:2]] == where[:2]
     assert address(found[2]) != where[2]
-    assert [len(block) for block in pool.free.values()] == [rounded(3 * LARGE)]
+    assert [len(block) for block in pool.free.values()] == [round_up(3 * LARGE)]
 
 
 def test_the_columns_of_a_matrix_know_it(pool):
@@ -90,10 +90,10 @@ def test_large_arrays_begin_at_a_huge_page(pool):
 
 @given(st.integers(1, 1 << 40))
 def test_a_block_is_hardly_larger_than_what_it_holds(n_bytes):
-    size = rounded(n_bytes)
+    size = round_up(n_bytes)
     assert n_bytes <= size
     assert size < n_bytes + max(n_bytes / 4, HUGE if n_bytes >= HUGE else 1)
-    assert rounded(size) == size
+    assert round_up(size) == size
 
 
 @given(
@@ -119,7 +119,7 @@ def test_living_arrays_never_share_memory_and_little_is_kept(steps, most):
 
 def test_what_has_been_free_for_longest_goes_first(pool):
     arrays = [memory.empty(LARGE + number * HUGE, np.uint8) for number in range(4)]
-    pool.most = sum(rounded(array.nbytes) for array in arrays[2:])
+    pool.most = sum(round_up(array.nbytes) for array in arrays[2:])
     while arrays:
         del arrays[0]
     assert [len(block) for block in pool.free.values()] == [LARGE + 2 * HUGE, LARGE + 3 * HUGE]
@@ -153,7 +153,7 @@ def test_free_memory_goes_before_there_is_none_left(pool, monkeypatch):
 
 
 def test_memory_may_come_back_at_any_line(pool, monkeypatch):
-    cycle, known = [memory.empty(LARGE, np.uint8)], memory_pool.rounded
+    cycle, known = [memory.empty(LARGE, np.uint8)], memory_pool.round_up
     cycle.append(cycle)
     where = address(cycle[0])
     del cycle
@@ -163,7 +163,7 @@ def test_memory_may_come_back_at_any_line(pool, monkeypatch):
         gc.collect()
         return known(n_bytes)
 
-    monkeypatch.setattr(memory_pool, "rounded", rounded)
+    monkeypatch.setattr(memory_pool, "round_up", rounded)
     assert address(memory.empty(LARGE, np.uint8)) == where
 
 

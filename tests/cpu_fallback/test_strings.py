@@ -73,7 +73,7 @@ def test_distinct_strings_in_the_order_of_their_bytes(chunks, dtype, before):
 @given(known=st.lists(TEXTS, unique=True, max_size=12), rows=st.lists(st.none() | TEXTS, max_size=20))
 def test_strings_are_found_or_unknown(known, rows):
     index = {value: number for number, value in enumerate(known)}
-    categories = strings.known(part(known))
+    categories = strings.prepare(part(known))
     for chunks in ([rows], [rows[:5], [], rows[5:]]):
         codes = strings.lookup_strings([part(chunk, np.int32) for chunk in chunks], categories)
         assert codes.dtype == np.int32
@@ -96,7 +96,7 @@ def test_many_strings_on_any_number_of_threads(n_threads, n_distinct, longest):
     check([rows[:3000], rows[3000:3001], rows[3001:]], dtype=np.int32, before=3)
     others = many(random, 3000, n_distinct, longest) + rows[:2000]
     index = {value: number for number, value in enumerate(listed(distinct))}
-    codes = strings.lookup_strings([part(others, behind=b"no end")], strings.known(distinct))
+    codes = strings.lookup_strings([part(others, behind=b"no end")], strings.prepare(distinct))
     assert codes.tolist() == [-1 if value is None else index.get(value, -2) for value in others]
 
 
@@ -105,7 +105,7 @@ def test_nothing_and_nulls_alone(n_threads):
     check([[]])
     check([[None, None]])
     check([[b""] * 3])
-    nothing = strings.known(part([]))
+    nothing = strings.prepare(part([]))
     assert strings.lookup_strings([part([b"a", None, b""])], nothing).tolist() == [-2, -1, -2]
     assert strings.lookup_strings([], nothing).tolist() == []
 
@@ -116,7 +116,7 @@ def test_short_strings_of_one_hash_are_told_apart(n_threads):
     assert len({int(string_pieces.hash_of(*map(np.uint64, pair))) for pair in pairs}) == 1
     values = [b"".join(word.to_bytes(8, "little") for word in pair) for pair in pairs]
     check([[*values, *values[::-1]] * 30])
-    codes = strings.lookup_strings([part(values)], strings.known(part(values[1::2])))
+    codes = strings.lookup_strings([part(values)], strings.prepare(part(values[1::2])))
     assert codes.tolist() == [number // 2 if number % 2 else -2 for number in range(len(values))]
 
 
@@ -139,11 +139,11 @@ def test_long_strings_of_one_hash_are_told_apart(n_threads):
     texts = strings.texts_of(part([first, second]))
     assert string_pieces.hash_of_long(texts.words, 0, 32) == string_pieces.hash_of_long(texts.words, 32, 32)
     check([[first, second, first, second] * 400])
-    codes = strings.lookup_strings([part([second, first, tail])], strings.known(part([first])))
+    codes = strings.lookup_strings([part([second, first, tail])], strings.prepare(part([first])))
     assert codes.tolist() == [-2, 0, -2]
     # Known strings keep their places, though the second of the two is told apart later than those beside it.
     names = [first, *(b"a%04d" % i for i in range(511)), second, *(b"z%04d" % i for i in range(100))]
-    assert strings.lookup_strings([part(names)], strings.known(part(names))).tolist() == list(range(len(names)))
+    assert strings.lookup_strings([part(names)], strings.prepare(part(names))).tolist() == list(range(len(names)))
 
 
 @examples(100)

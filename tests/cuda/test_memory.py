@@ -143,7 +143,7 @@ def test_memory_that_runs_out_in_the_middle_is_explained(monkeypatch):
 
 
 def test_other_memory_errors_stay_what_they_are():
-    with pytest.raises(MemoryError, match=r"^of the host$"), devices.memory_explained():
+    with pytest.raises(MemoryError, match=r"^of the host$"), devices.explain_memory():
         raise MemoryError("of the host")
 
 
@@ -160,12 +160,12 @@ def test_other_memory_errors_stay_what_they_are():
 )
 def test_memory_that_rmm_lacks_is_explained(monkeypatch, message, wanted):
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "free_bytes", lambda: (7, 9))
-    with pytest.raises(MemoryError, match=rf"^{wanted}.* needed on the GPU"), devices.memory_explained():
+    with pytest.raises(MemoryError, match=rf"^{wanted}.* needed on the GPU"), devices.explain_memory():
         raise MemoryError(f"std::bad_alloc: {message}")
 
 
 def test_memory_that_the_host_lacks_is_not():
-    with pytest.raises(MemoryError, match=r"^Unable"), devices.memory_explained():
+    with pytest.raises(MemoryError, match=r"^Unable"), devices.explain_memory():
         np.empty((1 << 50,), np.float64)
 
 
@@ -205,7 +205,7 @@ def allocations(monkeypatch):
 
 
 def in_use(allocations):
-    with devices.memory_explained():
+    with devices.explain_memory():
         return allocations.used[-1]
 
 

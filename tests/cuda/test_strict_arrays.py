@@ -126,12 +126,12 @@ def strict(task: EncodingTask) -> EncodingTask:
 
 
 def trained(task: EncodingTask, plan: Plan, dtype: str) -> list[Any]:
-    """Training codes, indicators, what new rows see by `train` and by `lasting`, and their codes."""
+    """Training codes, indicators, what new rows see by `train` and by `sum_for_new_rows`, and their codes."""
     out = task.ops.empty((len(task.rows), task.n_outputs * encodings.n_columns(plan)), dtype, "F")
     done = encodings.train(task, plan, out, True)
-    lasting = encodings.lasting(task, plan)
+    lasting = encodings.sum_for_new_rows(task, plan)
     codes = encoding_rule.table(lasting, None, task.key, task.rule, task.ops)
-    flat = encodings.flat(codes)
+    flat = encodings.flatten(codes)
     found = [
         out,
         done.unseen,
@@ -142,7 +142,7 @@ def trained(task: EncodingTask, plan: Plan, dtype: str) -> list[Any]:
         flat.values,
     ]
     assert all(isinstance(each, StrictArray) for each in found) == (task.ops is STRICT)
-    kept = [each.on_host(task.ops).carried() for each in (done.statistics, lasting)]
+    kept = [each.on_host(task.ops).to_canonical() for each in (done.statistics, lasting)]
     return [*map(task.ops.to_host, found), *(each.accumulators for each in kept)]
 
 
@@ -216,7 +216,8 @@ def test_sums_of_parents():
     expected = [accumulators[:-2][parents == parent].sum(axis=0) for parent in range(5)]
     measured = SumSpec(Layout(), True)
     for ops in (cpu_fallback, STRICT):
-        found = CategorySums(ops.to_device(accumulators), measured).grouped(ops, parents, 5).on_host(ops).accumulators
+        sums = CategorySums(ops.to_device(accumulators), measured).sum_by_parent(ops, parents, 5)
+        found = sums.on_host(ops).accumulators
         np.testing.assert_array_equal(found, [*expected, *accumulators[-2:]])
 
 

@@ -79,7 +79,7 @@ def test_strings_of_one_word_are_told_apart(strings, monkeypatch):
     codes, distinct = strings.factorize_strings(given(strings, rows))
     assert read(strings, distinct) == [b"a", b"b", b"c"]
     assert memory.to_host(codes).tolist() == [1, 0, 1, 2]
-    known = strings.known(distinct)
+    known = strings.prepare(distinct)
     assert tried == [0, 1, 2, 0, 1, 2]
     assert known.seed == 2
 
@@ -87,20 +87,20 @@ def test_strings_of_one_word_are_told_apart(strings, monkeypatch):
 @pytest.mark.parametrize("rows", LISTS.values(), ids=LISTS)
 def test_known_strings_are_found_and_others_are_not(strings, rows, offsets_type):
     words = sorted({*rows[: len(rows) // 2 + 1], b"never seen", b"never"})
-    known = strings.known(given(strings, words))
+    known = strings.prepare(given(strings, words))
     codes = memory.to_host(strings.lookup_strings(given(strings, rows, offsets_type), known))
     assert codes.tolist() == [words.index(row) if row in words else -2 for row in rows]
 
 
 def test_a_string_of_the_same_word_is_not_the_same_string(strings, monkeypatch):
-    known = strings.known(given(strings, [b"a", b"b"]))
+    known = strings.prepare(given(strings, [b"a", b"b"]))
     of_b = strings.hashed(given(strings, [b"b"]), None, known.seed)
     monkeypatch.setattr(strings, "hashed", lambda rows, nulls, seed: of_b)
     assert memory.to_host(strings.lookup_strings(given(strings, [b"x"]), known)).tolist() == [-2]
 
 
 def test_nothing_is_found_among_nothing(strings):
-    known = strings.known(given(strings, []))
+    known = strings.prepare(given(strings, []))
     assert memory.to_host(strings.lookup_strings(given(strings, [b"a"]), known)).tolist() == [-2]
 
 
@@ -122,7 +122,7 @@ def test_null_is_no_string(strings, rows, every):
     expected = [-1 if is_null else words.index(row) for row, is_null in zip(rows, null, strict=True)]
     assert memory.to_host(codes).tolist() == expected
     assert read(strings, distinct) == words
-    found = strings.lookup_strings(there, strings.known(given(strings, words[1:])), nulls)
+    found = strings.lookup_strings(there, strings.prepare(given(strings, words[1:])), nulls)
     assert memory.to_host(found).tolist() == [-2 if code == 0 else max(code - 1, -1) for code in expected]
 
 

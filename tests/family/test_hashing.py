@@ -14,7 +14,7 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpu_encode import HashingEncoder, load, transform_dataset
-from gpu_encode.categories.canonical_bytes import decimal, spelled
+from gpu_encode.categories.canonical_bytes import decimal, spell
 from gpu_encode.categories.vocabulary import Vocabulary
 
 MASK = 0xFFFFFFFF
@@ -111,7 +111,7 @@ def test_columns_are_counted_as_category_encoders_does():
     ],
 )
 def test_bytes_that_are_hashed(values, words):
-    found = spelled(Vocabulary.from_values(values, "x")[0].values)
+    found = spell(Vocabulary.from_values(values, "x")[0].values)
     assert found == [b"\xff" + word.encode("latin-1") for word in words]
 
 

@@ -195,7 +195,7 @@ def test_for_people():
 @given(st.lists(st.integers(-20, 20)), st.lists(st.integers(-20, 20)), st.sampled_from([int, float, str]))
 def test_union_of_sorted_values(here, there, kind):
     here, there = ([kind(value) for value in each] for each in (here, there))
-    one, other = (Vocabulary.sorted_from(make(unique(each)).values)[0] for each in (here, there))
+    one, other = (Vocabulary.from_unsorted(make(unique(each)).values)[0] for each in (here, there))
     both, places, other_places = one.union(other, "c")
     assert both.to_numpy().tolist() == sorted({*here, *there})
     for each, found in ((here, places), (there, other_places)):

@@ -352,10 +352,10 @@ assert type(fast).__module__.startswith("pandas") and devices.on_gpu(fast)
 labels = cudf.pandas.as_proxy_object(frames.series(y))
 found = TargetEncoder(columns=["k"], cv=2, device="cuda").fit_transform(fast, labels)
 assert cudf.pandas.is_proxy_object(found) and isinstance(found, pd.DataFrame)
-held = devices.unwrapped(found)
+held = devices.unwrap(found)
 assert type(held) is cudf.DataFrame and frames.read(held["k"]).to_pylist() == expected
 encoder = TargetEncoder(columns=["k"], cv=2, device="cuda").set_output(transform="pandas")
-assert type(devices.unwrapped(encoder.fit_transform(fast, labels))) is cudf.DataFrame
+assert type(devices.unwrap(encoder.fit_transform(fast, labels))) is cudf.DataFrame
 print("fast")
 
 from cudf.pandas.module_accelerator import disable_module_accelerator
@@ -366,7 +366,7 @@ slow = cudf.pandas.as_proxy_object(given)
 assert cudf.pandas.is_proxy_object(slow) and not devices.on_gpu(slow)
 found = TargetEncoder(columns=["k"], cv=2, device="cpu").fit_transform(slow, y)
 assert cudf.pandas.is_proxy_object(found)
-assert devices.unwrapped(found)["k"].tolist() == expected
+assert devices.unwrap(found)["k"].tolist() == expected
 print("slow")
 assert read(slow).kind == "pandas" and read(fast).kind == "cudf"
 print("read")

@@ -36,7 +36,7 @@ def table_bytes() -> int:
     return int(xp.cuda.runtime.deviceGetAttribute(wanted, xp.cuda.Device().id))
 
 
-def flat(arguments: tuple[Any, ...]) -> Iterator[Any]:
+def flatten(arguments: tuple[Any, ...]) -> Iterator[Any]:
     """Give arrays each with its length, and numbers in 64 bits."""
     for each in arguments:
         if is_device_array(each):
@@ -52,4 +52,4 @@ def run(name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) 
     if shared:
         # A setting of the function on the current device; beyond 48 KiB no launch succeeds without it.
         kernel.max_dynamic_shared_size_bytes = shared
-    kernel((blocks,), (threads,), tuple(flat(arguments)), shared_mem=shared)
+    kernel((blocks,), (threads,), tuple(flatten(arguments)), shared_mem=shared)

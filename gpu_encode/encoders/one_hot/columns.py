@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
-from gpu_encode.categories.keys import CategoryIndex, people_readable
+from gpu_encode.categories.keys import CategoryIndex, categories_as_numpy
 from gpu_encode.categories.objects import is_null
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.one_hot import drops_not_found
@@ -194,7 +194,7 @@ def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, stat
             f"Found unknown categories in column {label!r} during fit. Add them to categories, or choose "
             'handle_unknown="ignore" or "infrequent_if_exist".'
         )
-    values, rows = people_readable(key), np.arange(key.n_categories)
+    values, rows = categories_as_numpy(key), np.arange(key.n_categories)
     rows = np.append(rows, len(weights) + MISSING) if key.has_missing else rows
     # Rows of weight zero count for nothing: a category that only they have is none, unless the user gave it.
     counted = np.full(len(rows), True) if key.given else weights[rows] > 0

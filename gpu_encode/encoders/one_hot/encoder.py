@@ -25,7 +25,7 @@ from gpu_encode.fitting.fit import FitContext, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.formulas.one_hot import OneHot, listed
+from gpu_encode.formulas.one_hot import OneHot, list_dropped
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes import plans
 from gpu_encode.sums.category_sums import CategorySums
@@ -138,7 +138,7 @@ class OneHotEncoder(Encoder):
         self.device = device
 
     def _parameters(self) -> Parameters:
-        drop, missing = listed(self.drop), self.handle_missing
+        drop, missing = list_dropped(self.drop), self.handle_missing
         parameters = Parameters(
             owner=type(self).__name__,
             statistic=OneHot(drop, self.min_frequency, self.max_categories, self.handle_unknown, missing),

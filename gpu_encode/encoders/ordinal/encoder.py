@@ -8,7 +8,7 @@ from sklearn.utils import Tags, check_array
 
 from cpu_fallback.types import Array
 from gpu_encode import schemes
-from gpu_encode.categories.keys import people_readable
+from gpu_encode.categories.keys import categories_as_numpy
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.ordinal.inverse import inverses_of
 from gpu_encode.errors.parameters import bad_option, check_option
@@ -206,7 +206,8 @@ class OrdinalEncoder(Encoder):
     def categories_(self) -> list[Array]:
         """Values of each encoded column, a missing value (NaN) last; tuples for joint keys."""
         return [
-            with_nan(people_readable(key)) if key.has_missing else people_readable(key) for key in self._fitted().keys
+            with_nan(categories_as_numpy(key)) if key.has_missing else categories_as_numpy(key)
+            for key in self._fitted().keys
         ]
 
     @property
@@ -215,7 +216,10 @@ class OrdinalEncoder(Encoder):
         entries = inverses_of(self._fitted())
         if not entries[0].statistic.pools:
             raise AttributeError("infrequent_categories_ is there where min_frequency or max_categories is set.")
-        return [people_readable(each.key)[: len(each.rare)][each.rare] if each.rare.any() else None for each in entries]
+        return [
+            categories_as_numpy(entry.key)[: len(entry.rare)][entry.rare] if entry.rare.any() else None
+            for entry in entries
+        ]
 
     def inverse_transform(self, X: Any) -> Array:
         """Give the values that codes stand for.

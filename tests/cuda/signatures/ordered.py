@@ -6,7 +6,7 @@ from gpu_encode.cuda import chunks, segments
 from tests.cuda.signatures.leave_one_out import PARTS
 
 CODES, INTEGERS = t.int32[::1], t.int64[::1]
-# What `sorted_by_code` gives.
+# What `sort_by_code` gives.
 SORTED = (INTEGERS, CODES, INTEGERS, t.int64, t.int64, t.int64, t.int64)
 
 SIGNATURES = [
