@@ -126,12 +126,12 @@ def test_the_lowest_word_of_a_deviation_decides_a_tie(compiled, square, last):
 
 def test_squares_carry_through_every_word():
     # The sum of the middle products is all ones before the carry from below comes in.
-    squared = import_module("cpu_fallback.compiled.rounding").squared
+    square_words = import_module("cpu_fallback.compiled.rounding").square_words
     pairs = [(0x3C7288307311D8A3, 0xB69C07F9BA9625A3), (0x623238ACC324C985, 0xB8B393AD1DD2CC8F), (2**63 - 1, 2**64 - 1)]
     for high, low in pairs:
         exact = (high << 64 | low) ** 2
         expected = [exact >> 64 * (3 - i) & 0xFFFFFFFFFFFFFFFF for i in range(4)]
-        assert [int(word) for word in squared(np.uint64(high), np.uint64(low))] == expected
+        assert [int(word) for word in square_words(np.uint64(high), np.uint64(low))] == expected
 
 
 def test_many_rows_of_one_value_have_no_deviation(compiled):

@@ -73,8 +73,8 @@ def test_strings_of_one_word_are_told_apart(strings, monkeypatch):
         found = hashed(rows, nulls, seed)
         return found if seed > 1 else found._replace(words=found.words * np.uint64(0))
 
-    hashed = strings.hashed
-    monkeypatch.setattr(strings, "hashed", weak)
+    hashed = strings.hash_strings
+    monkeypatch.setattr(strings, "hash_strings", weak)
     rows = [b"b", b"a", b"b", b"c"]
     codes, distinct = strings.factorize_strings(given(strings, rows))
     assert read(strings, distinct) == [b"a", b"b", b"c"]
@@ -94,8 +94,8 @@ def test_known_strings_are_found_and_others_are_not(strings, rows, offsets_type)
 
 def test_a_string_of_the_same_word_is_not_the_same_string(strings, monkeypatch):
     known = strings.prepare(given(strings, [b"a", b"b"]))
-    of_b = strings.hashed(given(strings, [b"b"]), None, known.seed)
-    monkeypatch.setattr(strings, "hashed", lambda rows, nulls, seed: of_b)
+    of_b = strings.hash_strings(given(strings, [b"b"]), None, known.seed)
+    monkeypatch.setattr(strings, "hash_strings", lambda rows, nulls, seed: of_b)
     assert memory.to_host(strings.lookup_strings(given(strings, [b"x"]), known)).tolist() == [-2]
 
 
@@ -128,7 +128,7 @@ def test_null_is_no_string(strings, rows, every):
 
 @pytest.mark.skipif(not devices.simulated(), reason="a compiled kernel keeps the word that it was compiled with")
 def test_a_string_whose_word_is_that_of_null_is_not_null(strings, monkeypatch):
-    words = strings.hashed(given(strings, [b"x"]), None, np.uint64(0)).words
+    words = strings.hash_strings(given(strings, [b"x"]), None, np.uint64(0)).words
     monkeypatch.setattr(strings, "NULL", np.uint64(int(memory.to_host(words)[0])))
     rows = given(strings, [b"x", b"y", b"x"])
     codes, distinct = strings.factorize_strings(rows, memory.to_device(np.array([False, False, True])))
