@@ -63,7 +63,7 @@ def test_an_output_anywhere_is_written_and_nothing_else(cuda, order, place, outp
 @pytest.mark.parametrize(("order", "outputs"), [("F", 1), ("F", 3), ("F", PAGE), ("C", PAGE)])
 def test_columns_of_a_fortran_matrix_and_whole_c_matrices_are_written_in_place(cuda, order, outputs):
     out = page(9, order)[:, :outputs]
-    piece, by_row, by_output = cuda.flat(out)
+    piece, by_row, by_output = cuda.flatten(out)
     piece[...] = memory.to_device(np.arange(9.0 * outputs))
     rows, columns = np.indices((9, outputs))
     assert memory.to_host(out).tolist() == (rows * by_row + columns * by_output).tolist()
