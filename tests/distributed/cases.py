@@ -108,8 +108,8 @@ def one_or_more(frame, names):
     return frame[names[0]] if len(names) == 1 else frame[names]
 
 
-def assert_same(found, wanted):
+def assert_same(table, wanted):
     """Hold tables to the same rows, columns, types and bits."""
-    pd.testing.assert_frame_equal(found, wanted, check_exact=True, check_freq=False, check_categorical=False)
+    pd.testing.assert_frame_equal(table, wanted, check_exact=True, check_freq=False, check_categorical=False)
     for name in wanted.columns[wanted.dtypes.map(lambda dtype: dtype.kind == "f")]:
-        assert found[name].to_numpy().tobytes() == wanted[name].to_numpy().tobytes()
+        assert table[name].to_numpy().tobytes() == wanted[name].to_numpy().tobytes()

@@ -24,7 +24,7 @@ assert min(LENGTHS) > 5
 pytestmark = pytest.mark.usefixtures("synchronous")
 
 
-def spoiled(column, row, value):
+def with_wrong(column, row, value):
     """Give the rows with one wrong value, counted over all rows."""
     frame = WHOLE.copy()
     frame.loc[frame.index[row], column] = value
@@ -37,40 +37,33 @@ def spoiled(column, row, value):
 )
 def test_a_bad_row_is_counted_over_all_rows_and_in_its_partition(column, value, message):
     row = LENGTHS[0] + LENGTHS[1] + 3
-    cut = spoiled(column, row, value)
+    cut = with_wrong(column, row, value)
     encoder = TargetEncoder().fit(WHOLE[["city"]], WHOLE["amount"])
     before = encoder.encodings_[0].tobytes()
     with pytest.raises(ValueError, match=rf"(?i){message}.* row {row} \(row 3 of partition 2\)"):
         encoder.fit_transform(cut[KEYS], cut["amount"], sample_weight=cut["weight"])
-    assert encoder.encodings_[0].tobytes() == before
-    assert encoder.n_features_in_ == 1
+    assert (encoder.encodings_[0].tobytes(), encoder.n_features_in_) == (before, 1)
 
 
-def test_a_bad_row_of_a_list_is_counted_too():
-    row = LENGTHS[0] + 2
-    cut = spoiled("amount", row, np.nan)
-    with pytest.raises(ValueError, match=rf"row {row} \(row 2 of partition 1\)"):
-        TargetEncoder().fit(cut[KEYS].to_delayed(), cut["amount"].to_delayed())
-
-
-def test_a_missing_category_that_is_refused():
+@pytest.mark.parametrize("in_list", [False, True], ids=["frame", "list"])
+def test_a_missing_category_that_is_refused(in_list):
     row = LENGTHS[0] + 4
-    cut = spoiled("city", row, np.nan)
+    cut = with_wrong("city", row, np.nan)
+    X, y = cut[["city"]], cut["amount"]
     with pytest.raises(ValueError, match=rf"city.* row {row} \(row 4 of partition 1\)"):
-        TargetEncoder(handle_missing="error").fit(cut[["city"]], cut["amount"])
+        TargetEncoder(handle_missing="error").fit(*((X.to_delayed(), y.to_delayed()) if in_list else (X, y)))
 
 
 def test_a_new_row_is_counted_in_its_partition():
     encoder = TargetEncoder(handle_unknown="error").fit(WHOLE[["city"]], WHOLE["amount"])
-    lazy = encoder.transform(spoiled("city", LENGTHS[0] + 1, 12345)[["city"]])
+    lazy = encoder.transform(with_wrong("city", LENGTHS[0] + 1, 12345)[["city"]])
     with pytest.raises(ValueError, match=r"row 1 of partition 1\b"):
         lazy.compute()
 
 
 def test_values_of_another_kind_are_refused_before_anything_is_computed():
-    encoder = TargetEncoder().fit(WHOLE[["city"]], WHOLE["amount"])
     with pytest.raises(ValueError, match="city"):
-        encoder.transform(CUT[["shop"]])
+        TargetEncoder().fit(WHOLE[["city"]], WHOLE["amount"]).transform(CUT[["shop"]])
 
 
 def test_a_partition_of_another_kind_is_named():
@@ -88,33 +81,41 @@ def test_lengths_differ_in_a_partition():
         TargetEncoder().fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("data", "kind", "message"),
-    [
-        (WHOLE["amount"], TypeError, "^X is in partitions of Dask, and y is a Series. Give y as a Dask frame, series"),
-        ([1, 2, 3], TypeError, r"^y\[0\] is a int, among Delayed objects of Dask. .*dask.delayed\(y\[0\]\)"),
-        (Y.repartition(npartitions=2), ValueError, "^X has 3 partitions, and y has 2. Rows match by position"),
-        (Y.to_delayed()[:2], ValueError, "^X has 3 partitions, and y has 2"),
-        (None, ValueError, "requires y to be passed, but the target y is None"),
-        (Y.to_delayed()[0], TypeError, "and y is a Delayed"),
-    ],
-)
-def test_vectors_that_do_not_fit(data, kind, message):
-    with pytest.raises(kind, match=message):
-        TargetEncoder().fit_transform(X, data)
+TWO_CHUNKS = CUT[["amount", "price"]].to_dask_array(lengths=LENGTHS).rechunk({1: 1})
+VECTORS = [
+    (WHOLE["amount"], TypeError, "^X is in partitions of Dask, and y is a Series. Give y as a Dask frame, series"),
+    ([1, 2, 3], TypeError, r"^y\[0\] is a int, among Delayed objects of Dask. .*dask.delayed\(y\[0\]\)"),
+    (Y.repartition(npartitions=2), ValueError, "^X has 3 partitions, and y has 2. Rows match by position"),
+    (Y.to_delayed()[:2], ValueError, "^X has 3 partitions, and y has 2"),
+    (None, ValueError, "requires y to be passed, but the target y is None"),
+    (Y.to_delayed()[0], TypeError, "and y is a Delayed"),
+    (TWO_CHUNKS, ValueError, r"^y is a Dask array with 2 chunks of columns.*y.rechunk\(\{1: -1\}\)"),
+]
+TABLES = [
+    (CUT["shop"], ValueError, r"^X is a Series of Dask, which is no table. Make one of it: X.to_frame\(\)"),
+    (X.to_delayed()[0], TypeError, r"^X is one Delayed of Dask. Give a list of them"),
+    ([delayed(WHOLE), WHOLE], TypeError, r"^X\[1\] is a DataFrame, among Delayed objects of Dask"),
+    ([X, X], TypeError, r"^X\[0\] is a DataFrame of Dask, without rows yet"),
+]
+PARAMETERS = [
+    ({"cv": np.arange(60) % 3}, ValueError, "fold numbers"),
+    ({"cv": SplitterOfAllRows(3)}, ValueError, "all rows"),
+    ({"columns": ["nowhere"]}, ValueError, "nowhere"),
+    ({"columns": ["shop"], "cv": "nowhere"}, ValueError, "nowhere"),
+]
+BESIDE = r"^y is a Delayed\w* of Dask, without rows yet, and stands beside other data"
+CALLS = [
+    (WHOLE[KEYS], Y.to_delayed()[0], {}, TypeError, BESIDE),
+    *((X, y, {}, *wrong) for y, *wrong in VECTORS),
+    *((table, Y, {}, *wrong) for table, *wrong in TABLES),
+    *((X, Y, *wrong) for wrong in PARAMETERS),
+]
 
 
-def test_data_that_is_no_table():
-    with pytest.raises(ValueError, match=r"^X is a Series of Dask, which is no table. Make one of it: X.to_frame\(\)"):
-        TargetEncoder().fit(CUT["shop"], Y)
-    with pytest.raises(TypeError, match=r"^X is one Delayed of Dask. Give a list of them"):
-        TargetEncoder().fit(X.to_delayed()[0], Y)
-    with pytest.raises(TypeError, match=r"^X\[1\] is a DataFrame, among Delayed objects of Dask"):
-        TargetEncoder().fit([delayed(WHOLE), WHOLE], Y)
-    with pytest.raises(ValueError, match=r"^y is a Dask array with 2 chunks of columns.*y.rechunk\(\{1: -1\}\)"):
-        TargetEncoder().fit(X, CUT[["amount", "price"]].to_dask_array(lengths=True).rechunk({1: 1}))
-    with pytest.raises(TypeError, match=r"^X\[0\] is a DataFrame of Dask, without rows yet"):
-        TargetEncoder().fit([X, X], Y)
+@pytest.mark.parametrize(("X", "y", "parameters", "error", "message"), CALLS, ids=[call[4][:40] for call in CALLS])
+def test_data_and_parameters_that_do_not_fit(X, y, parameters, error, message):
+    with pytest.raises(error, match=message):
+        TargetEncoder(**parameters).fit_transform(X, y)
 
 
 def test_calls_that_wait_for_rows():
@@ -136,36 +137,18 @@ def test_bad_parameters_are_found_before_rows_are_read():
             TargetEncoder(**parameters).fit(lazy[KEYS], lazy["amount"])
 
 
-def test_arrays_and_splitters_of_all_rows_are_refused():
-    with pytest.raises(ValueError, match="fold numbers"):
-        TargetEncoder(cv=np.arange(60) % 3).fit_transform(X, Y)
-    with pytest.raises(ValueError, match="all rows"):
-        TargetEncoder(cv=SplitterOfAllRows(3)).fit_transform(X, Y)
-
-
 def test_what_is_warned_of_elsewhere_is_warned_of_here():
     with pytest.warns(UserWarning, match="contain each row's own target") as caught:
         TargetEncoder(cv=Greedy()).fit_transform(X, Y)
     assert [warning.filename for warning in caught] == [__file__]
     with pytest.warns(UserWarning, match="The least populated class in y has only 1 members"):
-        TargetEncoder(cv=4).fit_transform(X, spoiled("grade", 5, "superb")["grade"])
-
-
-def test_a_column_that_is_missing():
-    for parameters in ({"columns": ["nowhere"]}, {"columns": ["shop"], "cv": "nowhere"}):
-        with pytest.raises(ValueError, match="nowhere"):
-            TargetEncoder(**parameters).fit_transform(X, Y)
+        TargetEncoder(cv=4).fit_transform(X, with_wrong("grade", 5, "superb")["grade"])
 
 
 def test_an_error_travels_whole():
     error = pickle.loads(pickle.dumps(RowInPartitionError("in row ", 3, ".", 2)))
     assert (str(error), error.partition) == ("in row 3.", 2)
     assert str(error.counted([10, 20])) == "in row 33."
-
-
-def test_rows_of_dask_beside_rows_in_memory():
-    with pytest.raises(TypeError, match=r"^y is a Delayed\w* of Dask, without rows yet, and stands beside other data"):
-        TargetEncoder().fit(WHOLE[KEYS], delayed(WHOLE["amount"]))
 
 
 def test_dask_is_not_loaded_for_other_data():

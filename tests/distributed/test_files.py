@@ -34,14 +34,14 @@ def cut(request, tmp_path):
 )
 def test_partitions_stay_those_of_the_frame(cut, scheme):
     whole, encoder = (TargetEncoder(cv=scheme, columns=["shop"]) for _ in range(2))
-    codes = encoder.fit_transform(cut[FEATURES], cut["sold"])
+    encodings = encoder.fit_transform(cut[FEATURES], cut["sold"])
     read = cut.compute()  # the order of files is Dask's
     wanted = whole.fit_transform(read[FEATURES], read["sold"])
-    assert codes.npartitions == cut.npartitions
-    found = dask.compute(*codes.partitions)
-    assert {len(each) for each in found} == {150 // cut.npartitions}
-    assert_same(pd.concat(found), wanted)
-    assert_same(codes.compute(), wanted)
+    assert encodings.npartitions == cut.npartitions
+    partitions = dask.compute(*encodings.partitions)
+    assert {len(partition) for partition in partitions} == {150 // cut.npartitions}
+    assert_same(pd.concat(partitions), wanted)
+    assert_same(encodings.compute(), wanted)
     assert_same_encoder(encoder, whole)
     assert_same(encoder.transform(cut[FEATURES]).compute(), whole.transform(read[FEATURES]))
 
@@ -49,5 +49,5 @@ def test_partitions_stay_those_of_the_frame(cut, scheme):
 def test_a_column_beside_a_list_stays_in_its_partitions(cut):
     read = cut.compute()
     tables = [dask.delayed(read[FEATURES].iloc[places]) for places in np.split(np.arange(150), cut.npartitions)]
-    codes = TargetEncoder().fit_transform(tables, cut["sold"])
-    assert_same(pd.concat(dask.compute(*codes)), TargetEncoder().fit_transform(read[FEATURES], read["sold"]))
+    encodings = TargetEncoder().fit_transform(tables, cut["sold"])
+    assert_same(pd.concat(dask.compute(*encodings)), TargetEncoder().fit_transform(read[FEATURES], read["sold"]))

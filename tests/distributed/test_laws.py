@@ -1,15 +1,12 @@
 """Data of Dask gives the bits of the whole frame, however it is cut and whoever computes."""
 
-import dask
 import dask.dataframe as dd
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 import pytest
 from sklearn.model_selection import KFold as SplitterOfAllRows
 
-from gpu_encode import GroupKFold, KFold, TargetEncoder
-from gpu_encode.distributed import tasks, trees
+from gpu_encode import GroupKFold, JamesStein, KFold, TargetEncoder
+from gpu_encode.distributed import orders, tasks, trees
 from tests.bits import assert_same_encoder
 from tests.distributed.cases import (
     ENCODERS,
@@ -25,7 +22,7 @@ from tests.distributed.cases import (
 )
 
 WHOLE = rows()
-# Rows of classes that folds miss, and codes that leak, are warned of; that is tested by itself.
+# Rows of classes that folds miss, and encodings that leak, are warned of; that is tested by itself.
 pytestmark = [
     pytest.mark.usefixtures("synchronous"),
     pytest.mark.filterwarnings("ignore:Greedy training codes", "ignore:Some rows see no", "ignore:.*rows see"),
@@ -33,26 +30,26 @@ pytestmark = [
 
 
 def both(parameters, targets, number, weighted=False, frame=WHOLE):
-    """Encode the whole frame, and the same rows in partitions; give encoders and codes."""
+    """Encode the whole frame, and the same rows in partitions; give encoders and encodings."""
     cut = partitioned(frame, number)
     results = []
     for data in (frame, cut):
         encoder = TargetEncoder(**parameters)
         weight = data["weight"] if weighted else None
-        codes = encoder.fit_transform(
+        encodings = encoder.fit_transform(
             data[columns_of(parameters)], one_or_more(data, TARGETS[targets]), sample_weight=weight
         )
-        results.append((encoder, codes))
+        results.append((encoder, encodings))
     return results
 
 
 @pytest.mark.parametrize("number", [1, 2, 7])
 @pytest.mark.parametrize("name", ENCODERS)
-def test_training_codes_are_those_of_the_whole_frame(name, number):
+def test_training_encodings_are_those_of_the_whole_frame(name, number):
     target = "quantity" if name != "stratified" else "binary"
-    (whole, wanted), (encoder, codes) = both(ENCODERS[name], target, number)
-    assert codes.npartitions == number
-    assert_same(codes.compute(), wanted)
+    (whole, wanted), (encoder, encodings) = both(ENCODERS[name], target, number)
+    assert encodings.npartitions == number
+    assert_same(encodings.compute(), wanted)
     assert_same_encoder(encoder, whole)
 
 
@@ -61,17 +58,17 @@ def test_training_codes_are_those_of_the_whole_frame(name, number):
 @pytest.mark.parametrize("name", ["folds", "leave one out", "ordered-rows", "ordered", "ordered-time"])
 def test_every_target_with_and_without_weights(name, targets, weighted):
     parameters = ENCODERS[name] | ({"target_type": "continuous"} if targets == "two quantities" else {})
-    (whole, wanted), (encoder, codes) = both(parameters, targets, 5, weighted)
-    assert_same(codes.compute(), wanted)
+    (whole, wanted), (encoder, encodings) = both(parameters, targets, 5, weighted)
+    assert_same(encodings.compute(), wanted)
     assert_same_encoder(encoder, whole)
 
 
 @pytest.mark.parametrize("name", ["folds", "ordered-rows", "averaged"])
 def test_many_partitions_most_of_them_empty(name):
     frame = rows(40)
-    (_, wanted), (_, codes) = both(ENCODERS[name], "quantity", 64, frame=frame)
-    assert (codes.map_partitions(len).compute() == 0).sum() > 20
-    assert_same(codes.compute(), wanted)
+    (_, wanted), (_, encodings) = both(ENCODERS[name], "quantity", 64, frame=frame)
+    assert (encodings.map_partitions(len).compute() == 0).sum() > 20
+    assert_same(encodings.compute(), wanted)
 
 
 @pytest.mark.parametrize("name", ["folds", "holdout", "blow-up", "joint"])
@@ -84,9 +81,9 @@ def test_new_rows(name):
     assert encoder.fit(cut[columns_of(parameters)], cut["amount"]) is encoder
     assert_same_encoder(encoder, whole)
     wanted = whole.transform(new)
-    codes = encoder.transform(partitioned(new, 6))
-    assert codes.npartitions == 6
-    assert_same(codes.compute(), wanted)
+    encodings = encoder.transform(partitioned(new, 6))
+    assert encodings.npartitions == 6
+    assert_same(encodings.compute(), wanted)
 
 
 @pytest.mark.filterwarnings("error")
@@ -115,62 +112,51 @@ def test_the_order_in_which_tasks_are_done_does_not_matter(order, monkeypatch):
     rng, summed = np.random.default_rng(order), tasks.add_up
     monkeypatch.setattr(tasks, "add_up", lambda sums: summed([sums[i] for i in rng.permutation(len(sums))]))
     monkeypatch.setattr(trees, "SPLIT_EVERY", 2 + order)
-    (whole, wanted), (encoder, codes) = both(ENCODERS["folds"], "quantity", 11)
-    assert_same(codes.compute(), wanted)
+    (whole, wanted), (encoder, encodings) = both(ENCODERS["folds"], "quantity", 11)
+    assert_same(encodings.compute(), wanted)
     assert_same_encoder(encoder, whole)
 
 
-@pytest.mark.parametrize("as_what", ["series", "list", "array"])
-def test_vectors_come_in_any_form(as_what):
-    cut = partitioned(WHOLE, 4)
-    forms = {
-        "series": lambda each: each,
-        "list": lambda each: each.to_delayed(),
-        "array": lambda each: each.to_dask_array(),
-    }
-    y, weight, groups = (forms[as_what](cut[name]) for name in ("amount", "weight", "buyer"))
-    parameters = {"cv": GroupKFold(3), "columns": ["shop", "city"]}
-    codes = TargetEncoder(**parameters).fit_transform(cut[KEYS], y, sample_weight=weight, groups=groups)
-    wanted = TargetEncoder(**parameters).fit_transform(
-        WHOLE[KEYS], WHOLE["amount"], sample_weight=WHOLE["weight"], groups=WHOLE["buyer"]
-    )
-    assert_same(codes.compute(), wanted)
+FORMS = {
+    "series": lambda series: series,
+    "list": lambda series: series.to_delayed(),
+    "array": lambda series: series.to_dask_array(),
+}
 
 
-def test_categories_of_each_partition_are_its_own():
-    cut = partitioned(WHOLE[["size", "amount"]], 9)
-    seen = [tuple(part.cat.categories) for part in dask.compute(*cut["size"].to_delayed())]
-    assert len(set(seen)) > 1
-    encoder = TargetEncoder()
-    codes = encoder.fit_transform(cut[["size"]], cut["amount"])
-    assert_same(codes.compute(), TargetEncoder().fit_transform(WHOLE[["size"]], WHOLE["amount"]))
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_vectors_come_in_any_form(form):
+    cut, names = partitioned(WHOLE, 4), {"y": "amount", "sample_weight": "weight", "groups": "buyer"}
+
+    def encode(rows, form):
+        encoder = TargetEncoder(cv=GroupKFold(3), columns=["shop", "city"])
+        return encoder.fit_transform(rows[KEYS], **{role: form(rows[name]) for role, name in names.items()})
+
+    assert_same(encode(cut, form).compute(), encode(WHOLE, FORMS["series"]))
 
 
 @pytest.mark.parametrize("cv", [5, ORDERS["ordered-rows"], ORDERS["ordered"]], ids=str)
 def test_folds_and_orders_follow_rows_where_partitions_are_picked(cv):
     cut = partitioned(WHOLE, 7)
     wanted = TargetEncoder(cv=cv).fit_transform(WHOLE[KEYS], WHOLE["amount"])
-    codes = TargetEncoder(cv=cv).fit_transform(cut[KEYS], cut["amount"])
+    encodings = TargetEncoder(cv=cv).fit_transform(cut[KEYS], cut["amount"])
     lengths = cut.map_partitions(len).compute().tolist()
     for number in (3, 6):
         start = sum(lengths[:number])
-        assert_same(codes.partitions[number].compute(), wanted.iloc[start : start + lengths[number]])
-    assert_same(codes.get_partition(5).compute(), codes.compute().iloc[sum(lengths[:5]) : sum(lengths[:6])])
-    assert_same(codes[["city"]].compute(), wanted[["city"]])
-    assert_same(codes.tail(2, compute=True), wanted.tail(2))
+        assert_same(encodings.partitions[number].compute(), wanted.iloc[start : start + lengths[number]])
+    assert_same(encodings.get_partition(5).compute(), encodings.compute().iloc[sum(lengths[:5]) : sum(lengths[:6])])
+    assert_same(encodings[["city"]].compute(), wanted[["city"]])
+    assert_same(encodings.tail(2, compute=True), wanted.tail(2))
 
 
 def test_divisions_and_index_stay():
-    frame = WHOLE.sort_index()
-    cut = dd.from_pandas(frame, npartitions=3)
+    cut = dd.from_pandas(WHOLE.sort_index(), npartitions=3)
     assert cut.known_divisions
-    encoder = TargetEncoder(columns=["shop"], cv=3)
-    codes = encoder.fit_transform(cut[[*KEYS, "price"]], cut["amount"])
-    new = encoder.transform(cut[[*KEYS, "price"]])
-    for lazy in (codes, new):
-        assert lazy.divisions == cut.divisions
-        assert lazy.index.name == "order"
-    assert_same(codes.loc[500:900].compute(), codes.compute().loc[500:900])
+    encoder, names = TargetEncoder(columns=["shop"], cv=3), [*KEYS, "price"]
+    encodings = encoder.fit_transform(cut[names], cut["amount"])
+    for lazy in (encodings, encoder.transform(cut[names])):
+        assert (lazy.divisions, lazy.index.name) == (cut.divisions, "order")
+    assert_same(encodings.loc[500:900].compute(), encodings.compute().loc[500:900])
 
 
 @pytest.mark.parametrize("name", ["folds", "joint", "blow-up", "groups"])
@@ -186,28 +172,34 @@ def test_the_lazy_frame_says_what_it_will_hold(name):
         assert lazy.dtypes.astype(str).tolist() == computed.dtypes.astype(str).tolist()
 
 
-def test_an_encoder_fitted_again_changes_no_lazy_codes():
+def test_an_encoder_fitted_again_changes_no_lazy_encodings():
     cut = partitioned(WHOLE, 3)
     encoder = TargetEncoder(smooth=0.0).fit(cut[["shop"]], cut["amount"])
-    codes, training = encoder.transform(cut[["shop"]]), encoder.fit_transform(cut[["shop"]], cut["amount"])
-    own = TargetEncoder(smooth=0.0)
-    wanted = encoder.transform(WHOLE[["shop"]]), own.fit_transform(WHOLE[["shop"]], WHOLE["amount"])
+    encodings, training = encoder.transform(cut[["shop"]]), encoder.fit_transform(cut[["shop"]], cut["amount"])
+    whole = TargetEncoder(smooth=0.0)
+    wanted = encoder.transform(WHOLE[["shop"]]), whole.fit_transform(WHOLE[["shop"]], WHOLE["amount"])
     encoder.fit(WHOLE[["shop"]], WHOLE["sold"])
-    assert_same(codes.compute(), wanted[0])
-    assert_same(training.compute(), wanted[1])
+    for lazy, expected in zip((encodings, training), wanted, strict=True):
+        assert_same(lazy.compute(), expected)
 
 
 def test_a_generator_is_drawn_from_once_as_by_one_call():
     cut = partitioned(WHOLE, 3)
     generators = [np.random.default_rng(3), np.random.default_rng(3)]
     wanted = TargetEncoder(cv=KFold(3, random_state=generators[0])).fit_transform(WHOLE[KEYS], WHOLE["amount"])
-    codes = TargetEncoder(cv=KFold(3, random_state=generators[1])).fit_transform(cut[KEYS], cut["amount"])
-    assert_same(codes.compute(), wanted)
+    encodings = TargetEncoder(cv=KFold(3, random_state=generators[1])).fit_transform(cut[KEYS], cut["amount"])
+    assert_same(encodings.compute(), wanted)
     assert generators[0].integers(1 << 40) == generators[1].integers(1 << 40)
 
 
-def test_strings_of_arrow():
-    frame = WHOLE.astype({"shop": pd.ArrowDtype(pa.string())})
-    cut, names = partitioned(frame, 4), ["shop", "price"]
-    codes = TargetEncoder(columns=["shop"]).fit_transform(cut[names], cut["amount"])
-    assert_same(codes.compute(), TargetEncoder(columns=["shop"]).fit_transform(frame[names], frame["amount"]))
+@pytest.mark.parametrize("most", [None, 1, 3, 200])
+@pytest.mark.parametrize("name", ["ordered-rows", "averaged", "ordered-time"])
+def test_the_number_of_groups_of_an_order_does_not_matter(name, most, monkeypatch):
+    if most is not None:
+        monkeypatch.setattr(orders, "MOST_GROUPS", most)
+        monkeypatch.setattr(orders, "MOST_ROWS", 50)
+    # What needs the categories of all rows first.
+    parameters = ENCODERS[name] | {"smooth": JamesStein(), "prior": "category_mean"}
+    (whole, wanted), (encoder, encodings) = both(parameters, "quantity", 6)
+    assert_same(encodings.compute(), wanted)
+    assert_same_encoder(encoder, whole)

@@ -9,16 +9,16 @@ import pytest
 from dask.base import collections_to_expr
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
-from gpu_encode.distributed import sequence, tasks
+from gpu_encode.distributed import tasks
 from gpu_encode.distributed.partitions import Place
 from gpu_encode.parts import plan
 from tests.bits import assert_same_encoder
-from tests.distributed.cases import KEYS, assert_same, pieces, rows
-from tests.distributed.loading import lazy, part, visits
+from tests.distributed.cases import KEYS, assert_same, rows
+from tests.distributed.loading import lazy, visits
 
 N_ROWS = 180
 SCHEMES = [KFold(4), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)]
-pytestmark = pytest.mark.filterwarnings("ignore:.*see no rows")
+pytestmark = [pytest.mark.usefixtures("synchronous"), pytest.mark.filterwarnings("ignore:.*see no rows")]
 NAMES = ["folds", "leave one out", "orders", "rows in order"]
 
 
@@ -29,27 +29,20 @@ def pool():
         yield processes
 
 
-def wanted(scheme, n_rows=N_ROWS):
-    whole = TargetEncoder(cv=scheme)
-    frame = rows(n_rows)
-    codes = whole.fit_transform(frame[KEYS], frame["amount"], sample_weight=frame["weight"])
-    return whole, codes, whole.transform(frame[KEYS])
-
-
 def check(scheme, **how):
     """Fit, and encode training rows and new rows, of lazy data."""
-    whole, codes, new = wanted(scheme)
-    cut = lazy(N_ROWS)
+    encoder, whole = TargetEncoder(cv=scheme), TargetEncoder(cv=scheme)
+    lazy_rows, frame = lazy(N_ROWS), rows(N_ROWS)
+    expected = whole.fit_transform(frame[KEYS], frame["amount"], sample_weight=frame["weight"])
     with dask.config.set(**how):
-        encoder = TargetEncoder(cv=scheme)
-        training = encoder.fit_transform(cut[KEYS], cut["amount"], sample_weight=cut["weight"])
-        assert_same(training.compute(), codes)
-        assert_same(encoder.transform(cut[KEYS]).compute(), new)
+        training = encoder.fit_transform(lazy_rows[KEYS], lazy_rows["amount"], sample_weight=lazy_rows["weight"])
+        assert_same(training.compute(), expected)
+        assert_same(encoder.transform(lazy_rows[KEYS]).compute(), whole.transform(frame[KEYS]))
         assert_same_encoder(encoder, whole)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=NAMES)
-@pytest.mark.parametrize("how", [{"scheduler": "synchronous"}, {"scheduler": "threads", "num_workers": 4}, {}], ids=str)
+@pytest.mark.parametrize("how", [{}, {"scheduler": "threads", "num_workers": 4}, {"scheduler": None}], ids=str)
 def test_in_one_process(how, scheme):
     check(scheme, **how)
 
@@ -61,14 +54,13 @@ def test_in_processes(pool, scheme):
 
 def test_each_pass_makes_each_partition_once(tmp_path):
     cut = lazy(N_ROWS, tmp_path)
-    with dask.config.set(scheduler="synchronous"):
-        encoder = TargetEncoder()
-        codes = encoder.fit_transform(cut[KEYS], cut["amount"])
-        assert visits(tmp_path) == [2] * cut.npartitions
-        codes.compute()
-        assert visits(tmp_path) == [3] * cut.npartitions
-        encoder.transform(cut[KEYS])
-        assert visits(tmp_path) == [3] * cut.npartitions
+    encoder = TargetEncoder()
+    encodings = encoder.fit_transform(cut[KEYS], cut["amount"])
+    assert visits(tmp_path) == [2] * cut.npartitions
+    encodings.compute()
+    assert visits(tmp_path) == [3] * cut.npartitions
+    encoder.transform(cut[KEYS])
+    assert visits(tmp_path) == [3] * cut.npartitions
 
 
 def graph_of(collection):
@@ -80,21 +72,19 @@ def test_no_rows_are_in_the_graphs(scheme):
     sizes = []
     for n_rows in (N_ROWS, 20 * N_ROWS):
         cut = lazy(n_rows)[["city"]], lazy(n_rows)["sold"]
-        with dask.config.set(scheduler="synchronous"):
-            encoder = TargetEncoder(cv=scheme)
-            codes, new = encoder.fit_transform(*cut), encoder.transform(cut[0])
-        sizes.append(sum(len(pickle.dumps(graph_of(each))) for each in (codes, new)))
+        encoder = TargetEncoder(cv=scheme)
+        encodings, new = encoder.fit_transform(*cut), encoder.transform(cut[0])
+        sizes.append(sum(len(pickle.dumps(graph_of(lazy_table))) for lazy_table in (encodings, new)))
     # An order has some hundred places for each doubling of its rows at which priors are taken.
     assert sizes[1] < (4 if isinstance(scheme, Ordered) else 1.05) * sizes[0]
 
 
 def test_the_tables_are_in_the_graph_once():
     cut = lazy(N_ROWS)
-    with dask.config.set(scheduler="synchronous"):
-        encoder = TargetEncoder(cv=KFold(2))
-        codes = encoder.fit_transform(cut[["shop"]], cut["amount"])
-    for lazy_codes, holds in ((codes, tasks.EncodingTables), (encoder.transform(cut[["shop"]]), TargetEncoder)):
-        graph = graph_of(lazy_codes)
+    encoder = TargetEncoder(cv=KFold(2))
+    encodings = encoder.fit_transform(cut[["shop"]], cut["amount"])
+    for collection, holds in ((encodings, tasks.EncodingTables), (encoder.transform(cut[["shop"]]), TargetEncoder)):
+        graph = graph_of(collection)
         nodes = [task for task in graph.values() if isinstance(getattr(task, "value", task), holds)]
         assert len(nodes) == 1
         others = [len(pickle.dumps(task)) for task in graph.values() if task is not nodes[0]]
@@ -108,10 +98,10 @@ def test_sums_grow_with_categories_alone():
         encoder = TargetEncoder(columns=["city"])
         X, y = frame[["city", "price"]], frame["sold"]
         given = (X, y, None, None, Place(0, 0))
-        found = tasks.profile_partition(*given, encoder._parameters())
-        encoding_plan = plan(encoder, found.profile)
-        travelling = (found, encoding_plan, tasks.measure_partition(*given, encoding_plan))
-        sizes.append([len(pickle.dumps(each)) for each in travelling])
+        counted = tasks.profile_partition(*given, encoder._parameters())
+        encoding_plan = plan(encoder, counted.profile)
+        results = (counted, encoding_plan, tasks.measure_partition(*given, encoding_plan))
+        sizes.append([len(pickle.dumps(result)) for result in results])
     assert all(large < 1.1 * small + 64 for small, large in zip(*sizes, strict=True))
 
 
@@ -120,9 +110,8 @@ def test_the_first_pass_reads_the_columns_of_the_scheme_alone(monkeypatch):
     profiled = tasks.profile_partition
     monkeypatch.setattr(tasks, "profile_partition", lambda X, *rest: seen.append(list(X.columns)) or profiled(X, *rest))
     cut = lazy(N_ROWS)
-    with dask.config.set(scheduler="synchronous"):
-        for fit in ("fit_transform", "fit"):
-            getattr(TargetEncoder(cv="fold", columns=["shop"]), fit)(cut[[*KEYS, "fold"]], cut["sold"])
+    for fit in ("fit_transform", "fit"):
+        getattr(TargetEncoder(cv="fold", columns=["shop"]), fit)(cut[[*KEYS, "fold"]], cut["sold"])
     # Folds do not matter to new rows: the first column is there to be counted.
     assert seen == [["fold"]] * 6 + [["shop"]] * 6
 
@@ -134,16 +123,5 @@ def test_y_is_read_again_only_where_a_code_depends_on_its_own_row(monkeypatch):
     cut = lazy(N_ROWS)
     for scheme, without in ((KFold(3), True), (KFold(3, stratify=True), False), (LeaveOneOut(), False)):
         seen.clear()
-        with dask.config.set(scheduler="synchronous"):
-            TargetEncoder(cv=scheme).fit_transform(cut[["shop"]], cut["sold"]).compute()
+        TargetEncoder(cv=scheme).fit_transform(cut[["shop"]], cut["sold"]).compute()
         assert seen == [without] * 6
-
-
-def test_loading_cuts_as_the_cases_do():
-    frame = rows(N_ROWS)
-    for number, piece in enumerate(pieces(frame, 6)):
-        assert part(number, N_ROWS).index.tolist() == piece.index.tolist()
-    _, counted = sequence.plan_encoding(
-        TargetEncoder(), sequence.read(lazy(N_ROWS)[["shop"]], lazy(N_ROWS)["sold"]), True
-    )
-    assert counted.first_rows == [sum(len(piece) for piece in pieces(frame, 6)[:number]) for number in range(6)]

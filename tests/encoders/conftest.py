@@ -10,6 +10,17 @@ import pytest
 from gpu_encode import TargetEncoder, ops
 from tests.backends import ON_CUDA
 
+FRAME = pd.DataFrame(
+    {
+        "city": list("aabbccaabbcd"),
+        "zip": [1, 1, 2, 2, 3, 3, 1, 4, 2, 2, 3, 5],
+        "day": pd.date_range("2024-01-01", periods=12),
+        "shop": list("pqrpqrpqrpqr"),
+    }
+)
+Y = np.array([0.1, 2.5, 3.25, -1.0, 7.5, 0.3, 1e3, 12.0, 5.5, 8.25, 1 / 3, -4.75])
+LABELS = np.array([0, 1, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0])
+
 
 @pytest.fixture(autouse=True)
 def backend() -> Iterator[None]:
@@ -21,26 +32,19 @@ def backend() -> Iterator[None]:
 @pytest.fixture
 def frame() -> pd.DataFrame:
     """Give twelve rows: a text, a number, a time and a group."""
-    return pd.DataFrame(
-        {
-            "city": list("aabbccaabbcd"),
-            "zip": [1, 1, 2, 2, 3, 3, 1, 4, 2, 2, 3, 5],
-            "day": pd.date_range("2024-01-01", periods=12),
-            "shop": list("pqrpqrpqrpqr"),
-        }
-    )
+    return FRAME.copy()
 
 
 @pytest.fixture
 def y() -> np.ndarray:
     """Give a quantity that is different in every row."""
-    return np.array([0.1, 2.5, 3.25, -1.0, 7.5, 0.3, 1e3, 12.0, 5.5, 8.25, 1 / 3, -4.75])
+    return Y.copy()
 
 
 @pytest.fixture
 def labels() -> np.ndarray:
     """Give a binary target, six rows each."""
-    return np.array([0, 1, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0])
+    return LABELS.copy()
 
 
 @pytest.fixture

@@ -75,19 +75,19 @@ def encoder(**parameters):
 
 def matrix(tables):
     """Give the encoded columns of tables as one array of float64."""
-    found = []
-    for table in tables if isinstance(tables, list) else [tables]:
-        each = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
-        found.append(np.asarray(each.to_pandas() if isinstance(each, pa.Table) else each, dtype=object))
-    return np.concatenate(found)
+    tables = tables if isinstance(tables, list) else [tables]
+    arrow = (pa.Table, pa.RecordBatch)
+    return np.concatenate(
+        [np.asarray(table.to_pandas() if isinstance(table, arrow) else table, dtype=object) for table in tables]
+    )
 
 
 def assert_same_rows(tables, whole):
     """Demand the bits of the encoded columns, and the values of those that pass through."""
-    found, expected = matrix(tables), matrix(whole)
-    # Four codes and four indicators, then the columns that pass through.
-    assert_same_bits(found[:, :8], expected[:, :8])
-    assert found[:, 8:].tolist() == expected[:, 8:].tolist()
+    encoded, expected = matrix(tables), matrix(whole)
+    # Four encodings and four indicators, then the columns that pass through.
+    assert_same_bits(encoded[:, :8], expected[:, :8])
+    assert encoded[:, 8:].tolist() == expected[:, 8:].tolist()
 
 
 def saved(fitted, folder):

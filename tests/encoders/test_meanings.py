@@ -1,4 +1,4 @@
-"""The meanings that other libraries get wrong, one test each."""
+"""The meanings that other libraries get wrong, and edges that reviews found, one test each."""
 
 import copy
 from fractions import Fraction
@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import KFold, LeaveOneOut, TargetEncoder
+from gpu_encode import KFold, LeaveOneOut, Ordered, Prefixes, TargetEncoder, load
+from gpu_encode.ops import use_backend
+from tests.bits import assert_same_bits
 
 ROWS = 12
 Y = np.array([4.0, 1.0, -2.0, 8.0, 16.0, 3.0, 0.5, 9.0, 2.0, 7.0, 1.5, 6.0])
@@ -20,20 +22,6 @@ def quantity(**parameters):
 def mean(values):
     """Give the correctly rounded mean."""
     return float(sum(map(Fraction, values)) / len(values))
-
-
-def test_rows_outside_of_given_categories_are_unknown_in_training_too():
-    X = np.array([list("aabbzzaabbzz")], dtype=object).T
-    fold = np.arange(ROWS) % 2
-    codes = quantity(categories=[["a", "b"]], cv=fold, smooth=None).fit_transform(X, Y)[:, 0]
-    for row in range(ROWS):
-        seen = fold != fold[row]
-        expected = mean(Y[seen])
-        if X[row, 0] != "z":
-            expected = expected + (mean(Y[seen & (X[:, 0] == X[row, 0])]) - expected)
-        assert codes[row] == expected
-    nan = quantity(categories=[["a", "b"]], cv=fold, smooth=None, handle_unknown="nan").fit_transform(X, Y)[:, 0]
-    np.testing.assert_array_equal(np.isnan(nan), X[:, 0] == "z")
 
 
 def test_transform_does_not_know_the_training_frame():
@@ -67,20 +55,6 @@ def test_joint_keys_of_many_values_are_exact(columns):
     unknown = X.copy()
     unknown[:, -1] = np.roll(X[:, -1], 1)
     assert not encoder.transform(unknown).any()
-
-
-def test_one_number_is_one_category_and_text_is_another():
-    encoder = quantity(smooth=None)
-    for ones in ([1, 1.0, True], [1.0, True, 1], [True, 1, 1.0]):
-        X = np.array([[value] for value in [*ones, 0, False, 2]], dtype=object)
-        assert encoder.fit(X, Y[:6]).categories_[0].tolist() == [0, 1, 2]
-        codes = encoder.transform(np.array([[1], [1.0], [True], [np.float32(1)], [np.int8(1)]], dtype=object))
-        assert len(set(codes[:, 0])) == 1
-        assert encoder.transform(np.array([[1.0]]))[0, 0] == codes[0, 0]
-    text = encoder.fit(np.array([["1"], ["1.0"], ["None"], [None], ["nan"], [np.nan]], dtype=object), Y[:6])
-    assert text.categories_[0].tolist() == ["1", "1.0", "None", "nan", None]
-    with pytest.raises(ValueError, match="was fitted on text values and now holds number values"):
-        text.transform(np.array([[1]]))
 
 
 @pytest.mark.long
@@ -136,5 +110,45 @@ def test_small_and_empty_columns():
     one_category = quantity(cv=LeaveOneOut(), smooth=None).fit_transform(np.zeros((3, 1)), [1.0, 2.0, 6.0])
     assert one_category[:, 0].tolist() == [4.0, 3.5, 1.5]
     assert quantity().fit(nothing, Y).transform(nothing[:0]).shape == (0, 1)
-    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-        quantity().fit(nothing[:0], Y[:0])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "compiled"])
+def test_a_hierarchy_without_any_ancestor(backend):
+    frame, y = pd.DataFrame({"a": list("abcd") * 5}), [0, 1, 1, 0, 1] * 4
+    with use_backend(backend):
+        with_rule = TargetEncoder(hierarchy={"a": Prefixes(3)}).fit_transform(frame, y)
+        assert with_rule.equals(TargetEncoder().fit_transform(frame, y))
+
+
+def test_one_class_of_a_multiclass_target(tmp_path):
+    encoder = TargetEncoder(target_type="multiclass").fit([["a"], ["b"]], [1, 1])
+    encoder.save(tmp_path / "model")
+    assert load(tmp_path / "model").transform([["a"], ["z"]]).tolist() == [[1.0], [1.0]]
+    with pytest.raises(ValueError, match=r"drop=.first. leaves no column"):
+        TargetEncoder(target_type="multiclass", drop="first").fit([["a"], ["b"]], [1, 1])
+
+
+def test_encodings_beyond_float32_warn():
+    y = np.array([1e300, -1e300, 2e300, 0.5])
+    encoder = TargetEncoder(smooth=None, dtype="float32").fit([["a"], ["b"], ["a"], ["b"]], y)
+    with pytest.warns(UserWarning, match="beyond the range of float32"):
+        encoder.transform([["a"]])
+
+
+def test_a_prior_that_a_number_gives_for_one_column_leaves_the_warning_for_the_other():
+    frame = pd.DataFrame({"a": list("ababab"), "b": list("xxyyxy"), "t": [1, 1, 2, 2, 3, 3]})
+    encoder = TargetEncoder(columns=["a", "b"], cv=Ordered(time="t"), prior={"a": 0.5}, target_type="continuous")
+    with pytest.warns(UserWarning, match="2 rows see no rows at all"):
+        encodings = encoder.fit_transform(frame, np.arange(6.0))
+    assert encodings["a"].notna().all()
+    assert encodings["b"].isna().sum() == 2
+
+
+def test_many_new_values_under_a_hierarchy_have_the_encoding_of_their_parent():
+    zips = pd.DataFrame({"zip": ["10a", "10b", "20a", "20b"] * 10})
+    encoder = TargetEncoder(columns=["zip"], hierarchy={"zip": Prefixes(2)}, smooth=1.0)
+    encoder.fit(zips, [0, 1, 1, 1] * 10)
+    parents = encoder.transform(pd.DataFrame({"zip": ["10z", "20z"]})).to_numpy()
+    # As many as are looked up by Arrow, at once.
+    new = pd.DataFrame({"zip": [f"{parent}x{number}" for parent in (10, 20) for number in range(200)]})
+    assert_same_bits(encoder.transform(new).to_numpy(), np.repeat(parents, 200, axis=0))

@@ -9,17 +9,15 @@ class Unchanged:
     def __init__(self, encoder, frame):
         self.encoder, self.frame = encoder, frame
 
+    def knowledge(self):
+        return self.encoder._model, self.encoder.get_feature_names_out().tolist(), self.encoder.target_mean_
+
     def __enter__(self):
-        self.codes = self.encoder.transform(self.frame)
-        self.model = self.encoder._model
-        self.names = self.encoder.get_feature_names_out()
-        self.means = self.encoder.target_mean_
+        self.encodings, self.known = self.encoder.transform(self.frame), self.knowledge()
         return self.encoder
 
     def __exit__(self, *_):
-        assert self.encoder._model is self.model
+        assert self.knowledge() == self.known
         # A device that is not there is refused by every call.
         self.encoder.set_params(device="auto")
-        pd.testing.assert_frame_equal(self.encoder.transform(self.frame), self.codes, check_exact=True)
-        assert list(self.encoder.get_feature_names_out()) == list(self.names)
-        assert self.encoder.target_mean_ == self.means
+        pd.testing.assert_frame_equal(self.encoder.transform(self.frame), self.encodings, check_exact=True)

@@ -1,6 +1,6 @@
-"""Who looks at whom, read off the codes.
+"""Who looks at whom, read off the encodings.
 
-With one category, row i's code of row j's own target is 1 / |V(i)| if i sees j, and 0 if not.
+With one category, row i's encoding of row j's own target is 1 / |V(i)| if i sees j, and 0 if not.
 """
 
 import warnings
@@ -20,24 +20,24 @@ def encoder(cv, **parameters):
 
 
 def shares(cv, frame=FRAME, **metadata):
-    """Give the code of every row for every other row's own target: its share in what is seen."""
+    """Give the encoding of every row for every other row's own target: its share in what is seen."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        codes = encoder(cv).fit_transform(frame, np.eye(len(frame)), **metadata)
-    return codes.drop(columns=["group", "time", "fold"]).to_numpy()
+        encodings = encoder(cv).fit_transform(frame, np.eye(len(frame)), **metadata)
+    return encodings.drop(columns=["group", "time", "fold"]).to_numpy()
 
 
 def visible(cv, frame=FRAME, **metadata):
     """Give the matrix of who looks at whom, after a check that all rows seen count alike."""
-    found = shares(cv, frame, **metadata)
-    sees = found > 0
-    for mine, theirs in zip(found, sees, strict=True):
+    weights = shares(cv, frame, **metadata)
+    sees = weights > 0
+    for mine, theirs in zip(weights, sees, strict=True):
         assert not theirs.any() or set(mine[theirs]) == {1 / theirs.sum()}
     return sees
 
 
 def seen_by_new_rows(cv):
-    """Give the rows that the code of a new row is made of."""
+    """Give the rows that the encoding of a new row is made of."""
     return encoder(cv).fit(FRAME, np.eye(SIZE)).transform(FRAME[:1]).to_numpy()[0, :SIZE] > 0
 
 

@@ -36,11 +36,6 @@ def pandas_object(values: list[Any]) -> pd.DataFrame:
     return pd.DataFrame({"c": pd.Series(values, dtype=object)})
 
 
-def pandas_arrow(values: list[Any]) -> pd.DataFrame:
-    array = arrow(values)
-    return pd.DataFrame({"c": pd.Series(pd.arrays.ArrowExtensionArray(array))})
-
-
 def numpy_object(values: list[Any]) -> np.ndarray:
     array = np.empty((len(values), 1), object)
     array[:, 0] = values
@@ -48,13 +43,8 @@ def numpy_object(values: list[Any]) -> np.ndarray:
 
 
 def chunked(values: list[Any]) -> pa.Table:
-    type_ = arrow(values).type
-    parts = [pa.array(values[:2], type_), pa.array(values[2:], type_), pa.array([], type_)]
-    return pa.table({"c": pa.chunked_array(parts, type_)})
-
-
-def dictionary(values: list[Any]) -> pa.Table:
-    return pa.table({"c": arrow(values).dictionary_encode()})
+    array = arrow(values)
+    return pa.table({"c": pa.chunked_array([array[:2], array[2:], array[:0]])})
 
 
 # Each builds a frame of one column "c" from a list in which None is null.
@@ -63,11 +53,11 @@ KINDS = {
     "pandas": lambda values: pd.DataFrame({"c": values}),
     "pandas-object": pandas_object,
     "pandas-category": lambda values: pandas_object(values).astype("category"),
-    "pandas-arrow": pandas_arrow,
+    "pandas-arrow": lambda values: pd.DataFrame({"c": pd.arrays.ArrowExtensionArray(arrow(values))}),
     "polars": lambda values: pl.DataFrame({"c": pl.Series(values, strict=False)}),
     "pyarrow": lambda values: pa.table({"c": arrow(values)}),
     "pyarrow-chunked": chunked,
-    "pyarrow-dictionary": dictionary,
+    "pyarrow-dictionary": lambda values: pa.table({"c": arrow(values).dictionary_encode()}),
     "pyarrow-batch": lambda values: pa.record_batch({"c": arrow(values)}),
     "list": lambda values: [[value] for value in values],
 }

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_encode.frames import Frame, read
+from tests.cases import named
 
 ENCODED = np.array([[0.5, 1.5], [2.5, np.nan], [4.5, 5.5]])
 NAMES = ["one", "two"]
@@ -28,14 +29,37 @@ def columns_of(matrix):
     return [matrix[:, position] for position in range(matrix.shape[1])]
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+def without_index(table):
+    """Give a table that Arrow takes without its index."""
+    return table.reset_index(drop=True) if isinstance(table, pd.DataFrame) else table
+
+
+TABLE = pa.table(without_index(KEPT))
+TABLE = TABLE.replace_schema_metadata(TABLE.schema.metadata | {b"owner": b"me"})
+SOURCES = {"pandas": KEPT, "polars": pl.from_pandas(KEPT), "pyarrow": TABLE, "batch": TABLE.to_batches()[0]}
+
+
 @pytest.mark.parametrize("passed", [[], [3, 0, 1]])
-def test_pandas(order, passed):
-    result = read(KEPT).assemble(NAMES, columns_of(np.array(ENCODED, order=order)), passed)
-    assert list(result.columns) == NAMES + [KEPT.columns[position] for position in passed]
-    pd.testing.assert_index_equal(result.index, KEPT.index)
-    np.testing.assert_array_equal(result[NAMES].to_numpy(), ENCODED)
-    pd.testing.assert_frame_equal(result.iloc[:, 2:], KEPT.iloc[:, passed])
+@pytest.mark.parametrize("data", named(SOURCES))
+def test_tables_of_every_library(data, passed):
+    result = read(data).assemble(NAMES, columns_of(ENCODED), passed)
+    assert type(result) is type(data)
+    table, source = (
+        (pa.table(result.reset_index(drop=True)), TABLE) if data is KEPT else (pa.table(result), pa.table(data))
+    )
+    source = source.select(passed)
+    assert table.schema.names == NAMES + source.schema.names
+    assert table.columns[2:] == source.columns
+    assert list(table.schema)[2:] == list(source.schema)
+    if data is KEPT:
+        pd.testing.assert_frame_equal(result.iloc[:, 2:], KEPT.iloc[:, passed])
+        np.testing.assert_array_equal(result[NAMES].to_numpy(), ENCODED)
+    else:
+        # NaN is no null.
+        np.testing.assert_array_equal(np.transpose(table.columns[:2]), ENCODED)
+        assert table.column(1).null_count == 0
+    if isinstance(result, pa.Table | pa.RecordBatch):
+        assert result.schema.metadata == {b"owner": b"me"}
 
 
 def test_pandas_objects_stay_the_same_objects():
@@ -45,16 +69,13 @@ def test_pandas_objects_stay_the_same_objects():
     assert list(read(frame).assemble([], [], [1]).columns) == ["b"]
 
 
-def test_columns_of_one_matrix_are_not_copied():
-    for order in ("C", "F"):
-        matrix = np.array(ENCODED, order=order)
-        frame = read(KEPT)
-        assert np.shares_memory(frame.assemble(NAMES, columns_of(matrix), []).to_numpy(), matrix)
-        assert read(np.zeros((3, 1))).assemble(NAMES, columns_of(matrix), []) is matrix
-        swapped = read(np.zeros((3, 1))).assemble(NAMES, columns_of(matrix)[::-1], [])
-        np.testing.assert_array_equal(swapped, matrix[:, ::-1])
-        reversed_rows = [column[::-1] for column in columns_of(matrix)]
-        np.testing.assert_array_equal(read(np.zeros((3, 1))).assemble(NAMES, reversed_rows, []), matrix[::-1])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_of_one_matrix_are_not_copied(order):
+    matrix, array = np.array(ENCODED, order=order), read(np.zeros((3, 1)))
+    assert np.shares_memory(read(KEPT).assemble(NAMES, columns_of(matrix), []).to_numpy(), matrix)
+    assert array.assemble(NAMES, columns_of(matrix), []) is matrix
+    np.testing.assert_array_equal(array.assemble(NAMES, columns_of(matrix)[::-1], []), matrix[:, ::-1])
+    np.testing.assert_array_equal(array.assemble(NAMES, columns_of(matrix[::-1]), []), matrix[::-1])
 
 
 def test_different_types_of_columns():
@@ -63,32 +84,6 @@ def test_different_types_of_columns():
         table = nw.from_native(read(data).assemble(NAMES, arrays, []))
         assert table.schema == {"one": nw.Float32(), "two": nw.UInt8()}
     assert read(np.zeros((3, 1))).assemble(NAMES, arrays, []).dtype == np.float32
-
-
-@pytest.mark.parametrize("passed", [[], [3, 0, 1]])
-def test_polars(passed):
-    frame = pl.from_pandas(KEPT)
-    result = read(frame).assemble(NAMES, columns_of(ENCODED), passed)
-    assert result.columns == NAMES + [frame.columns[position] for position in passed]
-    assert result[:, 2:].equals(frame[:, passed])
-    assert result[:, 2:].dtypes == frame[:, passed].dtypes
-    assert result["two"].null_count() == 0
-    np.testing.assert_array_equal(result[NAMES].to_numpy(), ENCODED)
-
-
-@pytest.mark.parametrize("passed", [[], [3, 0, 1]])
-@pytest.mark.parametrize("batch", [False, True])
-def test_pyarrow(passed, batch):
-    table = pa.table(KEPT).replace_schema_metadata({"pandas": "{}", "owner": "me"})
-    table = table.to_batches()[0] if batch else table
-    result = read(table).assemble(NAMES, columns_of(ENCODED), passed)
-    assert type(result) is type(table)
-    assert result.schema.names == NAMES + [table.schema.names[position] for position in passed]
-    assert result.schema.metadata == {b"owner": b"me"}
-    for place, position in enumerate(passed, 2):
-        assert result.column(place).equals(table.column(position))
-        assert result.schema.field(place) == table.schema.field(position)
-    assert result.column(1).null_count == 0
 
 
 @pytest.mark.parametrize(
@@ -113,27 +108,28 @@ KINDS = {"numpy": np.ndarray, "pandas": pd.DataFrame, "polars": pl.DataFrame, "p
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("passed", [[], [2, 0]])
-def test_another_container_on_request(kind, passed):
-    small = KEPT.iloc[:, [0, 1, 2]]
-    objects = np.array([["a", 1], ["b", 2], ["c", 3]], object)
-    sources = [small, pl.from_pandas(small), pa.table(small), pa.table(small).to_batches()[0]]
-    for data in [*sources, nw.from_native(small)]:
-        result = read(data).assemble(NAMES, columns_of(ENCODED), passed, kind=kind)
-        result = nw.to_native(result, pass_through=True)
-        assert type(result) is KINDS[kind]
-        assert result.shape == (3, 2 + len(passed))
-        if kind != "numpy":
-            table = nw.from_native(result, eager_only=True)
-            assert table.columns == NAMES + [small.columns[position] for position in passed]
-            if passed:
-                assert table["encoded"].to_list() == ["x", "y", "z"]
-                assert table["time"].to_list()[0] == dt.datetime(2020, 1, 1)
-    result = read(objects).assemble(NAMES, columns_of(ENCODED), [1], kind=kind)
+@pytest.mark.parametrize("data", named(SOURCES | {"narwhals": nw.from_native(KEPT)}))
+def test_another_container_on_request(data, kind, passed):
+    result = nw.to_native(read(data).assemble(NAMES, columns_of(ENCODED), passed, kind=kind), pass_through=True)
+    assert type(result) is KINDS[kind]
+    assert result.shape == (3, 2 + len(passed))
+    if kind != "numpy":
+        table = nw.from_native(result, eager_only=True)
+        assert table.columns == NAMES + [KEPT.columns[position] for position in passed]
+        if passed:
+            assert table["encoded"].to_list() == ["x", "y", "z"]
+            assert table["time"].to_list()[0] == dt.datetime(2020, 1, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_container_of_an_array(kind):
+    array = read(np.array([["a", 1], ["b", 2], ["c", 3]], object))
+    result = array.assemble(NAMES, columns_of(ENCODED), [1], kind=kind)
     assert type(result) is KINDS[kind]
     if kind != "numpy":
         assert nw.from_native(result, eager_only=True).columns == [*NAMES, "x1"]
     with pytest.raises(ValueError, match="kind 'duckdb' of table is not known"):
-        read(objects).assemble(NAMES, columns_of(ENCODED), [], kind="duckdb")
+        array.assemble(NAMES, columns_of(ENCODED), [], kind="duckdb")
 
 
 def test_other_libraries_by_way_of_narwhals(ops):

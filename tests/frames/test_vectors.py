@@ -40,8 +40,7 @@ def test_every_container_gives_the_same_vector(values):
     for data in containers:
         vector = read_vector(data, "y", 3)
         assert vector.tolist() == values
-        assert vector.dtype.kind == np.array(values).dtype.kind or vector.dtype == object
-        assert vector.dtype == object or isinstance(vector, np.ndarray)
+        assert vector.dtype.kind in (np.array(values).dtype.kind, "O")
 
 
 def test_read_only_vectors_are_not_copied():
@@ -74,18 +73,12 @@ def test_nulls_elsewhere_are_nan_or_none():
     assert np.isnan(read_vector(pa.array([1, None]), "sample_weight")[1])
     assert np.isnan(read_vector([1, None], "sample_weight")[1])
     assert read_vector(["a", None], "groups").tolist() == ["a", None]
-    with pytest.raises(ValueError, match="y has 1 missing value, in row 1"):
-        read_vector([1, None], "y")
 
 
-def test_numbers_too_large_stay_objects():
+def test_numbers_of_python():
     assert read_vector([2**70, 1], "groups").tolist() == [2**70, 1]
-
-
-def test_decimals_are_numbers():
     for data in (pa.array([Decimal("0.5"), Decimal(2)]), [Decimal("0.5"), 2]):
-        assert read_vector(data, "y").tolist() == [0.5, 2.0]
-        assert read_vector(data, "y").dtype == np.float64
+        np.testing.assert_array_equal(read_vector(data, "y"), [0.5, 2.0], strict=True)
 
 
 @pytest.mark.parametrize(
@@ -114,16 +107,18 @@ def test_moments_are_integers_but_no_targets():
             read_vector(data, "y")
 
 
-def test_targets():
-    (name, values), (other, strings) = read_targets(pd.DataFrame({"price": [1, 2], "sold": ["no", "yes"]}), 2)
-    assert (name, values.tolist(), other, strings.tolist()) == ("price", [1, 2], "sold", ["no", "yes"])
-    assert [name for name, _ in read_targets(np.zeros((3, 2)))] == [None, None]
-    assert [(name, values.tolist()) for name, values in read_targets([[1, 2], [3, 4]])] == [
-        (None, [1, 3]),
-        (None, [2, 4]),
-    ]
-    assert [(name, values.tolist()) for name, values in read_targets([[1], [3]])] == [(None, [1, 3])]
-    assert read_targets(pl.Series("y", [1, 2]))[0][0] == "y"
-    assert read_targets(pa.table({"y": [1], "z": [2]}))[1][0] == "z"
+TARGETS = {
+    "pandas": (pd.DataFrame({"price": [1, 2], "sold": ["no", "yes"]}), [("price", [1, 2]), ("sold", ["no", "yes"])]),
+    "numpy": (np.array([[1, 2], [3, 4]]), [(None, [1, 3]), (None, [2, 4])]),
+    "rows": ([[1, 2], [3, 4]], [(None, [1, 3]), (None, [2, 4])]),
+    "rows of one": ([[1], [3]], [(None, [1, 3])]),
+    "polars": (pl.Series("y", [1, 2]), [("y", [1, 2])]),
+    "pyarrow": (pa.table({"y": [1, 3], "z": [2, 4]}), [("y", [1, 3]), ("z", [2, 4])]),
+}
+
+
+@pytest.mark.parametrize(("data", "expected"), TARGETS.values(), ids=TARGETS)
+def test_targets(data, expected):
+    assert [(name, values.tolist()) for name, values in read_targets(data, 2)] == expected
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[3, 2\]"):
-        read_targets(np.zeros((2, 2)), 3)
+        read_targets(data, 3)

@@ -36,13 +36,13 @@ def in_any_order(values, neutral, seed):
 
 def fitted_in_parts(encoder, parts, seed=0):
     """Profile, plan, measure and fit; every result travels by pickle."""
-    found = in_any_order([profile(encoder, part) for part in parts], Profile(), seed)
-    encoding_plan = through_pickle(plan(encoder, found))
+    counted = in_any_order([profile(encoder, part) for part in parts], Profile(), seed)
+    encoding_plan = through_pickle(plan(encoder, counted))
     sums = in_any_order([measure(encoding_plan, part) for part in parts], PartialSums(), seed + 1)
     return through_pickle(fit(encoder, encoding_plan, sums))
 
 
 def encoded_in_parts(encoder, parts, seed=0):
-    """Training codes, a table a part."""
+    """Give the training encodings, a table a part."""
     tables = fitted_in_parts(encoder, parts, seed)
     return [encode(tables, part) for part in parts]

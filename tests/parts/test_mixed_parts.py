@@ -20,7 +20,7 @@ BIG = 2**53 + 1
 def cut(frames, y, weight=None):
     """Parts of three rows each; `frames`, `y` and `weight` hold one piece for each."""
     weight = weight or [None] * len(frames)
-    return [Part(*each, first_row=3 * number) for number, each in enumerate(zip(frames, y, weight, strict=True))]
+    return [Part(*rows, first_row=3 * number) for number, rows in enumerate(zip(frames, y, weight, strict=True))]
 
 
 FRAMES = [X[start : start + 3] for start in range(0, N, 3)]
@@ -29,11 +29,10 @@ INTEGERS = [BIG + np.array([0, 2, 4]), np.array([BIG, 1, 2])]
 FLOATS = [np.array([0.5, 1.25, 3.0]), np.array([1.0, 2.0, 0.1])]
 
 
-def compared(make, frames, y, weight, folder):
+def assert_alike(make, frames, y, weight, folder):
     one, other = make(), make()
     expected = one.fit_transform(frames, y, sample_weight=weight)
-    found = encoded_in_parts(other, cut(frames, y, weight))
-    for mine, theirs in zip(found, expected, strict=True):
+    for mine, theirs in zip(encoded_in_parts(other, cut(frames, y, weight)), expected, strict=True):
         pd.testing.assert_frame_equal(mine, theirs, check_exact=True)
     assert saved(one, folder) == saved(other, folder)
     return other
@@ -41,20 +40,20 @@ def compared(make, frames, y, weight, folder):
 
 def test_labels_signed_and_unsigned(tmp_path):
     y = [labels.astype(kind) for labels, kind in zip(LABELS, [np.int64, np.uint64, np.int8, np.uint8], strict=True)]
-    other = compared(lambda: TargetEncoder(cv=KFold(2)), FRAMES, y, None, tmp_path)
+    other = assert_alike(lambda: TargetEncoder(cv=KFold(2)), FRAMES, y, None, tmp_path)
     assert other.classes_.dtype == np.int64
 
 
 @pytest.mark.parametrize("scheme", [KFold(2), LeaveOneOut()], ids=str)
 def test_integers_become_floats_beside_floats(scheme, tmp_path):
     mixed = [INTEGERS[0], FLOATS[0], INTEGERS[1], FLOATS[1]]
-    compared(lambda: TargetEncoder(cv=scheme, target_type="continuous"), FRAMES, mixed, None, tmp_path)
-    compared(lambda: TargetEncoder(cv=scheme), FRAMES, LABELS, mixed, tmp_path)
+    assert_alike(lambda: TargetEncoder(cv=scheme, target_type="continuous"), FRAMES, mixed, None, tmp_path)
+    assert_alike(lambda: TargetEncoder(cv=scheme), FRAMES, LABELS, mixed, tmp_path)
 
 
 def test_a_part_of_nothing_but_nan_has_a_say(tmp_path):
     frames = [X[:3], X[3:6], X[6:9].assign(zip=np.nan), X[9:]]
-    other = compared(lambda: TargetEncoder(cv=KFold(2), columns=[("zip", "city")]), frames, LABELS, None, tmp_path)
+    other = assert_alike(lambda: TargetEncoder(cv=KFold(2), columns=[("zip", "city")]), frames, LABELS, None, tmp_path)
     assert type(other.categories_[0][0][0]) is float
 
 
@@ -66,20 +65,15 @@ def test_one_class_is_not_a_rare_one():
 
 @pytest.mark.parametrize("kind", [np.int64, np.float64])
 def test_many_whole_numbers_are_warned_of_once(kind):
-    parts = [
-        Part(X[:12], np.arange(12 * number, 12 * number + 12).astype(kind), first_row=12 * number)
-        for number in range(9)
-    ]
-    encoder = TargetEncoder(cv=KFold(2), smooth=None)
-    with pytest.warns(
-        UserWarning, match="^y holds whole numbers and was inferred to be multiclass with 108 classes"
-    ) as found:
-        fitted_in_parts(encoder, parts)
-    assert len(found) == 1
+    parts = [Part(X, np.arange(start, start + N).astype(kind), first_row=start) for start in range(0, 9 * N, N)]
+    says = "^y holds whole numbers and was inferred to be multiclass with 108 classes"
+    with pytest.warns(UserWarning, match=says) as caught:
+        fitted_in_parts(TargetEncoder(cv=KFold(2), smooth=None), parts)
+    assert len(caught) == 1
 
 
 def test_a_part_without_rows_warns_of_nothing():
-    # Codes of new rows are beyond float32, and a part without rows gets none of them.
+    # Encodings of new rows are beyond float32, and a part without rows gets none of them.
     y = [np.array([1e39, -1e39, 0.0]), np.array([0.0, 0.0, 0.0])]
     encoder = TargetEncoder(cv=KFold(2), target_type="continuous", dtype="float32", smooth=None)
     with warnings.catch_warnings():

@@ -1,12 +1,13 @@
 """Ordered schemes in parts: the bits of one piece, whether buckets follow one another or know sums of those before."""
 
+import itertools
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import EmpiricalBayes, JamesStein, PartialPooling, Prefixes
+from gpu_encode import EmpiricalBayes, JamesStein, Ordered, PartialPooling, Prefixes, WeightOfEvidenceEncoder
 from gpu_encode.parts import (
     CategoryMeanDeltas,
     CategoryMeanScan,
@@ -17,6 +18,7 @@ from gpu_encode.parts import (
     shuffle,
     with_categories,
 )
+from gpu_encode.training.ordered import average
 from tests.backends import small_tiles
 from tests.cases import named, ordered_schemes, some
 from tests.encoders.pieces import TARGETS, WEIGHTS, WHOLE, encoder
@@ -29,72 +31,73 @@ SCHEMES = ordered_schemes()
 
 
 def one_after_another(tables, order, buckets):
-    """Codes of each bucket by one walk through all of them."""
-    running = OrderedScan(tables, order)
-    return [running.encode(bucket) for bucket in buckets]
+    """Encode each bucket by one scan through all of them."""
+    scan = OrderedScan(tables, order)
+    return [scan.encode(bucket) for bucket in buckets]
+
+
+def sums_before(tables, buckets):
+    """Give each bucket with the sums of those before it, which travel by pickle."""
+    before = None
+    for bucket in buckets:
+        yield bucket, through_pickle(before)
+        sums = PrecedingSums.of(tables, bucket)
+        before = sums if before is None else before + sums
 
 
 def side_by_side(tables, order, buckets):
-    """Codes of each bucket by itself, from the sums of those before it."""
-    found, before = [], None
+    """Encode each bucket by itself, from the sums of those before it."""
+    return [OrderedScan(tables, order, before).encode(bucket) for bucket, before in sums_before(tables, buckets)]
+
+
+def deltas_of(scan, buckets):
     for bucket in buckets:
-        found.append(OrderedScan(tables, order, through_pickle(before)).encode(bucket))
-        own = PrecedingSums.of(tables, bucket)
-        before = own if before is None else before + own
-    return found
+        scan.add(bucket)
+    return through_pickle(scan.deltas())
 
 
-def gained_one_after_another(tables, order, buckets):
-    gaining = CategoryMeanScan(tables, order)
-    for bucket in buckets:
-        gaining.add(bucket)
-    return gaining.deltas()
+def deltas_one_after_another(tables, order, buckets):
+    return deltas_of(CategoryMeanScan(tables, order), buckets)
 
 
-def gained_side_by_side(tables, order, buckets):
-    found, before = [], None
-    for bucket in buckets:
-        gaining = CategoryMeanScan(tables, order, before)
-        gaining.add(bucket)
-        found.append(through_pickle(gaining.deltas()))
-        own = PrecedingSums.of(tables, bucket)
-        before = own if before is None else before + own
-    return sum(reversed(found), CategoryMeanDeltas({}))
+def deltas_side_by_side(tables, order, buckets):
+    deltas = [
+        deltas_of(CategoryMeanScan(tables, order, before), [bucket]) for bucket, before in sums_before(tables, buckets)
+    ]
+    return sum(reversed(deltas), CategoryMeanDeltas({}))
 
 
 WAYS = {
-    "one after another": (one_after_another, gained_one_after_another),
-    "side by side": (side_by_side, gained_side_by_side),
+    "one after another": (one_after_another, deltas_one_after_another),
+    "side by side": (side_by_side, deltas_side_by_side),
 }
 
 
 def encoded(one, parts, n_buckets, way):
-    """Training codes of every part, by buckets that hold rows of all parts."""
+    """Give the training encodings of every part, by buckets that hold rows of all parts."""
     tables = fitted_in_parts(one, parts)
     in_rows = tables.encoding_plan.order == "rows"
-    scattered = [shuffle(tables, part, 1 if in_rows else n_buckets) for part in parts]
-    walk, gain = WAYS[way]
+    shuffled = [shuffle(tables, part, 1 if in_rows else n_buckets) for part in parts]
+    encode_buckets, sum_deltas = WAYS[way]
     orders = []
     for order in range(len(tables.before)):
-        buckets = [own[order] for own in scattered if own[order]]
-        chosen = (
-            [own[0] for own in buckets] if in_rows else [OrderedRows.join(each) for each in zip(*buckets, strict=True)]
-        )
-        orders.append([through_pickle(each) for each in chosen if len(each)])
+        buckets = [rows[order] for rows in shuffled if rows[order]]
+        joint = [rows[0] for rows in buckets] if in_rows else map(OrderedRows.join, zip(*buckets, strict=True))
+        orders.append([through_pickle(rows) for rows in joint if len(rows)])
     if tables.needs_categories:
-        tables = with_categories(tables, [gain(tables, order, own) for order, own in enumerate(orders)])
-    placed = [walk(tables, order, own) for order, own in enumerate(orders)]
+        tables = with_categories(tables, [sum_deltas(tables, order, rows) for order, rows in enumerate(orders)])
+    placed = [encode_buckets(tables, order, rows) for order, rows in enumerate(orders)]
     ends = [part.first_row + len(part.X) for part in parts]
     return [
-        encode(tables, part, [[each.between(part.first_row, end) for each in own] for own in placed])
+        encode(tables, part, [[rows.between(part.first_row, end) for rows in order] for order in placed])
         for part, end in zip(parts, ends, strict=True)
     ]
 
 
-def compared(y=TARGETS["quantity"], weight=None, cuts=7, n_buckets=3, way="one after another", **parameters):
+def assert_alike(y=TARGETS["quantity"], weight=None, cuts=7, n_buckets=3, way="one after another", **parameters):
     expected = encoder(**parameters).fit_transform(WHOLE, y, sample_weight=weight)
-    found = encoded(encoder(**parameters), parts_of(WHOLE, y, weight, cuts=CUTS[cuts]), n_buckets, way)
-    pd.testing.assert_frame_equal(pd.concat(found), expected, check_exact=True)
+    encodings = encoded(encoder(**parameters), parts_of(WHOLE, y, weight, cuts=CUTS[cuts]), n_buckets, way)
+    pd.testing.assert_frame_equal(pd.concat(encodings), expected, check_exact=True)
 
 
 @pytest.fixture(autouse=True)
@@ -103,27 +106,22 @@ def tiles_within_buckets():
         yield
 
 
+MANY = [pytest.param(*data, marks=pytest.mark.long) for data in itertools.product(TARGETS, [1, 40])]
+
+
 # The simulator of a GPU takes seconds for an order.
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("target", "n_buckets"), [("quantity", 3), *MANY])
 @pytest.mark.parametrize("cv", named(SCHEMES, ("ordered", "ordered-time-burn-in")))
-def test_every_order(cv, way):
-    compared(way=way, cv=cv)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("n_buckets", [1, 40])
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("cv", named(SCHEMES))
 def test_every_order_target_and_number_of_buckets(cv, target, n_buckets, way):
-    compared(TARGETS[target], n_buckets=n_buckets, way=way, cv=cv)
+    assert_alike(TARGETS[target], n_buckets=n_buckets, way=way, cv=cv)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("cuts", "target"), [(1, "quantity"), (2, "classes"), (64, "binary")])
 @pytest.mark.parametrize("cv", named(SCHEMES))
 def test_parts_and_weights(cv, cuts, target):
-    compared(TARGETS[target], WEIGHTS["weighted"], cuts, cv=cv)
+    assert_alike(TARGETS[target], WEIGHTS["weighted"], cuts, cv=cv)
 
 
 @pytest.mark.long
@@ -145,7 +143,7 @@ def test_parts_and_weights(cv, cuts, target):
 )
 @pytest.mark.parametrize("cv", named(some(SCHEMES, "ordered-rows", "averaged", "ordered-time")))
 def test_parameters(cv, parameters, way):
-    compared(TARGETS["quantity" if way == "side by side" else "binary"], way=way, cv=cv, **parameters)
+    assert_alike(TARGETS["quantity" if way == "side by side" else "binary"], way=way, cv=cv, **parameters)
 
 
 @pytest.mark.long
@@ -159,19 +157,35 @@ def test_parameters(cv, parameters, way):
     ids=["real", "whole"],
 )
 def test_sums_that_cancel_leave_room_for_every_row(cv, y):
-    compared(y, way="side by side", cv=cv, target_type="continuous")
+    assert_alike(y, way="side by side", cv=cv, target_type="continuous")
 
 
 @pytest.mark.host
 @pytest.mark.parametrize("cv", named(SCHEMES))
 def test_rows_with_none_before_them_are_warned_of_once(cv):
-    def warned(call):
-        with warnings.catch_warnings(record=True) as found:
+    def messages(call):
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             call()
-        return [str(each.message) for each in found]
+        return [str(warning.message) for warning in caught]
 
     y = TARGETS["binary"]
-    expected = warned(lambda: encoder(cv=cv).fit_transform(WHOLE, y))
-    found = warned(lambda: encoded(encoder(cv=cv), parts_of(WHOLE, y, cuts=CUTS[7]), 3, "side by side"))
-    assert found == expected
+    parts = parts_of(WHOLE, y, cuts=CUTS[7])
+    expected = messages(lambda: encoder(cv=cv).fit_transform(WHOLE, y))
+    assert messages(lambda: encoded(encoder(cv=cv), parts, 3, "side by side")) == expected
+
+
+def test_infinite_evidence_of_one_order_is_no_average():
+    X, y = np.array([list("aaabbbab")]).T, np.array([1, 1, 1, 0, 0, 1, 1, 0])
+    one, other = (WeightOfEvidenceEncoder(regularization=0, cv=Ordered(shuffle=False)) for _ in range(2))
+    expected = one.fit_transform(X, y)
+    assert np.isinf(expected).sum() > 2
+    encodings = encoded(other, parts_of(X, y, None, None, [3, 4]), 1, "one after another")
+    assert np.concatenate(encodings).tobytes() == expected.tobytes()
+
+
+def test_orders_that_agree_on_infinity():
+    inf, nan = np.inf, np.nan
+    orders = [[inf, -inf, nan, -0.0, 1.0], [inf, -inf, inf, -0.0, 3.0], [inf, nan, inf, -0.0, 2.0]]
+    assert average(np.array(orders)).tolist() == [inf, -inf, inf, 0.0, 2.0]
+    assert np.signbit(average(np.array([[-0.0]]))[0])

@@ -53,9 +53,9 @@ def assert_refused(path: Path, content: bytes, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def with_numbers(content: bytes, place: Callable[[Any], Any], change: Callable[[Any], Any]) -> bytes:
+def with_numbers(content: bytes, name_of: Callable[[Any], Any], change: Callable[[Any], Any]) -> bytes:
     members = members_of(content)
-    name = place(json.loads(members["model.json"])["model"])
+    name = name_of(json.loads(members["model.json"])["model"])
     with pa.ipc.open_stream(members[name]) as stream:
         numbers = stream.read_all().column(0).to_numpy().copy()
     return archive_of(members | {name: stream_of(pa.array(change(numbers)))})

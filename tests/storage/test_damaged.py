@@ -10,41 +10,33 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.storage.altered import Members, archive_of, assert_refused, changed, load_or_refuse, members_of, stream_of
+from tests.storage.altered import archive_of, assert_refused, changed, load_or_refuse, members_of, stream_of
 from tests.storage.fitted import NEW
 
 FLIPS = 300
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"a,b\n1,2\n", b"\x80\x04\x95pickle", b"PAR1" * 100])
-def test_foreign_files(content: bytes, path: Path) -> None:
-    assert_refused(
-        path, content, "is not a gpu-encode model: it is no ZIP archive. Give a file that encoder.save wrote"
-    )
+FOREIGN = {
+    **{str(content): (content, "it is no ZIP archive. Give a file that") for content in (b"", b"PK", b"PAR1" * 100)},
+    "no document": (archive_of({"word/document.xml": b"<xml>"}), "it has no model.json"),
+    "a list": (archive_of({"model.json": b"[]"}), "its model.json is of something else"),
+    "keras": (archive_of({"model.json": b'{"format": "keras", "version": 1}'}), "its model.json is of something else"),
+}
 
 
-@pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        ({}, "it has no model.json"),
-        ({"word/document.xml": b"<xml>"}, "it has no model.json"),
-        ({"model.json": b"[]"}, "its model.json is of something else"),
-        ({"model.json": b'{"format": "keras", "version": 1}'}, "its model.json is of something else"),
-    ],
-)
-def test_foreign_archives(members: Members, message: str, path: Path) -> None:
-    assert_refused(path, archive_of(members), f"is not a gpu-encode model: {message}")
+@pytest.mark.parametrize("name", FOREIGN)
+def test_foreign_files(name: str, path: Path) -> None:
+    content, message = FOREIGN[name]
+    assert_refused(path, content, f"is not a gpu-encode model: {message}")
 
 
-def test_a_newer_format(saved: Any, path: Path) -> None:
-    content = changed(saved[0], lambda document: document.update(version=2))
-    assert_refused(path, content, r"was written by a newer gpu-encode \(format 2\); this one reads up to 1: upgrade")
+NEWER = r"was written by a newer gpu-encode \(format 2\); this one reads up to 1: upgrade"
+VERSIONS = [(2, NEWER), *((version, "is damaged: its format version is") for version in (0, None, "1", 1.0, True))]
 
 
-@pytest.mark.parametrize("version", [0, -1, None, "1", 1.0, True])
-def test_a_version_that_is_none(version: Any, saved: Any, path: Path) -> None:
-    content = changed(saved[0], lambda document: document.update(version=version))
-    assert_refused(path, content, "is damaged: its format version is")
+@pytest.mark.parametrize(("version", "message"), VERSIONS)
+def test_a_version_that_is_another(version: Any, message: str, saved: Any, path: Path) -> None:
+    assert_refused(path, changed(saved[0], lambda document: document.update(version=version)), message)
 
 
 @pytest.mark.parametrize("document", [b"", b"{", b"\xff", b'{"format": NaN}', b"[" * 100_000, b"9" * 5000])
@@ -67,10 +59,13 @@ def test_missing_and_stray_members(saved: Any, path: Path) -> None:
     assert_refused(path, archive_of(members | {"a": b""}), "is damaged: it holds 'a', which nothing refers to")
 
 
+def with_flip(content: bytes, position: int, bit: int) -> bytes:
+    return content[:position] + bytes([content[position] ^ 1 << bit]) + content[position + 1 :]
+
+
 def test_altered_members(saved: Any, path: Path) -> None:
     for name, member in members_of(saved[0]).items():
-        place = saved[0].index(member) + len(member) // 2
-        altered = saved[0][:place] + bytes([saved[0][place] ^ 4]) + saved[0][place + 1 :]
+        altered = with_flip(saved[0], saved[0].index(member) + len(member) // 2, 2)
         assert_refused(path, altered, f"is damaged: Bad CRC-32 for file '{name}'")
 
 
@@ -117,10 +112,8 @@ def test_a_flipped_bit_is_found_or_changes_nothing(saved: Any, path: Path) -> No
     chosen = random.Random(0)
     expected = encoder.transform(NEW)
     # Half of the flips hit the list of members at the end, which no checksum covers.
-    places = [chosen.randrange(len(content)) for _ in range(FLIPS // 2)]
-    places += [chosen.randrange(content.rindex(b"PK\x01\x02") - 500, len(content)) for _ in range(FLIPS // 2)]
-    for place in places:
-        flipped = content[:place] + bytes([content[place] ^ 1 << chosen.randrange(8)]) + content[place + 1 :]
-        again = load_or_refuse(path, flipped)
-        assert again is None or again.transform(NEW).equals(expected), place
+    starts = [0, content.rindex(b"PK\x01\x02") - 500] * (FLIPS // 2)
+    for position in [chosen.randrange(start, len(content)) for start in starts]:
+        again = load_or_refuse(path, with_flip(content, position, chosen.randrange(8)))
+        assert again is None or again.transform(NEW).equals(expected), position
         assert again is None or repr(again.get_params()) == repr(encoder.get_params())

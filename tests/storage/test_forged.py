@@ -3,7 +3,6 @@
 import contextlib
 import json
 import random
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,107 +17,85 @@ from tests.storage.fitted import NEW
 CHANGES = 400
 
 
-def model(place: str, value: Any) -> Callable[[Any], None]:
-    """Give a change of one place of a model, such as ``keys/0/given``."""
+Change = Callable[[Any], Any]
 
-    def change(document: Any) -> None:
-        *steps, last = (int(step) if step.isdigit() else step for step in place.split("/"))
-        found = document["model"]
+
+def document(address: str, value: Any) -> Change:
+    """Give a change of one value of a document, such as ``model/keys/0/given``: a new value, or a call of the old."""
+
+    def change(content: Any) -> None:
+        *steps, last = (int(step) if step.isdigit() else step for step in address.split("/"))
         for step in steps:
-            found = found[step]
+            content = content[step]
         if callable(value):
-            value(found[last])
+            value(content[last])
         else:
-            found[last] = value
+            content[last] = value
 
     return change
 
 
-INCONSISTENT: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "encoder": (lambda document: document.update(estimator="os.system"), "names the encoder 'os.system'"),
-    "class": (
-        lambda document: document["parameters"].update(cv={"class": "Popen", "parameters": {}}),
-        "names the class 'Popen', which no model holds",
-    ),
-    "parameters": (lambda document: document["parameters"].pop("cv"), "the parameters of TargetEncoder are"),
-    "tag": (lambda document: document["parameters"].update(cv={"eval": "1"}), "the unknown tag 'eval'"),
-    "two tags": (lambda document: document["parameters"].update(cv={"float": "1", "x": 1}), ""),
-    "dtype": (
-        lambda document: document["parameters"].update(cv={"scalar": ["O8,(1000,)f8", 1]}),
-        "is no type of values",
-    ),
-    "texts": (
-        lambda document: document["parameters"].update(
-            cv={"ndarray": {"dtype": "<U99999999", "shape": [1], "values": ["a"]}}
-        ),
-        "are too many",
-    ),
-    "short texts": (
-        lambda document: document["parameters"].update(
-            cv={"ndarray": {"dtype": "<U1", "shape": [1], "values": ["ab"]}}
-        ),
-        "are not of <U1",
-    ),
-    "container": (lambda document: document.update(output="exec"), "'output' holds 'exec'"),
+def model(address: str, value: Any) -> Change:
+    return document(f"model/{address}", value)
+
+
+def class_of(name: str, **parameters: Any) -> dict[str, Any]:
+    return {"class": name, "parameters": parameters}
+
+
+def array_of(dtype: str, shape: list[int], values: Any) -> dict[str, Any]:
+    return {"dtype": dtype, "shape": shape, "values": values}
+
+
+NOTHING = {"entries": [], "keys": [], "formulas": [], "statistics": []}
+INCONSISTENT: dict[str, tuple[Change, str]] = {
+    "encoder": (document("estimator", "os.system"), "names the encoder 'os.system'"),
+    "class": (document("parameters/cv", class_of("Popen")), "names the class 'Popen', which no model holds"),
+    "parameters": (document("parameters", lambda given: given.pop("cv")), "the parameters of TargetEncoder are"),
+    "tag": (document("parameters/cv", {"eval": "1"}), "the unknown tag 'eval'"),
+    "two tags": (document("parameters/cv", {"float": "1", "x": 1}), ""),
+    "dtype": (document("parameters/cv", {"scalar": ["O8,(1000,)f8", 1]}), "is no type of values"),
+    "texts": (document("parameters/cv", {"ndarray": array_of("<U99999999", [1], ["a"])}), "are too many"),
+    "short texts": (document("parameters/cv", {"ndarray": array_of("<U1", [1], ["ab"])}), "are not of <U1"),
+    "container": (document("output", "exec"), "'output' holds 'exec'"),
     "names": (model("feature_names", ["a"]), "1 names for 7 columns"),
     "fewer columns": (model("n_features", 2), r"'members' holds 2, which is not in \[0, 1\]"),
     "no columns": (model("n_features", 0), "'n_features' holds 0"),
     "flag": (model("indicators", 1), "'indicators' holds '1'"),
-    "type of codes": (model("dtype", "object"), "'dtype' holds 'object'"),
+    "an unknown flag": (model("indicators", ["absent"]), "the field 'indicators' holds"),
+    "a flag twice": (model("indicators", ["unseen", "unseen"]), "the field 'indicators' holds"),
+    "a flag of another kind": (model("indicators", [["unseen"]]), "the field 'indicators' holds"),
+    "type of encodings": (model("dtype", "object"), "'dtype' holds 'object'"),
     "permutations": (model("permutations", 0), "'permutations' holds 0"),
-    "no entries": (
-        lambda document: document["model"].update(entries=[], keys=[], formulas=[], statistics=[]),
-        "has no columns or no targets",
-    ),
+    "no entries": (document("model", lambda content: content.update(NOTHING)), "has no columns or no targets"),
     "entry": (model("entries/1/members", [0, 0]), "is made of the columns"),
-    "rule": (model("entries/0/rule", {"class": "MEstimate", "parameters": {"m": 1}}), "hierarchy that does not fit"),
-    "rule's range": (
-        model("entries/2/rule", {"class": "Prefixes", "parameters": {"lengths": [1, 2]}}),
-        "must fall strictly",
-    ),
-    "rule's kind": (
-        model("entries/2/rule", {"class": "Bits", "parameters": {"lengths": [8], "width": 32}}),
-        "needs number values",
-    ),
+    "rule": (model("entries/0/rule", class_of("MEstimate", m=1)), "hierarchy that does not fit"),
+    "rule's range": (model("entries/2/rule", class_of("Prefixes", lengths=[1, 2])), "must fall strictly"),
+    "rule's kind": (model("entries/2/rule", class_of("Bits", lengths=[8], width=32)), "needs number values"),
     "joint categories of fewer": (
         model("keys/1/members/shape", lambda shape: shape.__setitem__(slice(None), [2 * shape[0], 1])),
         "categories of 2 columns are stored as int32 of shape",
     ),
     "keys": (model("keys", []), "describes 0 of 3 parts"),
     "columns of a key": (model("keys/1/vocabularies", lambda words: words.pop()), "describes 1 of 2 parts"),
-    "joint categories of one": (
-        model("keys/0/members", {"dtype": "<i4", "shape": [0, 1], "values": []}),
-        "single column with joint categories",
-    ),
+    "joint categories of one": (model("keys/0/members", array_of("<i4", [0, 1], [])), "column with joint categories"),
     "a joint key's missing": (model("keys/1/has_missing", True), "categories of a single column"),
     "joint categories of none": (model("keys/1/members", None), "'dtype' is missing"),
-    "kind of values": (
-        model("keys/0/vocabularies/0", lambda words: words.update(kind="number")),
-        "categories are damaged",
-    ),
+    "kind of values": (model("keys/0/vocabularies/0/kind", "number"), "categories are damaged"),
     "kind of targets": (model("targets/0/kind", "ordinal"), "'kind' holds 'ordinal'"),
     "classes of numbers": (model("targets/1/kind", "continuous"), "a continuous target has class labels"),
     "too many classes": (model("targets/1/kind", "binary"), "a binary target has class labels"),
     "fewer classes": (
-        model("targets/1/classes", {"dtype": "<U1", "shape": [2], "values": ["a", "b"]}),
-        "the sums of 'city' are int64 of shape",
+        model("targets/1/classes", array_of("<U1", [2], ["a", "b"])),
+        "sums of 'city' are int64 of shape",
     ),
-    "classes in disorder": (
-        model("targets/1/classes", {"dtype": "<U1", "shape": [4], "values": list("abdc")}),
-        "labels are not sorted",
-    ),
-    "formula": (model("formulas/0/readout", {"class": "Greedy", "parameters": {}}), "Greedy is no smoothing"),
-    "squares": (
-        model("formulas/0/readout", {"class": "PartialPooling", "parameters": {}}),
-        "do not fit a continuous target and PartialPooling",
-    ),
-    "smoothing's range": (
-        model("formulas/0/readout", {"class": "MEstimate", "parameters": {"m": -1}}),
-        "must be a finite number",
-    ),
+    "classes in disorder": (model("targets/1/classes", array_of("<U1", [4], [*"abdc"])), "labels are not sorted"),
+    "formula": (model("formulas/0/readout", class_of("Greedy")), "Greedy is no smoothing"),
+    "squares": (model("formulas/0/readout", class_of("PartialPooling")), "do not fit a continuous target and Partial"),
+    "smoothing's range": (model("formulas/0/readout", class_of("MEstimate", m=-1)), "must be a finite number"),
     "prior": (model("formulas/0/prior", "median"), "the prior is 'median'"),
     "least count": (model("formulas/0/min_count", None), "is no number"),
-    "code of unseen": (model("formulas/0/unseen", [1]), "is no number"),
+    "encoding of unseen": (model("formulas/0/unseen", [1]), "is no number"),
     "windows": (model("statistics/0/0/windows/0", None), "do not fit a continuous target"),
     "far window": (model("statistics/0/0/windows/1/0", 10**9), "'low' holds 1000000000"),
     "whole window": (model("statistics/0/0/windows/1/2", True), "whole number is kept at the digits"),
@@ -132,9 +109,7 @@ INCONSISTENT: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("name", INCONSISTENT)
 def test_documents_that_do_not_fit_together(name: str, saved: Any, path: Path) -> None:
     change, message = INCONSISTENT[name]
-    assert_refused(
-        path, changed(saved[0], change), f"is damaged: .*{re.escape(message) if '[' not in message else message}"
-    )
+    assert_refused(path, changed(saved[0], change), f"is damaged: .*{message}")
 
 
 @pytest.mark.parametrize(
@@ -160,11 +135,11 @@ def test_negative_counts(target: int, saved: Any, path: Path) -> None:
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_numbers_that_no_category_can_be(number: float, path: Path) -> None:
     TargetEncoder().fit(np.array([[1.5], [2.5]]), [0, 1]).save(path)
-
-    def change(numbers: Any) -> Any:
-        return np.append(numbers[:-1], number)
-
-    content = with_numbers(path.read_bytes(), lambda document: document["keys"][0]["vocabularies"][0]["array"], change)
+    content = with_numbers(
+        path.read_bytes(),
+        lambda content: content["keys"][0]["vocabularies"][0]["array"],
+        lambda numbers: np.append(numbers[:-1], number),
+    )
     assert_refused(path, content, "is damaged: a number among the categories is not finite")
 
 
@@ -177,23 +152,23 @@ def test_a_number_is_not_shown_as_something_else(path: Path) -> None:
 JUNK = [None, True, -1, 0, 1, 2**70, 0.5, "", "x", [], [0], {}, {"float": "nan"}, {"class": "Greedy", "parameters": {}}]
 
 
-def places_of(document: Any) -> list[tuple[Any, Any]]:
+def positions_of(document: Any) -> list[tuple[Any, Any]]:
     """Every (container, index) of a JSON document."""
     if not isinstance(document, dict | list):
         return []
     keys = list(document) if isinstance(document, dict) else range(len(document))
-    return [place for key in keys for place in [(document, key), *places_of(document[key])]]
+    return [position for key in keys for position in [(document, key), *positions_of(document[key])]]
 
 
 def test_a_forged_document_gives_a_value_error_or_an_encoder_that_works(saved: Any, path: Path) -> None:
     chosen = random.Random(1)
-    n_places = len(places_of(json.loads(members_of(saved[0])["model.json"])))
+    n_positions = len(positions_of(json.loads(members_of(saved[0])["model.json"])))
 
     for _ in range(CHANGES):
-        number, junk = chosen.randrange(n_places), chosen.choice(JUNK)
+        number, junk = chosen.randrange(n_positions), chosen.choice(JUNK)
 
         def change(document: Any, number: int = number, junk: Any = junk) -> None:
-            container, key = places_of(document)[number]
+            container, key = positions_of(document)[number]
             if chosen.random() < 0.2:
                 container.pop(key)
             else:

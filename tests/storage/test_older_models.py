@@ -28,11 +28,11 @@ def rows_of(folder: Path) -> pa.Table:
 def assert_as_expected(encoder, name: str, folder: Path) -> None:
     with np.load(folder / "expected.npz") as file:
         expected = {key.split("/", 1)[1]: file[key] for key in file.files if key.startswith(f"{name}/")}
-    found = encodings_of(encoder, rows_of(folder))
-    assert list(found) == list(expected)
+    encodings = encodings_of(encoder, rows_of(folder))
+    assert list(encodings) == list(expected)
     for column, values in expected.items():
-        assert found[column].dtype == values.dtype
-        assert found[column].tobytes() == values.tobytes(), column
+        assert encodings[column].dtype == values.dtype
+        assert encodings[column].tobytes() == values.tobytes(), column
 
 
 def test_there_are_models():

@@ -11,11 +11,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
-from gpu_encode import GroupKFold, Holdout, KFold, MEstimate, Ordered, Prefixes, TargetEncoder, TimeFolds, load
-from gpu_encode.fitting.compatibility import are_equal
+from gpu_encode import GroupKFold, KFold, MEstimate, Prefixes, TargetEncoder, TimeFolds, load
 
 X = np.array([["a"], ["b"], ["a"]] * 4, dtype=object)
 Y = np.arange(12) % 2
@@ -75,13 +73,6 @@ def test_values_of_other_libraries_come_back_as_plain_ones(value: Any, expected:
     assert reloaded(fitted(columns=value)).columns == expected
 
 
-@pytest.mark.parametrize(
-    "cv", [None, 7, "fold", KFold(3, random_state=None), TimeFolds(2, time="t"), Ordered(time=3), Holdout(0.1)]
-)
-def test_schemes_come_back(cv: Any, reloaded: Any) -> None:
-    assert are_equal(reloaded(fitted(cv=cv)).cv, cv)
-
-
 PER_ROW = [
     StratifiedKFold(3),
     [(np.arange(6), np.arange(6, 12))],
@@ -95,18 +86,13 @@ PER_ROW = [
 @pytest.mark.parametrize("cv", PER_ROW, ids=lambda cv: type(cv).__name__)
 def test_splitters_and_what_is_row_by_row_is_left_out(cv: Any, path: Path) -> None:
     encoder = fitted(cv=cv)
-    with pytest.warns(
-        UserWarning, match=r"^cv=.* is not saved: it only matters for training. The loaded encoder has cv=5"
-    ) as caught:
+    says = r"^cv=.* is not saved: it only matters for training. The loaded encoder has cv=5"
+    with pytest.warns(UserWarning, match=says) as caught:
         encoder.save(path)
     assert [warning.filename for warning in caught] == [__file__]
-    first = path.read_bytes()
     again = load(path)
     assert again.cv == 5
     assert again.transform(X).tobytes() == encoder.transform(X).tobytes()
-    with pytest.warns(UserWarning, match="cv"):
-        encoder.save(path)
-    assert path.read_bytes() == first
 
 
 def test_random_generators_are_left_out_and_what_is_around_them_is_not(path: Path) -> None:
@@ -116,7 +102,7 @@ def test_random_generators_are_left_out_and_what_is_around_them_is_not(path: Pat
     said = [str(warning.message) for warning in caught]
     assert said[0].startswith("cv__random_state=Generator(PCG64) is not saved")
     assert said[1].startswith("random_state=RandomState(MT19937) is not saved")
-    assert all("has cv__random_state=0" in each or "has random_state=0" in each for each in said)
+    assert all("has cv__random_state=0" in text or "has random_state=0" in text for text in said)
     again = load(path)
     assert (again.random_state, again.cv.n_splits, again.cv.random_state) == (0, 7, 0)
 
@@ -144,10 +130,4 @@ class OwnEncoder(TargetEncoder):
 def test_what_transform_needs_and_no_file_can_hold_is_refused(encoder: Any, message: str, path: Path) -> None:
     with pytest.raises(TypeError, match=message):
         encoder.save(path)
-    assert list(path.parent.iterdir()) == []
-
-
-def test_an_encoder_that_is_not_fitted_is_refused(path: Path) -> None:
-    with pytest.raises(NotFittedError):
-        TargetEncoder().save(path)
     assert list(path.parent.iterdir()) == []

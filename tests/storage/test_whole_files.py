@@ -47,25 +47,9 @@ def test_a_failure_leaves_everything_as_it_was(
         patch.setattr(owner, name, failure)
         with pytest.raises((KeyboardInterrupt, OSError)):
             encoder.save(path)
-    assert [(found.name, found.read_bytes()) for found in path.parent.iterdir()] == (
-        [(path.name, b"what was here")] if there else []
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == (
+        {path.name: b"what was here"} if there else {}
     )
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are POSIX")
-def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
-    code = (
-        "import resource, signal, sys, gpu_encode\n"
-        "encoder = gpu_encode.TargetEncoder().fit([[str(i)] for i in range(5000)], [0, 1] * 2500)\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000))\n"
-        "try:\n    encoder.save(sys.argv[1])\nexcept OSError as error:\n    print(error)\n"
-    )
-    command = [sys.executable, "-W", "error", "-c", code, str(tmp_path / "encoder.model")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "File too large" in done.stdout
-    assert done.stderr == ""
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_there_is_replaced_and_keeps_its_mode(encoder: Any, path: Path) -> None:
@@ -84,7 +68,7 @@ def test_a_link_stays_a_link(encoder: Any, path: Path, tmp_path: Path) -> None:
     assert load(tmp_path / "target.model").transform(X).tobytes() == encoder.transform(X).tobytes()
 
 
-@pytest.mark.parametrize("as_path", [str, Path, os.fspath])
+@pytest.mark.parametrize("as_path", [str, Path])
 def test_paths_may_be_text(encoder: Any, path: Path, as_path: Any) -> None:
     encoder.save(as_path(path))
     assert load(as_path(path)).n_features_in_ == 1
