@@ -14,9 +14,9 @@ from tests.strategies import examples
 law = examples(400)
 
 
-def units(found, expected):
+def units(result, expected):
     """Distance in units of the last place."""
-    return abs(Decimal(float(found)) - expected) / Decimal(float(np.spacing(abs(float(found)))))
+    return abs(Decimal(float(result)) - expected) / Decimal(float(np.spacing(abs(float(result)))))
 
 
 @law
@@ -35,22 +35,18 @@ def test_exp_is_within_a_unit(value):
 @example(0.7071067811865476)
 def test_log_is_within_a_unit(value):
     with localcontext(prec=50):
-        found, expected = log(np.array([value]))[0], Decimal(value).ln()
-        assert found == 0 if value == 1 else units(found, expected) < 1
+        result, expected = log(np.array([value]))[0], Decimal(value).ln()
+        assert result == 0 if value == 1 else units(result, expected) < 1
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [(0.0, 1.0), (-0.0, 1.0), (-inf, 0.0), (-746.0, 0.0), (710.0, inf), (inf, inf), (nan, nan)]
-)
-def test_exp_at_the_ends(value, expected):
-    assert np.array_equal(exp(np.array([value])), [expected], equal_nan=True)
+EXP_ENDS = [(0.0, 1.0), (-0.0, 1.0), (-inf, 0.0), (-746.0, 0.0), (710.0, inf), (inf, inf), (nan, nan)]
+LOG_ENDS = [(0.0, -inf), (-0.0, -inf), (1.0, 0.0), (-1.0, nan), (inf, inf), (nan, nan), (-inf, nan)]
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [(0.0, -inf), (-0.0, -inf), (1.0, 0.0), (-1.0, nan), (inf, inf), (nan, nan), (-inf, nan)]
-)
-def test_log_at_the_ends(value, expected):
-    assert np.array_equal(log(np.array([value])), [expected], equal_nan=True)
+@pytest.mark.parametrize(("function", "ends"), [(exp, EXP_ENDS), (log, LOG_ENDS)], ids=["exp", "log"])
+def test_ends(function, ends):
+    values, expected = zip(*ends, strict=True)
+    assert np.array_equal(function(np.array(values)), expected, equal_nan=True)
 
 
 def test_any_shape_and_inputs_left_alone():
@@ -81,11 +77,9 @@ LOG_BITS = {
 }
 
 
-@pytest.mark.parametrize("value", EXP_BITS)
-def test_bits_of_exp_never_change(value):
-    assert exp(np.array([value]))[0].hex() == EXP_BITS[value]
-
-
-@pytest.mark.parametrize("value", LOG_BITS)
-def test_bits_of_log_never_change(value):
-    assert log(np.array([value]))[0].hex() == LOG_BITS[value]
+@pytest.mark.parametrize(
+    ("function", "value", "bits"),
+    [*((exp, *pair) for pair in EXP_BITS.items()), *((log, *pair) for pair in LOG_BITS.items())],
+)
+def test_bits_never_change(function, value, bits):
+    assert function(np.array([value]))[0].hex() == bits

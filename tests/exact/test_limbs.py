@@ -128,13 +128,13 @@ def sums(values, weights):
     exact = [(Fraction(value), Fraction(weight)) for value, weight in zip(values, weights, strict=True)]
     where = np.ones((len(values), 1), bool)
     value, weight = np.array(values)[:, None], np.array(weights)[:, None]
-    found = (
+    result = (
         Limbs.sum_of(weight, where=where),
         Limbs.sum_of(weight, value, where=where),
         Limbs.sum_of(weight, value, value, where=where),
     )
     expected = [sum((w * v**power for v, w in exact), Fraction()) for power in range(3)]
-    return found, expected
+    return result, expected
 
 
 weights = st.sampled_from([0.1, 1.0, 1 / 3, 7.0, 1e-10, 1e10, 0.0]) | st.floats(1e-100, 1e100)
@@ -161,8 +161,8 @@ def test_the_mean_is_within_an_ulp(rows):
 @law
 @given(rows=samples)
 def test_the_deviation_is_exact_but_for_one_rounding(rows):
-    found, (weight, total, square) = sums(*zip(*rows, strict=True))
-    scaled = deviation(*found)
+    result, (weight, total, square) = sums(*zip(*rows, strict=True))
+    scaled = deviation(*result)
     exact = weight * square - total**2
     given_ = Fraction(float(scaled.fraction[0])) * Fraction(2) ** int(scaled.exponent[0])
     assert given_ >= 0
@@ -172,8 +172,8 @@ def test_the_deviation_is_exact_but_for_one_rounding(rows):
 @law
 @given(value=floats(), given_weights=st.lists(weights, min_size=1, max_size=10))
 def test_the_deviation_of_a_constant_is_zero(value, given_weights):
-    found, _ = sums([value] * len(given_weights), given_weights)
-    assert deviation(*found).fraction == 0
+    result, _ = sums([value] * len(given_weights), given_weights)
+    assert deviation(*result).fraction == 0
 
 
 def test_no_rows_have_no_mean():
@@ -193,11 +193,11 @@ def exact_value(number):
 def test_scaled_numbers_neither_overflow_nor_vanish(left, right):
     one, other = (Scaled(np.array([fraction]), np.array([exponent])) for fraction, exponent in (left, right))
     total = one.plus(other)
-    found, expected = (
+    result, expected = (
         Fraction(float(total.fraction[0])) * Fraction(2) ** int(total.exponent[0]),
         exact_value(left) + exact_value(right),
     )
-    assert abs(found - expected) <= abs(expected) / 2**52
+    assert abs(result - expected) <= abs(expected) / 2**52
 
 
 @law
@@ -206,11 +206,11 @@ def test_ratios_of_scaled_numbers(left, right):
     assume(min(abs(left[0]), abs(right[0])) > 1e-150)
     expected = exact_value(left) / exact_value(right)
     one, other = (Scaled(np.array([fraction]), np.array([exponent])) for fraction, exponent in (left, right))
-    found = one.ratio(other)[0]
+    result = one.ratio(other)[0]
     if Fraction(2) ** -1000 < abs(expected) < Fraction(2) ** 1000:
-        assert abs(Fraction(float(found)) - expected) <= abs(expected) / 2**51
+        assert abs(Fraction(float(result)) - expected) <= abs(expected) / 2**51
     else:
-        assert (abs(found) > 1e300) == (abs(expected) > 1)
+        assert (abs(result) > 1e300) == (abs(expected) > 1)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Training codes of rows drawn by Hypothesis, and the statistics that several files ask for."""
+"""Encodings of rows drawn by Hypothesis, the rows that a scheme shows, and order statistics by their definitions."""
 
 import math
 import warnings
@@ -7,17 +7,26 @@ from collections import Counter
 import numpy as np
 
 from gpu_encode import Greedy, KFold, LeaveOneOut, Ordered
+from tests.bits import assert_same_bits
+from tests.family.members import N
 from tests.laws import encoding
 
 STATISTICS = ["count", "sum", "mean", "var", "std", "sem"]
 ORDERS = ["min", "max", "median", ("quantile", 0.3), ("quantile", 0.75), "nunique", "mode", ("share", 0.0)]
-# Schemes, and whether one row sees another.
+ROW = np.arange(N)
+# Overlapping training rows of three test sets, of different sizes.
+SPLITS = [(ROW[part != ROW % 3][part:], ROW[part == ROW % 3]) for part in (0, 1)]
+SPLITS.append((np.append(ROW[ROW % 3 == 1], 2), ROW[ROW % 3 == 2]))
+# Schemes of N rows, and whether one row sees another.
 SEEN = {
-    "folds": (lambda: KFold(3, order="interleaved"), lambda row, other: row % 3 != other % 3),
-    "leave-one-out": (LeaveOneOut, lambda row, other: row != other),
-    "ordered, in rows": (lambda: Ordered(shuffle=False), lambda row, other: other < row),
-    "greedy": (Greedy, lambda row, other: True),
+    "folds": (KFold(3, order="interleaved"), lambda row, other: row % 3 != other % 3),
+    "greedy": (Greedy(), lambda row, other: True),
+    "splits": (SPLITS, lambda row, other: other in SPLITS[row % 3][0]),
+    "leave-one-out": (LeaveOneOut(), lambda row, other: row != other),
+    "ordered": (Ordered(shuffle=False), lambda row, other: other < row),
 }
+# Schemes by which each row sees sums of its own, which no table of all categories is made of.
+ROW_BY_ROW = ("leave-one-out", "ordered")
 
 
 def quietly(function, *arguments, **named):
@@ -25,6 +34,26 @@ def quietly(function, *arguments, **named):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return function(*arguments, **named)
+
+
+def check_rows_in_sight(make, y, X, scheme, weights=None):
+    """Demand of training encodings that they are those of an encoder fitted to the rows in sight, and to no other."""
+    cv, sees = SEEN[scheme]
+    training = quietly(make().set_params(cv=cv).fit_transform, X, y, sample_weight=weights)
+    fitted = {}
+    # After enough rows to have every class; where each row has a fit of its own, some of them.
+    for row in range(30, N, 7 if scheme in ROW_BY_ROW else 1):
+        visible = np.array([sees(row, other) for other in ROW])
+        if visible.tobytes() not in fitted:
+            given = {"sample_weight": None if weights is None else weights[visible]}
+            encoder = make().set_params(cv=Greedy()).fit(X[visible], None if y is None else y[visible], **given)
+            fitted[visible.tobytes()] = encoder.transform(X)
+        assert_same_bits(
+            *(
+                table[encoder.get_feature_names_out()].iloc[[row]].select_dtypes("number")
+                for table in (training, fitted[visible.tobytes()])
+            )
+        )
 
 
 def weights_of(drawn):
@@ -35,25 +64,25 @@ def weights_of(drawn):
 def training_encodings(made, drawn, scheme, **choices):
     """Encode the column of keys by a named scheme."""
     encoder = made(cv=encoding.SCHEMES[scheme], columns=["key"], **choices)
-    codes = quietly(encoder.fit_transform, encoding.framed(drawn.keys), drawn.target, sample_weight=drawn.weight)
+    encodings = quietly(encoder.fit_transform, encoding.key_frame(drawn.keys), drawn.target, sample_weight=drawn.weight)
     # The group and time columns are passed through, after the encoded ones.
-    return np.asarray(codes, dtype=np.float64)[:, :-2]
+    return np.asarray(encodings, dtype=np.float64)[:, :-2]
 
 
-def describe(values, chosen):
+def describe(values, statistics):
     """Give order statistics of a list of values by their definitions; quantiles are NumPy's."""
     # Of the two zeros that a float has, this keeps one.
     values = sorted(value + 0.0 for value in values)
     times = Counter(values)
-    known = {"count": float(len(values)), "nunique": float(len(times))}
+    numbers = {"count": float(len(values)), "nunique": float(len(times))}
     if not values:
-        return [known.get(each, math.nan) for each in chosen]
+        return [numbers.get(statistic, math.nan) for statistic in statistics]
     mode = min(value for value, number in times.items() if number == max(times.values()))
-    known |= {"min": values[0], "max": values[-1], "mode": mode}
-    for each in chosen:
-        if each == "median" or each[0] == "quantile":
+    numbers |= {"min": values[0], "max": values[-1], "mode": mode}
+    for statistic in statistics:
+        if statistic == "median" or statistic[0] == "quantile":
             with np.errstate(over="ignore", invalid="ignore"):
-                known[each] = float(np.quantile(values, 0.5 if each == "median" else each[1]))
-        elif each[0] == "share":
-            known[each] = sum(value > each[1] for value in values) / len(values)
-    return [known[each] for each in chosen]
+                numbers[statistic] = float(np.quantile(values, 0.5 if statistic == "median" else statistic[1]))
+        elif statistic[0] == "share":
+            numbers[statistic] = sum(value > statistic[1] for value in values) / len(values)
+    return [numbers[statistic] for statistic in statistics]

@@ -30,7 +30,7 @@ def columns_of(
     return ([*alone, [value for value in present if value in rare]] if rare else alone), bool(rare)
 
 
-def encoded(
+def encode(
     rows: Sequence[Any],
     columns: list[list[Any]],
     dropped: int | None = None,

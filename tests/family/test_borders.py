@@ -1,24 +1,16 @@
 """Targets cut at borders: given ones and quantiles, wherever the rows are."""
 
 from fractions import Fraction
-from functools import partial
-from itertools import product
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
-from gpu_encode import CatBoostEncoder, KFold, LeaveOneOut, Ordered, encode_dataset, load, ops
+from gpu_encode import CatBoostEncoder, KFold, load, ops
 from gpu_encode.parts import Part, profile
 from tests.backends import ON_CUDA
-from tests.family.members import ROWS, N, same
+from tests.family.members import ROWS, N
 from tests.family.test_catboost import ALL_WEIGHTS, BORDERS, FRACTIONS, X, Y
-from tests.parts.in_parts import encoded_in_parts, parts_of
-from tests.parts.test_orders import encoded
-
-HOST = pytest.mark.host
 
 
 def quantile_border(values, weights, number, of):
@@ -40,11 +32,11 @@ def test_borders_at_quantiles(number, weights):
     borders = [quantile_border(Y.tolist(), weight.tolist(), each, number + 1) for each in range(1, number + 1)]
     borders = sorted(set(borders))
     for statistic in ("borders", "buckets", "mean"):
-        found, expected = (
+        encodings, expected = (
             CatBoostEncoder(statistic, cv=KFold(2), borders=each).fit_transform(X, Y, sample_weight=weight)
             for each in (number, borders)
         )
-        pd.testing.assert_frame_equal(found, expected, check_exact=True)
+        pd.testing.assert_frame_equal(encodings, expected, check_exact=True)
 
 
 def test_no_border_is_the_largest_value():
@@ -60,44 +52,6 @@ def test_numbers_of_every_type_are_cut(y):
     values = np.asarray(y, dtype=np.float64)
     encoder = CatBoostEncoder("borders", [0.0], 0.0, borders=[0.0, 2.0]).fit([["a"]] * N, y)
     assert [codes.item() for codes in encoder.encodings_] == [np.sum(values > border) / N for border in (0.0, 2.0)]
-
-
-SCHEMES = [KFold(3), KFold(3, stratify=True), LeaveOneOut(), Ordered(), Ordered(shuffle=False)]
-# A quantity has no classes to stratify by.
-CUT = [
-    pytest.param(statistic, cv, marks=() if statistic == "borders" else HOST)
-    for statistic, cv in product(("borders", "buckets", "mean"), SCHEMES)
-    if statistic != "mean" or cv is not SCHEMES[1]
-]
-TARGETS = [Y, pytest.param(np.where(np.arange(N) < 50, np.trunc(Y), Y), marks=HOST)]
-
-
-@pytest.mark.parametrize(("statistic", "cv"), CUT, ids=str)
-@pytest.mark.parametrize("y", TARGETS, ids=["fractions", "whole at first"])
-def test_parts_and_pieces(statistic, cv, y):
-    make = partial(CatBoostEncoder, statistic, borders=BORDERS, cv=cv, columns=["city"])
-    expected = make().fit_transform(ROWS, y)
-    pieces = make().fit_transform([ROWS[:1], ROWS[1:60], ROWS[60:]], [y[:1], y[1:60], y[60:]])
-    same(pd.concat(pieces), expected)
-    parts, one = parts_of(ROWS, y, None, None, [1, 30, 30, 47, 83]), make()
-    in_parts = encoded(one, parts, 3, "side by side") if isinstance(cv, Ordered) else encoded_in_parts(one, parts)
-    same(pd.concat(in_parts), expected)
-
-
-@pytest.mark.skipif(bool(ON_CUDA), reason="files and tasks know nothing of the backend")
-@pytest.mark.parametrize(("statistic", "cv"), CUT, ids=str)
-@pytest.mark.parametrize("y", TARGETS, ids=["fractions", "whole at first"])
-def test_files_and_clusters(statistic, cv, y, tmp_path):
-    make = partial(CatBoostEncoder, statistic, borders=BORDERS, cv=cv, columns=["city"])
-    expected = make().fit_transform(ROWS, y)
-    pyarrow.parquet.write_table(pa.Table.from_pandas(ROWS.assign(y=y)), tmp_path / "rows.parquet", row_group_size=17)
-    encode_dataset(tmp_path / "rows.parquet", tmp_path / "codes.parquet", make(), target="y", keep_target=False)
-    same(pyarrow.parquet.read_table(tmp_path / "codes.parquet").to_pandas(), expected)
-    dd = pytest.importorskip("dask.dataframe")
-    lazy = make().fit_transform(
-        dd.from_pandas(ROWS, npartitions=4), dd.from_pandas(pd.Series(y, name="y"), npartitions=4)
-    )
-    same(lazy.compute(scheduler="synchronous"), expected)
 
 
 @pytest.mark.skipif(not ON_CUDA, reason="arrays of a device need one")
@@ -116,8 +70,8 @@ def test_targets_on_a_device(statistic, borders, y):
     device, keys = ops.resolve(N), ROWS[["zip"]].to_numpy()
     encoder = CatBoostEncoder(statistic, borders=borders)
     expected = encoder.fit_transform(keys, y, sample_weight=FRACTIONS)
-    found = encoder.fit_transform(*map(device.to_device, (keys, y)), sample_weight=device.to_device(FRACTIONS))
-    assert device.to_host(found).tobytes() == expected.tobytes()
+    encodings = encoder.fit_transform(*map(device.to_device, (keys, y)), sample_weight=device.to_device(FRACTIONS))
+    assert device.to_host(encodings).tobytes() == expected.tobytes()
 
 
 def test_numbers_of_borders_need_all_rows():

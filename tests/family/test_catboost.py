@@ -1,18 +1,15 @@
-"""CatBoost's statistics against their formulas in plain Python, by every scheme, and targets cut at borders."""
+"""CatBoost's statistics against their formulas in plain Python, and targets cut at borders."""
 
 import math
 import warnings
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gpu_encode import CatBoostEncoder, MEstimate, Ordered, TargetEncoder
+from gpu_encode import CatBoostEncoder, Ordered
 from tests.bits import assert_same_bits
-from tests.family.drawn import SEEN
 from tests.family.members import AMOUNT, KIND, ROWS, SOLD, WEIGHTS, N
 
 pytestmark = pytest.mark.filterwarnings("ignore:Greedy")
@@ -24,19 +21,6 @@ PRIORS = [0.0, 0.5, 1.0]
 FRACTIONS = np.round(np.abs(np.random.default_rng(1).normal(size=N)) * 8) / 8
 ALL_WEIGHTS = {"unweighted": None, "whole": WEIGHTS, "fractions": FRACTIONS}
 EACH_WEIGHT = [*(pytest.param(name, marks=pytest.mark.host) for name in ("unweighted", "whole")), "fractions"]
-
-
-def places():
-    """Count the rows before each one in the random order of Ordered(), by an independent encoder of the scheme."""
-    one = pd.DataFrame({"only": ["a"] * N})
-    seen = TargetEncoder(cv=Ordered(), smooth=MEstimate(1.0), prior=0.0, target_type="continuous")
-    codes = np.asarray(seen.fit_transform(one, np.ones(N)), dtype=np.float64)[:, 0]
-    # n ones and one zero have the mean n / (n + 1).
-    return np.round(codes / (1.0 - codes)).astype(int)
-
-
-PLACES = places()
-SCHEMES = SEEN | {"ordered": (Ordered, lambda row, other: PLACES[other] < PLACES[row])}
 
 
 def bucket(value):
@@ -67,84 +51,45 @@ PARAMETERS = {
 }
 
 
-def stated(name, visible, key, weight, a=1.0):
-    """Codes of a category by the formula: S and n are exact and then rounded, each step after that is one operation."""
-    members = [row for row in visible if CITIES[row] == key]
+def state(name, city, weight, a):
+    """State a category's encodings: S and n are exact and then rounded, each step after that is one operation."""
+    members = [row for row in range(N) if CITIES[row] == city]
     n = float(sum((Fraction(weight[row]) for row in members), Fraction(0)))
-    found = []
-    for addend in ADDENDS[name]:
-        s = float(sum((Fraction(weight[row]) * addend(row) for row in members), Fraction(0)))
-        found += [prior if n == 0 else (s + a * prior) / (n + a) for prior in PRIORS]
-    return found
+    totals = [
+        float(sum((Fraction(weight[row]) * addend(row) for row in members), Fraction(0))) for addend in ADDENDS[name]
+    ]
+    return [prior if n == 0 else (s + a * prior) / (n + a) for s in totals for prior in PRIORS]
 
 
 @pytest.mark.parametrize("weights", EACH_WEIGHT)
-@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_training_codes(name, scheme, weights):
-    (parameters, y), (make, sees), weight = PARAMETERS[name], SCHEMES[scheme], ALL_WEIGHTS[weights]
-    encoder = CatBoostEncoder(cv=make(), priors=PRIORS, weight=2.5, **parameters)
-    found = np.asarray(encoder.fit_transform(X, y, sample_weight=weight))
-    each = np.ones(N) if weight is None else weight
-    for row in range(N):
-        visible = [other for other in range(N) if sees(row, other)]
-        assert_same_bits(found[row], stated(name, visible, CITIES[row], each.tolist(), 2.5))
-
-
-@pytest.mark.parametrize("name", PARAMETERS)
-def test_new_rows(name):
-    parameters, y = PARAMETERS[name]
-    encoder = CatBoostEncoder(**parameters).fit(X, y, sample_weight=FRACTIONS)
-    found = encoder.transform(pd.DataFrame({"city": [*CITIES, "never seen"]})).to_numpy()
-    for row in range(N):
-        assert_same_bits(found[row], stated(name, range(N), CITIES[row], FRACTIONS.tolist()))
-    assert_same_bits(found[N], PRIORS * len(ADDENDS[name]))
+def test_means(name, weights):
+    (parameters, y), weight = PARAMETERS[name], ALL_WEIGHTS[weights]
+    encoder = CatBoostEncoder(priors=PRIORS, weight=2.5, **parameters).fit(X, y, sample_weight=weight)
+    encodings = encoder.transform(pd.DataFrame({"city": [*CITIES, "never seen"]})).to_numpy()
+    weight = np.ones(N) if weight is None else weight
+    expected = [state(name, CITIES[row], weight.tolist(), 2.5) for row in range(N)]
+    assert_same_bits(encodings, [*expected, PRIORS * len(ADDENDS[name])])
 
 
 def test_the_default_is_catboosts_order():
-    found, expected, in_order = (
+    default, expected, in_order = (
         CatBoostEncoder(target_type="continuous", **scheme).fit_transform(X, Y).to_numpy()
         for scheme in ({"random_state": 3}, {"cv": Ordered(random_state=3)}, {"shuffle": False})
     )
-    assert found.tobytes() == expected.tobytes()
+    assert default.tobytes() == expected.tobytes()
     assert in_order[0].tolist() == [0.0, 0.5, 1.0]
 
 
-def counts_of(visible, weight):
-    """Weight of every visible category."""
-    found = {}
-    for row in visible:
-        found[CITIES[row]] = found.get(CITIES[row], 0.0) + weight[row]
-    return found
-
-
-# The largest count is that of a table of all categories, which rows that see sums of their own have not.
-WITH_TABLES = ("folds", "greedy")
-
-
-@pytest.mark.parametrize("scheme", sorted(set(SCHEMES) - set(WITH_TABLES)))
-def test_counters_without_a_table_are_refused(scheme):
-    encoder = CatBoostEncoder("counter", PRIORS, 2.0, cv=SCHEMES[scheme][0]())
-    with pytest.raises(ValueError, match="statistic='counter' of CatBoostEncoder looks at all categories at once"):
-        encoder.fit_transform(X)
-
-
 @pytest.mark.parametrize("weights", EACH_WEIGHT)
-@pytest.mark.parametrize(
-    ("statistic", "scheme"), [*product(["counter"], WITH_TABLES), *product(["frequency"], SCHEMES)]
-)
-def test_counts(statistic, scheme, weights):
-    (make, sees), weight = SCHEMES[scheme], ALL_WEIGHTS[weights]
-    encoder = CatBoostEncoder(statistic, PRIORS, 2.0, cv=make())
-    found = np.asarray(encoder.fit_transform(X, sample_weight=weight))
-    each = (np.ones(N) if weight is None else weight).tolist()
-    for row in range(N):
-        counts = counts_of([other for other in range(N) if sees(row, other)], each)
-        whole = max(counts.values(), default=0.0) if statistic == "counter" else sum(counts.values())
-        n = counts.get(CITIES[row], 0.0)
-        expected = [(n + 2.0 * prior) / (whole + 2.0) for prior in PRIORS]
-        # So few rows come before any row that no checkpoint is stale.
-        assert found[row].tolist() == expected
+@pytest.mark.parametrize("statistic", ["counter", "frequency"])
+def test_counts(statistic, weights):
+    weight = ALL_WEIGHTS[weights]
+    encoder = CatBoostEncoder(statistic, PRIORS, 2.0).fit(X, sample_weight=weight)
+    counts = (pd.Series(np.ones(N)) if weight is None else pd.Series(weight)).groupby(CITIES).sum()
+    whole = counts.max() if statistic == "counter" else counts.sum()
+    expected = [[(counts[city] + 2.0 * prior) / (whole + 2.0) for prior in PRIORS] for city in CITIES]
+    assert_same_bits(encoder.transform(X), expected)
 
 
 def test_counts_of_all_rows_by_default():
@@ -158,9 +103,9 @@ def test_counts_of_all_rows_by_default():
         [3 / 4],
         [1 / 4],
     ]
-    given = CatBoostEncoder("counter", [0.0], 0.0, categories=[["a", "b"]], handle_missing="prior")
+    listed = CatBoostEncoder("counter", [0.0], 0.0, categories=[["a", "b"]], handle_missing="prior")
     # Neither a value that is none of the categories, nor a missing one, is the most frequent category.
-    assert given.fit_transform([["a"], ["a"], ["b"], *[["c"]] * 3, *[[None]] * 4])[:3].tolist() == [[1.0], [1.0], [0.5]]
+    assert listed.fit_transform([["a"], ["a"], ["b"], *[["c"]] * 3, *[[None]] * 4])[:3].tolist() == [[1], [1], [0.5]]
     rare = CatBoostEncoder("counter", [0.0], 0.0, min_count=9, handle_missing="nan").fit([["a"], [None]])
     assert_same_bits(rare.transform([["a"], ["c"], [None]]), [[0.0], [0.0], [math.nan]])
 
@@ -193,51 +138,3 @@ def test_names(statistic, y, borders, expected):
 def test_fractions_of_sums_beyond_floats_have_means():
     encoder = CatBoostEncoder(priors=[0.0], target_type="continuous").fit([["a"]] * 3, [1.5e308] * 3)
     assert encoder.encodings_[0].tolist() == [0.75 * 1.5e308]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "y", "message"),
-    [
-        ({"statistic": "median"}, Y, "'statistic' parameter of CatBoostEncoder must be one of 'mean', 'borders'"),
-        ({"priors": 0.5}, Y, "'priors' parameter of CatBoostEncoder must be one of a list of numbers"),
-        ({"priors": []}, Y, "'priors' parameter of CatBoostEncoder must be one of a list of numbers"),
-        ({"priors": ["mean"]}, Y, "'priors' parameter of CatBoostEncoder must be a finite number"),
-        ({"priors": [1, 1.0]}, Y, "a list of different numbers"),
-        ({"weight": -1}, Y, "'weight' parameter of CatBoostEncoder must be a finite number of at least 0"),
-        ({"statistic": "borders"}, Y, "statistic='borders' of CatBoostEncoder counts labels, but y is continuous"),
-        ({"statistic": "buckets"}, Y, "Give borders, numbers at which y is cut"),
-        ({"borders": []}, Y, "'borders' parameter of CatBoostEncoder must be None, a number of borders from 1 to 255"),
-        ({"borders": 0}, Y, "'borders' parameter .* Got 0 instead"),
-        ({"borders": 256}, Y, "'borders' parameter .* Got 256 instead"),
-        ({"borders": True}, Y, "'borders' parameter .* Got True instead"),
-        ({"borders": [1.0, 1.0]}, Y, "in rising order"),
-        ({"borders": [0.0, math.inf]}, Y, "a list of finite numbers"),
-        ({"borders": ["low"]}, Y, "a list of finite numbers"),
-        ({"borders": [0.0], "target_type": "binary"}, Y, "target_type='binary'. Pass target_type=\"auto\""),
-        ({"borders": [0.0]}, KIND, "borders of CatBoostEncoder cut numbers, but y holds"),
-        ({"borders": [0.0]}, np.where(Y > 9, np.inf, Y), "Input y contains infinity"),
-        ({"borders": [0.0]}, np.column_stack([Y, Y]), "borders of CatBoostEncoder cut one target, but y holds 2"),
-        ({"statistic": "counter", "borders": [0.0]}, Y, "statistic='counter' of CatBoostEncoder reads no target"),
-        ({"cv": 1.5}, Y, "The 'cv' parameter of CatBoostEncoder must be one of an integer"),
-        ({"cv": 5, "shuffle": "no"}, Y, "The 'shuffle' parameter of CatBoostEncoder must be one of True, False"),
-    ],
-)
-def test_refusals(parameters, y, message):
-    with pytest.raises(ValueError, match=message):
-        CatBoostEncoder(**parameters).fit(X, y)
-
-
-# Codes of training rows are not those of new rows, on purpose.
-OUT_OF_FOLD = dict.fromkeys(
-    ("check_transformer_general", "check_transformer_data_not_an_array"), "training codes are those of rows before"
-)
-
-
-@pytest.mark.host
-@parametrize_with_checks(
-    [CatBoostEncoder(), CatBoostEncoder("counter")],
-    expected_failed_checks=lambda encoder: OUT_OF_FOLD if encoder.statistic == "mean" else {},
-)
-def test_estimator_checks(estimator, check) -> None:
-    """scikit-learn's checks pass."""
-    check(estimator)

@@ -13,9 +13,12 @@ KIND_NUMBERS = np.arange(len(KIND)) % 3
 
 pytestmark = pytest.mark.host
 
+PREFIXED = ge.TargetEncoder(hierarchy={"city": ge.Prefixes(1)})
+PREFIXES = "Prefixes(lengths=(1,))", "Prefixes(lengths=(2,))"
+SMALL = ge.OrdinalEncoder(dtype="int32", encoded_missing_value=-1)
+CODED = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
 # An encoder, its target, the parameters that change, the one that is named, and what it was and is.
 CHANGES: list[tuple[Any, Any, dict[str, Any], str, str, str]] = [
-    (ge.TargetEncoder(), SOLD, {"smooth": 2.0}, "smooth", "EmpiricalBayes()", "MEstimate(m=2.0)"),
     (ge.TargetEncoder(), SOLD, {"scale": "logit"}, "scale", "'identity'", "'logit'"),
     (
         ge.TargetEncoder(min_frequency=2),
@@ -26,50 +29,23 @@ CHANGES: list[tuple[Any, Any, dict[str, Any], str, str, str]] = [
         "'category'",
     ),
     (ge.TargetEncoder(), KIND, {"drop": "first"}, "drop", "None", "'first'"),
-    (
-        ge.TargetEncoder(hierarchy={"city": ge.Prefixes(1)}),
-        SOLD,
-        {"hierarchy": {"city": ge.Prefixes(2)}},
-        "hierarchy",
-        "Prefixes(lengths=(1,))",
-        "Prefixes(lengths=(2,))",
-    ),
+    (PREFIXED, SOLD, {"hierarchy": {"city": ge.Prefixes(2)}}, "hierarchy", *PREFIXES),
     (ge.CountEncoder(), None, {"kind": "log"}, "kind", "'count'", "'log'"),
-    (ge.CountEncoder(), None, {"handle_missing": "zero"}, "handle_missing", "'category'", "'zero'"),
-    (ge.CountEncoder(), None, {"handle_unknown": 2.0}, "handle_unknown", "'zero'", "2.0"),
-    (ge.CountEncoder(), None, {"min_frequency": 3}, "min_frequency", "None", "3"),
     (ge.CountEncoder(), None, {"indicators": True}, "indicators", "()", "('unseen',)"),
     (ge.OrdinalEncoder(), None, {"order": "frequency"}, "order", "'value'", "'frequency'"),
     (ge.OrdinalEncoder(order="random"), None, {"random_state": 3}, "random_state", "0", "3"),
     (ge.OrdinalEncoder(), None, {"encoded_missing_value": -1}, "encoded_missing_value", "nan", "-1.0"),
-    (
-        ge.OrdinalEncoder(dtype="int32", encoded_missing_value=-1),
-        None,
-        {"dtype": "int16"},
-        "dtype",
-        "'int32'",
-        "'int16'",
-    ),
-    (
-        ge.OrdinalEncoder(),
-        None,
-        {"handle_unknown": "use_encoded_value", "unknown_value": -1},
-        "unknown_value",
-        "None",
-        "-1.0",
-    ),
+    (SMALL, None, {"dtype": "int16"}, "dtype", "'int32'", "'int16'"),
+    (ge.OrdinalEncoder(), None, CODED, "unknown_value", "None", "-1.0"),
     (ge.OneHotEncoder(), None, {"handle_unknown": "ignore"}, "handle_unknown", "'error'", "'ignore'"),
     (ge.OneHotEncoder(), None, {"drop": "first"}, "drop", "None", "'first'"),
-    (ge.OneHotEncoder(), None, {"max_categories": 4}, "max_categories", "None", "4"),
     (ge.HashingEncoder(), None, {"seed": 1}, "seed", "0", "1"),
-    (ge.HashingEncoder(), None, {"n_components": 9}, "n_components", "8", "9"),
     (ge.WeightOfEvidenceEncoder(), SOLD, {"regularization": 0.5}, "regularization", "1.0", "0.5"),
     (ge.StatisticEncoder(), AMOUNT, {"statistics": ["sum"]}, "statistics", "('mean',)", "['sum']"),
     (ge.StatisticEncoder(["var"]), AMOUNT, {"ddof": 0}, "ddof", "1", "0"),
     (ge.StatisticEncoder(values=["price"]), None, {"values": ["zip"]}, "values", "['price']", "['zip']"),
     (ge.StatisticEncoder(values=["price"]), AMOUNT, {"values": None}, "values", "['price']", "None"),
     (ge.StatisticEncoder(), AMOUNT, {"values": ["price"]}, "values", "None", "['price']"),
-    (ge.ImpactEncoder(), SOLD, {"smooth": 2.0}, "smooth", "PartialPooling()", "MEstimate(m=2.0)"),
     (ge.ImpactEncoder(), SOLD, {"parts": ["impact"]}, "parts", "('impact', 'deviation', 'prevalence')", "['impact']"),
     (ge.CatBoostEncoder(), SOLD, {"priors": [1.0]}, "priors", "(0.0, 0.5, 1.0)", "[1.0]"),
     (ge.CatBoostEncoder(), SOLD, {"weight": 2.0}, "weight", "1.0", "2.0"),
@@ -83,7 +59,7 @@ CHANGES: list[tuple[Any, Any, dict[str, Any], str, str, str]] = [
 @pytest.mark.parametrize(
     ("encoder", "y", "changes", "name", "before", "now"),
     CHANGES,
-    ids=[f"{type(each[0]).__name__}, {each[3]}" for each in CHANGES],
+    ids=[f"{type(encoder).__name__}, {name}" for encoder, _, _, name, *_ in CHANGES],
 )
 def test_the_parameter_is_named(encoder, y, changes, name, before, now):
     keys = ["city"] if name == "values" else ["city", "zip"]
@@ -115,9 +91,6 @@ def test_what_is_long_is_cut():
 def test_the_same_parameters_in_other_words_are_the_same():
     encoder = ge.TargetEncoder(columns=["zip"], smooth=2, dtype="float32").partial_fit(ROWS, SOLD)
     encoder.set_params(smooth=2.0, dtype=np.float32, min_count=0.0).partial_fit(ROWS, SOLD)
-
-
-def test_equal_numbers_are_no_change():
     borders = ge.CatBoostEncoder("buckets", borders=[1.5]).partial_fit([["a"], ["b"]], [1.0, 2.5])
     borders.set_params(borders=np.array([1.5])).partial_fit([["a"]], [2.0])
     encoder = ge.GradientEncoder(regularization=3).partial_fit([["a"], ["b"]], [[1.0, 1.0], [2.0, 1.0]])

@@ -15,7 +15,7 @@ from gpu_encode import OneHotEncoder, ops
 from gpu_encode.encoders.one_hot import matrices
 from tests.backends import ON_CUDA
 from tests.family.drawn import quietly
-from tests.family.one_hot_definition import columns_of, encoded
+from tests.family.one_hot_definition import columns_of, encode
 from tests.frames.conftest import numpy_object as column
 from tests.strategies import examples
 
@@ -44,12 +44,12 @@ def test_the_definition(host, data, rows, new, limits):
     encoder = OneHotEncoder(drop=drop, handle_unknown=unknown, handle_missing=missing, **limits)
     with ops.use_backend(host):
         encoder.fit(column(rows), sample_weight=weights)
-        found = quietly(encoder.transform, column(new))
+        matrix = quietly(encoder.transform, column(new))
     infrequent = encoder.infrequent_categories_[0]
     assert (None if infrequent is None else infrequent.tolist()) == (columns[-1] if has_rare else None)
-    expected = encoded(new, columns, dropped, has_rare and unknown != "ignore", missing == "zero")
-    assert found.toarray().tolist() == expected
-    for part in (found.indices, found.indptr):
+    expected = encode(new, columns, dropped, has_rare and unknown != "ignore", missing == "zero")
+    assert matrix.toarray().tolist() == expected
+    for part in (matrix.indices, matrix.indptr):
         assert part.dtype == np.int32
 
 
@@ -70,16 +70,16 @@ def tables(draw: Any) -> pd.DataFrame:
     )
 
 
-def told(call: Any, *arguments: Any) -> tuple[Any, list[str]]:
+def observe(call: Any, *arguments: Any) -> tuple[Any, list[str]]:
     """Give what a call gives, or the type of its error, and its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = call(*arguments)
+            matrix = call(*arguments)
         except (ValueError, AttributeError):
             # Theirs stumbles over its own message where a text is dropped that is infrequent.
-            found = ValueError
-    return found, [str(each.message).replace("['text']", "[0]") for each in caught]
+            matrix = ValueError
+    return matrix, [str(each.message).replace("['text']", "[0]") for each in caught]
 
 
 @pytest.mark.skipif(bool(ON_CUDA), reason="the same arrays as in the definition, on the host")
@@ -96,7 +96,7 @@ def test_the_bits_of_scikit_learn(rows, new, limits, drop, unknown, dtype):
     """Columns, their order, names, types, attributes, warnings and refusals are scikit-learn's."""
     parameters = {"drop": drop, "handle_unknown": unknown, "dtype": dtype, **limits}
     theirs, ours = Theirs(**parameters), OneHotEncoder(**parameters)
-    fitted = [told(each.fit, rows)[0] for each in (theirs, ours)]
+    fitted = [observe(each.fit, rows)[0] for each in (theirs, ours)]
     assert (fitted[0] is ValueError) == (fitted[1] is ValueError)
     if fitted[0] is ValueError:
         return
@@ -115,7 +115,7 @@ def test_the_bits_of_scikit_learn(rows, new, limits, drop, unknown, dtype):
 
 def check_same_matrix(theirs: Theirs, ours: OneHotEncoder, X: pd.DataFrame, invertible: bool) -> None:
     """Compare the matrices of two encoders bit by bit, and what they are inverted to."""
-    (expected, their_warnings), (found, our_warnings) = told(theirs.transform, X), told(ours.transform, X)
+    (expected, their_warnings), (found, our_warnings) = observe(theirs.transform, X), observe(ours.transform, X)
     assert len(their_warnings) == len(our_warnings)
     if expected is ValueError or found is ValueError:
         assert expected is found
@@ -128,7 +128,7 @@ def check_same_matrix(theirs: Theirs, ours: OneHotEncoder, X: pd.DataFrame, inve
     # Theirs takes no matrix without columns; and where infrequent categories are joined before one is dropped, it
     # gives back another category.
     if invertible and found.shape[1]:
-        back, own = told(theirs.inverse_transform, expected)[0], told(ours.inverse_transform, found)[0]
+        back, own = observe(theirs.inverse_transform, expected)[0], observe(ours.inverse_transform, found)[0]
         assert (back is ValueError) == (own is ValueError)
         if back is not ValueError:
             assert own.dtype == back.dtype
@@ -201,13 +201,13 @@ def test_nothing_dense_in_between():
     encoder = OneHotEncoder().fit(known)
     encoder.transform(rows[:10])
     tracemalloc.start()
-    found = encoder.transform(rows)
+    matrix = encoder.transform(rows)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.shape == (20_000, 100_000)
-    np.testing.assert_array_equal(found.indices.reshape(-1, 2), rows + np.array([0, 50_000]))
+    assert matrix.shape == (20_000, 100_000)
+    np.testing.assert_array_equal(matrix.indices.reshape(-1, 2), rows + np.array([0, 50_000]))
     assert peak < 10_000_000
-    np.testing.assert_array_equal(encoder.inverse_transform(found), rows)
+    np.testing.assert_array_equal(encoder.inverse_transform(matrix), rows)
 
 
 @st.composite

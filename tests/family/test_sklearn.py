@@ -10,6 +10,7 @@ from sklearn import preprocessing
 from sklearn.preprocessing.tests import test_encoders as theirs
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import gpu_encode as ge
 from gpu_encode import OneHotEncoder, OrdinalEncoder
 
 # The policy "warn" warns in theirs as well, which there is no error.
@@ -77,9 +78,12 @@ def test_bytes_are_no_text() -> None:
 
 
 def expected_to_fail(encoder: Any) -> dict[str, str]:
-    """Checks that cannot hold of an encoder that refuses unknown values."""
-    refuses = isinstance(encoder, OneHotEncoder) and encoder.handle_unknown == "error"
-    return {"check_sample_weight_equivalence_on_dense_data": WEIGHTLESS} if refuses else {}
+    """Checks that cannot hold of an encoder that refuses unknown values, or whose training encodings are far off."""
+    if isinstance(encoder, OneHotEncoder) and encoder.handle_unknown == "error":
+        return {"check_sample_weight_equivalence_on_dense_data": WEIGHTLESS}
+    apart = isinstance(encoder, ge.WeightOfEvidenceEncoder) or getattr(encoder, "statistic", None) == "mean"
+    checks = ("check_transformer_general", "check_transformer_data_not_an_array")
+    return dict.fromkeys(checks, "training encodings are not those of new rows, on purpose") if apart else {}
 
 
 @parametrize_with_checks(
@@ -90,6 +94,12 @@ def expected_to_fail(encoder: Any) -> dict[str, str]:
         OrdinalEncoder(),
         OrdinalEncoder(order="target"),
         OrdinalEncoder(order="random", n_draws=2),
+        ge.HashingEncoder(),
+        ge.HashingEncoder(3, per_column=True, alternate_sign=True),
+        ge.CatBoostEncoder(),
+        ge.CatBoostEncoder("counter"),
+        ge.StatisticEncoder(),
+        ge.WeightOfEvidenceEncoder(),
     ],
     expected_failed_checks=expected_to_fail,
 )

@@ -1,70 +1,26 @@
 """Order statistics of StatisticEncoder: quantiles, extremes, modes and counts of distinct values, by definition."""
 
 import math
+import re
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gpu_encode import KFold, Ordered, StatisticEncoder
-from gpu_encode.sums.distributions import Distribution
-from tests import strategies
+from gpu_encode import LeaveOneOut, StatisticEncoder
+from gpu_encode.ops import use_backend
+from gpu_encode.parts import Part, encode
 from tests.bits import assert_same_bits
-from tests.family.drawn import ORDERS, describe, training_encodings
+from tests.family.drawn import ORDERS, check_rows_in_sight, describe, quietly
+from tests.family.members import AMOUNT, ROWS, WEIGHTS
 from tests.family.test_statistic_columns import encoder_of, frame_of
-from tests.laws import encoding
+from tests.parts.in_parts import fitted_in_parts, parts_of
 from tests.storage.altered import assert_refused, changed, with_numbers
 
 # Values are sorted and selected on the host, whatever holds them; test_laws.py asks the backends.
 pytestmark = pytest.mark.host
-
-NOT_ORDERED = sorted(set(encoding.SCHEMES) - {"ordered", "ordered-time"})
-
-
-def code(keys, targets, weights, key, visible):
-    """Return the statistics that a row with this key gets, which may look at some rows."""
-    seen = [row for row in visible for _ in range(weights[row])]
-    own = [targets[row] for row in seen if keys[row] == key]
-    if own:
-        return describe(own, ORDERS)
-    found = describe([targets[row] for row in seen], ORDERS)
-    return [*found[:5], 0.0, *found[6:]]
-
-
-def whole_weights(drawn, data):
-    """Draw weights that repeat rows, or none."""
-    drawn.weight = None
-    if data.draw(st.booleans()):
-        whole = st.lists(st.integers(0, 3), min_size=drawn.size, max_size=drawn.size)
-        drawn.weight = np.array(data.draw(whole.filter(any)))
-    return [1] * drawn.size if drawn.weight is None else drawn.weight.tolist()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("scheme", NOT_ORDERED)
-@strategies.examples(5)
-@given(data=st.data())
-def test_training_codes_are_the_definitions(scheme, data):
-    size = data.draw(st.sampled_from(encoding.SIZES))
-    drawn = data.draw(strategies.drawn_rows("continuous", size=size, weighted=False))
-    weights, targets = whole_weights(drawn, data), drawn.target.tolist()
-    seen = encoding.visibility(scheme, size)
-    expected = [code(drawn.keys, targets, weights, key, rows) for key, rows in zip(drawn.keys, seen, strict=True)]
-    assert_same_bits(training_encodings(StatisticEncoder, drawn, scheme, statistics=ORDERS), expected)
-
-
-@strategies.examples(10)
-@given(data=st.data())
-def test_new_rows_see_all_rows(data):
-    drawn = data.draw(strategies.drawn_rows("continuous", nulls=True, weighted=False))
-    weights, targets = whole_weights(drawn, data), drawn.target.tolist()
-    encoder = StatisticEncoder(ORDERS).fit(drawn.frame, drawn.target, sample_weight=drawn.weight)
-    new = np.append(drawn.keys, "never seen")
-    expected = [code(drawn.keys, targets, weights, key, range(drawn.size)) for key in new]
-    assert_same_bits(encoder.transform(new.reshape(-1, 1)), expected)
 
 
 def test_names_and_company():
@@ -76,70 +32,6 @@ def test_names_and_company():
     assert names == [f"city_price_{word}" for word in [*words, "mean", "count"]]
     for mine, theirs in zip(encoder.encodings_[-2:], alone.encodings_, strict=True):
         assert mine.tobytes() == theirs.tobytes()
-
-
-def test_pandas_numbers():
-    X = frame_of()
-    found = encoder_of(statistics=["min", "max", "median", "nunique", ("quantile", 0.3)]).fit_transform(X)
-    for value in ("price", "pieces"):
-        groups = X.groupby("city", dropna=False)[value]
-        for each in ("min", "max", "nunique"):
-            assert found[f"city_{value}_{each}"].tolist() == groups.transform(each).tolist()
-        np.testing.assert_allclose(found[f"city_{value}_median"], groups.transform("median"), rtol=1e-15)
-        by_share = groups.transform(lambda values: values.quantile(0.3))
-        np.testing.assert_allclose(found[f"city_{value}_quantile_0.3"], by_share, rtol=1e-12)
-
-
-def test_overlapping_splits():
-    X = frame_of(30)
-    rows = np.arange(30)
-    splits = [(rows[rows % 3 != part][:-part], rows[rows % 3 == part]) for part in (1, 2)]
-    splits.append((np.append(rows[rows % 3 == 1], 1), rows[rows % 3 == 0]))
-    found = encoder_of(statistics=ORDERS, cv=splits).fit_transform(X)
-    for train, test in splits:
-        pd.testing.assert_frame_equal(
-            found.iloc[test], encoder_of(statistics=ORDERS).fit(X.iloc[train]).transform(X.iloc[test]), check_exact=True
-        )
-
-
-def test_blow_up():
-    X = frame_of(40)
-    encoder = encoder_of(statistics=ORDERS, columns=["city"], values=["pieces"], cv=KFold(2, blow_up=True))
-    found = encoder.fit_transform(X)
-    assert found.columns[:2].tolist() == ["city_pieces_min_fold0", "city_pieces_min_fold1"]
-    assert found.equals(encoder.transform(X))
-
-
-def vars_of(distribution):
-    return {name: value.tolist() for name, value in vars(distribution).items()}
-
-
-def test_a_large_table_of_integers():
-    generator = np.random.default_rng(2)
-    X = pd.DataFrame({"key": generator.integers(0, 50, 5000), "value": generator.integers(0, 300, 5000)})
-    encoder = StatisticEncoder(["median", "mode", "nunique"], values=["value"]).fit(X)
-    groups = X.groupby("key")["value"]
-    expected = [groups.median(), groups.agg(lambda values: values.mode().min()), groups.nunique()]
-    for codes, each in zip(encoder.encodings_, expected, strict=True):
-        assert codes.tolist() == each.tolist()
-
-
-def test_rows_in_order_are_refused():
-    with pytest.raises(ValueError, match=r"statistics=\['median'\] of Stat.* Ordered would .* Take cv=LeaveOneOut\(\)"):
-        StatisticEncoder(["mean", "median"], cv=Ordered()).fit([["a"], ["b"]], [0.5, 1.0])
-
-
-def test_refusals():
-    X, y = [["a"], ["b"]], [0.5, 1.0]
-    with pytest.raises(ValueError, match="need whole weights, which repeat rows, but sample_weight has fractions"):
-        StatisticEncoder(["median"]).fit(X, y, sample_weight=[0.5, 1])
-    for wrong in (("quantile", 1.5), ("quantile", "a"), ("share", math.inf), ("share", 10**400), ["quantile", True]):
-        with pytest.raises(ValueError, match=r"A quantile is \(\"quantile\", q\) with q from 0 to 1"):
-            StatisticEncoder([wrong]).fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"'median' of StatisticEncoder needs a continuous target, but y is binary. Pass"
-    ):
-        StatisticEncoder(["mean", "median"], target_type="auto").fit(X, [0, 1])
 
 
 LARGE = 2**53
@@ -164,10 +56,10 @@ def test_thresholds_that_differ_have_names_that_differ():
 
 
 DAMAGED = [
-    (lambda found: found.pop("distribution"), "distribution"),
-    (lambda found: found["distribution"].pop("values"), "values"),
-    (lambda found: found["distribution"].update(value=found["distribution"]["values"]), "counts of values are of"),
-    (lambda found: found["distribution"]["counts"]["shape"].reverse(), "do not fit one another"),
+    (lambda sums: sums.pop("distribution"), "distribution"),
+    (lambda sums: sums["distribution"].pop("values"), "values"),
+    (lambda sums: sums["distribution"].update(value=sums["distribution"]["values"]), "counts of values are of"),
+    (lambda sums: sums["distribution"]["counts"]["shape"].reverse(), "do not fit one another"),
 ]
 OUT_OF_ORDER = [
     ("values", lambda values: values[::-1]),
@@ -201,9 +93,74 @@ def test_pairs_that_weigh_nothing_are_forgotten():
     X, weight = frame_of(), np.arange(60) % 3
     there = X[weight > 0]
     one, other = (
-        encoder_of(statistics=["median"], columns=["zip"], values=["price"]).fit(rows, sample_weight=own)
-        for rows, own in ((X, weight), (there, weight[weight > 0]))
+        encoder_of(statistics=["median"], columns=["zip"], values=["price"]).fit(rows, sample_weight=times)
+        for rows, times in ((X, weight), (there, weight[weight > 0]))
     )
-    found = [each._model.statistics[0][0].distribution for each in (one, other)]
-    assert isinstance(found[0], Distribution)
-    assert vars_of(found[0]) == vars_of(found[1])
+    kept = [vars(encoder._model.statistics[0][0].distribution) for encoder in (one, other)]
+    np.testing.assert_equal(*kept)
+
+
+CHOSEN = ["median", "mode", "nunique", ("share", 0.5), "max", "count", ("quantile", 0.9), "min"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_large_table(weighted):
+    generator = np.random.default_rng(5)
+    X, y = generator.integers(0, 300, (70_000, 1)), generator.integers(0, 30, 70_000) / 4
+    weight = generator.integers(0, 3, len(y)) if weighted else None
+    chosen, tables = ["median", "mode", "nunique", ("share", 2)], []
+    for name in ("numpy", "compiled"):
+        with use_backend(name):
+            tables.append(StatisticEncoder(chosen, cv=LeaveOneOut()).fit_transform(X, y, sample_weight=weight))
+    assert_same_bits(*tables)
+    for row in range(0, len(y), 700):
+        rest = (X[:, 0] == X[row, 0]) & (np.arange(len(y)) != row)
+        values = np.repeat(y[rest], 1 if weight is None else weight[rest])
+        distinct, times = np.unique(values, return_counts=True)
+        expected = [np.median(values), distinct[np.argmax(times)], len(distinct), np.count_nonzero(values > 2)]
+        assert tables[0][row].tolist() == [*expected[:3], expected[3] / len(values)]
+
+
+def test_values_beyond_float64_are_told_apart():
+    large = 2**53
+    y = np.array([large, large + 1, large + 1, large + 2])
+    codes = StatisticEncoder(["nunique", ("share", large + 1), "count"], cv=LeaveOneOut()).fit_transform([["a"]] * 4, y)
+    assert codes.tolist() == [[2, 1 / 3, 3], [3, 1 / 3, 3], [3, 1 / 3, 3], [2, 0, 3]]
+
+
+def test_nobody_else():
+    encoder = StatisticEncoder(CHOSEN, cv=LeaveOneOut())
+    with pytest.warns(UserWarning, match="1 rows see no rows at all and get NaN: there are no other rows"):
+        assert_same_bits(encoder.fit_transform([["a"]], [2.5]), [describe([], CHOSEN)])
+
+
+def test_columns_without_a_value():
+    X = pd.DataFrame({"key": ["a", "a", "b"], "price": [math.nan] * 3})
+    training = quietly(StatisticEncoder(CHOSEN, values=["price"], cv=LeaveOneOut()).fit_transform, X)
+    assert_same_bits(training, [describe([], CHOSEN)] * 3)
+
+
+POLICIES = [
+    {"handle_unknown": -7.5, "handle_missing": "nan"},
+    {"handle_unknown": "nan", "handle_missing": "prior"},
+    {"min_count": 3, "handle_missing": "prior", "indicators": True},
+    {"min_count": 2, "categories": [["b", "a", "z"]], "indicators": True, "handle_missing": "prior"},
+    {"categories": [["a", None]], "handle_unknown": 2.0},
+]
+
+
+@pytest.mark.parametrize("policies", POLICIES, ids=str)
+@pytest.mark.parametrize("scheme", ["leave-one-out", "folds"])
+def test_policies(scheme, policies):
+    make = partial(StatisticEncoder, CHOSEN, columns=["city"], **policies)
+    check_rows_in_sight(make, AMOUNT.round(), ROWS, scheme, WEIGHTS)
+
+
+@pytest.mark.parametrize("changed", [[0.5, 3.0], [0.5, 0.5]], ids=str)
+def test_parts_that_hold_other_rows_are_refused(changed):
+    encoder, parts = StatisticEncoder(CHOSEN, cv=LeaveOneOut()), parts_of([["a"], ["b"]], [0.5, 1.0])
+    tables = fitted_in_parts(encoder, parts)
+    assert encode(tables, parts[0]).shape == (2, len(CHOSEN))
+    with pytest.raises(ValueError, match=re.escape("values of rows that were not there when the rows were looked")):
+        encode(tables, Part([["a"], ["b"]], changed))

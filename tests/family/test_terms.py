@@ -46,21 +46,22 @@ def seen_by(row, weights):
 @pytest.mark.parametrize("weights", [np.ones(N, int), WEIGHTS], ids=["unweighted", "weighted"])
 def test_ratios_of_ties_longer_than_a_tile(weights):
     encoder = GradientEncoder(regularization=0.5, cv=Ordered(time="time"), columns=["city"])
-    found = encoder.fit_transform(X, GRADIENTS, sample_weight=weights)["city"]
+    encodings = encoder.fit_transform(X, GRADIENTS, sample_weight=weights)["city"]
     for row in range(N):
         seen = seen_by(row, weights)
         exact = [sum(int(weights[each]) * Fraction(float(column[each])) for each in seen) for column in GRADIENTS.T]
         gradient, hessian = map(naive.nearest, exact)
         expected = gradient / (hessian + 0.5) if seen else math.nan
-        assert found[row] == expected or (math.isnan(expected) and math.isnan(found[row]))
+        assert encodings[row] == expected or (math.isnan(expected) and math.isnan(encodings[row]))
 
 
 @pytest.mark.usefixtures("_small_tiles")
 def test_skewness_of_ties_longer_than_a_tile():
-    found = StatisticEncoder(["skew"], cv=Ordered(time="time"), columns=["city"]).fit_transform(X, AMOUNT)["city_skew"]
+    encoder = StatisticEncoder(["skew"], cv=Ordered(time="time"), columns=["city"])
+    encodings = encoder.fit_transform(X, AMOUNT)["city_skew"]
     for row in range(N):
         expected = skewness(AMOUNT[seen_by(row, np.ones(N))].tolist(), 1)
-        assert found[row] == pytest.approx(expected, rel=4e-15, nan_ok=True)
+        assert encodings[row] == pytest.approx(expected, rel=4e-15, nan_ok=True)
 
 
 @pytest.mark.parametrize("backend", [cpu_fallback, cpu_fallback.compiled])

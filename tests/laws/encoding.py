@@ -39,14 +39,14 @@ SCHEMES = some(
 ) | {"time-folds-no-gap": gpu_encode.TimeFolds(3, time="time")}
 
 
-def framed(keys: Sequence[Any]) -> pd.DataFrame:
+def key_frame(keys: Sequence[Any]) -> pd.DataFrame:
     """Put keys beside a group and a time that depend on the row number alone."""
     row = np.arange(len(keys))
     return pd.DataFrame({"key": np.asarray(keys, dtype=object), "group": row * 5 % 4, "time": row * 7 % 6})
 
 
 def sized_rows(kind: str, **choices: Any) -> st.SearchStrategy[Drawn]:
-    """Draw rows of one of the few sizes for which it is found once who sees whom."""
+    """Draw rows of one of the few sizes for which it is encodings once who sees whom."""
     return st.sampled_from(SIZES).flatmap(lambda size: drawn_rows(kind, size, **choices))
 
 
@@ -67,7 +67,7 @@ def fit_transform(
 def training_encodings(drawn: Drawn, scheme: Any, smooth: Any, backend: str = "numpy", **choices: Any) -> Any:
     """Return the training encodings of the key column alone, one matrix column per class."""
     choices = {"columns": ["key"]} | choices
-    frame = framed(drawn.keys)
+    frame = key_frame(drawn.keys)
     encodings = fit_transform(frame, drawn.target, drawn.weight, scheme, smooth, drawn.kind, backend, **choices)
     # The group and time columns are passed through, after the encoded ones.
     return encodings[:, : encodings.shape[1] - 2]
@@ -81,8 +81,8 @@ def new_row_encodings(
     with ops.use_backend(backend), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         fitted = encoder(scheme, smooth, drawn.kind, **choices)
-        fitted.fit(framed(drawn.keys), drawn.target, sample_weight=drawn.weight)
-        encodings = np.asarray(fitted.transform(framed(keys)), dtype=np.float64)
+        fitted.fit(key_frame(drawn.keys), drawn.target, sample_weight=drawn.weight)
+        encodings = np.asarray(fitted.transform(key_frame(keys)), dtype=np.float64)
     return encodings[:, : encodings.shape[1] - 2]
 
 
@@ -101,7 +101,7 @@ def problems(drawn: Drawn, **choices: Any) -> list[naive.Problem]:
 @cache
 def sees(scheme: str, size: int) -> Any:
     """Find which rows each row sees, as a matrix: those whose target, alone raised to 1, raises its encoding."""
-    frame = framed(["a"] * size)
+    frame = key_frame(["a"] * size)
     encodings = fit_transform(frame, np.eye(size), None, SCHEMES[scheme], None, "continuous", columns=["key"])
     return encodings[:, :size] > 0
 
@@ -141,7 +141,7 @@ def expected_encodings(scheme: str, drawn: Drawn, **choices: Any) -> np.ndarray[
     if scheme == "ordered":
         columns = [naive.permuted_codes(problem, random_order(scheme, drawn.size)) for problem in stated]
     elif scheme == "ordered-time":
-        times = framed(drawn.keys)["time"].tolist()
+        times = key_frame(drawn.keys)["time"].tolist()
         columns = [naive.timed_codes(problem, times) for problem in stated]
     else:
         columns = [problem.codes(visibility(scheme, drawn.size)) for problem in stated]
@@ -164,4 +164,4 @@ def check_training_encodings(drawn: Drawn, scheme: str, smoothing: str, definiti
     definition = choices if definition is None else definition
     expected = expected_encodings(scheme, drawn, smoothing=DEFINITIONS[smoothing], **definition)
     choices = {"columns": ["key"]} | choices
-    check_encodings(expected, framed(drawn.keys), drawn, SCHEMES[scheme], smoothing, **choices)
+    check_encodings(expected, key_frame(drawn.keys), drawn, SCHEMES[scheme], smoothing, **choices)

@@ -86,86 +86,69 @@ SUMS = ["count", "sum", "mean", "var", "std", "sem", "skew"]
 ORDERS = ["min", "max", "median", "mode", "nunique", ("quantile", 0.9), ("quantile", 0.123), ("share", 1.5)]
 POOL = {"handle_infrequent": "category"}
 CODED = {"handle_unknown": "use_encoded_value", "unknown_value": -5}
+
+
+def entry(encoder: Callable[..., Any], kind: str | None, /, **parameters: Any) -> Entry:
+    """Give an encoder with the kind of target that it reads, and parameters."""
+    return encoder, kind, parameters
+
+
 OTHERS: dict[str, Entry] = {
-    "count": (ge.CountEncoder, None, {}),
-    "frequency": (ge.CountEncoder, None, {"kind": "frequency", "indicators": True, "handle_unknown": "nan"}),
-    "log": (ge.CountEncoder, None, {"kind": "log", "min_count": 3, "dtype": "float32"}),
-    "count rare": (ge.CountEncoder, None, {"max_categories": 4} | POOL),
-    "ordinal": (ge.OrdinalEncoder, None, CODED),
-    "ordinal refusing": (ge.OrdinalEncoder, None, {}),
-    "ordinal frequency": (
-        ge.OrdinalEncoder,
-        None,
-        {"order": "frequency", "min_frequency": 3, "dtype": "int32", "encoded_missing_value": -1} | CODED,
+    "count": entry(ge.CountEncoder, None),
+    "frequency": entry(ge.CountEncoder, None, kind="frequency", indicators=True, handle_unknown="nan"),
+    "log": entry(ge.CountEncoder, None, kind="log", min_count=3, dtype="float32"),
+    "count rare": entry(ge.CountEncoder, None, max_categories=4, **POOL),
+    "ordinal": entry(ge.OrdinalEncoder, None, **CODED),
+    "ordinal refusing": entry(ge.OrdinalEncoder, None),
+    "ordinal frequency": entry(
+        ge.OrdinalEncoder, None, order="frequency", min_frequency=3, dtype="int32", encoded_missing_value=-1, **CODED
     ),
-    "ordinal random": (ge.OrdinalEncoder, None, {"order": "random", "n_draws": 3, "random_state": 3} | CODED),
-    "ordinal target": (ge.OrdinalEncoder, "continuous", {"order": "target"} | CODED),
-    "ordinal target classes": (ge.OrdinalEncoder, "multiclass", {"order": "target", "cv": ge.KFold(3)} | CODED),
-    "ordinal target few": (
-        ge.OrdinalEncoder,
-        "binary",
-        {"order": "target", "cv": ge.KFold(3, blow_up=True), "max_categories": 5} | CODED,
+    "ordinal random": entry(ge.OrdinalEncoder, None, order="random", n_draws=3, random_state=3, **CODED),
+    "ordinal target": entry(ge.OrdinalEncoder, "continuous", order="target", **CODED),
+    "ordinal target classes": entry(ge.OrdinalEncoder, "multiclass", order="target", cv=ge.KFold(3), **CODED),
+    "ordinal target few": entry(
+        ge.OrdinalEncoder, "binary", order="target", cv=ge.KFold(3, blow_up=True), max_categories=5, **CODED
     ),
-    "one-hot": (ge.OneHotEncoder, None, {"handle_unknown": "ignore"}),
-    "one-hot refusing": (ge.OneHotEncoder, None, {}),
-    "one-hot dense": (
-        ge.OneHotEncoder,
-        None,
-        {"sparse_output": False, "handle_unknown": "ignore", "drop": "if_binary"},
+    "one-hot": entry(ge.OneHotEncoder, None, handle_unknown="ignore"),
+    "one-hot refusing": entry(ge.OneHotEncoder, None),
+    "one-hot dense": entry(ge.OneHotEncoder, None, sparse_output=False, handle_unknown="ignore", drop="if_binary"),
+    "one-hot infrequent": entry(
+        ge.OneHotEncoder, None, max_categories=5, handle_unknown="infrequent_if_exist", dtype="float32"
     ),
-    "one-hot infrequent": (
-        ge.OneHotEncoder,
-        None,
-        {"max_categories": 5, "handle_unknown": "infrequent_if_exist", "dtype": "float32"},
+    "one-hot rare": entry(
+        ge.OneHotEncoder, None, min_frequency=0.02, drop="first", handle_unknown="warn", handle_missing="zero"
     ),
-    "one-hot rare": (
-        ge.OneHotEncoder,
-        None,
-        {"min_frequency": 0.02, "drop": "first", "handle_unknown": "warn", "handle_missing": "zero"},
+    "hashing": entry(ge.HashingEncoder, None),
+    "hashing signs": entry(ge.HashingEncoder, None, n_components=5, per_column=True, alternate_sign=True, seed=3),
+    "hashing zero": entry(ge.HashingEncoder, None, n_components=16, handle_missing="zero", dtype="float32"),
+    "evidence": entry(ge.WeightOfEvidenceEncoder, "binary"),
+    "evidence classes": entry(
+        ge.WeightOfEvidenceEncoder, "multiclass", cv=ge.KFold(2), regularization=0.5, indicators=True
     ),
-    "hashing": (ge.HashingEncoder, None, {}),
-    "hashing signs": (
-        ge.HashingEncoder,
-        None,
-        {"n_components": 5, "per_column": True, "alternate_sign": True, "seed": 3},
+    "evidence leave-one-out": entry(
+        ge.WeightOfEvidenceEncoder, "binary", cv=ge.LeaveOneOut(), regularization=2.0, min_count=2
     ),
-    "hashing zero": (ge.HashingEncoder, None, {"n_components": 16, "handle_missing": "zero", "dtype": "float32"}),
-    "evidence": (ge.WeightOfEvidenceEncoder, "binary", {}),
-    "evidence classes": (
-        ge.WeightOfEvidenceEncoder,
-        "multiclass",
-        {"cv": ge.KFold(2), "regularization": 0.5, "indicators": True},
+    "evidence ordered": entry(ge.WeightOfEvidenceEncoder, "binary", cv=ge.Ordered(2)),
+    "evidence rare": entry(ge.WeightOfEvidenceEncoder, "binary", min_frequency=0.01, **POOL),
+    "impact": entry(ge.ImpactEncoder, "continuous", target_type="continuous"),
+    "impact logit": entry(ge.ImpactEncoder, "binary", parts=["impact", "logit", "prevalence"], cv=ge.LeaveOneOut()),
+    "impact ordered": entry(ge.ImpactEncoder, "continuous", cv=ge.Ordered(), smooth=3.0),
+    "impact classes": entry(ge.ImpactEncoder, "multiclass", parts=["impact"], cv=ge.KFold(3)),
+    "catboost": entry(ge.CatBoostEncoder, "binary"),
+    "catboost has time": entry(ge.CatBoostEncoder, "binary", shuffle=False, scale="sqrt"),
+    "catboost borders": entry(ge.CatBoostEncoder, "continuous", statistic="borders", borders=3),
+    "catboost mean of buckets": entry(ge.CatBoostEncoder, "continuous", borders=[1.0, 20.0], cv=ge.LeaveOneOut()),
+    "catboost buckets": entry(
+        ge.CatBoostEncoder, "multiclass", statistic="buckets", priors=[0.5], weight=2.0, cv=ge.KFold(3)
     ),
-    "evidence leave-one-out": (
-        ge.WeightOfEvidenceEncoder,
-        "binary",
-        {"cv": ge.LeaveOneOut(), "regularization": 2.0, "min_count": 2},
+    "catboost counter": entry(ge.CatBoostEncoder, None, statistic="counter", max_categories=5),
+    "catboost frequency": entry(ge.CatBoostEncoder, None, statistic="frequency", cv=ge.Ordered(2)),
+    "gradient": entry(ge.GradientEncoder, "gradients"),
+    "gradient order": entry(
+        ge.GradientEncoder, "gradients", output="order", regularization=1.0, cv=ge.KFold(3), min_count=3
     ),
-    "evidence ordered": (ge.WeightOfEvidenceEncoder, "binary", {"cv": ge.Ordered(2)}),
-    "evidence rare": (ge.WeightOfEvidenceEncoder, "binary", {"min_frequency": 0.01} | POOL),
-    "impact": (ge.ImpactEncoder, "continuous", {"target_type": "continuous"}),
-    "impact logit": (ge.ImpactEncoder, "binary", {"parts": ["impact", "logit", "prevalence"], "cv": ge.LeaveOneOut()}),
-    "impact ordered": (ge.ImpactEncoder, "continuous", {"cv": ge.Ordered(), "smooth": 3.0}),
-    "impact classes": (ge.ImpactEncoder, "multiclass", {"parts": ["impact"], "cv": ge.KFold(3)}),
-    "catboost": (ge.CatBoostEncoder, "binary", {}),
-    "catboost has time": (ge.CatBoostEncoder, "binary", {"shuffle": False, "scale": "sqrt"}),
-    "catboost borders": (ge.CatBoostEncoder, "continuous", {"statistic": "borders", "borders": 3}),
-    "catboost mean of buckets": (ge.CatBoostEncoder, "continuous", {"borders": [1.0, 20.0], "cv": ge.LeaveOneOut()}),
-    "catboost buckets": (
-        ge.CatBoostEncoder,
-        "multiclass",
-        {"statistic": "buckets", "priors": [0.5], "weight": 2.0, "cv": ge.KFold(3)},
-    ),
-    "catboost counter": (ge.CatBoostEncoder, None, {"statistic": "counter", "max_categories": 5}),
-    "catboost frequency": (ge.CatBoostEncoder, None, {"statistic": "frequency", "cv": ge.Ordered(2)}),
-    "gradient": (ge.GradientEncoder, "gradients", {}),
-    "gradient order": (
-        ge.GradientEncoder,
-        "gradients",
-        {"output": "order", "regularization": 1.0, "cv": ge.KFold(3), "min_count": 3},
-    ),
-    "gradient leave-one-out": (ge.GradientEncoder, "gradients", {"cv": ge.LeaveOneOut()}),
-    "gradient ordered": (ge.GradientEncoder, "gradients", {"cv": ge.Ordered(2, average=False)}),
+    "gradient leave-one-out": entry(ge.GradientEncoder, "gradients", cv=ge.LeaveOneOut()),
+    "gradient ordered": entry(ge.GradientEncoder, "gradients", cv=ge.Ordered(2, average=False)),
 }
 
 

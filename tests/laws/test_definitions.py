@@ -31,7 +31,7 @@ def test_training_encodings_of_given_folds(smoothing, kind, data):
     visible = naive.fold_visibility(folds)
     stated = encoding.problems(drawn, smoothing=encoding.DEFINITIONS[smoothing])
     expected = np.array([problem.codes(visible) for problem in stated]).T
-    frame = encoding.framed(drawn.keys)
+    frame = encoding.key_frame(drawn.keys)
     encoding.check_encodings(expected, frame, drawn, np.array(folds), smoothing, columns=["key"])
 
 
@@ -42,14 +42,14 @@ def test_training_encodings_of_given_folds(smoothing, kind, data):
 @given(data=st.data())
 def test_encodings_of_new_rows(scheme, smoothing, kind, data):
     drawn = data.draw(encoding.sized_rows(kind, nulls=True))
-    smooth, definition = encoding.SMOOTHINGS[smoothing], encoding.DEFINITIONS[smoothing]
+    smooth, prior = encoding.SMOOTHINGS[smoothing], data.draw(st.sampled_from(["mean", "category_mean", -3.5]))
     keys = [*strategies.KEYS, None, "never seen"]
     visible = tuple(np.flatnonzero(encoding.new_row_sees(scheme, drawn.size)).tolist())
-    stated = encoding.problems(drawn, smoothing=definition)
+    stated = encoding.problems(drawn, smoothing=encoding.DEFINITIONS[smoothing], prior=prior)
     expected = np.array([[problem.code((key,), visible) for problem in stated] for key in keys])
     for backend in encoding.BACKENDS:
-        found = encoding.new_row_encodings(drawn, keys, encoding.SCHEMES[scheme], smooth, backend)
-        assert_same_bits(found, expected)
+        cv = encoding.SCHEMES[scheme]
+        assert_same_bits(encoding.new_row_encodings(drawn, keys, cv, smooth, backend, prior=prior), expected)
 
 
 @pytest.mark.parametrize("scheme", ["k-fold", "leave-one-out", "ordered", "ordered-time"])

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 import gpu_encode
 from tests import naive, strategies
-from tests.bits import assert_same_bits
 from tests.laws import encoding
 from tests.strategies import examples
 
@@ -61,18 +60,7 @@ def test_rows_outside_given_categories_get_the_prior(scheme, smoothing, data):
     encoding.check_training_encodings(drawn, scheme, smoothing, definition, categories=[admitted])
 
 
-@pytest.mark.parametrize("backend", encoding.BACKENDS)
-@examples(10)
-@given(data=st.data())
-def test_indicators_mark_rows_whose_category_nobody_visible_has(backend, data):
-    drawn = data.draw(strategies.drawn_rows("continuous", nulls=True))
-    folds = data.draw(strategies.fold_numbers(drawn.size))
-    (problem,) = encoding.problems(drawn, smoothing=naive.empirical_bayes_total)
-    found = encoding.training_encodings(drawn, np.array(folds), "auto", backend, indicators=True)
-    assert_same_bits(found[:, 1], problem.unseen(naive.fold_visibility(folds)))
-
-
-def chained(keys):
+def chain_keys(keys):
     """Turn the keys of the levels into whole paths, each without what lies above it being forgotten."""
     return tuple(None if key is None else tuple(keys[: depth + 1]) for depth, key in enumerate(keys))
 
@@ -86,7 +74,7 @@ def trees(draw, size):
 
 def hierarchy_frame(columns):
     top, middle, leaf = columns
-    frame = encoding.framed(leaf).assign(middle=middle, top=top)
+    frame = encoding.key_frame(leaf).assign(middle=middle, top=top)
     return frame[["key", "middle", "top", "group", "time"]]
 
 
@@ -99,7 +87,7 @@ def test_each_level_is_the_prior_of_the_next(scheme, smoothing, data):
     drawn = data.draw(encoding.sized_rows(kind))
     columns = data.draw(trees(drawn.size))
     drawn.keys = np.array(columns[2], dtype=object)
-    paths = [chained(keys) for keys in zip(*columns, strict=True)]
+    paths = [chain_keys(keys) for keys in zip(*columns, strict=True)]
     least = data.draw(st.sampled_from([0, 2]))
     definition = {"smoothing": encoding.DEFINITIONS[smoothing], "paths": paths, "min_count": least}
     expected = encoding.expected_encodings(scheme, drawn, **definition)
@@ -111,7 +99,7 @@ def leading(*lengths):
     return lambda key: [*(key[:length] if len(key) > length else None for length in lengths), key]
 
 
-def parted(key):
+def split_key(key):
     parts = key.split(".")
     return [*(".".join(parts[-count:]) if len(parts) > count else None for count in (1, 2)), key]
 
@@ -120,7 +108,7 @@ def parted(key):
     ("levels", "pool", "path"),
     [
         (lambda: gpu_encode.Prefixes(2, 1), ["aab", "aac", "abb", "b", "baa", "ba", ""], leading(1, 2)),
-        (lambda: gpu_encode.Parts(".", from_end=True), ["a.x.com", "b.x.com", "x.com", "a.org", "org"], parted),
+        (lambda: gpu_encode.Parts(".", from_end=True), ["a.x.com", "b.x.com", "x.com", "a.org", "org"], split_key),
         (
             lambda: gpu_encode.Bits(24, 16),
             [0x0A010203, 0x0A010204, 0x0A010305, 0x0B010203, 7],
@@ -135,7 +123,7 @@ def test_levels_cut_from_the_value(levels, pool, path, smoothing, data):
     drawn = data.draw(strategies.drawn_rows("continuous", 16))
     values = data.draw(st.lists(st.sampled_from(pool), min_size=16, max_size=16))
     folds = data.draw(strategies.fold_numbers(16))
-    paths = [chained(path(value)) for value in values]
+    paths = [chain_keys(path(value)) for value in values]
     (problem,) = encoding.problems(drawn, smoothing=encoding.DEFINITIONS[smoothing], paths=paths)
     expected, frame = problem.codes(naive.fold_visibility(folds)), pd.DataFrame({"key": values})
     encoding.check_encodings(expected, frame, drawn, np.array(folds), smoothing, hierarchy={"key": levels()})

@@ -61,44 +61,39 @@ def test_several_permutations(average, burn_in, data):
     encoding.check_encodings(expected, frame, drawn, scheme, smoothing)
 
 
-def long_rows(size=800):
+def long_rows():
     """Return more rows than nine bits can count, of whole numbers so that the oracle is quick."""
     generator = np.random.default_rng(17)
-    keys = generator.choice(["a", "b", "c", "d", "e"], size, p=[0.4, 0.3, 0.2, 0.09, 0.01]).astype(object)
-    target = generator.integers(-50, 50, size).astype(float)
+    keys = generator.choice(["a", "b", "c", "d", "e"], 800, p=[0.4, 0.3, 0.2, 0.09, 0.01]).astype(object)
+    target = generator.integers(-50, 50, 800).astype(float)
     return strategies.Drawn(keys, target, None, KIND)
 
 
-@cache
-def long_order(size, random_state):
-    """Find the order behind many rows, from a target for each of them."""
-    frame = pd.DataFrame({"key": ["a"] * size})
-    scheme = gpu_encode.Ordered(random_state=random_state)
-    encodings = encoding.fit_transform(frame, np.eye(size), None, scheme, None, KIND)
-    return encoding.order_of(encodings > 0)
+def check_long(expected_of, frame, scheme, smoothing):
+    """Compare many rows with a definition of one problem."""
+    drawn = long_rows()
+    (problem,) = encoding.problems(drawn, smoothing=encoding.DEFINITIONS[smoothing])
+    encoding.check_encodings(
+        expected_of(problem), frame.assign(key=drawn.keys), drawn, scheme, smoothing, columns=["key"]
+    )
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 def test_a_long_random_order_reads_the_prior_at_its_checkpoints(smoothing):
-    drawn = long_rows()
-    order = long_order(drawn.size, 3)
-    definition = encoding.DEFINITIONS[smoothing]
-    (problem,) = encoding.problems(drawn, smoothing=definition)
-    expected = naive.permuted_codes(problem, order)
-    frame = pd.DataFrame({"key": drawn.keys})
-    encoding.check_encodings(expected, frame, drawn, gpu_encode.Ordered(random_state=3), smoothing)
+    (order,) = place_orders(1, 800, 3)
+    frame = pd.DataFrame(index=range(800))
+    check_long(
+        lambda problem: naive.permuted_codes(problem, order), frame, gpu_encode.Ordered(random_state=3), smoothing
+    )
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 @pytest.mark.parametrize("tie", [1, 7, 201])
 def test_a_long_time_order_reads_the_prior_at_the_start_of_a_tie(smoothing, tie):
-    drawn = long_rows()
-    times = (np.arange(drawn.size) * 389 % drawn.size) // tie
-    definition = encoding.DEFINITIONS[smoothing]
-    (problem,) = encoding.problems(drawn, smoothing=definition)
-    expected = naive.timed_codes(problem, times.tolist())
-    frame = pd.DataFrame({"key": drawn.keys, "time": times})
-    encoding.check_encodings(expected, frame, drawn, gpu_encode.Ordered(time="time"), smoothing)
+    times = (np.arange(800) * 389 % 800) // tie
+    frame = pd.DataFrame({"time": times})
+    scheme = gpu_encode.Ordered(time="time")
+    check_long(lambda problem: naive.timed_codes(problem, times.tolist()), frame, scheme, smoothing)
 
 
 @pytest.mark.parametrize("smoothing", encoding.SMOOTHINGS)
@@ -120,8 +115,7 @@ def test_rows_as_they_stand_are_rows_whose_time_is_their_number(kind, smoothing)
 
 
 @pytest.mark.parametrize(
-    "scheme",
-    [gpu_encode.Ordered, lambda: gpu_encode.Ordered(time="time"), lambda: gpu_encode.Ordered(shuffle=False)],
+    "scheme", [gpu_encode.Ordered, lambda: gpu_encode.Ordered(time="time"), lambda: gpu_encode.Ordered(shuffle=False)]
 )
 def test_a_row_alone_gets_nan_and_one_warning(scheme):
     frame = pd.DataFrame({"key": ["a"], "time": [1]})

@@ -21,8 +21,8 @@ def codes(keys, target, asked, smooth, kind="continuous", **choices):
 def test_scikit_learn(smooth, expected, backend):
     keys, target = published.scikit_learn_rows()
     with gpu_encode.ops.use_backend(backend):
-        found = codes(keys, target, ["cat", "dog", "snake"], smooth)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+        encodings = codes(keys, target, ["cat", "dog", "snake"], smooth)
+    np.testing.assert_allclose(encodings, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["continuous", "binary", "multiclass"])
@@ -42,27 +42,25 @@ def test_scikit_learn_training_encodings_of_the_same_folds(smooth, kind):
 
 def test_category_encoders_target_encoder():
     asked = list(published.TREND_CODES)
-    found = codes(published.TREND, published.TREND_TARGET, asked, gpu_encode.Sigmoid(k=2, f=10), "binary")
-    np.testing.assert_allclose(found, [published.TREND_CODES[key] for key in asked], atol=1e-4)
+    encodings = codes(published.TREND, published.TREND_TARGET, asked, gpu_encode.Sigmoid(k=2, f=10), "binary")
+    np.testing.assert_allclose(encodings, [published.TREND_CODES[key] for key in asked], atol=1e-4)
 
 
 def test_category_encoders_hierarchy():
     frame = pd.DataFrame({"key": published.COMPASS})
     frame["parent"] = frame["key"].map(published.COMPASS_PARENTS)
-    smooth = gpu_encode.Sigmoid(k=2, f=2)
-    encoder = gpu_encode.TargetEncoder(
-        smooth=smooth, target_type="binary", columns=["key"], hierarchy={"key": ["parent"]}
-    )
-    found = np.asarray(encoder.fit(frame, published.COMPASS_TARGET).transform(frame))[:, 0]
+    choices = {"smooth": gpu_encode.Sigmoid(k=2, f=2), "target_type": "binary"}
+    encoder = gpu_encode.TargetEncoder(columns=["key"], hierarchy={"key": ["parent"]}, **choices)
+    encodings = np.asarray(encoder.fit(frame, published.COMPASS_TARGET).transform(frame))[:, 0]
     expected = [published.COMPASS_CODES[key] for key in published.COMPASS]
-    np.testing.assert_allclose(found.astype(float), expected, atol=1e-4)
+    np.testing.assert_allclose(encodings.astype(float), expected, atol=1e-4)
 
 
 def test_category_encoders_leave_one_out():
     frame = pd.DataFrame({"key": list("aaabbb")})
     encoder = gpu_encode.TargetEncoder(smooth=None, cv=gpu_encode.LeaveOneOut(), target_type="binary")
-    found = np.asarray(encoder.fit_transform(frame, [1, 0, 0, 1, 0, 1]))[:, 0]
-    np.testing.assert_allclose(found, [0, 0.5, 0.5, 0.5, 1, 0.5])
+    encodings = np.asarray(encoder.fit_transform(frame, [1, 0, 0, 1, 0, 1]))[:, 0]
+    np.testing.assert_allclose(encodings, [0, 0.5, 0.5, 0.5, 1, 0.5])
 
 
 def test_category_encoders_ordered():
@@ -70,8 +68,8 @@ def test_category_encoders_ordered():
     frame = pd.DataFrame({"key": list("ABBCA"), "time": range(5)})
     scheme = gpu_encode.Ordered(time="time")
     encoder = gpu_encode.TargetEncoder(smooth=1.0, cv=scheme, target_type="binary", prior=0.6)
-    found = np.asarray(encoder.fit_transform(frame, [1, 0, 1, 0, 1]))[:, 0]
-    np.testing.assert_allclose(found, [0.6, 0.6, 0.3, 0.6, 0.8])
+    encodings = np.asarray(encoder.fit_transform(frame, [1, 0, 1, 0, 1]))[:, 0]
+    np.testing.assert_allclose(encodings, [0.6, 0.6, 0.3, 0.6, 0.8])
     new = np.asarray(encoder.transform(pd.DataFrame({"key": ["A", "B"]})))[:, 0]
     np.testing.assert_allclose(new, [2.6 / 3, 1.6 / 3])
 
@@ -98,12 +96,12 @@ def test_category_encoders_formulas(random_rows, name, options, smooth):
     keys, target = random_rows
     frame = pd.DataFrame({"key": keys})
     peer = getattr(category_encoders, name)(cols=["key"], **options).fit(frame, pd.Series(target))
-    found = codes(keys, target, keys, smooth)
-    np.testing.assert_allclose(found, peer.transform(frame)["key"].to_numpy(), rtol=1e-9)
+    encodings = codes(keys, target, keys, smooth)
+    np.testing.assert_allclose(encodings, peer.transform(frame)["key"].to_numpy(), rtol=1e-9)
 
 
 def test_vtreat_pooled_estimate(random_rows):
     keys, target = random_rows
     expected = published.vtreat_codes(keys, target)
-    found = codes(keys, target, list(expected), gpu_encode.PartialPooling())
-    np.testing.assert_allclose(found, list(expected.values()), rtol=1e-9)
+    encodings = codes(keys, target, list(expected), gpu_encode.PartialPooling())
+    np.testing.assert_allclose(encodings, list(expected.values()), rtol=1e-9)

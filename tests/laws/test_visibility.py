@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.encoders.visibility import folds_of
-from tests.laws.encoding import SIZES, framed, new_row_sees, random_order, sees
+from tests.laws.encoding import SIZES, key_frame, new_row_sees, random_order, sees
 
 FOLDS = {"number": 3, "k-fold": 3, "contiguous": 4, "interleaved": 3}
 
@@ -38,7 +38,7 @@ def test_contiguous_folds_are_runs_and_interleaved_ones_take_turns(size):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_groups_are_never_split_and_folds_have_as_many_of_them(size):
-    groups = framed(["a"] * size)["group"].to_numpy()
+    groups = key_frame(["a"] * size)["group"].to_numpy()
     folds = folds_of(sees("groups", size))
     folds_of_groups = [set(folds[groups == group]) for group in range(4)]
     assert sorted(map(len, folds_of_groups)) == [1] * 4
@@ -48,7 +48,7 @@ def test_groups_are_never_split_and_folds_have_as_many_of_them(size):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("scheme", "splits", "gap"), [("time-folds", 4, 1), ("time-folds-no-gap", 3, 0)])
 def test_time_folds_see_all_earlier_folds_but_for_the_gap(scheme, splits, gap, size):
-    times = framed(["a"] * size)["time"].to_numpy()
+    times = key_frame(["a"] * size)["time"].to_numpy()
     folds = (times < times[:, None]).sum(axis=1) * splits // size
     np.testing.assert_array_equal(sees(scheme, size), folds < folds[:, None] - gap)
 
@@ -83,7 +83,7 @@ def test_at_each_place_of_a_random_order_a_row_sees_those_before_it(size):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_an_order_by_time_shows_all_that_is_strictly_earlier(size):
-    times = framed(["a"] * size)["time"].to_numpy()
+    times = key_frame(["a"] * size)["time"].to_numpy()
     np.testing.assert_array_equal(sees("ordered-time", size), times < times[:, None])
 
 

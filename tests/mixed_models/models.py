@@ -18,7 +18,7 @@ def column(values):
     return np.asarray(values, np.float64).reshape(-1, 1, 1)
 
 
-def scaled(values):
+def to_scaled(values):
     return Scaled(column(values), np.zeros((len(values), 1, 1), np.int64))
 
 
@@ -29,7 +29,7 @@ def plain(number):
 def fit_gaussian(n, mean, within, counted=None):
     """Fit categories with so many rows, such means and sums of squares around them."""
     counted = np.ones(len(n), bool) if counted is None else np.asarray(counted)
-    deviation = scaled(np.asarray(within, np.float64) * np.asarray(n, np.float64))
+    deviation = to_scaled(np.asarray(within, np.float64) * np.asarray(n, np.float64))
     return gaussian(column(n), column(mean), deviation, counted.reshape(-1, 1, 1))
 
 
@@ -45,9 +45,9 @@ def sums_of(categories):
     return [len(rows) for rows in categories], means, within
 
 
-def restricted(categories, ratio):
+def restricted_likelihood(categories, ratio):
     """Minus twice the restricted log-likelihood of rows, from the matrix of their covariances."""
-    y = np.array([each for rows in categories for each in rows], float)
+    y = np.concatenate(categories).astype(float)
     owner = np.repeat(np.arange(len(categories)), [len(rows) for rows in categories])
     covariance = np.eye(len(y)) + ratio * (owner[:, None] == owner)
     inverse, ones = np.linalg.inv(covariance), np.ones(len(y))
@@ -58,27 +58,19 @@ def restricted(categories, ratio):
 
 def log_likelihood(n, ones, b, variance):
     """Log-likelihood of counts, each category's integral by adaptive quadrature to nearly all digits."""
-    found = 0.0
+    total = 0.0
     for rows, hits in zip(n, ones, strict=True):
 
         def height(z, rows=rows, hits=hits):
             logit = b + np.sqrt(variance) * z
             return hits * logit - rows * np.logaddexp(0.0, logit) - z * z / 2
 
-        places = np.linspace(-12, 12, 2001)
-        heights = height(places)
-        middle, top = places[heights.argmax()], heights.max()
-        value = quad(
-            lambda z, height=height, top=top: np.exp(height(z) - top),
-            middle - 12,
-            middle + 12,
-            points=[middle],
-            epsabs=0,
-            epsrel=1e-11,
-            limit=400,
-        )[0]
-        found += top + np.log(value / np.sqrt(2 * np.pi))
-    return found
+        grid = np.linspace(-12, 12, 2001)
+        middle, top = grid[height(grid).argmax()], height(grid).max()
+        limits = {"points": [middle], "epsabs": 0, "epsrel": 1e-11, "limit": 400}
+        value = quad(lambda z, height=height, top=top: np.exp(height(z) - top), middle - 12, middle + 12, **limits)[0]
+        total += top + np.log(value / np.sqrt(2 * np.pi))
+    return total
 
 
 def laplace(n, ones, b, variance):
@@ -94,5 +86,5 @@ def laplace(n, ones, b, variance):
         above = variance * (ones - n * chance(u)) > u
         left, right = np.where(above, u, left), np.where(above, right, u)
     bent = 1.0 + variance * n * chance(u) * (1.0 - chance(u))
-    each = ones * (b + u) - n * np.logaddexp(0.0, b + u) - u * u / (2 * variance) - np.log(bent) / 2
-    return each.sum()
+    heights = ones * (b + u) - n * np.logaddexp(0.0, b + u) - u * u / (2 * variance) - np.log(bent) / 2
+    return heights.sum()

@@ -10,7 +10,16 @@ from scipy.optimize import minimize_scalar
 
 from cpu_fallback.exact import Scaled
 from gpu_encode.formulas.glmm import gaussian
-from tests.mixed_models.models import REFERENCES, STATSMODELS, column, fit_gaussian, plain, restricted, scaled, sums_of
+from tests.mixed_models.models import (
+    REFERENCES,
+    STATSMODELS,
+    column,
+    fit_gaussian,
+    plain,
+    restricted_likelihood,
+    sums_of,
+    to_scaled,
+)
 from tests.strategies import examples
 
 REAL = [name for name, table in REFERENCES.items() if "within" in table]
@@ -21,32 +30,21 @@ def same(left, right):
     return np.array_equal(left, right, equal_nan=True)
 
 
-def same_fits(left, right):
-    return all(same(getattr(left, name), getattr(right, name)) for name in ("intercept", "values", "lam")) and all(
-        same(plain(getattr(left, name)), plain(getattr(right, name))) for name in ("within", "between")
-    )
+# lme4's search ends at that distance from the top.
+PEERS = [
+    *((name, REFERENCES[name]["fits"][0], 2e-6, 2e-5, 1e-6) for name in REAL),
+    *((name, reference, 5e-9, 1e-8, 1e-9) for name, reference in STATSMODELS.items()),
+]
 
 
-@pytest.mark.parametrize("name", REAL)
-def test_lme4_on_real_data(name):
+@pytest.mark.parametrize(("name", "reference", "encodings", "between", "within"), PEERS)
+def test_peers_on_real_data(name, reference, encodings, between, within):
     table = REFERENCES[name]
-    (reference,) = table["fits"]
     fit = fit_gaussian(table["n"], table["mean"], table["within"])
-    assert fit.intercept.item() == pytest.approx(reference["intercept"], rel=1e-6)
-    assert fit.values.ravel() == pytest.approx(np.array(reference["codes"]), rel=2e-6)
-    # lme4's search ends at that distance from the top.
-    assert plain(fit.between).item() == pytest.approx(reference["between"], rel=2e-5)
-    assert plain(fit.within).item() == pytest.approx(reference["within"], rel=1e-6)
-
-
-@pytest.mark.parametrize("name", STATSMODELS)
-def test_statsmodels_on_real_data(name):
-    table, reference = REFERENCES[name], STATSMODELS[name]
-    fit = fit_gaussian(table["n"], table["mean"], table["within"])
-    assert fit.intercept.item() == pytest.approx(reference["intercept"], rel=1e-9)
-    assert fit.values.ravel() == pytest.approx(np.array(reference["codes"]), rel=5e-9)
-    assert plain(fit.between).item() == pytest.approx(reference["between"], rel=1e-8)
-    assert plain(fit.within).item() == pytest.approx(reference["within"], rel=1e-9)
+    assert fit.intercept.item() == pytest.approx(reference["intercept"], rel=within)
+    assert fit.values.ravel() == pytest.approx(np.array(reference["codes"]), rel=encodings)
+    assert plain(fit.between).item() == pytest.approx(reference["between"], rel=between)
+    assert plain(fit.within).item() == pytest.approx(reference["within"], rel=within)
 
 
 @examples(60)
@@ -56,13 +54,11 @@ def test_the_restricted_likelihood_is_highest(categories):
     assume(sum(within) > 0 and sum(n) > len(n))
     fit = fit_gaussian(n, mean, within)
     ratio = (plain(fit.between) / plain(fit.within)).item()
-    grid = np.exp(np.linspace(-12, 12, 200))
-    start = grid[np.argmin([restricted(categories, each) for each in grid])]
-    near = minimize_scalar(
-        lambda each: restricted(categories, np.exp(each)), (np.log(start) - 0.1, np.log(start) + 0.1)
-    )
-    lowest = min(near.fun, restricted(categories, 0.0))
-    assert restricted(categories, ratio) <= lowest + 1e-9 * (1 + abs(lowest))
+    grid = np.linspace(-12, 12, 200)
+    start = grid[np.argmin([restricted_likelihood(categories, power) for power in np.exp(grid)])]
+    near = minimize_scalar(lambda power: restricted_likelihood(categories, np.exp(power)), (start - 0.1, start + 0.1))
+    lowest = min(near.fun, restricted_likelihood(categories, 0.0))
+    assert restricted_likelihood(categories, ratio) <= lowest + 1e-9 * (1 + abs(lowest))
 
 
 def test_categories_of_one_size_have_a_closed_form():
@@ -129,18 +125,10 @@ def test_a_constant_target_gives_itself(constant, n):
     assert set(fit.values.ravel().tolist()) == {constant} == {fit.intercept.item()}
 
 
-def test_nothing_counts():
-    fit = fit_gaussian([3, 4], [1.0, 2.0], [1, 1], [False, False])
-    assert np.isnan(fit.intercept).all()
-    assert np.isnan(fit.values).all()
-    assert not fit.lam.any()
-
-
 @pytest.mark.parametrize("power", [-1060, -500, -3, 1, 498, 1018])
 def test_a_power_of_two_changes_no_digit(power):
     n, mean, within = sums_of(SIX)
     deviation = np.multiply(n, within)
-    one = fit_gaussian(n, mean, within)
     mean = np.round(np.multiply(mean, 2.0**6)) / 2.0**6
     one = fit_gaussian(n, mean, within)
     wide = Scaled(column(deviation), np.full((6, 1, 1), 2 * power))
@@ -156,19 +144,6 @@ def test_targets_of_both_ends_of_the_range():
     # The squares within categories are less than a last digit of those between them.
     fit = fit_gaussian([2, 2, 2], [-1.7e308, 1.7e308, 1e-300], [1e-300, 0, 0])
     assert fit.values.ravel().tolist() == [-1.7e308, 1.7e308, 1e-300]
-
-
-def test_the_order_of_categories_does_not_matter():
-    rng = np.random.default_rng(0)
-    n = rng.integers(1, 9, 500)
-    n[100:110] = n[0]
-    mean, within = rng.normal(size=500) + 5, rng.chisquare(4, 500)
-    mean[100:110] = mean[0]
-    order = rng.permutation(500)
-    one, other = fit_gaussian(n, mean, within), fit_gaussian(n[order], mean[order], within[order])
-    assert same(one.values[order], other.values)
-    assert same(one.lam[order], other.lam)
-    assert same(one.intercept, other.intercept)
 
 
 def test_views_and_outputs_are_fitted_apart():
@@ -192,7 +167,9 @@ def test_views_and_outputs_are_fitted_apart():
             assert same(fit.lam[here], alone.lam)
     # What does not count takes no part, whatever it holds.
     without = gaussian(n, np.where(counted, mean, np.nan), deviation, counted)
-    assert same_fits(fit, without)
+    assert same(fit.values, without.values)
+    assert same(plain(fit.within), plain(without.within))
+    assert same(plain(fit.between), plain(without.between))
 
 
 def test_the_lesser_of_two_minima_is_taken():
@@ -217,5 +194,5 @@ def test_inputs_are_left_alone():
     arrays = [column(n), column(mean), column(within)]
     for each in arrays:
         each.flags.writeable = False
-    deviation = Scaled(arrays[2], scaled(n).exponent)
+    deviation = Scaled(arrays[2], to_scaled(n).exponent)
     assert np.isfinite(gaussian(arrays[0], arrays[1], deviation, np.ones((6, 1, 1), bool)).values).all()

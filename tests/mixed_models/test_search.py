@@ -1,4 +1,4 @@
-"""Searches, sums in a defined order, and the Gauss-Hermite rule."""
+"""Searches, sums in a defined order, the Gauss-Hermite rule, and what both models have in common."""
 
 from math import sqrt
 
@@ -7,6 +7,7 @@ import pytest
 
 from gpu_encode.formulas.glmm.quadrature import gauss_hermite
 from gpu_encode.formulas.glmm.search import lowest, total, zero_between
+from tests.mixed_models.models import fit_binomial, fit_gaussian
 
 
 def test_a_sum_goes_from_the_first_to_the_last():
@@ -26,9 +27,9 @@ def test_the_lowest_of_several_places():
     def slope(x):
         return 2 * (x - 1) * (x - 300) * (2 * x - 301) - 1e4
 
-    found = lowest(slope, height, 2.0**-10, 1024.0)
-    assert abs(slope(found)) < 1e-2
-    assert found == pytest.approx(300.056, abs=1e-3)
+    argument = lowest(slope, height, 2.0**-10, 1024.0)
+    assert abs(slope(argument)) < 1e-2
+    assert argument == pytest.approx(300.056, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,29 @@ def test_the_rule_is_exact_for_polynomials(points):
     for degree in range(0, 2 * points, 2):
         assert (weights * x**degree).sum() == pytest.approx(moment, rel=1e-11)
         moment *= (degree + 1) / 2
+
+
+MODELS = {
+    "gaussian": lambda n, share, counted: fit_gaussian(n, share, np.multiply(share, 1 - share) + 0.5, counted),
+    "binomial": lambda n, share, counted: fit_binomial(n, np.round(n * share), counted),
+    "binomial, three points": lambda n, share, counted: fit_binomial(n, np.round(n * share), counted, 3),
+}
+
+
+@pytest.mark.parametrize("fit", MODELS.values(), ids=MODELS)
+def test_the_order_of_categories_does_not_matter(fit):
+    rng = np.random.default_rng(0)
+    n, share = rng.integers(1, 9, 300), rng.beta(1, 2, 300)
+    n[100:110], share[100:110] = n[0], share[0]
+    order = rng.permutation(300)
+    one, other = fit(n, share, None), fit(n[order], share[order], None)
+    assert np.array_equal(one.values[order], other.values)
+    assert one.intercept == other.intercept
+    assert len(set(one.values.ravel())) > 20
+
+
+@pytest.mark.parametrize("fit", MODELS.values(), ids=MODELS)
+def test_nothing_counts(fit):
+    nothing = fit(np.array([3, 4]), np.array([0.2, 0.5]), [False, False])
+    assert np.isnan(nothing.intercept).all()
+    assert np.isnan(nothing.values).all()
