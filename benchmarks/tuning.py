@@ -24,7 +24,7 @@ def prepare(rows: Rows, smoothings: int | None) -> Prepared:
     X, y = rows.matrix, rows.target
     encoder = TargetEncoder(cv=KFold(5), smooth=SMOOTH, target_type=rows.kind, device="cpu")
     if smoothings is None:
-        rule = Rule("cross_fit", folds=own_folds(rows.n_rows), visible_prior=True)
+        rule = Rule("by_fold", folds=own_folds(rows.n_rows), visible_prior=True)
         return Prepared(lambda: encoder.fit_transform(X, y), Answer.of(rule.encode(rows.codes, y)))
     candidates = [MEstimate(float(m)) for m in np.geomspace(0.1, 1e4, smoothings)] or default_smoothings()
     return Prepared(lambda: tune(encoder, X, y, smoothings=candidates), Unjudged())

@@ -4,13 +4,12 @@ python examples/logistic_regression.py
 python examples/logistic_regression.py --frames polars --device cpu --rows 20000
 """
 
-import warnings
 from importlib import import_module
 from typing import Any
 
-from orders import KEYS, arguments, auc, frames
+from orders import KEYS, auc, compare_schemes
 
-from gpu_encode import Greedy, KFold, TargetEncoder
+from gpu_encode import TargetEncoder
 
 
 def scores(scheme: Any, options: Any, data: tuple[Any, Any, Any, Any]) -> tuple[float, float]:
@@ -33,13 +32,7 @@ def scaled(codes: Any) -> Any:
 
 def main() -> None:
     """Print both scores of both schemes."""
-    options = arguments(__doc__.splitlines()[0])
-    data = frames(options.frames, options.rows)
-    # That greedy codes leak is what is shown here.
-    warnings.filterwarnings("ignore", "Greedy training codes contain")
-    for name, scheme in {"cross-fitted": KFold(5), "greedy": Greedy()}.items():
-        train, test = scores(scheme, options, data)
-        print(f"{name}: train AUC {train:.3f}, test AUC {test:.3f}")
+    compare_schemes(__doc__.splitlines()[0], scores)
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ def main() -> None:
     # `predict_proba` encodes by `transform`, which has seen the targets of training rows: only new rows tell anything.
     print(f"fitted once: test AUC {auc(y_new, fitted.predict_proba(X_new)):.3f}")
     # In each split encoder and model are fitted on the training part alone.
-    found = cross_val_score(pipeline(options.device), host(X), on_host(y), cv=3, scoring="roc_auc")
-    print(f"cross-validated: test AUC {found.mean():.3f} ({', '.join(f'{score:.3f}' for score in found)})")
+    scores = cross_val_score(pipeline(options.device), host(X), on_host(y), cv=3, scoring="roc_auc")
+    print(f"cross-validated: test AUC {scores.mean():.3f} ({', '.join(f'{score:.3f}' for score in scores)})")
 
 
 if __name__ == "__main__":

@@ -7,19 +7,18 @@ It trains twice, on cross-fitted codes and on greedy ones.  The greedy codes of 
 their training score is the better one, and new rows show what it is worth.
 """
 
-import warnings
 from typing import Any
 
-from orders import KEYS, arguments, auc, frames
+from orders import KEYS, auc, compare_schemes
 from xgboost import XGBClassifier
 
-from gpu_encode import Greedy, KFold, TargetEncoder
+from gpu_encode import TargetEncoder
 
 
-def scores(scheme: Any, device: str, data: tuple[Any, Any, Any, Any]) -> tuple[float, float]:
+def scores(scheme: Any, options: Any, data: tuple[Any, Any, Any, Any]) -> tuple[float, float]:
     """Encode by a scheme, train, and give the score on training rows and on new ones."""
     X, y, X_new, y_new = data
-    encoder = TargetEncoder(columns=KEYS, smooth=10, cv=scheme, device=device, dtype="float32")
+    encoder = TargetEncoder(columns=KEYS, smooth=10, cv=scheme, device=options.device, dtype="float32")
     codes = encoder.fit_transform(X, y)  # of X's kind, and where X is
     model = XGBClassifier(n_estimators=100, max_depth=6, learning_rate=0.1, device=encoder.device_)
     model.fit(codes, y)
@@ -28,13 +27,7 @@ def scores(scheme: Any, device: str, data: tuple[Any, Any, Any, Any]) -> tuple[f
 
 def main() -> None:
     """Print both scores of both schemes."""
-    options = arguments(__doc__.splitlines()[0])
-    data = frames(options.frames, options.rows)
-    # That greedy codes leak is what is shown here.
-    warnings.filterwarnings("ignore", "Greedy training codes contain")
-    for name, scheme in {"cross-fitted": KFold(5), "greedy": Greedy()}.items():
-        train, test = scores(scheme, options.device, data)
-        print(f"{name}: train AUC {train:.3f}, test AUC {test:.3f}")
+    compare_schemes(__doc__.splitlines()[0], scores)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Take the steps that are asked for: see `benchmarks.billion`."""
 
 import argparse
-import json
 import shutil
 import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import benchmarks.billion
 from benchmarks.billion.drawn import COMPRESSION, KEYS, TARGET, Rows, generate
@@ -14,12 +14,13 @@ from benchmarks.billion.encoding import Document, ask
 from benchmarks.billion.verification import verify
 from benchmarks.harness import machine
 from benchmarks.harness.arguments import names_of, whole_number
-from benchmarks.harness.tables import table
+from benchmarks.harness.steps import Report, Step
 
-STEPS = ("generate", "encode", "verify", "bare")
 LIMIT = 2 << 30
 # Bytes of a row on disk, encodings included, with room to spare.
 ROW_ON_DISK = 48
+PARAMETERS = ("rows", "seed", "threads", "memory_limit", "dtype")
+PACKAGES = ("gpu-encode", "numpy", "numba", "pyarrow", "scikit-learn")
 NOTES = """
 Chunks are read ahead in one thread and written behind in another, so "reading" and "writing" run beside the other
 stages, which are those of the main thread; "waiting" is what that one waited for them. The share of bare reading is the
@@ -50,80 +51,94 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def run_step(step: str, options: argparse.Namespace, rows: Rows) -> Document:
-    """Take one step, and say what it found."""
+class Files(NamedTuple):
+    """Where rows, encodings and the model lie."""
+
+    rows: Path
+    encodings: Path
+    model: Path
+
+
+def files_of(options: argparse.Namespace) -> Files:
+    """Give the places in the folder that is asked for."""
     folder: Path = options.folder.resolve()
-    source, encodings, model = folder / "rows", folder / "encodings", folder / "encoder.model"
-    begun = time.perf_counter()
-    if step == "generate":
-        written = generate(rows, source, options.threads)
-        size = sum(path.stat().st_size for path in source.iterdir())
-        return {"seconds": time.perf_counter() - begun, "files written": written, "bytes": size}
-    if step == "verify":
-        return verify(rows, source, encodings, model, options.dtype)
-    question: Document = {"work": step, "target": TARGET}
-    if step == "bare":
-        count = -(-options.bare_rows // (rows.group_rows * rows.groups_per_file))
-        for name, place in (("source", source), ("encodings", encodings)):
-            question[name] = [str(path) for path in sorted(place.iterdir())[:count]]
-        return ask(question | {"scratch": str(folder / "bare.parquet"), "compression": COMPRESSION}, options.threads)
-    shutil.rmtree(encodings, ignore_errors=True)
-    question |= {"source": str(source), "destination": f"{encodings}/", "model": str(model), "columns": list(KEYS)}
-    found = ask(question | {"memory limit": options.memory_limit, "dtype": options.dtype}, options.threads)
+    return Files(folder / "rows", folder / "encodings", folder / "encoder.model")
+
+
+def rows_of(options: argparse.Namespace) -> Rows:
+    """Give what all rows are: at least two files, of at most ten row groups."""
+    group_rows = options.group_rows or max(1, min(1_000_000, options.rows // 8))
+    groups = -(-options.rows // group_rows)
+    return Rows(options.rows, group_rows, max(1, min(10, groups // 2)), options.seed)
+
+
+def forget_later(step: Step) -> None:
+    """Forget what steps found of other rows or encodings."""
+    names = list(STEPS)
+    for later in names[names.index(step.name) + 1 :]:
+        step.report.steps.pop(later, None)
+
+
+def write_rows(step: Step) -> None:
+    """Write the rows that are not there."""
+    begun, folder = time.perf_counter(), files_of(step.options).rows
+    written = generate(rows_of(step.options), folder, step.options.threads)
+    if written:
+        forget_later(step)
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    step.row("rows", **{"seconds": time.perf_counter() - begun, "files written": written, "bytes": size})
+
+
+def encode_rows(step: Step) -> None:
+    """Encode them in a process of its own, whose memory is watched."""
+    options, files = step.options, files_of(step.options)
+    forget_later(step)
+    shutil.rmtree(files.encodings, ignore_errors=True)
+    question: Document = {"work": "encode", "target": TARGET, "columns": list(KEYS), "dtype": options.dtype}
+    question |= {"source": str(files.rows), "destination": f"{files.encodings}/", "model": str(files.model)}
+    answer = ask(question | {"memory limit": options.memory_limit}, options.threads)
+    if "wrong" in answer:
+        step.fail(answer["wrong"])
+        return
+    stages = answer.pop("stages")
+    step.row("encoding", **answer, **{"rows a second": int(options.rows / answer["seconds"])})
+    for name, seconds in stages.items():
+        step.row("stages", **{"stage": name, "seconds": seconds, "ns a row": 1e9 * seconds / options.rows})
+    step.note(NOTES)
     # Only Linux tells.
-    if (found.get("peak") or 0) >= LIMIT:
-        found["wrong"] = [f"resident memory of {found['peak']:,} bytes at its peak; less than {LIMIT:,} is wanted"]
-    return found
+    peak = answer["most resident memory, bytes"] or 0
+    if peak >= LIMIT:
+        step.fail(f"resident memory of {peak:,} bytes at its peak; less than {LIMIT:,} is wanted")
 
 
-def open_results(path: Path, options: argparse.Namespace) -> Document:
-    """Go on with the results of the same rows, if there are any."""
-    names = ("rows", "seed", "threads", "memory_limit", "dtype")
-    packages = ("gpu-encode", "numpy", "numba", "pyarrow", "scikit-learn")
-    head = machine.describe(packages, True) | {"parameters": {name: getattr(options, name) for name in names}}
-    found = json.loads(path.read_text()) if path.exists() else {}
-    return head | {"steps": found["steps"] if found.get("parameters") == head["parameters"] else {}}
+def verify_rows(step: Step) -> None:
+    """Compare rows and encodings with the definition."""
+    figures = verify(rows_of(step.options), *files_of(step.options), step.options.dtype)
+    for text in figures.pop("wrong"):
+        step.fail(text)
+    step.row("comparison", **figures)
 
 
-def note(document: Document, step: str, found: Document, path: Path) -> None:
-    """Write down what a step found; what was found of other rows or encodings before counts no longer."""
-    if step == "encode" or found.get("files written"):
-        for later in STEPS[STEPS.index(step) :]:
-            document["steps"].pop(later, None)
-    document["steps"][step] = found
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1) + "\n")
-    path.with_suffix(".md").write_text("\n".join(report(document)) + "\n")
+def read_and_write(step: Step) -> None:
+    """Have pyarrow alone read the rows, and write their encodings again."""
+    options, files, rows = step.options, files_of(step.options), rows_of(step.options)
+    count = -(-options.bare_rows // (rows.group_rows * rows.groups_per_file))
+    question: Document = {"work": "bare", "target": TARGET, "compression": COMPRESSION}
+    for name, folder in (("source", files.rows), ("encodings", files.encodings)):
+        question[name] = [str(path) for path in sorted(folder.iterdir())[:count]]
+    answer = ask(question | {"scratch": str(files.model.with_name("bare.parquet"))}, options.threads)
+    if "wrong" in answer:
+        step.fail(answer["wrong"])
+        return
+    step.row("pyarrow alone, seconds a row", **answer)
+    for encoding in step.report.steps.get("encode", {"tables": {}})["tables"].get("encoding", []):
+        reading = options.rows * (answer["read the target"] + 2 * answer["read all columns"])
+        writing = options.rows * answer["write the encodings"]
+        shares = {"bare reading": reading, "bare reading and writing": reading + writing}
+        step.row("share of the run", **{name: seconds / encoding["seconds"] for name, seconds in shares.items()})
 
 
-def report(document: Document) -> list[str]:
-    """Give the report as Markdown."""
-    steps, parameters = document["steps"], document["parameters"]
-    rows, run, bare = parameters["rows"], steps.get("encode", {}), steps.get("bare", {})
-    lines = [f"# {rows:,} rows, three keys, five folds: {document['device']}", ""]
-    head = document | parameters | {"quick": {}}
-    lines += [f"- {name}: {value}" for name, value in head.items() if not isinstance(value, dict)]
-    lines += ["- versions: " + ", ".join(f"{name} {found}" for name, found in document["versions"].items()), ""]
-    lines += [f"**{name}: {each}**\n" for name, step in steps.items() for each in step.get("wrong", [])]
-    if "summary" in run:
-        seconds, stages = run["seconds"], dict(run["summary"]["seconds"])
-        found: Document = {"seconds": seconds, "processor seconds": run["processor seconds"]}
-        found |= {"rows a second": int(rows / seconds), "most resident memory, bytes": run["peak"]}
-        found |= {f"categories of {name}": count for name, count in run["categories"].items()}
-        found |= {name: run["summary"][name] for name in ("chunks", "bytes_read", "bytes_written")}
-        if "read all columns" in bare:
-            reading = rows * (bare["read the target"] + 2 * bare["read all columns"])
-            writing = rows * bare["write the encodings"]
-            found |= {"share of bare reading": reading / seconds}
-            found |= {"share of bare reading and writing": (reading + writing) / seconds}
-        lines += [*table([{"what": name, "": value} for name, value in found.items()]), "", NOTES, ""]
-        lines += table(
-            [{"stage": name, "seconds": each, "ns a row": 1e9 * each / rows} for name, each in stages.items()]
-        )
-    for name in ("generate", "verify", "bare"):
-        figures = {key: value for key, value in steps.get(name, {}).items() if key != "wrong"}
-        lines += ["", f"## {name}", "", *table([figures])] if figures else []
-    return lines
+STEPS = {"generate": write_rows, "encode": encode_rows, "verify": verify_rows, "bare": read_and_write}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -134,25 +149,21 @@ def main(arguments: list[str] | None = None) -> int:
     if options.rows < 2 or ("generate" in options.only and free < needed):
         print(f"{options.rows:,} rows, of two at least, take {needed:,} bytes; {free:,} are free", file=sys.stderr)
         return 2
-    # At least two files, of at most ten row groups.
-    group_rows = options.group_rows or max(1, min(1_000_000, options.rows // 8))
-    groups = -(-options.rows // group_rows)
-    rows = Rows(options.rows, group_rows, max(1, min(10, groups // 2)), options.seed)
     out = options.out or machine.ROOT / f"benchmarks/results/billion-{datetime.now(UTC).date()}"
-    path = out.resolve() / "billion.json"
-    document, wrong = open_results(path, options), []
-    for step in [step for step in STEPS if step in options.only]:
-        print(step, flush=True)
-        found = run_step(step, options, rows)
-        note(document, step, found, path)
-        wrong = found.get("wrong", [])
-        if wrong:
+    parameters = {name: getattr(options, name) for name in PARAMETERS}
+    head = machine.describe(PACKAGES, True) | {"quick": False, "parameters": parameters}
+    title = f"{options.rows:,} rows, three keys, five folds"
+    report = Report.open(out.resolve() / "billion.json", title, head, "parameters")
+    for name in [name for name in STEPS if name in options.only]:
+        print(name, flush=True)
+        report.begin(name)
+        Step(name, report, options).run(STEPS[name])
+        if report.steps[name]["failures"]:
             break
-    if not options.keep and tuple(options.only) == STEPS and not wrong:
+    status = report.finish()
+    if not options.keep and options.only == list(STEPS) and status == 0:
         shutil.rmtree(options.folder)
-    print(*report(document), sep="\n")
-    print(f"{path.with_suffix('.md')}: " + ("; ".join(wrong) if wrong else "nothing is wrong"))
-    return int(bool(wrong))
+    return status
 
 
 if __name__ == "__main__":

@@ -36,15 +36,15 @@ def zipf(random: np.random.Generator, most: int, size: int) -> Whole:
 
     No logarithm decides, which other processors would round otherwise.
     """
-    found = [np.zeros(0, np.uint64)]
+    batches = [np.zeros(0, np.uint64)]
     octaves = np.uint64(most.bit_length())
-    while sum(map(len, found)) < size:
+    while sum(map(len, batches)) < size:
         word, chance = random.integers(0, 1 << 64, (2, 2 * size + 64), np.uint64)
         first = np.uint64(1) << ((word >> np.uint64(32)) * octaves >> np.uint64(32))
         rank = first | (word & (first - np.uint64(1)))
         kept = ((chance >> np.uint64(32)) * rank >> np.uint64(32)) < first
-        found.append(rank[kept & (rank <= np.uint64(most))])
-    return np.concatenate(found)[:size].astype(np.int64)
+        batches.append(rank[kept & (rank <= np.uint64(most))])
+    return np.concatenate(batches)[:size].astype(np.int64)
 
 
 def scatter(ranks: Whole) -> Whole:

@@ -6,14 +6,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from benchmarks.harness.machine import ROOT
+from benchmarks.harness import machine
 from benchmarks.harness.memory import resident
 
 N_FOLDS, SMOOTHING = 5, 10
@@ -23,12 +22,11 @@ Document = dict[str, Any]
 
 def ask(question: Document, threads: int) -> Document:
     """Have a process of its own do `question["work"]`, with as many processors as threads."""
-    environment = {**os.environ, "NUMBA_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = machine.environment(NUMBA_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
     text, command = json.dumps(question | {"threads": threads}), [sys.executable, "-m", "benchmarks.billion.encoding"]
     done = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, env=environment, check=False)
     if done.returncode != 0:
-        return {"wrong": [f"its process ended with status {done.returncode}"]}
+        return {"wrong": f"its process ended with status {done.returncode}"}
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -56,21 +54,22 @@ def encode(asked: Document) -> Document:
     )
     seconds, processor = time.perf_counter() - begun, time.process_time() - processor
     fitted.save(asked["model"])
-    found = asdict(summary) | {"seconds": dict(summary.seconds)}
-    categories = {name: len(known) for name, known in zip(asked["columns"], fitted.categories_, strict=True)}
-    found = {"seconds": seconds, "processor seconds": processor, "summary": found, "categories": categories}
-    return found | {"peak": resident("VmHWM")}
+    figures: Document = {"seconds": seconds, "processor seconds": processor, "stages": dict(summary.seconds)}
+    figures |= {name: getattr(summary, name) for name in ("rows", "chunks", "bytes_read", "bytes_written")}
+    counts = zip(asked["columns"], map(len, fitted.categories_), strict=True)
+    figures |= {f"categories of {name}": count for name, count in counts}
+    return figures | {"most resident memory, bytes": resident("VmHWM")}
 
 
 def read_and_write(asked: Document) -> Document:
     """Seconds of pyarrow alone for a row: to read the target, to read all columns, and to write the encodings."""
-    found: Document = {}
+    figures: Document = {}
     for name, columns in (("read the target", [asked["target"]]), ("read all columns", None)):
         begun, rows = time.perf_counter(), 0
         for path in asked["source"]:
             file = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
             rows += sum(len(batch) for batch in file.iter_batches(BATCH, columns=columns))
-        found[name] = (time.perf_counter() - begun) / rows
+        figures[name] = (time.perf_counter() - begun) / rows
     seconds, rows, scratch = 0.0, 0, Path(asked["scratch"])
     for path in asked["encodings"]:
         table = pyarrow.parquet.read_table(path)
@@ -78,7 +77,7 @@ def read_and_write(asked: Document) -> Document:
         pyarrow.parquet.write_table(table, scratch, compression=asked["compression"])
         seconds, rows = seconds + time.perf_counter() - begun, rows + len(table)
         scratch.unlink()
-    return found | {"write the encodings": seconds / rows}
+    return figures | {"write the encodings": seconds / rows}
 
 
 def main() -> None:

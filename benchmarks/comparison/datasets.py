@@ -143,5 +143,5 @@ def load(name: str, folder: Path | None, n_rows: int) -> Dataset:
 def describe(dataset: Dataset) -> dict[str, Any]:
     """What the report says of the rows."""
     distinct = {key: int(dataset.X[key].nunique(dropna=False)) for key in dataset.keys}
-    found = {"dataset": dataset.name, "target": dataset.kind, "rows": len(dataset.y), "distinct values": distinct}
-    return found | {"said": dataset.said}
+    description = {"dataset": dataset.name, "target": dataset.kind, "rows": len(dataset.y), "distinct values": distinct}
+    return description | {"said": dataset.said}

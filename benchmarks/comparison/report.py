@@ -62,7 +62,7 @@ def list_differences(cells: list[Record], axis: str) -> list[Record]:
     for name, columns in differences.items():
         better = [difference.mean > 0 for difference in columns.values() if not difference.is_noise]
         counts = f"{sum(better)} / {len(columns) - len(better)} / {len(better) - sum(better)}"
-        rows.append({axis: name, COUNTS: counts, **{column: str(each) for column, each in columns.items()}})
+        rows.append({axis: name, COUNTS: counts, **{column: str(difference) for column, difference in columns.items()}})
     return rows
 
 

@@ -13,7 +13,7 @@ import sys
 from benchmarks.cpu.contenders import CONTENDERS
 from benchmarks.cpu.contenders.ours import VIEWS
 from benchmarks.cpu.goals import NOTES, mark
-from benchmarks.cpu.grid import AXES, QUICK, keep, open_cell
+from benchmarks.cpu.grid import AXES, QUICK, open_cell
 from benchmarks.cpu.scaling import SCALING
 from benchmarks.cpu.small import FIRST_CALLS, IMPORTS, SMALL
 from benchmarks.harness.grid import Grid, Topic
@@ -25,7 +25,6 @@ TABLE = Grid(
     AXES,
     CONTENDERS,
     QUICK,
-    keep=keep,
     open=open_cell,
     views=VIEWS,
     mark=mark,

@@ -17,13 +17,11 @@ hand-written form, 0.7 of the limit (0.5 for real targets); on small data no slo
 for `import gpu_encode`. `(limit)` marks a missed goal that asks for more than that share of the limit.
 
 Folds of peers and of the limit are row number modulo 5; scikit-learn and ours make their own. The prior of peers and of
-the limit is the mean of all targets; that of ours, scikit-learn and category_encoders' folds, and of the limit's order,
-the mean of the rows that a row may see. An order is that of the rows; `ours-shuffled` takes a random one. Fit and
-transform look at the values twice, hand-written forms and the limit once, as `ours-one-call` (`cv=Greedy()`,
-`fit_transform`) does. LeaveOneOutEncoder of category_encoders has no prior, and is judged by its own rule; its
-PolynomialWrapper leaves out one class of ten. Text is Arrow's for ours, engines and the limit, pandas' own type for
-hand-written forms, Python objects for the others and for `ours-objects`. category_encoders is not asked for `sparse`
-keys: it gives wrong encodings of integers above 2^53.
+the limit is the mean of all targets; that of ours, scikit-learn and the limit's order, the mean of the rows that a row
+may see. An order is that of the rows; `ours-shuffled` takes a random one. Fit and transform look at the values twice,
+hand-written forms and the limit once, as `ours-one-call` (`cv=Greedy()`, `fit_transform`) does. LeaveOneOutEncoder of
+category_encoders has no prior, and is judged by its own rule. Text is Arrow's for ours, engines and the limit, pandas'
+own type for hand-written forms, Python objects for the others and for `ours-objects`.
 """.strip()
 
 

@@ -1,6 +1,6 @@
 """Encodings by independent definitions in float64, by NumPy's bincount."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from benchmarks.harness.judge import Answer, Numbering
 from benchmarks.harness.rows import N_CLASSES, Array, Rows
 
 Blend = Callable[[Array, Array, Array | float], Array]
-SCHEMES = {"ordered": "ordered", "leave-one-out": "others"} | dict.fromkeys(FOLD_WORKS, "cross_fit")
+SCHEMES = {"ordered": "ordered", "leave-one-out": "others"}
 # An order's prior is taken at its places of nine binary digits and zeros.
 DIGITS_OF_PLACE = 9
 
@@ -31,12 +31,42 @@ def floor_places(places: Array) -> Array:
 
 
 @dataclass(frozen=True)
+class View:
+    """What rows of one fold may look at: rows and targets of their categories, and of all.
+
+    Parameters
+    ----------
+    own : bool array (n_rows,)
+        Which rows these are.
+    n, s : array (n_own,)
+    n_all, s_all : float
+    """
+
+    own: Array
+    n: Array
+    s: Array
+    n_all: float
+    s_all: float
+
+
+def list_views(codes: Array, target: Array, folds: Array | None) -> Iterator[View]:
+    """Give what every fold sees: the others, or without folds all rows."""
+    target, size = target.astype(np.float64), int(codes.max()) + 1
+    for fold in [None] if folds is None else range(int(folds.max()) + 1):
+        own = np.asarray(folds == fold) if fold is not None else np.ones(len(codes), np.bool_)
+        visible = own if fold is None else ~own
+        keys, values = codes[visible], target[visible]
+        n, s = np.bincount(keys, minlength=size), np.bincount(keys, values, minlength=size)
+        yield View(own, n[codes[own]], s[codes[own]], len(keys), values.sum())
+
+
+@dataclass(frozen=True)
 class Rule:
     """Who sees whom, and how sums become an encoding.
 
     Parameters
     ----------
-    scheme : {"all", "cross_fit", "ordered", "others"}
+    scheme : {"by_fold", "ordered", "others"}
     blend : callable
         Counts, sums and prior into encodings.
     folds : array, optional
@@ -57,24 +87,12 @@ class Rule:
         """Give the encoding of each row."""
         return getattr(self, self.scheme)(codes, target.astype(np.float64))
 
-    def all(self, codes: Array, target: Array) -> Array:
-        """Every row sees all."""
-        return self.blend(np.bincount(codes), np.bincount(codes, target), target.mean())[codes]
-
-    def cross_fit(self, codes: Array, target: Array) -> Array:
-        """Every row sees all folds but its own."""
-        assert self.folds is not None
-        encodings, size = np.empty(len(codes)), int(codes.max()) + 1
-        counts, sums = np.bincount(codes), np.bincount(codes, target)
-        for fold in range(int(self.folds.max()) + 1):
-            own = self.folds == fold
-            part = target[own]
-            others = (
-                counts - np.bincount(codes[own], minlength=size),
-                sums - np.bincount(codes[own], part, minlength=size),
-            )
-            prior = (target.sum() - part.sum()) / (len(target) - len(part)) if self.visible_prior else target.mean()
-            encodings[own] = self.blend(*others, prior)[codes[own]]
+    def by_fold(self, codes: Array, target: Array) -> Array:
+        """Every row sees all folds but its own, or without folds all rows."""
+        encodings = np.empty(len(codes))
+        for view in list_views(codes, target, self.folds):
+            prior = view.s_all / view.n_all if self.visible_prior else target.mean()
+            encodings[view.own] = self.blend(view.n, view.s, prior)
         return encodings
 
     def ordered(self, codes: Array, target: Array) -> Array:
@@ -112,17 +130,13 @@ def sum_earlier(codes: Array, target: Array) -> tuple[Array, Array]:
     return counts, sums
 
 
-def expected_of(
-    rows: Rows, tolerance: float = 1e-9, classes: Sequence[int] = range(N_CLASSES), **rule: Any
-) -> Answer | Numbering:
+def expected_of(rows: Rows, tolerance: float = 1e-9, **rule: Any) -> Answer | Numbering:
     """What the work of some rows should give; folds, order of rows and prior as those take them who can be told.
 
     Parameters
     ----------
     rows : Rows
     tolerance : float
-    classes : sequence of int
-        Labels that have a column, where the target is one of classes.
     **rule
         Parameters of `Rule`.
     """
@@ -130,13 +144,13 @@ def expected_of(
         return Numbering(rows.codes)
     if rows.work == "count":
         return Answer.of(np.bincount(rows.codes)[rows.codes].astype(np.float64), tolerance)
-    scheme = SCHEMES.get(rows.work, "all")
-    given = Rule(scheme, **({"folds": rows.folds} if scheme == "cross_fit" else {}) | rule)
+    folds = {"folds": rows.folds} if rows.work in FOLD_WORKS else {}
+    given = Rule(SCHEMES.get(rows.work, "by_fold"), **folds | rule)
     if rows.work != "classes":
         return Answer(lambda: iter([given.encode(rows.codes, rows.target)]), 1, tolerance)
 
     def shares() -> Iterator[Array]:
-        for label in classes:
+        for label in range(N_CLASSES):
             yield given.encode(rows.codes, rows.target == label)
 
-    return Answer(shares, len(classes), tolerance)
+    return Answer(shares, N_CLASSES, tolerance)

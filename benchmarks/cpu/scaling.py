@@ -84,11 +84,8 @@ def make(point: Point) -> Any:
 
 def rule_of(point: Point, n_rows: int) -> Rule:
     """Who sees whom."""
-    if point.work == "mean":
-        return Rule("all")
-    if point.work == "ordered":
-        return Rule("ordered", visible_prior=True)
-    return Rule("cross_fit", folds=own_folds(n_rows, point.folds), visible_prior=True)
+    folds = own_folds(n_rows, point.folds) if point.work.startswith("folds") else None
+    return Rule("ordered" if point.work == "ordered" else "by_fold", folds=folds, visible_prior=True)
 
 
 def stream(point: Point) -> Seconds:

@@ -44,7 +44,7 @@ def prepare(rows: Rows, make: Callable[[str], Any], folds_of: Callable[[Rows], A
     columns = rows.cell.get("columns", 1)
     X = np.repeat(rows.matrix, columns, axis=1)
     one = rows.work == "transform one row"
-    rule = Rule("all") if one else Rule("cross_fit", folds=folds_of(rows), visible_prior=True)
+    rule = Rule("by_fold", folds=None if one else folds_of(rows), visible_prior=True)
     column = rule.encode(rows.codes, rows.target)[: 1 if one else None]
     expected = Answer(lambda: repeat(column, columns), columns)
     if one:
@@ -61,8 +61,8 @@ def time_import(line: str) -> Seconds:
 
 def cache_of(cell: Cell, folder: Path) -> dict[str, str]:
     """Where kernels that were compiled lie: nowhere, or where the judged call has left them."""
-    place = tempfile.mkdtemp(dir=folder) if cell["cache"] == "empty" else str(folder / "kernels")
-    return {"NUMBA_CACHE_DIR": place}
+    cache = tempfile.mkdtemp(dir=folder) if cell["cache"] == "empty" else str(folder / "kernels")
+    return {"NUMBA_CACHE_DIR": cache}
 
 
 def mark(_: Cell, family: str, ratio: float) -> str:

@@ -1,13 +1,12 @@
 """What is right: independent definitions, by NumPy's bincount, sorted rows and plain Python."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from benchmarks.cpu.grid import SMOOTH
-from benchmarks.cpu.judge import m_estimate
+from benchmarks.cpu.judge import list_views, m_estimate
 from benchmarks.family import words
 from benchmarks.harness.judge import Answer
 from benchmarks.harness.rows import Array, Rows
@@ -42,40 +41,10 @@ def by_frequency(rows: Rows) -> list[Array]:
     return [places[rows.codes]]
 
 
-@dataclass(frozen=True)
-class View:
-    """What rows of one fold may look at: rows and positive labels of their categories, and of all.
-
-    Parameters
-    ----------
-    own : bool array (n_rows,)
-        Which rows these are.
-    n, s : array (n_own,)
-    n_all, s_all : float
-    """
-
-    own: Array
-    n: Array
-    s: Array
-    n_all: float
-    s_all: float
-
-
-def list_views(rows: Rows, folds: Array | None) -> Iterator[View]:
-    """Give what every fold sees: the others, or without folds all rows."""
-    target, size = rows.target.astype(np.float64), int(rows.codes.max()) + 1
-    for fold in [None] if folds is None else range(int(folds.max()) + 1):
-        own = np.asarray(folds == fold) if fold is not None else np.ones(rows.n_rows, np.bool_)
-        visible = own if fold is None else ~own
-        codes, labels = rows.codes[visible], target[visible]
-        n, s = np.bincount(codes, minlength=size), np.bincount(codes, labels, minlength=size)
-        yield View(own, n[rows.codes[own]], s[rows.codes[own]], len(codes), labels.sum())
-
-
 def evidence(rows: Rows, folds: Array | None = None, least: int = 1, r: float = 1.0) -> list[Array]:
     """Log ratio of a category's regularized shares of both labels; 0 of categories of fewer rows."""
     encodings = np.empty(rows.n_rows)
-    for part in list_views(rows, folds):
+    for part in list_views(rows.codes, rows.target, folds):
         with_label = (part.s + r) / (part.s_all + 2 * r)
         others = (part.n - part.s + r) / (part.n_all - part.s_all + 2 * r)
         encodings[part.own] = np.where(part.n >= least, np.log(with_label / others), 0.0)
@@ -91,7 +60,7 @@ def spread(n: Array | float, s: Array | float) -> Array:
 def impact(rows: Rows, folds: Array) -> list[Array]:
     """Shrunk mean less the mean of all, sample standard deviation, and share of the rows."""
     encodings = np.empty((3, rows.n_rows))
-    for part in list_views(rows, folds):
+    for part in list_views(rows.codes, rows.target, folds):
         prior = part.s_all / part.n_all
         encodings[0, part.own] = m_estimate(part.n, part.s, prior, SMOOTH) - prior
         encodings[1, part.own] = np.where(part.n > 1, spread(part.n, part.s), spread(part.n_all, part.s_all))

@@ -4,16 +4,16 @@ import argparse
 import subprocess
 import sys
 import time
-import traceback
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
 import benchmarks.gpu
 from benchmarks.gpu.machine import device_name
-from benchmarks.gpu.report import OutOfTimeError, Report, Run, folder_for
+from benchmarks.gpu.report import Run, folder_for, open_report
 from benchmarks.harness.arguments import names_of, whole_number, whole_numbers
 from benchmarks.harness.machine import ROOT, commit
+from benchmarks.harness.steps import Report
 
 # In this order, cheap ones first: the function of each step.
 STEPS = {
@@ -59,18 +59,13 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def run_step(name: str, report: Report, options: argparse.Namespace) -> None:
-    """Run one step here; what goes wrong is part of the report."""
-    begun, status = time.monotonic(), "done"
-    step = Run(name, report, options, begun + options.time_limit)
-    try:
+    """Run one step here."""
+
+    def work(step: Run) -> None:
         module, function = STEPS[name].split(".")
         getattr(import_module(f"benchmarks.gpu.{module}"), function)(step)
-    except OutOfTimeError:
-        status = "cut short"
-    except Exception:  # whatever is broken is what was asked about; later steps may still run
-        status = "broken"
-        step.fail(traceback.format_exc(limit=-6))
-    report.end(name, status, round(time.monotonic() - begun, 1))
+
+    Run(name, report, options, time.monotonic() + options.time_limit).run(work)
 
 
 def start(name: str, arguments: list[str], folder: Path, limit: float) -> str:
@@ -88,19 +83,17 @@ def run_all(options: argparse.Namespace, arguments: list[str], folder: Path, dev
     """Run the steps that were asked for, one after the other."""
     deadline, source = time.monotonic() + options.time_limit, commit()
     for name in [name for name in STEPS if name in options.only and name not in options.skip]:
-        report, left = Report.open(folder, device), deadline - time.monotonic()
+        report, left = open_report(folder, device), deadline - time.monotonic()
         report.begin(name, source)
         if left <= 0:
             report.end(name, "not begun: time was up")
             continue
         print(f"{name} ({left:.0f} s left)" if options.time_limit < FOREVER else name, flush=True)
         if broken := start(name, arguments, folder, left):
-            report = Report.open(folder, device)
+            report = open_report(folder, device)
             report.steps[name]["failures"].append(broken)
             report.end(name, broken)
-    failed = Report.open(folder, device).failed()
-    print(f"{folder / 'report.md'}: " + (f"wrong: {', '.join(failed)}" if failed else "nothing is wrong"))
-    return int(bool(failed))
+    return open_report(folder, device).finish()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -111,10 +104,10 @@ def main(arguments: list[str] | None = None) -> int:
     if device is None:
         print("No NVIDIA GPU and driver found; NUMBA_ENABLE_CUDASIM=1 and --tiny run this without.", file=sys.stderr)
         return 2
-    folder = (options.out or folder_for(ROOT, device, datetime.now(UTC).date().isoformat())).resolve()
+    folder = (options.out or folder_for(device, datetime.now(UTC).date().isoformat())).resolve()
     if options.step is None:
         return run_all(options, arguments, folder, device)
-    run_step(options.step, Report.open(folder, device), options)
+    run_step(options.step, open_report(folder, device), options)
     return 0
 
 

@@ -49,11 +49,11 @@ def count_remainders(n_rows: int, divisor: int) -> Array:
     return n_rows // divisor + (np.arange(divisor) < n_rows % divisor)
 
 
-def compare_everywhere(found: Array, expected: Callable[[int, int], Array]) -> str:
+def compare_everywhere(result: Array, expected: Callable[[int, int], Array]) -> str:
     """Compare all rows where they are, a chunk at a time."""
-    for start in range(0, len(found), CHUNK):
-        part = found[start : start + CHUNK]
-        wanted = expected(start, start + len(part)).astype(found.dtype)
+    for start in range(0, len(result), CHUNK):
+        part = result[start : start + CHUNK]
+        wanted = expected(start, start + len(part)).astype(result.dtype)
         if not bool((part == wanted).all()):
             return difference(part, to_host(wanted)) + f" from row {start} on"
     return ""
@@ -110,22 +110,22 @@ def gather(ops: Ops, _: Ops, size: Size) -> str:
 def leave_one_out(ops: Ops, _: Ops, size: Size) -> str:
     """Each row sees one row less than its category has."""
     codes, cells = modulo(size.rows, size.few), xp.arange(size.few + 2, dtype=np.int64).reshape(-1, 1, 1)
-    found = ops.leave_one_out(cells, Rows(codes), COUNT)
-    return compare_everywhere(found[:, 0, 0], lambda start, stop: codes[start:stop].astype(np.int64) - 1)
+    result = ops.leave_one_out(cells, Rows(codes), COUNT)
+    return compare_everywhere(result[:, 0, 0], lambda start, stop: codes[start:stop].astype(np.int64) - 1)
 
 
 def ordered(ops: Ops, _: Ops, size: Size) -> str:
     """The i-th row of a category sees i rows."""
     carry = Carry.empty(size.few, 1, 1, False, xp)
-    found = ops.ordered(Rows(modulo(size.rows, size.few)), None, COUNT, carry)
-    said = compare_everywhere(found[:, 0, 0], lambda start, stop: number(start, stop) // size.few)
+    result = ops.ordered(Rows(modulo(size.rows, size.few)), None, COUNT, carry)
+    said = compare_everywhere(result[:, 0, 0], lambda start, stop: number(start, stop) // size.few)
     return said or difference(carry.sums[:-2, 0, 0], count_remainders(size.rows, size.few))
 
 
 def factorize(ops: Ops, _: Ops, size: Size) -> str:
     """Codes of bytes."""
-    found, distinct = ops.factorize(modulo(size.rows, 251, "uint8"))
-    said = compare_everywhere(found, lambda start, stop: number(start, stop) % 251)
+    result, distinct = ops.factorize(modulo(size.rows, 251, "uint8"))
+    said = compare_everywhere(result, lambda start, stop: number(start, stop) % 251)
     return said or difference(distinct, np.arange(min(251, size.rows), dtype=np.uint8))
 
 
@@ -141,13 +141,13 @@ def cells(ops: Ops, _: Ops, size: Size) -> str:
     n = size.cells // n_folds - 2
     n_rows = min(size.many, n)
     codes, pattern = (n - 1 - xp.arange(n_rows)).astype(np.int32), FoldPattern("interleaved", n_folds)
-    found = ops.accumulate(Rows(codes), n, pattern, n_folds, 1, COUNT).reshape(-1)
-    last = found[-n_folds * (n_rows + 2) : -n_folds * 2].reshape(n_rows, n_folds)[::-1]
+    result = ops.accumulate(Rows(codes), n, pattern, n_folds, 1, COUNT).reshape(-1)
+    last = result[-n_folds * (n_rows + 2) : -n_folds * 2].reshape(n_rows, n_folds)[::-1]
     said = difference(last, (np.arange(n_rows)[:, None] % n_folds == np.arange(n_folds)).astype(np.int64))
     out = ops.empty((n_rows, 1), np.float32)
-    ops.gather(found.astype(np.float32).reshape(-1, n_folds, 1), codes, pattern, out)
+    ops.gather(result.astype(np.float32).reshape(-1, n_folds, 1), codes, pattern, out)
     said = said or difference(out, np.ones((n_rows, 1), np.float32))
-    return said or difference(int(found.sum()), n_rows)
+    return said or difference(int(result.sum()), n_rows)
 
 
 # Name -> check, and the bytes that it needs for each row.

@@ -47,8 +47,8 @@ def fill(n_rows: int, dtype: Any, part: Callable[[int, int], Array]) -> Array:
 def zipf(chance: Array, n_categories: int) -> Array:
     """Codes of which the r-th most frequent has a share of about r**-1.5."""
     reach = 1.0 - sqrt(LOWEST / (n_categories + 0.5))
-    place = 1.0 - chance * reach
-    rank = (LOWEST / (place * place) + 0.5).astype(np.int64)
+    position = 1.0 - chance * reach
+    rank = (LOWEST / (position * position) + 0.5).astype(np.int64)
     return (xp.clip(rank, 1, n_categories) - 1) * SCATTER % n_categories
 
 
@@ -69,13 +69,13 @@ def codes(n_rows: int, n_categories: int, how: str, seed: int = 1, hot: float = 
     def part(start: int, stop: int) -> Array:
         drawn = words(start, stop, seed)
         chance = units(drawn)
-        found = zipf(chance, n_categories) if how == DRAWN[1] else (chance * n_categories).astype(np.int64)
+        numbers = zipf(chance, n_categories) if how == DRAWN[1] else (chance * n_categories).astype(np.int64)
         if hot:
-            found = xp.where(units(words(start, stop, seed + 100)) < hot, n_categories // 2, found)
+            numbers = xp.where(units(words(start, stop, seed + 100)) < hot, n_categories // 2, numbers)
         if nulls:
             low = drawn & np.uint64(0x3FF)
-            found = xp.where(low < 20, MISSING, xp.where(low > 1003, UNKNOWN, found))
-        return found
+            numbers = xp.where(low < 20, MISSING, xp.where(low > 1003, UNKNOWN, numbers))
+        return numbers
 
     return fill(n_rows, np.int32, part)
 
@@ -133,5 +133,5 @@ class Columns(dict[str, Array]):
         self.n_rows, self.held = n_rows, held
 
     def __missing__(self, name: str) -> Array:
-        self[name] = found = self.held(COLUMNS[name](self.n_rows))
-        return found
+        self[name] = column = self.held(COLUMNS[name](self.n_rows))
+        return column

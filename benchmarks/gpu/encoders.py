@@ -92,13 +92,13 @@ def measure_case(step: Run, named: dict[str, Any], case: Case, X: Array, y: Arra
         return
     seconds = [seconds_of(call) for _ in range(step.options.repeats)]
     by_host = [host_seconds_of(call) for _ in range(step.options.repeats)]
-    found = step.figures(median(seconds), len(X), sum(bytes_of(case)))
-    found |= {"host ms": 1e3 * median(by_host), "first call, s": first, **count}
+    figures = step.figures(median(seconds), len(X), sum(bytes_of(case)))
+    figures |= {"host ms": 1e3 * median(by_host), "first call, s": first, **count}
     over = (peak_of(call) or 0) / len(X) - bytes_of(case)[1]
-    found |= {"bytes a row over input and output": over, "at most": MOST_BYTES, "kept": over <= MOST_BYTES + TABLES}
+    figures |= {"bytes a row over input and output": over, "at most": MOST_BYTES, "kept": over <= MOST_BYTES + TABLES}
     goal = case.goals[named["categories"] > CATEGORIES[0]] if case.goals and named["categories"] <= MANY else None
-    reached = None if goal is None else found["G rows/s"] >= goal
-    step.row("encoders", **named, **found, goal=goal, reached=reached)
+    reached = None if goal is None else figures["G rows/s"] >= goal
+    step.row("encoders", **named, **figures, goal=goal, reached=reached)
     if step.options.profile:
         profile(step, named, call)
 
@@ -111,23 +111,23 @@ def profile(step: Run, named: dict[str, Any], call: Callable[[], Any]) -> None:
         from torch.profiler import profile as profiler
 
         torch.zeros(1, device="cuda")
-        with profiler(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as found:
+        with profiler(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as recorded:
             call()
             wait()
     except (ImportError, RuntimeError) as error:
         step.note(f"no profile: {error}")
         return
-    averages = [(time_of(each), each) for each in found.key_averages() if time_of(each) > 0]
+    averages = [(time_of(average), average) for average in recorded.key_averages() if time_of(average) > 0]
     whole = sum(microseconds for microseconds, _ in averages)
-    for microseconds, each in sorted(averages, key=lambda pair: -pair[0])[:MOST_KERNELS]:
-        figures = {"calls": each.count, "ms": microseconds / 1e3, "share": round(microseconds / whole, 3)}
-        step.row(f"kernels of {named}", kernel=each.key[:90], **figures)
+    for microseconds, average in sorted(averages, key=lambda pair: -pair[0])[:MOST_KERNELS]:
+        figures = {"calls": average.count, "ms": microseconds / 1e3, "share": round(microseconds / whole, 3)}
+        step.row(f"kernels of {named}", kernel=average.key[:90], **figures)
 
 
 def time_of(average: Any) -> float:
     """Microseconds on the GPU; older versions of torch have another name for them."""
-    found = average.device_time_total if hasattr(average, "device_time_total") else average.cuda_time_total
-    return float(found)
+    microseconds = average.device_time_total if hasattr(average, "device_time_total") else average.cuda_time_total
+    return float(microseconds)
 
 
 def run(step: Run) -> None:
@@ -140,9 +140,6 @@ def run(step: Run) -> None:
                 keys = codes(n_rows, n_categories, drawn).reshape(-1, 1)
                 for name in options.cases or CASES:
                     case, named = CASES[name], {"case": name, "categories": n_categories, "drawn": drawn}
-                    with step.attempt(str(named | {"rows": n_rows})):
-                        try:
-                            X = keys if case.keys == "int32" else keys.astype(case.keys)
-                            measure_case(step, named, case, X, columns[case.target])
-                        except MemoryError as error:
-                            step.row("encoders", **named, rows=n_rows, skipped=str(error).splitlines()[0])
+                    with step.room_for("encoders", **named, rows=n_rows):
+                        X = keys if case.keys == "int32" else keys.astype(case.keys)
+                        measure_case(step, named, case, X, columns[case.target])

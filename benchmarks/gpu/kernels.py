@@ -5,7 +5,6 @@ from benchmarks.gpu.operations import BY_CATEGORY, OF_ANY_ROWS, Data, Operation
 from benchmarks.gpu.paths import list_paths, set_thresholds, trace_launches
 from benchmarks.gpu.report import Run
 from benchmarks.gpu.timing import free_memory, measure, seconds_of
-from gpu_encode.ops import resolve, use_backend
 
 N_ROWS = 1 << 28
 # Columns, operands and results of the widest operation take about this much a row.
@@ -27,28 +26,22 @@ def rows_that_fit() -> int:
 
 def bench(step: Run, table: str, named: dict[str, object], operation: Operation, data: Data) -> None:
     """Measure one operation, and write down which kernels it launched."""
-    with step.attempt(str(named)):
-        try:
-            work = operation(data)
-            with trace_launches() as launched:
-                seconds = seconds_of(work.call)
-            seconds = seconds if step.simulated else measure(work.call)
-        except MemoryError as error:
-            step.row(table, **named, skipped=str(error).splitlines()[0])
-            return
+    with step.room_for(table, **named):
+        work = operation(data)
+        with trace_launches() as launched:
+            seconds = seconds_of(work.call)
+        seconds = seconds if step.simulated else measure(work.call)
         moves = " + ".join(f"{name} {size}" for name, size in work.moves.items())
-        found = step.figures(seconds, work.items, sum(work.moves.values()))
-        step.row(table, **named, **found, moves=moves, kernels=", ".join(dict.fromkeys(launched)))
+        figures = step.figures(seconds, work.items, sum(work.moves.values()))
+        step.row(table, **named, **figures, moves=moves, kernels=", ".join(dict.fromkeys(launched)))
 
 
 def run(step: Run) -> None:
     """Measure every operation, then every way of working that another threshold would choose."""
-    with use_backend(step.backend):
-        ops = resolve(0)
     columns = Columns(step.size(rows_that_fit(), 24))
 
     def data(n_categories: int, drawn: str) -> Data:
-        return Data(ops, columns, codes(columns.n_rows, n_categories, drawn), n_categories)
+        return Data(step.ops, columns, codes(columns.n_rows, n_categories, drawn), n_categories)
 
     any_rows = data(min(columns.n_rows, 4096), DRAWN[0])
     for name, operation in OF_ANY_ROWS.items():

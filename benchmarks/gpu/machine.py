@@ -15,15 +15,15 @@ def device_name() -> str | None:
     """Name of the first GPU, asked of the driver alone; none where there is none."""
     if devices.simulated():
         return SIMULATOR
-    found = cuda_devices()[0]
-    return found[0].split(": ", 1)[1].rsplit(", ", 1)[0] if found else None
+    names = cuda_devices()[0]
+    return names[0].split(": ", 1)[1].rsplit(", ", 1)[0] if names else None
 
 
 def versions() -> dict[str, str | None]:
     """Versions of everything that could matter."""
-    found = {name: installed_of(PACKAGES[name]) for name in ("numpy", "numba", "numba-cuda", "cupy", "cudf")}
+    releases = {name: installed_of(PACKAGES[name]) for name in ("numpy", "numba", "numba-cuda", "cupy", "cudf")}
     own = {name: installed(name) for name in ("gpu-encode", "cuda-bindings", "cuda-toolkit")}
-    return {"commit": commit(), **own, **found}
+    return {"commit": commit(), **own, **releases}
 
 
 def card() -> dict[str, str]:
@@ -61,5 +61,5 @@ def run(step: Run) -> None:
         target[...] = given
 
     seconds = measure(copy, repeats=20)
-    found = {"ran": True} if step.simulated else {"ms": seconds * 1e3, "GB/s": moved / seconds / 1e9}
-    step.row("copy", bytes=moved, **found)
+    figures = {"ran": True} if step.simulated else {"ms": seconds * 1e3, "GB/s": moved / seconds / 1e9}
+    step.row("copy", bytes=moved, **figures)

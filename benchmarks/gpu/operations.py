@@ -226,9 +226,10 @@ def by_name(make: Callable[..., Work], *names: str) -> dict[str, Operation]:
 # What bits are compared of: operations on rows of a kind, ...
 def of_sums(name: str) -> dict[str, Operation]:
     """Operations on sums of all rows."""
-    found = {f"accumulate, folds {folds or 'none'}": of(accumulate, name, folds) for folds in ("", "given", *ORDERS)}
-    found |= {f"moments, folds {folds or 'none'}": of(moments, name, folds) for folds in ("", "random")}
-    return found | (by_name(extents, name) if KINDS[name].target else {})
+    every = ("", "given", *ORDERS)
+    operations = {f"accumulate, folds {folds or 'none'}": of(accumulate, name, folds) for folds in every}
+    operations |= {f"moments, folds {folds or 'none'}": of(moments, name, folds) for folds in ("", "random")}
+    return operations | (by_name(extents, name) if KINDS[name].target else {})
 
 
 def of_rows(name: str) -> dict[str, Operation]:

@@ -62,8 +62,8 @@ def trace_launches() -> Iterator[list[str]]:
 
     own = [name for name in sys.modules if name.startswith(PACKAGE)]
     holders = [name for name in own if getattr(sys.modules[name], "launch", None) is launch]
-    found = {f"{name.removeprefix(PACKAGE + '.')}.launch": note for name in holders}
-    with set_thresholds({**found, "raw.run": note_raw}):
+    settings = {f"{name.removeprefix(PACKAGE + '.')}.launch": note for name in holders}
+    with set_thresholds({**settings, "raw.run": note_raw}):
         yield names
 
 
@@ -82,12 +82,12 @@ def ways_to_count(table_bytes: int, more: Settings, suffix: str) -> list[Path]:
 
 def list_counts() -> list[Path]:
     """Ways of counting, in numba and in CUDA C++ where that runs."""
-    found = ways_to_count(counting.compiled().table_bytes, {"counting.engine": counting.compiled}, "")
+    ways = ways_to_count(counting.compiled().table_bytes, {"counting.engine": counting.compiled}, "")
     if runtime.SIMULATED:
-        return found
+        return ways
     work = of(accumulate, "0/1", "random")
     return [
-        *found,
+        *ways,
         *ways_to_count(counting.engine().table_bytes, {}, ".cu"),
         Path("count 1e6 x 5 folds in buckets", work, 10**6, {"buckets.FEWEST_ROWS": 0}, {"count_buckets.cu"}),
         Path("count 1e6 x 5 folds in memory", work, 10**6, {"buckets.FEWEST_ROWS": NEVER}, {"count_in_memory.cu"}),

@@ -24,9 +24,9 @@ BINARY = ("add", "subtract", "multiply", "divide", "fmod")
 OF_POSITIVE = ("sqrt", "floor", "rint")
 
 
-def same(found: Any, expected: Any, what: str = "") -> None:
+def same(result: Any, expected: Any, what: str = "") -> None:
     """Fail unless two arrays have the same bits."""
-    ours, theirs = memory.to_host(xp.asarray(found)), np.asarray(expected)
+    ours, theirs = memory.to_host(xp.asarray(result)), np.asarray(expected)
     assert ours.dtype == theirs.dtype, f"{what} {ours.dtype}, not {theirs.dtype}"
     assert ours.tobytes() == theirs.tobytes(), f"{what}: other bits"
 
@@ -71,23 +71,23 @@ def streams() -> None:
     """Kernels and CuPy take turns on a stream of the caller's."""
     numbers = np.arange(1 << 24, dtype=np.float64)
     with xp.cuda.Stream(non_blocking=True):
-        found = float((casting.cast(xp.asarray(numbers), np.float32) + 1).sum(dtype=np.float64))
-    assert found == float((numbers.astype(np.float32) + np.float32(1)).sum(dtype=np.float64))
+        result = float((casting.cast(xp.asarray(numbers), np.float32) + 1).sum(dtype=np.float64))
+    assert result == float((numbers.astype(np.float32) + np.float32(1)).sum(dtype=np.float64))
 
 
 def threads() -> None:
     """CuPy works in a new thread after numba's context was left."""
-    found: list[float] = []
+    result: list[float] = []
 
     def work() -> None:
         numbers = xp.arange(1000.0)
         casting.cast(numbers, np.float32)
-        found.append(float(xp.sort(numbers + 1)[0]))
+        result.append(float(xp.sort(numbers + 1)[0]))
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == [1.0], found
+    assert result == [1.0], result
 
 
 def nan_extremes() -> None:
@@ -102,7 +102,7 @@ def nan_bits() -> str:
     """Bits of the NaN that arithmetic gives, on the device and here."""
     with np.errstate(all="ignore"):
         made = [(zero / zero, (zero + np.inf) - np.inf) for zero in (xp.zeros(1), np.zeros(1))]
-    words = [[f"{int(memory.to_host(each).view(np.uint64)[0]):016x}" for each in both] for both in made]
+    words = [[f"{int(memory.to_host(number).view(np.uint64)[0]):016x}" for number in both] for both in made]
     return f"0/0 {words[0][0]} here {words[1][0]}; inf-inf {words[0][1]} here {words[1][1]}"
 
 
@@ -192,8 +192,8 @@ def few_rows(step: Run) -> None:
         with step.attempt(name), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ms = 1e3 * measure(call, host_seconds_of, 20)
-            found = {"ms": ms, "goal": GOAL_OF_FEW_ROWS, "reached": ms <= GOAL_OF_FEW_ROWS}
-            step.row("1,000 rows", work=name, rows=n_rows, **({"ran": True} if step.simulated else found))
+            figures = {"ms": ms, "goal": GOAL_OF_FEW_ROWS, "reached": ms <= GOAL_OF_FEW_ROWS}
+            step.row("1,000 rows", work=name, rows=n_rows, **({"ran": True} if step.simulated else figures))
 
 
 def run(step: Run) -> None:

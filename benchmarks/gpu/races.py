@@ -6,7 +6,6 @@ from benchmarks.gpu.drawn import Columns, codes
 from benchmarks.gpu.operations import BY_CATEGORY, OF_ANY_ROWS, Data
 from benchmarks.gpu.paths import Path, list_paths, set_thresholds, trace_launches
 from benchmarks.gpu.report import Run
-from gpu_encode.ops import resolve, use_backend
 
 HOT = 0.9
 # Buckets want so many rows.
@@ -14,9 +13,9 @@ N_ROWS = (1 << 22) + 77
 REPEATS, TINY_REPEATS = 200, 2
 
 
-def flatten(found: Any) -> list[Any]:
+def flatten(result: Any) -> list[Any]:
     """Give all arrays and numbers of a result."""
-    return [each for part in found for each in flatten(part)] if isinstance(found, (tuple, list)) else [found]
+    return [item for part in result for item in flatten(part)] if isinstance(result, (tuple, list)) else [result]
 
 
 def alike(first: list[Any], now: list[Any]) -> bool:
@@ -31,27 +30,25 @@ def alike(first: list[Any], now: list[Any]) -> bool:
 
 def list_ways(most: int) -> list[Path]:
     """Operations as they choose for themselves, with few and many categories, and every way that can be forced."""
-    found = [Path(name, work, 60, {}, set()) for name, work in {**BY_CATEGORY, **OF_ANY_ROWS}.items()]
-    found += [Path(f"{name}, many categories", work, most, {}, set()) for name, work in BY_CATEGORY.items()]
-    return [*found, *list_paths()]
+    ways = [Path(name, work, 60, {}, set()) for name, work in {**BY_CATEGORY, **OF_ANY_ROWS}.items()]
+    ways += [Path(f"{name}, many categories", work, most, {}, set()) for name, work in BY_CATEGORY.items()]
+    return [*ways, *list_paths()]
 
 
 def run(step: Run) -> None:
     """Repeat every way of working."""
-    with use_backend(step.backend):
-        ops = resolve(0)
     columns = Columns(step.size(N_ROWS, 24))
     for way in list_ways(step.size(50_000, 300)):
         with step.attempt(way.name), set_thresholds(way.settings):
             drawn = codes(columns.n_rows, way.n_categories, "uniform", hot=HOT)
-            repeat(step, way, Data(ops, columns, drawn, way.n_categories), step.size(REPEATS, TINY_REPEATS))
+            repeat(step, way, Data(step.ops, columns, drawn, way.n_categories), step.size(REPEATS, TINY_REPEATS))
 
 
 def repeat(step: Run, way: Path, data: Data, repeats: int) -> None:
     """Work in one way again and again."""
     work = way.operation(data)
     with trace_launches() as launched:
-        first = [each.copy() if hasattr(each, "shape") else each for each in flatten(work.call())]
+        first = [item.copy() if hasattr(item, "shape") else item for item in flatten(work.call())]
     same = 1
     while same < repeats and alike(first, flatten(work.call())):
         same += 1

@@ -1,6 +1,5 @@
 """The test suites on the device, and a selection of them under compute-sanitizer."""
 
-import os
 import re
 import subprocess
 import sys
@@ -8,7 +7,7 @@ from importlib.util import find_spec
 from shutil import which
 
 from benchmarks.gpu.report import Run
-from benchmarks.harness.machine import ROOT
+from benchmarks.harness import machine
 
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 SUITES = ("tests/cpu_fallback", "tests/cuda", "tests/encoders")
@@ -23,18 +22,16 @@ SANITIZER_ERROR, LONGEST_OF_SANITIZER = 86, 900.0
 def read_counts(output: str) -> dict[str, int]:
     """Numbers in pytest's closing line: {"passed": 412, "failed": 1}."""
     lines = [line for line in output.splitlines() if re.search(r"\bin [0-9.]+s\b", line)]
-    found = re.findall(r"(\d+) ([a-z]+)", lines[-1].split(" in ")[0]) if lines else []
-    return {word: int(number) for number, word in found}
+    counts = re.findall(r"(\d+) ([a-z]+)", lines[-1].split(" in ")[0]) if lines else []
+    return {word: int(number) for number, word in counts}
 
 
 def run_command(step: Run, name: str, command: list[str], limit: float) -> tuple[int | None, str]:
     """Run a command; gives its status (none: it took too long) and its output, the tail of which is kept."""
-    # The library need not be installed.
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    environment = {**os.environ, "OPS_BACKENDS": step.backend, "RAPIDS": "1", "PYTHONPATH": path}
+    environment = machine.environment(OPS_BACKENDS=step.backend, RAPIDS="1")
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
-        done = subprocess.run(command, check=False, cwd=ROOT, timeout=max(limit, 1.0), env=environment, **both)
+        done = subprocess.run(command, check=False, cwd=machine.ROOT, timeout=max(limit, 1.0), env=environment, **both)
         status, output = done.returncode, done.stdout.decode(errors="replace")
     except subprocess.TimeoutExpired as late:
         status, output = None, (late.stdout or b"").decode(errors="replace")

@@ -25,11 +25,11 @@ def names_of(known: Collection[str], kind: str) -> Callable[[str], list[str]]:
 
 def whole_number(text: str) -> int:
     """Read a number such as 1e6."""
-    found = float(text)
-    if not 1 <= found < 1e12 or found != int(found):
+    number = float(text)
+    if not 1 <= number < 1e12 or number != int(number):
         message = f"{text} is no positive whole number"
         raise argparse.ArgumentTypeError(message)
-    return int(found)
+    return int(number)
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -60,7 +60,7 @@ def parser_of(topic: Topic, description: str | None) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     grids = [grid.name for grid in topic.grids]
-    contenders = list(dict.fromkeys(each.name for grid in topic.grids for each in grid.contenders))
+    contenders = list(dict.fromkeys(contender.name for grid in topic.grids for contender in grid.contenders))
     for axis, values in axes_of(topic).items():
         reader: Any = whole_numbers if isinstance(values[0], int) else names_of(values, axis)
         name, known = plural(axis), ",".join(map(str, values))

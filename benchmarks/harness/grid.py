@@ -31,8 +31,7 @@ class Prepared:
     finish : callable, optional
         Gives back what has to be given back at the end.
     watch : callable, optional
-        Gives further figures of a right answer: those of the record that it knows better ("peak bytes" of a GPU), and
-        under "more" columns of the table.
+        Gives figures of a right answer that it knows better than the record ("peak bytes" of a GPU).
     """
 
     call: Callable[[], Any]
@@ -141,7 +140,7 @@ class Grid:
         axes = {**self.axes, **(self.quick if quick else {})}
         for axis in axes.keys() & chosen.keys():
             numbers = isinstance(axes[axis][0], int)
-            axes[axis] = sorted(chosen[axis]) if numbers else [each for each in axes[axis] if each in chosen[axis]]
+            axes[axis] = sorted(chosen[axis]) if numbers else [value for value in axes[axis] if value in chosen[axis]]
         for values in product(*axes.values()):
             cell = dict(zip(axes, values, strict=True))
             if self.keep(cell, chosen):
@@ -149,11 +148,12 @@ class Grid:
 
     def contender(self, name: str) -> Contender:
         """Find a contender."""
-        return next(each for each in self.contenders if each.name == name)
+        return next(contender for contender in self.contenders if contender.name == name)
 
     def names_for(self, cell: Cell, asked: Sequence[str]) -> list[str]:
         """Give the contenders that are asked for, do a cell, and have their libraries."""
-        return [each.name for each in self.contenders if each.name in asked and each.does(cell) and not each.missing]
+        able = [contender for contender in self.contenders if contender.does(cell) and not contender.missing]
+        return [contender.name for contender in able if contender.name in asked]
 
     def time_call(self, call: Callable[[], Any]) -> tuple[float, Any]:
         """Give the seconds and the answer of a call."""
@@ -203,7 +203,7 @@ class Topic:
 
     def grid(self, name: str) -> Grid:
         """Find a grid."""
-        return next(each for each in self.grids if each.name == name)
+        return next(grid for grid in self.grids if grid.name == name)
 
 
 def name_of(cell: Cell) -> str:

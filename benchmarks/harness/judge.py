@@ -29,9 +29,9 @@ class Answer:
     tolerance: float = 1e-9
 
     @classmethod
-    def of(cls, found: Any, tolerance: float = 1e-9) -> "Answer":
+    def of(cls, answer: Any, tolerance: float = 1e-9) -> "Answer":
         """Expect the columns of an array."""
-        matrix = as_matrix(found)
+        matrix = as_matrix(answer)
         return cls(lambda: iter(matrix.T), matrix.shape[1], tolerance)
 
     def verdict(self, given: Any) -> Verdict:
@@ -87,7 +87,7 @@ class Unjudged:
         return "", 0.0
 
 
-def as_matrix(found: Any) -> Array:
+def as_matrix(answer: Any) -> Array:
     """Give an answer as a matrix."""
-    array = np.asarray(found)
+    array = np.asarray(answer)
     return array.reshape(-1, 1) if array.ndim == 1 else array

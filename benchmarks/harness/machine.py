@@ -58,6 +58,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def environment(**more: str) -> dict[str, str]:
+    """Variables of a process that finds this checkout, installed or not."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path, **more}
+
+
 def describe(packages: tuple[str, ...], quick: bool) -> dict[str, Any]:
     """Give what is known before anything is measured."""
     rates = {} if quick else {f"{n} thread" + "s" * (n > 1): copy_rate(n) for n in sorted({1, cores()})}

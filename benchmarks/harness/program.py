@@ -67,8 +67,8 @@ def main(topic: Topic, description: str | None = None, arguments: list[str] | No
     """Run a topic; 1 if anything was wrong, 2 if it cannot run here."""
     options = parser_of(topic, description or topic.title).parse_args(arguments)
     path = folder_of(options, topic.name) / f"{topic.name}.json"
-    asked = [each for grid in topic.grids for each in grid.contenders if each.name in options.contenders]
-    missing = {each.name: each.missing for each in asked if each.missing}
+    asked = [contender for grid in topic.grids for contender in grid.contenders if contender.name in options.contenders]
+    missing = {contender.name: contender.missing for contender in asked if contender.missing}
     head = machine.describe(topic.packages, options.quick) | {"left out": missing} | topic.machine()
     try:
         results = Results.open(path, head, partial(report, topic), options.resume)

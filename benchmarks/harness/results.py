@@ -84,12 +84,10 @@ class Results:
         return next((measured for measured in self.cells if cell.items() <= axes_of(measured).items()), None)
 
     def has(self, cell: Cell, names: Sequence[str]) -> bool:
-        """Whether a cell needs no run: all contenders were asked, none lacked time, or was wrong or broke only once."""
+        """Whether a cell needs no run: all contenders were asked, and none lacked time, was wrong or broke."""
         records = (self.find(cell) or {"contenders": {}})["contenders"]
         return all(
-            name in records
-            and records[name].get("said") != TIME_WAS_UP
-            and (records[name]["status"] not in BAD or records[name].get("again", False))
+            name in records and records[name].get("said") != TIME_WAS_UP and records[name]["status"] not in BAD
             for name in names
         )
 
@@ -114,9 +112,6 @@ class Results:
         if earlier is None:
             self.cells.append({**cell, "contenders": records})
         else:
-            for name, record in records.items():
-                if record["status"] in BAD and earlier["contenders"].get(name, {}).get("status") in BAD:
-                    record["again"] = True
             earlier["contenders"] = records
         self.save()
 

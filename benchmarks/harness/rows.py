@@ -68,14 +68,6 @@ def write_text(folder: Path, categories: int) -> None:
         writer.write_table(table)
 
 
-def hash_codes(codes: Array) -> Array:
-    """Integers over the whole range of 64 bits, another one for every code (splitmix64)."""
-    words = codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (words ^ (words >> np.uint64(31))).view(np.int64)
-
-
 @dataclass(frozen=True)
 class Rows:
     """The rows of one cell in the containers that contenders want, each made when it is first asked for.
@@ -84,7 +76,7 @@ class Rows:
     ----------
     folder : Path
     cell : dict
-        `keys` ("int", "sparse", "text" or "category"), `categories`, and where there is one `work` and `target`
+        `keys` ("int" or "text"), `categories`, and where there is one `work` and `target`
         ("binary", "continuous" or "multiclass").
     first : int, optional
         Only so many rows.
@@ -120,7 +112,7 @@ class Rows:
 
     @cached_property
     def codes(self) -> Array:
-        """Number of the category of each row: what the judge goes by."""
+        """Number of the category of each row: what the judge goes by, and the keys where these are integers."""
         return self.mapped("codes")
 
     @cached_property
@@ -146,11 +138,6 @@ class Rows:
         return np.arange(self.n_rows, dtype=np.int32) % np.int32(N_FOLDS)
 
     @cached_property
-    def integers(self) -> Array:
-        """Keys as int64."""
-        return hash_codes(self.codes) if self.keys == "sparse" else self.codes
-
-    @cached_property
     def text(self) -> pa.Array:
         """Keys as Arrow's text, in one piece."""
         with pa.memory_map(str(self.folder / "text.arrow")) as source:
@@ -164,20 +151,17 @@ class Rows:
         words = np.array(words_of(self.categories).to_pylist(), dtype=object)
         return words[self.codes]
 
+    @property
+    def host_keys(self) -> Array:
+        """Keys as NumPy has them: numbers, or Python's text."""
+        return self.objects if self.keys == "text" else self.codes
+
     @cached_property
     def series(self) -> Any:
-        """Keys as pandas has them: numbers, objects or a categorical."""
+        """Keys as pandas has them: numbers or objects."""
         import pandas as pd
 
-        if self.keys == "category":
-            return pd.Series(pd.Categorical.from_codes(self.codes.astype(np.int32), self.words), name="key")
-        values = self.objects if self.keys == "text" else self.integers
-        return pd.Series(values, name="key", dtype=object if self.keys == "text" else None, copy=False)
-
-    @cached_property
-    def words(self) -> Any:
-        """Categories of a categorical."""
-        return words_of(self.categories).to_pandas()
+        return pd.Series(self.host_keys, name="key", dtype=object if self.keys == "text" else None, copy=False)
 
     @cached_property
     def frame(self) -> Any:
@@ -187,16 +171,12 @@ class Rows:
     @cached_property
     def arrow(self) -> Any:
         """Keys as Arrow has them."""
-        if self.keys == "category":
-            return pa.DictionaryArray.from_arrays(pa.array(self.codes.astype(np.int32)), words_of(self.categories))
-        return self.text if self.keys == "text" else pa.array(self.integers)
+        return self.text if self.keys == "text" else pa.array(self.codes)
 
-    @cached_property
-    def matrix(self) -> Any:
-        """Keys as scikit-learn wants them: a NumPy matrix, or a frame of a categorical."""
-        if self.keys == "category":
-            return self.frame
-        return (self.objects if self.keys == "text" else self.integers).reshape(-1, 1)
+    @property
+    def matrix(self) -> Array:
+        """Keys as scikit-learn wants them: a NumPy matrix."""
+        return self.host_keys.reshape(-1, 1)
 
     def touch(self) -> None:
         """Read every page of what is mapped."""
@@ -205,5 +185,3 @@ class Rows:
         if self.keys == "text":
             for buffer in self.text.buffers()[1:]:
                 np.frombuffer(buffer, np.uint8).max()
-        else:
-            self.integers.sum()

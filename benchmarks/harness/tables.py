@@ -7,7 +7,7 @@ from benchmarks.harness.grid import Grid, Topic, name_of
 from benchmarks.harness.results import Document, axes_of
 from benchmarks.harness.worker import Record
 
-HEAD = ("device", "cores", "memory", "commit", "begun", "status")
+HEAD = ("device", "cores", "memory", "parameters", "commit", "begun", "status")
 NOTES = """
 A time is the median of calls taken in turns, after one whose answer was judged. In every turn a contender is called
 twice, and the second call counts: the first one, on the caches that others left, is "cold" (above 0.3 s one call is
@@ -71,7 +71,7 @@ def ratio_text(grid: Grid, cell: Record, seconds: float, family: str) -> str | N
 def compare(grid: Grid, cell: Record) -> Iterable[Record]:
     """Lines of one cell: ours, in each of its views, beside the fastest of every family."""
     families = [each.family for each in grid.contenders] + [each["family"] for each in cell["contenders"].values()]
-    families = [each for each in dict.fromkeys(families) if each != grid.contenders[0].family]
+    families = [family for family in dict.fromkeys(families) if family != grid.contenders[0].family]
     views: dict[str, Collection[str] | None] = dict(grid.views or {grid.contenders[0].name: None})
     for name, allowed in views.items():
         record = cell["contenders"].get(name, {})
@@ -103,7 +103,7 @@ def list_contenders(cells: list[Record]) -> list[Record]:
             line |= {"ms": record["seconds"] * 1e3, "cold, ms": record["cold"] * 1e3}
             line |= {"over the first": record["seconds"] / first if first else None, "turns": record["turns"]}
             line["spread"] = f"{100 * record['spread']:.0f} %"
-            lines.append(line | {"B/row": bytes_a_row(cell, name)} | record.get("more", {}))
+            lines.append(line | {"B/row": bytes_a_row(cell, name)})
     return lines
 
 
@@ -115,7 +115,8 @@ def preface(document: Document, title: str) -> list[str]:
     lines += [f"- {name}: {document[name]}" for name in HEAD if document.get(name) is not None]
     rates = document.get("copy", {})
     lines += [f"- copy in memory, {name}: {rate / 1e9:.1f} GB/s read and written" for name, rate in rates.items()]
-    lines += ["- versions: " + ", ".join(f"{name} {release}" for name, release in document["versions"].items())]
+    if "versions" in document:
+        lines += ["- versions: " + ", ".join(f"{name} {release}" for name, release in document["versions"].items())]
     missing = document.get("left out", {})
     lines += [f"- left out: {name} ({', '.join(needs)} not installed)" for name, needs in missing.items()]
     return lines

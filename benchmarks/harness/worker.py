@@ -1,14 +1,14 @@
-"""Contenders in a process of their own: what is asked is read from a pipe and answered, a line of JSON each."""
+"""Contenders in a process of their own: what is asked is read from a pipe and answered."""
 
 import gc
-import json
 import os
-import sys
 import traceback
 import warnings
+from contextlib import suppress
 from importlib import import_module
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from benchmarks.harness.grid import Cell, Grid, Prepared, Topic
 from benchmarks.harness.memory import forget_peak, peak_over
@@ -99,12 +99,12 @@ class Workers:
                 warnings.simplefilter("ignore")
                 if (grid, name) not in self.known:
                     self.known[grid, name] = Worker(self.topic.grid(grid), name)
-                found: Record = getattr(self.known[grid, name], what)(**details)
+                record: Record = getattr(self.known[grid, name], what)(**details)
         except MemoryError as error:
             return {"status": "out of memory", "said": str(error)}
         except Exception:
             return {"status": "failed", "said": traceback.format_exc(limit=-LINES_OF_TRACE)}
-        return found
+        return record
 
     def end(self) -> None:
         """Give all rows back."""
@@ -113,21 +113,14 @@ class Workers:
         self.known.clear()
 
 
-def serve(workers: Workers, asked: TextIO, answers: TextIO) -> None:
-    """Answer until nobody asks."""
-    for line in asked:
-        answers.write(json.dumps(workers.ask(**json.loads(line))) + "\n")
-        answers.flush()
+def serve(module: str, pipe: Connection) -> None:
+    """Answer the process that began this one, until it asks no more."""
+    # What libraries print is no part of the report.
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    workers = Workers(import_module(module).TOPIC)
+    with suppress(EOFError):
+        while True:
+            pipe.send(workers.ask(**pipe.recv()))
     workers.end()
-
-
-def main() -> None:
-    """Serve the process that began this one."""
-    # Whatever a library prints must not get between the answers.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    serve(Workers(import_module(sys.argv[1]).TOPIC), sys.stdin, answers)
-
-
-if __name__ == "__main__":
-    main()

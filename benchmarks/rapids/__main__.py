@@ -1,6 +1,5 @@
 """The grid of `benchmarks.rapids`: kinds of work, sizes, keys and distributions."""
 
-import os
 import sys
 import warnings
 from typing import Any
@@ -10,7 +9,7 @@ from benchmarks.harness.grid import Grid, Topic
 from benchmarks.harness.program import main as measure
 from benchmarks.rapids.contenders import CONTENDERS
 from benchmarks.rapids.job import WORKS, open_job
-from benchmarks.rapids.library import NO_ENERGY, library
+from benchmarks.rapids.library import library
 
 # The sizes that matter most come first, and works take turns, so that a run that is cut short has some of each.
 AXES = {
@@ -24,11 +23,10 @@ QUICK = {"rows": (40,), "categories": (5,)}
 NOTES = """
 Every contender has the mean of all targets for its prior (of 10 classes: 0.1 each) and must have the encodings of
 `ours`; `ours-own-prior` is what users run: its prior is the mean of the targets that the row may see. Of new rows
-(`mean`) the two are one. cuDF's form sorts the merged rows back into their order, as cuML's encoder does;
-`cudf-scatter` writes each encoding to its row instead. cuML's encoder also sorts the categories of each column and
-copies them to the host. Folds are row number modulo 5. cuDF's ordered form is given its rows in our order: that is not
-measured. B/row is the peak of device memory on top of the frame, encodings included; J the energy of a call, where the
-driver says it.
+(`mean`) the two are one. cuDF's form writes each encoding to its row after the merge; cuML's encoder sorts the merged
+rows back into their order, sorts the categories of each column, and copies them to the host. Folds are row number
+modulo 5. cuDF's ordered form is given its rows in our order: that is not measured. B/row is the peak of device memory
+on top of the frame, encodings included.
 """.strip()
 
 
@@ -69,9 +67,6 @@ TOPIC = Topic(
 def main(arguments: list[str] | None = None) -> int:
     """Run it; 1 if encodings were wrong or ours broke, 2 if it cannot run here."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if NO_ENERGY in given:
-        given.remove(NO_ENERGY)
-        os.environ[NO_ENERGY] = "1"
     asks_for_help = not {"-h", "--help"}.isdisjoint(given)
     if library().stand_in and "--quick" not in given and not asks_for_help:
         print("No NVIDIA GPU with cuDF found; --quick runs this without.", file=sys.stderr)

@@ -45,18 +45,18 @@ def ours(job: Job, own_prior: bool = False) -> Prepared:
     return prepare(job, call, Judge(job, "own prior" if own_prior else "ours"))
 
 
-def cudf(job: Job, back: formulation.Back = formulation.sort_back) -> Prepared:
+def cudf(job: Job) -> Prepared:
     """Groupby and merge."""
 
-    def matrix(found: list[Any]) -> Array:
-        encodings = stack(job, found)
+    def matrix(answer: list[Any]) -> Array:
+        encodings = stack(job, answer)
         if job.name != "ordered":
             return encodings
         made = np.empty_like(encodings)
         made[job.order] = encodings
         return made
 
-    return prepare(job, lambda: formulation.encode(job, back), Judge(job), matrix)
+    return prepare(job, lambda: formulation.encode(job), Judge(job), matrix)
 
 
 def cuml(job: Job) -> Prepared:
@@ -82,29 +82,25 @@ def cpu(job: Job) -> Prepared:
     return prepare(job, encoding_of(job, X, y, "cpu"), Judge(job, "cpu"), from_host, gpu=False)
 
 
-def from_host(found: Any) -> Array:
+def from_host(answer: Any) -> Array:
     """Array of a table on the host."""
-    columns = found.columns if hasattr(found, "column_names") else [found[name] for name in found]
+    columns = answer.columns if hasattr(answer, "column_names") else [answer[name] for name in answer]
     return np.column_stack([column.to_numpy() for column in columns])
 
 
-def stack(job: Job, found: list[Any]) -> Array:
+def stack(job: Job, answer: list[Any]) -> Array:
     """Encodings of every key beside each other."""
-    columns = [job.library.matrix(each) for each in found]
+    columns = [job.library.matrix(part) for part in answer]
     return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
 
 
-def all_but(name: str) -> dict[str, tuple[str, ...]]:
-    """Every work but one."""
-    return {"work": tuple(each for each in WORKS if each != name)}
-
-
+# Of new rows it is ours.
+TRAINING = {"work": tuple(name for name in WORKS if name != "mean")}
 CONTENDERS = (
     # Judged before the others, whose encodings are compared with these.
     Contender("ours", "ours", ours, compiles=True),
-    Contender("ours-own-prior", "ours", partial(ours, own_prior=True), all_but("mean"), compiles=True),
+    Contender("ours-own-prior", "ours", partial(ours, own_prior=True), TRAINING, compiles=True),
     Contender("cudf", "cuDF", cudf, compiles=True),
-    Contender("cudf-scatter", "cuDF", partial(cudf, back=formulation.scatter_back), all_but("ordered"), compiles=True),
     Contender("cuml", "cuML", cuml, {"work": ("mean", "folds", "pairs")}, ("cuml",), compiles=True),
     Contender("cpu", "ours on the CPU", cpu, {"rows": range(CPU_ROWS + 1)}),
 )

@@ -18,12 +18,6 @@ N_FOLDS, N_CLASSES = 5, 10
 SMOOTH = 10.0
 # Categories of the second and third column of a work of three.
 FEWER_CATEGORIES = (1000, 100)
-MOST_ROWS = 2**31 - 1
-KEY_BYTES = {"int": 8, "string": 18, "category": 4}
-# A number of category for the judge, a target for the frame and one for the judge, and 8 bytes at work.
-BYTES_BESIDE = 4 + 8 + 8
-# Sums of a category, and its value.
-BYTES_OF_CATEGORY = 64
 FOLDS = {"cv": KFold(N_FOLDS, order="interleaved")}
 
 
@@ -53,8 +47,8 @@ class Work:
     @property
     def groups(self) -> list[tuple[str, ...]]:
         """Columns that are a key together, for each key, in the order of the output."""
-        listed = interactions(self.names, order=min(self.n_keys, 2))
-        return [each if isinstance(each, tuple) else (each,) for each in listed]
+        keys = interactions(self.names, order=min(self.n_keys, 2))
+        return [key if isinstance(key, tuple) else (key,) for key in keys]
 
     @property
     def n_outputs(self) -> int:
@@ -106,7 +100,7 @@ class Job:
         most = self.cell["categories"]
         how = DRAWN[self.cell["distribution"] == "zipf"]
         sizes = [most, *(min(most, fewer) for fewer in FEWER_CATEGORIES)][: self.work.n_keys]
-        return [self.library.hold(codes(self.n_rows, n, how, seed=10 + place)) for place, n in enumerate(sizes)]
+        return [self.library.hold(codes(self.n_rows, n, how, seed=10 + number)) for number, n in enumerate(sizes)]
 
     @cached_property
     def target(self) -> Array:
@@ -137,19 +131,6 @@ class Job:
         """Encoding of a category without rows, as cuML has it: the mean of all targets; of a class its share."""
         return 1 / N_CLASSES if self.work.n_classes > 2 else int(self.target.sum()) / self.n_rows
 
-    def check_room(self) -> None:
-        """Refuse a cell for whose frame, encodings and our own encoder there is no room."""
-        work, key = self.work, KEY_BYTES[self.cell["keys"]]
-        a_row = work.n_keys * (key + 4) + BYTES_BESIDE + 8 * work.n_outputs
-        # In an order, the same rows once more and that order.
-        a_row += key + 4 + 4 + 8 if self.name == "ordered" else 0
-        # Text is made of numbers, and becomes a category.
-        a_row += 0 if self.cell["keys"] == "int" else 2 * KEY_BYTES["string"]
-        needed, free = self.n_rows * a_row + self.cell["categories"] * BYTES_OF_CATEGORY, self.library.free()
-        if self.n_rows > MOST_ROWS or needed > free:
-            message = f"needs {needed / 2**30:.1f} GiB, {free / 2**30:.1f} are free; and at most {MOST_ROWS:,} rows"
-            raise MemoryError(message)
-
 
 JOBS: dict[int, Job] = {}
 
@@ -161,7 +142,6 @@ def open_job(_: Path, cell: dict[str, Any], first: int | None = None) -> Job:
     n_rows = min(first or cell["rows"], cell["rows"])
     if n_rows not in JOBS:
         made = Job(library(), cell, n_rows)
-        made.check_room()
         # Made here, where it is not measured.
         assert len(made.frame) == n_rows
         JOBS[n_rows] = made

@@ -59,10 +59,10 @@ class Judge:
     @property
     def stride(self) -> int:
         """Every how many rows encodings are compared: no multiple of the folds, so that all of them are."""
-        found = -(-self.job.n_rows * self.job.work.n_outputs // MOST_COMPARED)
-        while gcd(found, N_FOLDS) > 1:
-            found += 1
-        return found
+        stride = -(-self.job.n_rows * self.job.work.n_outputs // MOST_COMPARED)
+        while gcd(stride, N_FOLDS) > 1:
+            stride += 1
+        return stride
 
     def compare(self, encodings: Array, ours: Array) -> tuple[str, float]:
         """Compare encodings with ours."""
@@ -81,9 +81,9 @@ class Judge:
         n_rows, is_ordered = self.job.n_rows, self.job.name == "ordered"
         for place in sorted({0, n_rows - 1, *(turn * STEP % n_rows for turn in range(BY_DEFINITION))}):
             row = int(self.job.order[place]) if is_ordered else place
-            found, expected = to_numpy(encodings[row]), np.array(self.expect(place))
-            if not np.all(np.abs(found - expected) <= TOLERANCE * expected):
-                return f"row {row:,} has {found.tolist()}, not {expected.tolist()}"
+            encoded, expected = to_numpy(encodings[row]), np.array(self.expect(place))
+            if not np.all(np.abs(encoded - expected) <= TOLERANCE * expected):
+                return f"row {row:,} has {encoded.tolist()}, not {expected.tolist()}"
         return ""
 
     def expect(self, place: int) -> list[float]:
@@ -91,10 +91,10 @@ class Judge:
         job = self.job
         order = job.order if job.name == "ordered" else slice(None)
         target = job.target[order]
-        categories = {name: each[order] for name, each in zip(job.work.names, job.categories, strict=True)}
+        categories = {name: codes[order] for name, codes in zip(job.work.names, job.categories, strict=True)}
         n_classes = job.work.n_classes
         priors = self.own_priors(target, place) if self.name == "own prior" else [job.prior] * n_classes
-        found = []
+        encodings = []
         for key in job.work.groups:
             alike = target >= 0
             for name in key:
@@ -102,8 +102,8 @@ class Judge:
             seen = target[self.visible(alike, place)]
             counts = [int(count) for count in to_numpy(np.bincount(seen, minlength=n_classes))]
             kept = range(1, 2) if n_classes == 2 else range(n_classes)
-            found += [(counts[label] + SMOOTH * priors[label]) / (sum(counts) + SMOOTH) for label in kept]
-        return found
+            encodings += [(counts[label] + SMOOTH * priors[label]) / (sum(counts) + SMOOTH) for label in kept]
+        return encodings
 
     def visible(self, alike: Array, place: int) -> Array:
         """Which of some rows the row at a place may see."""

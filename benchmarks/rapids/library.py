@@ -1,7 +1,6 @@
 """All that is done with cuDF, RMM and events, and pandas, which stands in for them where there is no GPU."""
 
 import gc
-import os
 import time
 from collections.abc import Callable
 from functools import cache
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rapids.energy import meter_of
 from gpu_encode import devices
 
 # An odd factor is one to one below 2**40: numbers of customers, say, far apart and in no order.
@@ -20,7 +18,6 @@ SPREAD, BITS = 2_654_435_761, 40
 FIRST_TEXT = 10**9
 # Share of the free memory that frames may have; the rest is the driver's and the kernels'.
 USABLE = 0.9
-NO_ENERGY = "--no-energy"
 
 
 class Pandas:
@@ -48,9 +45,9 @@ class Pandas:
         """Count rows."""
         return self.xp.arange(n_rows, dtype=np.int32)
 
-    def matrix(self, found: Any) -> Any:
+    def matrix(self, encodings: Any) -> Any:
         """Encodings as an array of (rows, columns)."""
-        plain = found.to_cupy() if hasattr(found, "to_cupy") else self.xp.asarray(found)
+        plain = encodings.to_cupy() if hasattr(encodings, "to_cupy") else self.xp.asarray(encodings)
         return plain.reshape(len(plain), -1)
 
     def on_host(self, frame: Any) -> Any:
@@ -64,13 +61,9 @@ class Pandas:
         return time.perf_counter() - begun
 
     def watch(self, call: Callable[[], Any]) -> dict[str, Any]:
-        """Run a call once more, of whose memory and energy nobody knows."""
+        """Run a call once more, of whose memory nobody knows."""
         call()
         return {"peak bytes": None}
-
-    def free(self) -> int:
-        """Bytes that a cell may need now: as many as anybody wants."""
-        return 1 << 62
 
     def machine(self) -> dict[str, Any]:
         """Give what there is."""
@@ -88,31 +81,23 @@ class Cudf(Pandas):
         memory, self.statistics = import_module("rmm").mr, import_module("rmm.statistics")
         self.timing, self.card = timing, machine.card()
         # Before the pool takes the memory.
-        self.usable = int(timing.free_memory() * USABLE) // 256 * 256
-        pool = memory.PoolMemoryResource(memory.CudaMemoryResource(), initial_pool_size=self.usable)
-        # Counts what is in use: a pool does not say, and the driver knows only that the pool has it.
-        self.counted = memory.StatisticsResourceAdaptor(pool)
-        memory.set_current_device_resource(self.counted)
-        self.meter = None if os.environ.get(NO_ENERGY) else meter_of(self.xp.cuda.Device().pci_bus_id)
+        usable = int(timing.free_memory() * USABLE) // 256 * 256
+        pool = memory.PoolMemoryResource(memory.CudaMemoryResource(), usable, usable)
+        # It counts what is in use: a pool does not say, and the driver knows only that the pool has it.
+        memory.set_current_device_resource(memory.StatisticsResourceAdaptor(pool))
 
     def seconds(self, call: Callable[[], Any]) -> float:
         """Seconds of a call between two events."""
         return float(self.timing.seconds_of(call))
 
     def watch(self, call: Callable[[], Any]) -> dict[str, Any]:
-        """Most bytes of RMM's that a call holds at once, on top of those before it; and the energy of a call."""
+        """Most bytes of RMM's that a call holds at once, on top of those before it."""
         # Frames in reference cycles hold memory until they are looked for.
         gc.collect()
         with self.statistics.statistics():
-            seconds = self.seconds(call)
+            self.seconds(call)
             most = self.statistics.get_statistics().peak_bytes
-        joules = None if self.meter is None else self.meter.joules_of(lambda: self.seconds(call), seconds)
-        return {"peak bytes": int(most), "bytes out": 0, "more": {"J": joules}}
-
-    def free(self) -> int:
-        """What was free at the start less what is in use now."""
-        gc.collect()
-        return self.usable - int(self.counted.allocation_counts.current_bytes)
+        return {"peak bytes": int(most), "bytes out": 0}
 
     def machine(self) -> dict[str, Any]:
         """Give device and driver."""

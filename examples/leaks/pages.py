@@ -1,6 +1,10 @@
 """Tables in Markdown, printed or put in the place that a page keeps for them."""
 
+import argparse
 from pathlib import Path
+from typing import Any
+
+from sklearn.metrics import roc_auc_score
 
 
 def table(rows: list[dict[str, str]]) -> str:
@@ -28,3 +32,18 @@ def shown(text: str, name: str, page: Path | None) -> None:
     begin, end = place(name)
     before, rest = page.read_text().split(begin)
     page.write_text(before + begin + text + end + rest.split(end, 1)[1])
+
+
+def arguments(text: str) -> argparse.ArgumentParser:
+    """Give a reader of what both scripts are asked."""
+    parser = argparse.ArgumentParser(description=text)
+    parser.add_argument("--rows", type=int, default=4000, help="rows to train on; at most as many to score on")
+    parser.add_argument("--write", type=Path, help="page whose tables are replaced")
+    return parser
+
+
+def score_both(model: Any, rows: tuple[Any, Any], new_rows: tuple[Any, Any]) -> tuple[float, float]:
+    """Train a model; give its score on training rows and on new ones."""
+    model.fit(*rows)
+    train, test = (roc_auc_score(y, model.predict_proba(X)[:, 1]) for X, y in (rows, new_rows))
+    return train, test

@@ -5,17 +5,15 @@ python examples/leaks/regularisation.py --data FOLDER/adult.parquet --plot docs/
 python examples/leaks/regularisation.py --write docs/regularisation.md
 """
 
-import argparse
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pages import shown, table
+from pages import arguments, score_both, shown, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
 from gpu_encode import KFold, TargetEncoder
 
@@ -62,9 +60,7 @@ def score(parts: tuple[Any, ...], keys: list[Any], k: int, m: float, learner: st
     X, y, X_new, y_new = parts
     encoder = TargetEncoder(columns=keys, cv=KFold(k), smooth=float(m))
     codes, new_codes = encoder.fit_transform(X, y), encoder.transform(X_new)
-    model = LEARNERS[learner]().fit(codes, y)
-    train, test = model.predict_proba(codes)[:, 1], model.predict_proba(new_codes)[:, 1]
-    return roc_auc_score(y, train), roc_auc_score(y_new, test)
+    return score_both(LEARNERS[learner](), (codes, y), (new_codes, y_new))
 
 
 def grid(data: Rows, keys: list[Any], n: int, learner: str, repeats: int = REPEATS) -> Scores:
@@ -73,32 +69,32 @@ def grid(data: Rows, keys: list[Any], n: int, learner: str, repeats: int = REPEA
     return {(k, m): np.array([score(draw, keys, k, m, learner) for draw in draws]) for k, m in product(FOLDS, WEIGHTS)}
 
 
-def lines(found: Scores) -> list[dict[str, str]]:
+def lines(scores: Scores) -> list[dict[str, str]]:
     """Give the table: a row for each K, a column for each m, scores on training rows and on new ones."""
     return [
-        {"K": str(k), **{f"m = {m}": " / ".join(f"{each:.3f}" for each in found[k, m].mean(axis=0)) for m in WEIGHTS}}
+        {"K": str(k), **{f"m = {m}": " / ".join(f"{x:.3f}" for x in scores[k, m].mean(axis=0)) for m in WEIGHTS}}
         for k in FOLDS
     ]
 
 
-def noise(found: Scores) -> str:
+def noise(scores: Scores) -> str:
     """Say how much of a difference between two cells is chance: draws are the same for all cells."""
-    tests = np.array([found[cell][:, 1] for cell in sorted(found)])
+    tests = np.array([scores[cell][:, 1] for cell in sorted(scores)])
     paired = (tests - tests.mean(axis=0)).std(axis=1, ddof=1) / np.sqrt(tests.shape[1])
     return f"standard error of a score on new rows against the mean of the table: {paired.mean():.4f}"
 
 
-def draw(all_found: dict[str, Scores], path: Path) -> None:
+def draw(all_scores: dict[str, Scores], path: Path) -> None:
     """Draw scores against m, a line for each K; on training rows dashed."""
     from matplotlib import colormaps, rc_context
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5 * len(all_found), 4), layout="constrained", facecolor="white")
-    for axes, (title, found) in zip(
-        figure.subplots(1, len(all_found), squeeze=False)[0], all_found.items(), strict=True
+    figure = Figure(figsize=(5 * len(all_scores), 4), layout="constrained", facecolor="white")
+    for axes, (title, scores) in zip(
+        figure.subplots(1, len(all_scores), squeeze=False)[0], all_scores.items(), strict=True
     ):
         for number, k in enumerate(FOLDS):
-            means = np.array([found[k, m].mean(axis=0) for m in WEIGHTS])
+            means = np.array([scores[k, m].mean(axis=0) for m in WEIGHTS])
             colour = colormaps["viridis"](number / len(FOLDS))
             axes.plot(WEIGHTS, means[:, 1], color=colour, marker="o", markersize=3, label=f"K = {k}, new rows")
             axes.plot(WEIGHTS, means[:, 0], "--", color=colour, linewidth=0.8, label=f"K = {k}, training")
@@ -118,19 +114,17 @@ def draw(all_found: dict[str, Scores], path: Path) -> None:
 
 def main() -> None:
     """Print a table for each learner, or write it into a page, and draw it where asked to."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="adult.parquet (UCI Adult); without it, rows are made")
-    parser.add_argument("--rows", type=int, default=4000, help="rows to train on; at most as many to score on")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="draws of rows, over which scores are averaged")
-    parser.add_argument("--write", type=Path, help="page whose tables are replaced")
     parser.add_argument("--plot", type=Path, help="picture to draw")
     options = parser.parse_args()
     name, (data, keys) = ("adult", adult(options.data)) if options.data else ("made", generated(2 * options.rows))
-    found = {learner: grid(data, keys, options.rows, learner, options.repeats) for learner in LEARNERS}
-    for learner, scores in found.items():
+    all_scores = {learner: grid(data, keys, options.rows, learner, options.repeats) for learner in LEARNERS}
+    for learner, scores in all_scores.items():
         shown(table(lines(scores)) + f"\n\n{noise(scores)}", f"{name}, {learner}", options.write)
     if options.plot:
-        draw({f"{name}, {learner}": scores for learner, scores in found.items()}, options.plot)
+        draw({f"{name}, {learner}": scores for learner, scores in all_scores.items()}, options.plot)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,14 @@ python examples/leaks/show_leaks.py --rows 2000
 python examples/leaks/show_leaks.py --write docs/leaks.md
 """
 
-import argparse
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pages import shown, table
+from pages import arguments, score_both, shown, table
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
 from gpu_encode import Greedy, KFold, LeaveOneOut, Ordered, TargetEncoder
@@ -67,9 +64,7 @@ def scores(column: str, scheme: Any, learner: Any, data: tuple[Any, ...]) -> tup
             warnings.filterwarnings("ignore", ".*see no rows")
             codes = encoder.fit_transform(X[[column, "age"]], y)
         new_codes = encoder.transform(X_new[[column, "age"]])
-    learner.fit(codes, y)
-    train, test = learner.predict_proba(codes)[:, 1], learner.predict_proba(new_codes)[:, 1]
-    return roc_auc_score(y, train), roc_auc_score(y_new, test)
+    return score_both(learner, (codes, y), (new_codes, y_new))
 
 
 def line(column: str, title: str, what: str, scheme: tuple[str, Any], data: tuple[Any, ...]) -> dict[str, str]:
@@ -89,20 +84,17 @@ def lines(n: int) -> list[dict[str, str]]:
     # New rows come as they come, however the rows to train on were sorted.
     order = np.argsort(y[:n], kind="stable")
     by_target = (X[:n].iloc[order].reset_index(drop=True), y[:n][order], X[n:], y[n:])
-    found = [line("", "-", "", ("", None), as_they_come)]
+    table_rows = [line("", "-", "", ("", None), as_they_come)]
     for leak in LEAKS:
         for what, schemes in {"leaks": leak.leaking, "cures": CURES}.items():
             data = by_target if leak.sorted_rows else as_they_come
-            found += [line(leak.column, leak.title, what, scheme, data) for scheme in schemes.items()]
-    return found
+            table_rows += [line(leak.column, leak.title, what, scheme, data) for scheme in schemes.items()]
+    return table_rows
 
 
 def main() -> None:
     """Print the table, or write it into a page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=4000, help="rows to train on; as many are made to test on")
-    parser.add_argument("--write", type=Path, help="page whose table is replaced")
-    options = parser.parse_args()
+    options = arguments(__doc__.splitlines()[0]).parse_args()
     shown(table(lines(options.rows)), "scores", options.write)
 
 

@@ -1,36 +1,13 @@
-"""`python -m benchmarks.family` on a few rows, and how its matrices are judged."""
-
-import json
+"""What `python -m benchmarks.family` asks for, and how its matrices are judged."""
 
 import numpy as np
 import pytest
 
-from benchmarks.family.__main__ import TOPIC, WORKS
 from benchmarks.family.contenders import CONTENDERS
 from benchmarks.family.indicators import MOST_DENSE, Indicators
-from benchmarks.harness import program
 from gpu_encode import devices
 
 pytestmark = pytest.mark.skipif(devices.simulated(), reason="the benchmarks of the CPU do not ask a simulator")
-
-
-def run(folder, *arguments):
-    status = program.main(TOPIC, arguments=["--quick", "--out", str(folder), *arguments])
-    return status, json.loads((folder / "family.json").read_text())
-
-
-def test_ours_is_right_in_every_work(tmp_path):
-    status, found = run(tmp_path, "--contenders", "ours,ours-objects")
-    assert (status, {cell["work"] for cell in found["cells"]}) == (0, {*WORKS, "glmm", "glmm-folds"})
-
-
-@pytest.mark.slow
-def test_every_contender_is_right(tmp_path, capsys):
-    status, found = run(tmp_path)
-    assert status == 0, capsys.readouterr().out
-    statuses = {(name, record["status"]) for cell in found["cells"] for name, record in cell["contenders"].items()}
-    known = [each for grid in TOPIC.grids for each in grid.contenders]
-    assert statuses == {(each.name, "timed") for each in known if not each.missing}
 
 
 def test_dense_columns_of_many_categories_are_not_asked_for():

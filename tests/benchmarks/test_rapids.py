@@ -1,6 +1,5 @@
 """`python -m benchmarks.rapids` from end to end, pandas in cuDF's place: what it judges, refuses and keeps."""
 
-import ctypes
 import json
 import sys
 from importlib import import_module
@@ -11,7 +10,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.harness.worker import Worker
-from benchmarks.rapids import contenders, energy, formulation, job, judge, library
+from benchmarks.rapids import contenders, formulation, job, judge
 from gpu_encode import devices
 from tests.guides import cuml_formula
 
@@ -41,10 +40,10 @@ def test_every_cell_of_the_grid_is_right(tmp_path):
     assert (status, found["status"]) == (0, "done")
     cells = found["cells"]
     assert {(cell["work"], cell["keys"], cell["distribution"]) for cell in cells} == {
-        (work, keys, how) for work in job.WORKS for keys in job.KEY_BYTES for how in ("uniform", "zipf")
+        (work, keys, how) for work in job.WORKS for keys in program.AXES["keys"] for how in ("uniform", "zipf")
     }
     for cell in cells:
-        missing = {"cuml"} | {"mean": {"ours-own-prior"}, "ordered": {"cudf-scatter"}}.get(cell["work"], set())
+        missing = {"cuml", *(["ours-own-prior"] if cell["work"] == "mean" else [])}
         known = {each.name for each in contenders.CONTENDERS} - missing
         assert {name: each["status"] for name, each in cell["contenders"].items()} == dict.fromkeys(known, "timed")
 
@@ -57,7 +56,7 @@ def test_rows_come_back_into_order_after_a_merge_that_keeps_none(work, monkeypat
         return keeping(left, right, **options).sample(frac=1, random_state=1, ignore_index=True)
 
     monkeypatch.setattr(pd.DataFrame, "merge", merge)
-    assert [answer(name, work)["said"] for name in ("cudf", "cudf-scatter")] == ["", ""]
+    assert answer("cudf", work)["said"] == ""
 
 
 @pytest.mark.parametrize("work", ["folds", "leave-one-out", "ordered"])
@@ -79,10 +78,7 @@ def test_one_encoding_that_is_off_is_refused(monkeypatch):
     spoil(monkeypatch, lambda found: found * np.where(np.arange(40) == 38, 1 + 1e-8, 1)[:, None])
     monkeypatch.setattr(judge, "BY_DEFINITION", 0)
     assert answer("cudf")["said"].startswith("1 encodings are not ours, first in row 38: ")
-
-
-def test_encodings_of_another_shape_are_refused(monkeypatch):
-    spoil(monkeypatch, lambda found: found.iloc[1:])
+    spoil(monkeypatch, lambda encodings: encodings[1:])
     assert answer("cudf")["said"] == "encodings of shape (39, 1), not (40, 1)"
 
 
@@ -110,59 +106,6 @@ def test_cuml_is_asked_for_what_it_has(work, monkeypatch):
     made = SimpleNamespace(TargetEncoder=cuml_formula.TargetEncoder)
     monkeypatch.setitem(sys.modules, "cuml.preprocessing", made)
     assert answer("cuml", work, "string")["said"] == ""
-
-
-def test_finished_cells_survive_a_kill(tmp_path, monkeypatch):
-    asked = [*ONE, "--work", "folds,mean,leave-one-out", "--contenders", "cudf"]
-
-    def kill(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setitem(formulation.FORMS, "mean", kill)
-        run(tmp_path, *asked)
-    left = json.loads((tmp_path / "rapids.json").read_text())["cells"]
-    assert [cell["work"] for cell in left] == ["folds"]
-    status, found = run(tmp_path, *asked, "--resume")
-    assert (status, found["cells"][0]) == (0, left[0])
-    assert [cell["work"] for cell in found["cells"]] == ["folds", "mean", "leave-one-out"]
-
-
-def test_cells_without_room_or_time_are_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(library.Pandas, "free", lambda _: 1)
-    _, found = run(tmp_path / "room", *ONE, "--work", "mean", "--contenders", "cudf")
-    assert found["cells"][0]["contenders"]["cudf"]["status"] == "out of memory"
-    _, found = run(tmp_path / "time", *ONE, "--time-limit", "0")
-    assert (found["status"], found["cells"]) == ("cut short: time was up", [])
-
-
-class Driver:
-    """NVML that counts 2 joules with every question."""
-
-    def __init__(self, name=None, *, status=0):
-        self.status, self.millijoules = status, 0
-
-    def nvmlInit_v2(self):  # NVML's name
-        return 0
-
-    def nvmlDeviceGetHandleByPciBusId_v2(self, bus, handle):
-        return bus != b"0000:3B:00.0"
-
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle, taken):
-        self.millijoules += 2000
-        taken._obj.value = self.millijoules
-        return self.status
-
-
-def test_energy_is_that_of_one_call(monkeypatch):
-    monkeypatch.setattr(ctypes, "CDLL", Driver)
-    meter, called = energy.meter_of("0000:3B:00.0"), []
-    # The counter moves by 2 J between begin and end, whatever the calls.
-    assert meter.joules_of(lambda: called.append(1), energy.SHORTEST / 8) == 2.0 / 8
-    assert len(called) == 8
-    assert energy.meter_of(None) is energy.meter_of("elsewhere") is None
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver(status=3))
-    assert energy.meter_of("0000:3B:00.0") is None
 
 
 def test_without_a_gpu_it_says_so(capsys):

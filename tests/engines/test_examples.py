@@ -61,4 +61,4 @@ def test_ray_gives_the_bits_of_one_table():
 
 def test_every_example_is_listed():
     listed = re.findall(r"^\| `engines/(\w+)\.py`", (ROOT / "examples/README.md").read_text(), re.MULTILINE)
-    assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py"))
+    assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "made_rows")

@@ -10,10 +10,7 @@ import numpy as np
 from benchmarks.cpu.grid import FOLD_WORKS, MEANS, SMOOTH
 from benchmarks.cpu.judge import expected_of, m_estimate
 from benchmarks.harness.grid import Contender, Prepared
-from benchmarks.harness.rows import N_CLASSES, N_FOLDS, Array, Rows
-
-# category_encoders maps integers by way of float64, and gives wrong codes of those above 2^53: they are not asked for.
-SAFE_KEYS = ("int", "text", "category")
+from benchmarks.harness.rows import N_FOLDS, Array, Rows
 
 
 def splitter(kind: str) -> Any:
@@ -50,14 +47,6 @@ def sklearn(rows: Rows) -> Prepared:
     return Prepared(lambda: make().fit_transform(X, y), expected)
 
 
-def ordinal(rows: Rows) -> Prepared:
-    """scikit-learn's OrdinalEncoder."""
-    from sklearn.preprocessing import OrdinalEncoder
-
-    X = rows.matrix
-    return Prepared(lambda: OrdinalEncoder(dtype=np.int32).fit_transform(X), expected_of(rows))
-
-
 def series_of(rows: Rows) -> Any:
     """Target as pandas has it."""
     import pandas as pd
@@ -78,49 +67,15 @@ def of_frames(rows: Rows, make: Callable[[], Any], in_one_call: bool = False, **
     return Prepared(lambda: make().fit(X, y).transform(X).to_numpy(), expected)
 
 
-def nested(rows: Rows) -> Prepared:
-    """MEstimateEncoder of category_encoders on folds; of ten classes one encoder for each but the first."""
-    from category_encoders import MEstimateEncoder
-    from category_encoders.wrapper import NestedCVWrapper, PolynomialWrapper
-    from sklearn.model_selection import PredefinedSplit
-
-    X, y, folds = rows.frame, series_of(rows), rows.folds
-    changes: dict[str, Any] = {"visible_prior": True}
-    if rows.work == "classes":
-        folds = beginning_alike(rows)
-        changes["classes"] = [label for label in range(N_CLASSES) if label != rows.target[0]]
-
-    def make() -> Any:
-        one = MEstimateEncoder(m=SMOOTH, cols=["key"])
-        return NestedCVWrapper(PolynomialWrapper(one) if rows.work == "classes" else one, cv=PredefinedSplit(folds))
-
-    def call() -> Array:
-        encodings = make().fit_transform(X, y)
-        if rows.work == "classes":
-            # Its columns come in the order in which the classes do.
-            encodings = encodings[sorted(encodings.columns, key=lambda name: float(str(name).rsplit("_", 1)[1]))]
-        return encodings.to_numpy()
-
-    return Prepared(call, expected_of(rows, folds=folds, **changes))
-
-
-def beginning_alike(rows: Rows) -> Array:
-    """Folds of which all training rows begin with the same class: PolynomialWrapper leaves out the first it sees."""
-    folds, again = rows.folds.copy(), 1 + int(np.argmax(rows.target[1:] == rows.target[0]))
-    folds[:again], folds[again] = 0, 1
-    return folds
-
-
 def library(name: str, works: tuple[str, ...], make: Callable[[], Any], **options: Any) -> Contender:
     """Give an encoder of category_encoders."""
     prepare = partial(of_frames, make=make, **options)
-    return Contender(name, "library", prepare, {"work": works, "keys": SAFE_KEYS}, ("category_encoders",))
+    return Contender(name, "library", prepare, {"work": works}, ("category_encoders",))
 
 
 COUNT = library("ce-count", ("count",), category_encoder("CountEncoder"))
 CONTENDERS = (
     Contender("sklearn", "scikit-learn", sklearn, {"work": (*MEANS, *FOLD_WORKS)}, ("sklearn",)),
-    Contender("sklearn-ordinal", "scikit-learn", ordinal, {"work": ("codes",)}, ("sklearn",)),
     library("ce-m-estimate", MEANS, category_encoder("MEstimateEncoder", m=SMOOTH)),
     library(
         "ce-leave-one-out",
@@ -130,7 +85,5 @@ CONTENDERS = (
         blend=partial(m_estimate, smooth=0.0),
     ),
     library("ce-catboost", ("ordered",), category_encoder("CatBoostEncoder", a=SMOOTH), in_one_call=True),
-    library("ce-ordinal", ("codes",), category_encoder("OrdinalEncoder")),
-    Contender("ce-nested", "library", nested, {"work": FOLD_WORKS, "keys": SAFE_KEYS}, ("category_encoders",)),
     COUNT,
 )

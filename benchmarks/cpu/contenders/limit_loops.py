@@ -1,30 +1,144 @@
-"""Bare loops of the limit, part two: numbers into sums, and sums into encodings of rows."""
+"""Bare loops of the limit: values into numbers, by range or by hash, numbers into sums, sums into encodings of rows."""
 
+from typing import Any
+
+import numba
 import numpy as np
 
-from benchmarks.cpu.contenders.limit_tables import compiled
-
+compiled: Any = numba.njit(nogil=True, cache=True, boundscheck=False)
+TILE = 128
+FIRST_SLOTS = 1 << 12
+FIRST_FACTOR, SECOND_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
 # A place that is no signed number is never counted from the end, and that is a test less for each.
-ONE, TWO = np.uint64(1), np.uint64(2)
+ONE = np.uint64(1)
+BYTES_OF_WORD = 8
 
 
 @compiled
-def total(target, found, part, start, stop):
-    sum_ = 0.0
+def find_extremes(keys, both, start, stop):
+    low = high = keys[start]
     for row in range(start, stop):
-        i = np.uint64(row)
-        sum_ += target[i]
-    found[part] = sum_
+        key = keys[np.uint64(row)]
+        low = min(low, key)
+        high = max(high, key)
+    both[0], both[1] = low, high
 
 
 @compiled
-def total_of_cells(cells, found, part, start, stop):
-    """Sum of targets, of cells that are pairs with it in the second place."""
-    sum_ = 0.0
+def number_by_first_row(keys, low, places, codes):
+    count = 0
+    for i in range(len(keys)):
+        value = np.uint64(keys[i] - low)
+        code = places[value]
+        if code == 0:
+            count += 1
+            code = places[value] = count
+        codes[i] = code - 1
+    return count
+
+
+@compiled
+def mix(word):
+    word = (word ^ (word >> np.uint64(32))) * FIRST_FACTOR
+    return word ^ (word >> np.uint64(29))
+
+
+@compiled
+def hash_text(words, start, stop):
+    """Hash the bytes of a text; `words` are the eight bytes from each place on."""
+    mixed = np.uint64(stop - start) * SECOND_FACTOR
+    position = start
+    while position < stop:
+        word = words[np.uint64(position)]
+        size = stop - position
+        if size < BYTES_OF_WORD:
+            word &= (ONE << np.uint64(8 * size)) - ONE
+        mixed = (mixed ^ word) * FIRST_FACTOR
+        mixed ^= mixed >> np.uint64(32)
+        position += BYTES_OF_WORD
+    return np.int64(mix(mixed))
+
+
+@compiled
+def grow(slots):
+    """Four times as many slots."""
+    larger = np.zeros(4 * len(slots), dtype=np.int64)
+    mask = len(larger) // 2 - 1
+    for old in range(len(slots) // 2):
+        if slots[2 * old + 1] != 0:
+            slot = np.int64(mix(np.uint64(slots[2 * old]))) & mask
+            while larger[2 * slot + 1] != 0:
+                slot = (slot + 1) & mask
+            larger[2 * slot], larger[2 * slot + 1] = slots[2 * old], slots[2 * old + 1]
+    return larger
+
+
+@compiled
+def insert(slots, count, keys, spread, n, codes, start):
+    """Number a tile of keys; a slot holds a key and its number plus one."""
+    mask = len(slots) // 2 - 1
+    for j in range(n):
+        key, row = keys[j], np.uint64(start + j)
+        slot = spread[j] & mask
+        while True:
+            at = np.uint64(2 * slot)
+            code = slots[at + ONE]
+            if code == 0:
+                count += 1
+                slots[at], slots[at + ONE] = key, count
+                codes[row] = count - 1
+                break
+            if slots[at] == key:
+                codes[row] = code - 1
+                break
+            slot = (slot + 1) & mask
+    return count
+
+
+@compiled
+def number_text(words, offsets, codes, start, stop):
+    """Numbers of texts in the order of their first rows, and the table; texts are known by 64 bits only."""
+    slots, count = np.zeros(2 * FIRST_SLOTS, dtype=np.int64), 0
+    keys, spread = np.empty(TILE, dtype=np.int64), np.empty(TILE, dtype=np.int64)
+    for first in range(start, stop, TILE):
+        n = min(TILE, stop - first)
+        if 2 * (count + n) > len(slots) // 2:
+            slots = grow(slots)
+        for j in range(n):
+            row = np.uint64(first + j)
+            keys[j] = hash_text(words, offsets[row], offsets[row + ONE])
+            spread[j] = np.int64(mix(np.uint64(keys[j])))
+        count = insert(slots, count, keys, spread, n, codes, first)
+    return slots, count
+
+
+@compiled
+def join_tables(slots, count, others, n_others):
+    """Add the keys of a second table to a first; gives it, for it may have grown, and their numbers in it."""
+    places = np.empty(n_others, dtype=np.int32)
+    while 2 * (count + n_others) > len(slots) // 2:
+        slots = grow(slots)
+    mask = len(slots) // 2 - 1
+    for other in range(len(others) // 2):
+        number = others[2 * other + 1]
+        if number == 0:
+            continue
+        key = others[2 * other]
+        slot = np.int64(mix(np.uint64(key))) & mask
+        while slots[2 * slot + 1] != 0 and slots[2 * slot] != key:
+            slot = (slot + 1) & mask
+        if slots[2 * slot + 1] == 0:
+            count += 1
+            slots[2 * slot], slots[2 * slot + 1] = key, count
+        places[number - 1] = slots[2 * slot + 1] - 1
+    return slots, places, count
+
+
+@compiled
+def renumber(codes, places, start, stop):
     for row in range(start, stop):
         i = np.uint64(row)
-        sum_ += cells[TWO * i + ONE]
-    found[part] = sum_
+        codes[i] = places[np.uint64(codes[i])]
 
 
 @compiled
@@ -66,26 +180,23 @@ def sum_reals(codes, low, target, n_folds, cells, start, stop):
 
 
 @compiled
-def encoding_of(cells, first, cell, n_folds, smooth, share, both):
-    """Encoding of a row of one fold; cells are counts of 0 and 1 (`both` is 1), or counts and sums (0)."""
-    own = np.uint64(cell)
-    if n_folds == 1:
-        return (cells[own + ONE] + share) / (cells[own] + both * cells[own + ONE] + smooth)
-    count = sum_ = 0 * cells[own]
-    for fold in range(n_folds):
-        other = np.uint64(first + 2 * fold)
-        count += cells[other] + both * cells[other + ONE]
-        sum_ += cells[other + ONE]
-    return (sum_ - cells[own + ONE] + share) / (count - cells[own] - both * cells[own + ONE] + smooth)
-
-
-@compiled
-def encode_table(cells, n_folds, smooth, prior, both, table, start, stop):
+def encode_table(cells, n_folds, width, counted, weights, smooth, table, start, stop):
+    """Encodings by category and fold; cells are counts of classes, or a count and a sum, of which one is counted."""
+    first, others = width - len(weights), int(n_folds > 1)
+    totals = np.empty(width)
     for category in range(start, stop):
-        first = 2 * category * n_folds
+        position = category * n_folds * width
+        for k in range(width):
+            totals[k] = 0
+            for fold in range(n_folds):
+                totals[k] += cells[np.uint64(position + fold * width + k)]
         for fold in range(n_folds):
-            cell = first + 2 * fold
-            table[category * n_folds + fold] = encoding_of(cells, first, cell, n_folds, smooth, smooth * prior, both)
+            own, count = position + fold * width, smooth
+            for k in range(counted):
+                count += totals[k] - others * cells[np.uint64(own + k)]
+            for k in range(first, width):
+                total = totals[k] - others * cells[np.uint64(own + k)]
+                table[category * n_folds + fold, k - first] = (total + weights[k - first]) / count
 
 
 @compiled
@@ -94,18 +205,6 @@ def gather(codes, low, table, n_folds, out, start, stop):
     for row in range(start, stop):
         i = np.uint64(row)
         out[i] = table[np.uint64((codes[i] - low) * n_folds + fold)]
-        fold += 1
-        if fold == n_folds:
-            fold = 0
-
-
-@compiled
-def encode_rows(codes, low, cells, n_folds, smooth, prior, both, out, start, stop):
-    fold = start % n_folds
-    for row in range(start, stop):
-        i = np.uint64(row)
-        first = 2 * (codes[i] - low) * n_folds
-        out[i] = encoding_of(cells, first, first + 2 * fold, n_folds, smooth, smooth * prior, both)
         fold += 1
         if fold == n_folds:
             fold = 0
@@ -128,73 +227,19 @@ def gather_others(codes, low, table, labels, out, start, stop):
 
 
 @compiled
-def encode_others(codes, low, cells, labels, smooth, prior, out, start, stop):
-    for row in range(start, stop):
-        i = np.uint64(row)
-        first = np.uint64(2 * (codes[i] - low))
-        count = cells[first] + cells[first + ONE] - 1
-        out[i] = (cells[first + ONE] - labels[i] + smooth * prior) / (count + smooth)
-
-
-@compiled
-def category_totals(cells, n_folds, n_classes, totals, found, part, start, stop):
-    counts = np.zeros(n_classes, dtype=np.int64)
-    for category in range(start, stop):
-        for label in range(n_classes):
-            sum_ = 0
-            for fold in range(n_folds):
-                sum_ += cells[(category * n_folds + fold) * n_classes + label]
-            totals[category * n_classes + label] = sum_
-            counts[label] += sum_
-    found[part] = counts
-
-
-@compiled
-def row_shares(totals, cells, category, fold, n_folds, n_classes, weights, smooth, out):
-    """Shares of all classes that a row of one fold sees."""
-    first = (category * n_folds + fold) * n_classes
-    count = 0
-    for label in range(n_classes):
-        seen = totals[category * n_classes + label] - cells[first + label]
-        count += seen
-        out[label] = seen + weights[label]
-    factor = 1.0 / (count + smooth)
-    for label in range(n_classes):
-        out[label] *= factor
-
-
-@compiled
-def share_table(totals, cells, n_folds, n_classes, weights, smooth, table, start, stop):
-    for category in range(start, stop):
-        for fold in range(n_folds):
-            out = table[category * n_folds + fold]
-            row_shares(totals, cells, category, fold, n_folds, n_classes, weights, smooth, out)
-
-
-@compiled
 def gather_shares(codes, low, table, n_folds, out, start, stop):
     for row in range(start, stop):
         i = np.uint64(row)
-        found = table[np.uint64((codes[i] - low) * n_folds + row % n_folds)]
+        encodings = table[np.uint64((codes[i] - low) * n_folds + row % n_folds)]
         for label in range(out.shape[1]):
-            out[i, label] = found[label]
+            out[i, label] = encodings[label]
 
 
 @compiled
-def encode_shares(codes, low, totals, cells, n_folds, n_classes, weights, smooth, out, start, stop):
-    for row in range(start, stop):
-        i = np.uint64(row)
-        row_shares(totals, cells, codes[i] - low, row % n_folds, n_folds, n_classes, weights, smooth, out[i])
-
-
-@compiled
-def encode_ordered(codes, low, labels, cells, smooth, total, out, start, stop):
+def encode_ordered(codes, low, labels, cells, smooth, out):
     """Earlier rows of the category; the prior is the mean of rows before a place of nine binary digits and zeros."""
-    step, end = 1, 512
-    while end <= start:
-        step, end = 2 * step, 2 * end
-    share = smooth * np.nan
-    for i in range(start, stop):
+    step, end, total, share = 1, 512, 0.0, smooth * np.nan
+    for i in range(len(codes)):
         if i == end:
             step, end = 2 * step, 2 * end
         if i & (step - 1) == 0 and i > 0:
@@ -205,15 +250,3 @@ def encode_ordered(codes, low, labels, cells, smooth, total, out, start, stop):
         out[row] = (cells[cell + ONE] + share) / (cells[cell] + smooth)
         cells[cell] += 1
         cells[cell + ONE] += labels[row]
-
-
-@compiled
-def ordered_sums(codes, low, labels, cells, start, stop):
-    total = 0.0
-    for row in range(start, stop):
-        i = np.uint64(row)
-        cell = np.uint64(2 * (codes[i] - low))
-        cells[cell] += 1
-        cells[cell + ONE] += labels[i]
-        total += labels[i]
-    return total

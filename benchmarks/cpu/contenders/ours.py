@@ -23,9 +23,7 @@ TOLERANCE = {"float64": 1e-12, "float32": 2.0**-22}
 
 def table_of(rows: Rows) -> Any:
     """Keys in the container of a user."""
-    if rows.keys == "category":
-        return rows.frame
-    return pa.table({"key": rows.text}) if rows.keys == "text" else rows.integers.reshape(-1, 1)
+    return pa.table({"key": rows.text}) if rows.keys == "text" else rows.codes.reshape(-1, 1)
 
 
 def own_folds(n_rows: int, n_folds: int = N_FOLDS) -> Array:
@@ -33,19 +31,19 @@ def own_folds(n_rows: int, n_folds: int = N_FOLDS) -> Array:
     return fold_numbers(FoldPattern("random", n_folds, seed_of(0, "KFold")), 0, n_rows)
 
 
-def matrix(found: Any) -> Array:
+def matrix(table: Any) -> Array:
     """NumPy array of a table of encodings, as cheaply as its library allows."""
-    if isinstance(found, np.ndarray):
-        return found
-    if isinstance(found, pa.Table):
-        columns = [column.to_numpy() for column in found.columns]
+    if isinstance(table, np.ndarray):
+        return table
+    if isinstance(table, pa.Table):
+        columns = [column.to_numpy() for column in table.columns]
         if len(columns) == 1:
             return columns[0]
         stacked = np.empty((len(columns[0]), len(columns)), columns[0].dtype, order="F")
-        for place, column in enumerate(columns):
-            stacked[:, place] = column
+        for number, column in enumerate(columns):
+            stacked[:, number] = column
         return stacked
-    return found.to_numpy()
+    return table.to_numpy()
 
 
 def encoding(rows: Rows, dtype: str, X: Any, form: str) -> Callable[[], Array]:

@@ -15,7 +15,7 @@ def frame_of(rows: Rows) -> Any:
     """Rows as a lazy frame."""
     import polars as pl
 
-    keys = pl.from_arrow(rows.arrow) if rows.keys in ("text", "category") else pl.Series(rows.integers)
+    keys = pl.from_arrow(rows.arrow)
     folds = {"fold": rows.folds} if rows.work.endswith("-folds") or rows.work in FOLD_WORKS else {}
     return pl.DataFrame({"key": keys, "y": rows.target, **folds}).lazy()
 

@@ -3,8 +3,6 @@
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from benchmarks.cpu.contenders.libraries import category_encoder, series_of
 from benchmarks.cpu.contenders.ours import matrix, table_of
 from benchmarks.family import mixed
@@ -37,20 +35,6 @@ def ours(rows: Rows, objects: bool = False) -> Prepared:
     return Prepared(lambda: matrix(call()), expected_of(rows))
 
 
-def model_alone(rows: Rows) -> Prepared:
-    """Our model of sums that are there already."""
-    from cpu_fallback.exact import Scaled
-    from gpu_encode.formulas.glmm import binomial, gaussian
-
-    y = series_of(rows).astype(np.float64)
-    sums = y.groupby(rows.codes).agg(["size", "mean", lambda own: ((own - own.mean()) ** 2).sum()]).to_numpy(float)
-    n, mean, within = (column.reshape(-1, 1, 1) for column in sums.T)
-    if rows.kind == "binary":
-        return Prepared(lambda: binomial(n, mean, n > 0), Unjudged())
-    deviation = Scaled(n * within, np.zeros(n.shape, np.int64))
-    return Prepared(lambda: gaussian(n, mean, deviation, n > 0), Unjudged())
-
-
 def category_encoders(rows: Rows) -> Prepared:
     """GLMMEncoder, whose encodings are effects without the common value."""
     X, y = rows.frame, series_of(rows)
@@ -63,6 +47,5 @@ FEW = {"rows": range(10_001), "categories": range(101), "work": ("glmm",)}
 CONTENDERS = (
     Contender("ours", "ours", ours, compiles=True),
     Contender("ours-objects", "ours", partial(ours, objects=True), {"keys": ("text",)}, compiles=True),
-    Contender("ours-model-alone", "ours, the model alone", model_alone, {"keys": ("int",), "work": ("glmm",)}),
     Contender("ce-glmm", "library", category_encoders, FEW, ("category_encoders", "statsmodels")),
 )
