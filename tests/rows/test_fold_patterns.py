@@ -15,7 +15,7 @@ WORD = (1 << 64) - 1
 SEEDS = st.integers(0, WORD)
 
 
-def mix(word):
+def mixed(word):
     word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & WORD
     word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & WORD
     return word ^ (word >> 31)
@@ -28,7 +28,7 @@ def random_fold(row, n_splits, seed):
         start += n_splits * (1 << min(block, 10))
         block += 1
     turn, stride = divmod(row - start, 1 << min(block, 10))
-    key = mix((mix((seed + block * 0x9E3779B97F4A7C15) & WORD) + stride * 0xD1B54A32D192ED03) & WORD)
+    key = mixed((mixed((seed + block * 0x9E3779B97F4A7C15) & WORD) + stride * 0xD1B54A32D192ED03) & WORD)
     units = [a for a in range(1, n_splits + 1) if gcd(a, n_splits) == 1]
     return (units[(key >> 32) % len(units)] * turn + (key & 0xFFFFFFFF) % n_splits) % n_splits
 
@@ -36,8 +36,8 @@ def random_fold(row, n_splits, seed):
 @examples(100)
 @given(n_splits=st.integers(1, 70), seed=SEEDS, start=st.integers(0, 30_000))
 def test_random_folds_are_the_hashed_maps(n_splits, seed, start):
-    numbers = fold_numbers(FoldPattern("random", n_splits, seed), start, start + 20)
-    assert numbers.tolist() == [random_fold(row, n_splits, seed) for row in range(start, start + 20)]
+    found = fold_numbers(FoldPattern("random", n_splits, seed), start, start + 20)
+    assert found.tolist() == [random_fold(row, n_splits, seed) for row in range(start, start + 20)]
 
 
 @pytest.mark.parametrize("n_splits", range(2, 65))
@@ -48,6 +48,18 @@ def test_every_block_deals_each_strided_hand_to_all_folds(n_splits):
         assert (np.sort(hands, axis=0) == np.arange(n_splits)[:, None]).all()
         start += n_splits * stride
     assert start == len(folds)
+
+
+def test_far_rows_need_no_near_ones():
+    folds = fold_numbers(FoldPattern("random", 5, 1), 10**12, 10**12 + 20_000)
+    assert abs(np.bincount(folds, minlength=5) - 4000).max() <= 1024
+
+
+def test_runs_of_an_entity_share_folds_now_and_then():
+    folds = fold_numbers(FoldPattern("random", 5, 3), 0, 100_000).reshape(-1, 5)
+    distinct = np.array([len(set(run)) for run in folds.tolist()])
+    # Five independent draws of five are all different in 5! / 5**5 = 3.84 % of runs.
+    assert 0.03 < (distinct == 5).mean() < 0.05
 
 
 @examples(100)
@@ -82,6 +94,12 @@ def test_neighbours_share_a_fold_as_often_as_chance_has_it(n_splits):
         assert abs(share - 1 / n_splits) < 5 * np.sqrt((1 / n_splits) * (1 - 1 / n_splits) / len(folds))
 
 
+def test_seeds_are_independent():
+    first = fold_numbers(FoldPattern("random", 5, seed=1), 0, 100_000)
+    for seed in (2, 3, WORD):
+        assert abs(np.mean(first == fold_numbers(FoldPattern("random", 5, seed=seed), 0, 100_000)) - 0.2) < 0.01
+
+
 def test_purposes_and_seeds_have_keys_of_their_own():
     keys = {key_of(seed, purpose) for seed in range(30) for purpose in range(30)}
     assert len(keys) == 900
@@ -91,8 +109,8 @@ def test_purposes_and_seeds_have_keys_of_their_own():
 
 def test_folds_never_change():
     for (n_splits, seed, start), expected in PINNED.items():
-        numbers = fold_numbers(FoldPattern("random", n_splits, seed), start, start + len(expected))
-        assert "".join(map(str, numbers)) == expected
+        found = fold_numbers(FoldPattern("random", n_splits, seed), start, start + len(expected))
+        assert "".join(map(str, found)) == expected
 
 
 PINNED_KEYS = {(0, 1): 16294208416658607535, (-1, 2): 8325766680316962815}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_fallback.row_numbers import Permutation, places_of, rows_at
-from tests.rows.test_fold_patterns import WORD, mix
+from tests.rows.test_fold_patterns import WORD, mixed
 from tests.strategies import examples
 
 
@@ -21,8 +21,8 @@ def place_of(row, n_rows, seed):
     while True:
         left, right = row >> half, row & mask
         for turn in range(1, 9):
-            key = mix((seed + turn * 0x9E3779B97F4A7C15) & WORD)
-            left, right = right, left ^ (mix((right + key) & WORD) & mask)
+            key = mixed((seed + turn * 0x9E3779B97F4A7C15) & WORD)
+            left, right = right, left ^ (mixed((right + key) & WORD) & mask)
         row = left << half | right
         if row < n_rows:
             return row
@@ -49,18 +49,45 @@ def test_every_row_has_one_place(n_rows, seed):
     assert rows[places].tolist() == list(range(n_rows))
 
 
-N_SEEDS = 400
+N_SEEDS = 3000
 
 
-@pytest.mark.parametrize("n_rows", [2, 3, 4, 9])
-def test_over_seeds_every_order_occurs_alike_and_every_row_is_everywhere_alike(n_rows):
-    orders = [tuple(places_of(Permutation(n_rows, seed), 0, n_rows).tolist()) for seed in range(N_SEEDS)]
-    counts = [np.bincount(places, minlength=n_rows) for places in np.array(orders).T]
-    shares = [(count, 1 / n_rows) for count in np.ravel(counts)]
-    if n_rows < 5:
-        shares += [(orders.count(order), 1 / factorial(n_rows)) for order in permutations(range(n_rows))]
-    for count, share in shares:
-        assert abs(count / N_SEEDS - share) < 5 * np.sqrt(share / N_SEEDS)
+@pytest.fixture(scope="module")
+def networks():
+    """The network of each seed over 256 numbers, which every shorter permutation walks."""
+    return [places_of(Permutation(256, seed), 0, 256).tolist() for seed in range(N_SEEDS)]
+
+
+def walked(network, n_rows):
+    places = []
+    for row in range(n_rows):
+        place = network[row]
+        while place >= n_rows:
+            place = network[place]
+        places.append(place)
+    return tuple(places)
+
+
+@pytest.mark.parametrize("n_rows", range(2, 10))
+def test_short_permutations_walk_the_network_of_256(networks, n_rows):
+    for seed in range(5):
+        assert places_of(Permutation(n_rows, seed), 0, n_rows).tolist() == list(walked(networks[seed], n_rows))
+
+
+@pytest.mark.parametrize("n_rows", range(2, 10))
+def test_over_seeds_every_row_is_everywhere_alike(networks, n_rows):
+    found = np.array([walked(network, n_rows) for network in networks])
+    for row in range(n_rows):
+        counts = np.bincount(found[:, row], minlength=n_rows)
+        assert np.abs(counts / N_SEEDS - 1 / n_rows).max() < 5 * np.sqrt((1 / n_rows) * (1 - 1 / n_rows) / N_SEEDS)
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 4])
+def test_over_seeds_every_order_occurs_alike(networks, n_rows):
+    orders = [walked(network, n_rows) for network in networks]
+    share = 1 / factorial(n_rows)
+    for order in permutations(range(n_rows)):
+        assert abs(orders.count(order) / N_SEEDS - share) < 5 * np.sqrt(share / N_SEEDS)
 
 
 def test_permutations_never_change():
