@@ -7,6 +7,7 @@ import pyarrow.parquet
 import pytest
 
 from gpu_encode.cli import main
+from tests.datasets.encoded import write_pieces
 
 
 @pytest.fixture
@@ -37,6 +38,13 @@ def folder(tmp_path: Path, orders: pa.Table, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     pyarrow.parquet.write_table(orders, "orders.parquet")
     return tmp_path
+
+
+@pytest.fixture
+def pieces(folder: Path, orders: pa.Table) -> Path:
+    """The orders in three files as well."""
+    write_pieces(folder / "in", orders, 70, row_group_size=20)
+    return folder
 
 
 @pytest.fixture

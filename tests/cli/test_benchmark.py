@@ -1,26 +1,8 @@
 """``gpu-encode benchmark`` passes its words on to the benchmarks of a checkout."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from gpu_encode.cli import benchmark, main
-
-
-def test_words_are_passed_on(monkeypatch, tmp_path):
-    asked = []
-
-    def run(command, env, check):
-        asked.append((command, env["PYTHONPATH"].split(os.pathsep)[0]))
-        return subprocess.CompletedProcess(command, 1)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    (tmp_path / benchmark.PROGRAM.parent).mkdir(parents=True)
-    (tmp_path / benchmark.PROGRAM).touch()
-    monkeypatch.chdir(tmp_path)
-    assert main(["benchmark", "--only", "table", "--rows", "1e6"]) == 1
-    assert asked == [([sys.executable, "-m", "benchmarks.cpu", "--only", "table", "--rows", "1e6"], str(tmp_path))]
 
 
 def test_results_go_to_the_folder_of_the_user(monkeypatch, tmp_path):

@@ -83,10 +83,6 @@ def test_prior(line: str, prior: object) -> None:
     assert choices(line).get("prior", "mean") == prior
 
 
-def test_several_target_types() -> None:
-    assert choices("--target-type binary,continuous")["target_type"] == ["binary", "continuous"]
-
-
 def test_made_makes_the_choices_inside_a_dict() -> None:
     class Library:
         Prefixes = staticmethod(lambda *lengths: sum(lengths))

@@ -24,31 +24,31 @@ SCHEMA = pa.schema(
 )
 
 
-def found(*words: str, target: str = "y") -> Roles:
+def roles_of(*words: str, target: str = "y") -> Roles:
     options = parse(["fit-transform", "in.csv", "out.csv", "--target", target, *words])
     return roles(SCHEMA, options, encoder_choices(options))
 
 
 def test_text_dictionaries_and_booleans_are_encoded_unless_columns_are_named() -> None:
-    assert found().keys == ["city", "device", "member", "zip", "zip3"]
-    assert found().chosen
-    assert not found("--columns", "day").chosen
+    assert roles_of().keys == ["city", "device", "member", "zip", "zip3"]
+    assert roles_of().chosen
+    assert not roles_of("--columns", "day").chosen
 
 
 def test_columns_with_another_role_are_not_chosen() -> None:
-    assert found("--groups", "city", "--hierarchy", "zip=zip3").keys == ["device", "member", "zip"]
+    assert roles_of("--groups", "city", "--hierarchy", "zip=zip3").keys == ["device", "member", "zip"]
 
 
 def test_lists_and_joint_keys() -> None:
-    assert found("--columns", "city,device+zip", "--columns", "day").keys == ["city", ("device", "zip"), "day"]
+    assert roles_of("--columns", "city,device+zip", "--columns", "day").keys == ["city", ("device", "zip"), "day"]
 
 
 def test_a_name_as_it_stands_comes_first() -> None:
-    assert found("--columns", "a,b", "--columns", "c+d").keys == ["a,b", "c+d"]
+    assert roles_of("--columns", "a,b", "--columns", "c+d").keys == ["a,b", "c+d"]
 
 
 def test_target_and_weight_are_set_aside() -> None:
-    plan = found("--weight", "w", target="y,day")
+    plan = roles_of("--weight", "w", target="y,day")
     assert (plan.targets, plan.weight) == (["y", "day"], "w")
 
 
@@ -72,17 +72,13 @@ def test_target_and_weight_are_set_aside() -> None:
 )
 def test_refusals(words: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        found(*words)
+        roles_of(*words)
 
 
-def test_a_target_named_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="--target names the column 'y' twice"):
-        found(target="y,y")
-
-
-def test_no_target_at_all_is_refused() -> None:
-    with pytest.raises(UsageError, match="--target names no column"):
-        found(target=",")
+@pytest.mark.parametrize(("target", "message"), [("y,y", "names the column 'y' twice"), (",", "names no column")])
+def test_targets_that_are_refused(target: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"--target {message}"):
+        roles_of(target=target)
 
 
 def test_no_column_to_encode_is_refused() -> None:

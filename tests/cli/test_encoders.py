@@ -30,6 +30,7 @@ from gpu_encode.cli.arguments import parse
 from gpu_encode.cli.encoders import ELSEWHERE, ENCODERS, encoder_choices, parameters_of
 from gpu_encode.cli.inspect_model import plain
 from gpu_encode.cli.messages import UsageError
+from tests.datasets.encoded import assert_same_table, read_rows
 
 Run = Callable[[str], None]
 Refused = Callable[[str], str]
@@ -73,29 +74,6 @@ FAMILY = [
 ]  # fmt: skip
 
 
-def read(name: str) -> pa.Table:
-    path = Path(name)
-    paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    return pa.concat_tables([pyarrow.parquet.read_table(each) for each in paths])
-
-
-@pytest.fixture
-def pieces(folder: Path, orders: pa.Table) -> Path:
-    """The orders in two files as well."""
-    (folder / "in").mkdir()
-    for number, start in enumerate((0, 110)):
-        pyarrow.parquet.write_table(orders.slice(start, 110), f"in/{number}.parquet", row_group_size=40)
-    return folder
-
-
-def same(found: pa.Table, expected: pa.Table) -> bool:
-    """Compare tables, where NaN is NaN."""
-    both = zip(found.columns, expected.columns, strict=True)
-    return found.schema.equals(expected.schema) and all(
-        np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in ((a.to_numpy(), b.to_numpy()) for a, b in both)
-    )
-
-
 @pytest.mark.parametrize(("words", "target", "encoder"), FAMILY, ids=[words for words, *_ in FAMILY])
 def test_the_family_on_files(pieces: Path, run: Run, orders: pa.Table, words: str, target: object, encoder) -> None:
     encoder.set_params(columns=KEYS)
@@ -103,20 +81,21 @@ def test_the_family_on_files(pieces: Path, run: Run, orders: pa.Table, words: st
     rows = orders.drop_columns(aside)
     y = orders[target] if isinstance(target, str) else orders.select(target) if target else None
 
-    def beside_target(codes: pa.Table) -> pa.Table:
-        return pa.table(codes.columns + orders.select(aside).columns, codes.column_names + aside)
+    def beside_target(encodings: pa.Table) -> pa.Table:
+        names = encodings.column_names + aside
+        return pa.table(encodings.columns + orders.select(aside).columns, names)
 
     expected = beside_target(encoder.fit_transform(rows, y))
     run(f"fit-transform orders.parquet codes.parquet --model whole.model --columns city,device+zip {words}")
-    assert same(read("codes.parquet"), expected)
+    assert_same_table(read_rows("codes.parquet"), expected)
     assert repr(gpu_encode.load("whole.model")) == repr(encoder)
     run(f"fit-transform in codes --memory-limit 2GiB --model pieces.model --columns city,device+zip {words}")
-    assert same(read("codes"), expected)
+    assert_same_table(read_rows("codes"), expected)
     new = beside_target(encoder.transform(rows))
     run("transform orders.parquet new.parquet --model pieces.model")
-    assert same(read("new.parquet"), new)
+    assert_same_table(read_rows("new.parquet"), new)
     run("transform in new --model whole.model")
-    assert same(read("new"), new)
+    assert_same_table(read_rows("new"), new)
 
 
 @pytest.mark.parametrize(("words", "target", "encoder"), FAMILY, ids=[words for words, *_ in FAMILY])
@@ -127,17 +106,17 @@ def test_inspect_shows_each(run: Run, words: str, target: str, encoder, capsys: 
     run("inspect orders.model --json --top 2")
     report = json.loads(capsys.readouterr().out)
     assert report["encoder"] == type(encoder).__name__
-    assert [each["name"] for each in report["columns"]] == ["city", "device_x_zip"]
+    assert [column["name"] for column in report["columns"]] == ["city", "device_x_zip"]
     kept = gpu_encode.load("orders.model")
     if isinstance(kept, HashingEncoder):
-        assert [each["top"] for each in report["columns"]] == [[], []]
+        assert [column["top"] for column in report["columns"]] == [[], []]
         return
-    for place, each in enumerate(report["columns"]):
-        values = plain(kept.categories_[place])
-        for row in each["top"]:
-            number = values.index(row["category"])
-            codes = [codes[number] for codes in kept.encodings_[place * len(each["codes"]) :][: len(each["codes"])]]
-            assert np.array_equal(np.array(row["codes"], float), np.array(codes, float), equal_nan=True)
+    for number, column in enumerate(report["columns"]):
+        values, n_outputs = plain(kept.categories_[number]), len(column["codes"])
+        encodings = kept.encodings_[number * n_outputs :][:n_outputs]
+        for row in column["top"]:
+            expected = [output[values.index(row["category"])] for output in encodings]
+            assert np.array_equal(np.array(row["codes"], float), np.array(expected, float), equal_nan=True)
 
 
 def test_a_sparse_model_made_in_python_encodes_files(run: Run, orders: pa.Table) -> None:
@@ -146,7 +125,7 @@ def test_a_sparse_model_made_in_python_encodes_files(run: Run, orders: pa.Table)
     pyarrow.parquet.write_table(orders.select(["city"]), "city.parquet")
     run("transform city.parquet new.parquet --model sparse.model")
     expected = encoder.set_params(sparse_output=False).transform(orders.select(["city"]))
-    assert read("new.parquet").equals(expected)
+    assert read_rows("new.parquet").equals(expected)
 
 
 def test_rows_without_a_target_are_kept_where_none_is_read(
@@ -156,16 +135,16 @@ def test_rows_without_a_target_are_kept_where_none_is_read(
     pyarrow.parquet.write_table(orders.set_column(9, "price", holes), "holes.parquet")
     run("fit-transform holes.parquet codes.parquet --encoder count --columns city --target price")
     assert "--encoder count learns from no target here: price only passes through" in capsys.readouterr().err
-    assert read("codes.parquet")["price"].to_pylist() == holes.to_pylist()
+    assert read_rows("codes.parquet")["price"].to_pylist() == holes.to_pylist()
     run("fit-transform holes.parquet codes --encoder count --columns city --target price")
-    assert read("codes").equals(read("codes.parquet"))
+    assert read_rows("codes").equals(read_rows("codes.parquet"))
 
 
 def test_columns_of_values_are_not_chosen_and_need_not_be_there_again(run: Run, orders: pa.Table) -> None:
     words = pa.array(orders["price"].to_pylist()).cast(pa.decimal128(9, 3))
     pyarrow.parquet.write_table(orders.set_column(9, "a,b", words), "orders.parquet")
     run("fit-transform orders.parquet codes.parquet --encoder statistic --values a,b --model orders.model")
-    assert {"city_a,b_mean", "a,b"} <= set(read("codes.parquet").column_names)
+    assert {"city_a,b_mean", "a,b"} <= set(read_rows("codes.parquet").column_names)
     pyarrow.parquet.write_table(orders.drop_columns(["price"]), "new.parquet")
     run("transform new.parquet codes.parquet --model orders.model")
 
@@ -191,8 +170,8 @@ def choices(line: str) -> dict:
     ],
 )  # fmt: skip
 def test_what_was_given_and_nothing_else(line: str, given: dict) -> None:
-    found = choices(line)
-    assert found | ({"cv": str(found["cv"])} if "cv" in found else {}) == given
+    made = choices(line)
+    assert made | ({"cv": str(made["cv"])} if "cv" in made else {}) == given
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -214,42 +193,24 @@ def test_every_parameter_can_be_set_or_has_an_option(name: str) -> None:
     [
         ("--encoder cuont", "did you mean 'count'?"),
         ("", "--encoder target learns from a target here: name its column with --target COL"),
-        (
-            "--encoder ordinal --order target",
-            "--encoder ordinal learns from a target here: name its column with --target",
-        ),
+        ("--encoder ordinal --order target", "--encoder ordinal learns from a target here: name its column with"),
         ("--encoder count --drop-missing-target", "--drop-missing-target needs --target COL"),
         ("--encoder count --smooth 3", "--smooth is for --encoder target or impact, not count"),
         ("--encoder count --folds 3", "--folds is for --encoder target or ordinal or weight-of-evidence or"),
         ("--encoder hashing --fold-column fold", "--fold-column is for --encoder target or"),
         ("--encoder one-hot --seed 3", "--seed is for --encoder target or"),
-        (
-            "--encoder statistic --statistic mean",
-            "--statistic is for --encoder catboost, not statistic; did you mean '--statistics'?",
-        ),
-        (
-            "--encoder ordinal --folds 3",
-            "--folds plays no part: --encoder ordinal learns from no target here; leave it out",
-        ),
+        ("--encoder statistic --statistic mean", "--statistic is for --encoder catboost, not statistic; did you mean"),
+        ("--encoder ordinal --folds 3", "--folds plays no part: --encoder ordinal learns from no target here; leave"),
         ("--encoder ordinal --scheme loo", "--scheme plays no part"),
         ("--encoder catboost --target sold --folds 3", "--folds is for --scheme kfold or time or group, not ordered"),
-        (
-            "--encoder count --set knd=log",
-            "--set knd: CountEncoder has no parameter of that name; did you mean 'kind'?",
-        ),
-        (
-            "--encoder hashing --set qqqqq=1",
-            "no parameter of that name (it has n_components, alternate_sign, per_column",
-        ),
+        ("--encoder count --set knd=log", "CountEncoder has no parameter of that name; did you mean 'kind'?"),
+        ("--encoder hashing --set qqqqq=1", "no parameter of that name (it has n_components, alternate_sign, per_"),
         ("--encoder count --set kind", "--set 'kind' is not of the form NAME=VALUE, such as categories=[[1,2,3]]"),
         ("--encoder count --set kind=log --set kind=log", "--set kind: it is given already; give it once"),
         ("--encoder count --kind log --set kind=log", "--set kind: --kind gives it already; give it once"),
         ("--encoder count --set categories=[[1,", "--set categories: '[[1,' is not JSON: "),
         ("--encoder count --kind mode", "The 'kind' parameter of CountEncoder must be one of"),
-        (
-            "--encoder count --handle-unknown prior",
-            "--handle-unknown 'prior' is unknown; did you mean 'error'? (choose from zero, nan",
-        ),
+        ("--encoder count --handle-unknown prior", "'prior' is unknown; did you mean 'error'? (choose from zero, nan"),
         ("--encoder hashing --n-components few", "--n-components wants a whole number, not 'few'"),
         ("--encoder statistic --target price --statistics quantile:x", "--statistics quantile wants a number, not 'x'"),
         (
@@ -258,14 +219,8 @@ def test_every_parameter_can_be_set_or_has_an_option(name: str) -> None:
         ),
         ('--encoder statistic --statistics {"shop":["mean"]}', "--statistics: a dict of pairs of a key"),
         ("--encoder statistic --values prise", "--values: there is no column 'prise'; did you mean 'price'?"),
-        (
-            "--encoder statistic --values shop --columns shop",
-            "column 'shop' is one of --values: it cannot be encoded too",
-        ),
-        (
-            "--encoder statistic --values price --target price",
-            "column 'price' is the target or weight: it cannot be one of --values",
-        ),
+        ("--encoder statistic --values shop --columns shop", "'shop' is one of --values: it cannot be encoded too"),
+        ("--encoder statistic --values price --target price", "the target or weight: it cannot be one of --values"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line_and_change_nothing(refused: Refused, line: str, message: str) -> None:

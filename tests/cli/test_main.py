@@ -42,11 +42,7 @@ def raising(error: BaseException) -> object:
         (ValueError("two\n  lines"), 2, "gpu-encode: error: two lines\n"),
         (KeyError("city"), 2, "gpu-encode: error: city\n"),
         (IsADirectoryError(21, "Is a directory", "rows.csv"), 2, "gpu-encode: error: rows.csv: Is a directory\n"),
-        (
-            RuntimeError("odd"),
-            1,
-            "gpu-encode: error: RuntimeError: odd (add --debug for the traceback)\n",
-        ),
+        (RuntimeError("odd"), 1, "gpu-encode: error: RuntimeError: odd (add --debug for the traceback)\n"),
         (OSError(28, "No space left on device"), 1, "the disk is full"),
         (KeyboardInterrupt(), 130, "gpu-encode: interrupted\n"),
         (SystemExit(143), 143, ""),

@@ -10,7 +10,8 @@ from tests.backends import BACKENDS, backend
 
 # Passes that the CPU alone has: a GPU's backend leaves them to array expressions.
 if os.environ.get("OPS_BACKENDS", "").startswith("cuda"):
-    collect_ignore = ["test_blending.py", "test_rounding.py", "test_row_codes.py", "test_sorting.py", "test_strings.py"]
+    HOST_ONLY = ("blending", "rounding", "row_encodings", "sorting", "strings")
+    collect_ignore = [f"test_{name}.py" for name in HOST_ONLY]
 AS_PYTHON = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
 
 
@@ -22,8 +23,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def ops(request: pytest.FixtureRequest) -> Iterator[Ops]:
-    with backend(request.param) as found:
-        yield found
+    with backend(request.param) as operations:
+        yield operations
 
 
 @pytest.fixture(params=[1, 2, 3])

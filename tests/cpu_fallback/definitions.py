@@ -17,6 +17,20 @@ SMALLEST, LARGEST = 5e-324, 1e308
 REALS = (0.0, -0.0, 1.0, -1.0, 0.1, -1 / 3, SMALLEST, -SMALLEST, 2.5e-310, LARGEST, -LARGEST, 2.0**53 + 2, 1e-17)
 WHOLES = (0, 1, -1, 7, 2**31, -(2**32), 2**53 + 1, 2**63 - 1, -(2**63))
 
+# Categories by number: of small ranges, of none, and at the ends of their types.
+NUMBERS = {
+    "from zero": np.arange(N_CATEGORIES),
+    "a run": np.arange(5, 12),
+    "with holes": np.array([-7, -6, 0, 3, 90]),
+    "the lowest": -(2**63) + np.array([0, 1, 5]),
+    "the highest": 2**63 - 1 - np.array([5, 1, 0]),
+    "unsigned": np.array([0, 7], np.uint64) + np.uint64(2**64 - 9),
+    "bytes": np.array([-128, 3, 127], np.int8),
+    "far apart": np.array([-(2**62), 0, 2**62]),
+    "the ends": np.array([-(2**63), -(2**63) + 1, 2**63 - 1]),
+    "reals": np.array([-0.5, 0.0, 1e300]),
+}
+
 
 def read_only(array: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:
     if array is not None:
@@ -72,6 +86,16 @@ class Drawn:
     rows: Rows
     layout: Layout
     n_classes: int
+
+
+def sum_rows(drawn: Drawn, folds: Any, n_folds: int = 1) -> np.ndarray[Any, Any]:
+    """Digits of all rows, added up cell by cell."""
+    rows, layout = drawn.rows, drawn.layout
+    sums = np.zeros((N_CATEGORIES + 2, n_folds, drawn.n_classes, layout.width), np.int64)
+    for row in range(len(rows)):
+        cell = line(int(rows.codes[row])), 0 if folds is None else int(folds[row]), label(rows, row)
+        sums[cell] += row_digits(rows, row, layout)
+    return sums
 
 
 def reals() -> st.SearchStrategy[float]:

@@ -1,4 +1,4 @@
-"""Codes in one pass over the cells: the bits of the array expressions that define them."""
+"""Encodings of all categories in one pass: the bits of the array expressions that define them."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,6 @@ N_FOLDS = 5
 LAYOUTS = {
     "binary": (Layout(), 2, 1),
     "three classes": (Layout(), 3, 0),
-    "whole weights": (Layout(), 2, 1),
     "real weights": (Layout(Window(-2, 4, False)), 3, 0),
     "whole target": (Layout(Window(), Window(), Window()), 1, 0),
     "real target": (Layout(Window(), Window(-2, 4, False), Window(-4, 7, False)), 1, 0),
@@ -86,10 +85,10 @@ def key_of(n_lines):
     return CategoryIndex(KeySpec("x", (0,)), [vocabulary])
 
 
-def same(found, wanted):
-    assert found.values.shape == wanted.values.shape
-    np.testing.assert_array_equal(found.values.view(np.int64), wanted.values.view(np.int64))
-    np.testing.assert_array_equal(found.unseen, wanted.unseen)
+def same(encodings, expected):
+    assert encodings.values.shape == expected.values.shape
+    np.testing.assert_array_equal(encodings.values.view(np.int64), expected.values.view(np.int64))
+    np.testing.assert_array_equal(encodings.unseen, expected.unseen)
 
 
 def by_arrays(monkeypatch, *arguments):
@@ -151,15 +150,15 @@ def test_the_pass_is_taken_for_the_formulas_that_it_knows(monkeypatch):
 @pytest.mark.parametrize("shape", [(9, N_FOLDS, 2, 1), (3, N_FOLDS, 1, 4), (6, N_FOLDS, 4, 3)])
 def test_what_views_see(shape, visibility):
     accumulators = np.random.default_rng(0).integers(-(1 << 40), 1 << 40, shape)
-    found, wanted = (each.visible(accumulators, VISIBILITIES[visibility]) for each in (compiled, cpu_fallback))
-    np.testing.assert_array_equal(found, wanted)
+    expected = cpu_fallback.visible(accumulators, VISIBILITIES[visibility])
+    np.testing.assert_array_equal(compiled.visible(accumulators, VISIBILITIES[visibility]), expected)
 
 
 @pytest.mark.parametrize("n_lines", [0, 1, 63, 64, 200])
 def test_totals(n_lines):
     accumulators = np.random.default_rng(0).integers(-(1 << 40), 1 << 40, (n_lines, N_FOLDS, 2, 3))
-    for each in (compiled, cpu_fallback):
-        np.testing.assert_array_equal(each.totals(accumulators), accumulators.sum(axis=0))
+    for backend in (compiled, cpu_fallback):
+        np.testing.assert_array_equal(backend.totals(accumulators), accumulators.sum(axis=0))
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=repr)
@@ -170,8 +169,8 @@ def test_tables_by_category_and_own_class(kind, smoothing, options):
     statistics = CategorySums(cells_of(kind, 40, 5)[:, :1], SumSpec(layout, True, first))
     rows = Rows(np.zeros(1, np.int32), np.zeros(1, np.int32))
     job = EncodingTask(compiled, rows, key_of(40), n_classes, statistics.measured, EncodingRule(smoothing, **options))
-    found, wanted = table_in_one_pass(job, statistics), table_by_cells(job, statistics)
+    encodings, expected = table_in_one_pass(job, statistics), table_by_cells(job, statistics)
     held = statistics.accumulators[:, 0, :, 0] > 0
-    np.testing.assert_array_equal(found.values[held].view(np.int64), wanted.values[held].view(np.int64))
-    np.testing.assert_array_equal(found.unseen[held], wanted.unseen[held])
-    assert not found.values[~held].any()  # nor NaN
+    np.testing.assert_array_equal(encodings.values[held].view(np.int64), expected.values[held].view(np.int64))
+    np.testing.assert_array_equal(encodings.unseen[held], expected.unseen[held])
+    assert not encodings.values[~held].any()  # nor NaN

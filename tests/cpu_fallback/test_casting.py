@@ -16,9 +16,9 @@ FLOATS = np.array(
 @pytest.mark.parametrize("values", [DOUBLES, NOT_NUMBERS.view(np.float64), FLOATS.view(np.float32), np.zeros(0)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bits_are_those_of_numpy(ops, values, dtype):
-    found = ops.cast(values, dtype)
-    assert found.dtype == dtype
-    assert found.tobytes() == values.astype(dtype).tobytes()
+    result = ops.cast(values, dtype)
+    assert result.dtype == dtype
+    assert result.tobytes() == values.astype(dtype).tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -42,11 +42,11 @@ def address(array):
     "shape", [0, 7, SMALL, np.int64(SMALL), (np.int64(LARGE // 24), 3), (2, 3, SMALL // 4), (0, 5), (SMALL, 1)]
 )
 def test_arrays_are_those_of_numpy(pool, shape, dtype, order):
-    found, expected = memory.empty(shape, dtype, order), np.empty(shape, dtype, order)
+    result, expected = memory.empty(shape, dtype, order), np.empty(shape, dtype, order)
     for name in ("shape", "dtype", "strides", "nbytes"):
-        assert getattr(found, name) == getattr(expected, name)
+        assert getattr(result, name) == getattr(expected, name)
     for name in ("WRITEABLE", "ALIGNED", "C_CONTIGUOUS", "F_CONTIGUOUS"):
-        assert found.flags[name] == expected.flags[name]
+        assert result.flags[name] == expected.flags[name]
     zero = memory.zeros(shape, dtype)
     assert np.array_equal(zero, np.zeros(shape, dtype))
     assert zero.dtype == np.dtype(dtype)
@@ -73,9 +73,9 @@ def test_a_block_is_not_given_to_an_array_of_less_than_half(pool):
     where = [address(array) for array in arrays]
     arrays.clear()
     # The smallest that fits; what is far too large stays for others.
-    found = [memory.empty(LARGE, np.uint8) for _ in range(3)]
-    assert [address(array) for array in found[:2]] == where[:2]
-    assert address(found[2]) != where[2]
+    result = [memory.empty(LARGE, np.uint8) for _ in range(3)]
+    assert [address(array) for array in result[:2]] == where[:2]
+    assert address(result[2]) != where[2]
     assert [len(block) for block in pool.free.values()] == [round_up(3 * LARGE)]
 
 
@@ -229,13 +229,13 @@ assert not memory.zeros(1 << 22, np.uint8).any() and not alive.any()
 
 @pytest.mark.parametrize(("given", "most"), [("", 512 << 20), ("0", 0), ("64", 64 << 20)])
 def test_the_environment_says_how_much_is_kept(given, most):
-    found = run_python("from cpu_fallback.memory_pool import pool; print(pool.most)", GPU_ENCODE_KEPT_MEMORY=given)
-    assert int(found.stdout) == most
+    result = run_python("from cpu_fallback.memory_pool import pool; print(pool.most)", GPU_ENCODE_KEPT_MEMORY=given)
+    assert int(result.stdout) == most
 
 
 def test_a_senseless_environment_is_an_error():
-    found = run_python("import cpu_fallback", GPU_ENCODE_KEPT_MEMORY="all")
-    assert b"GPU_ENCODE_KEPT_MEMORY must be a number of MiB, 0 or more. Got 'all'." in found.stderr
+    result = run_python("import cpu_fallback", GPU_ENCODE_KEPT_MEMORY="all")
+    assert b"GPU_ENCODE_KEPT_MEMORY must be a number of MiB, 0 or more. Got 'all'." in result.stderr
 
 
 TEXTS = np.array(["a", "bb", "c" * 15, "d" * 16, "e" * 17, "f" * 40, ""], object)
@@ -258,7 +258,7 @@ def test_what_lay_in_memory_before_changes_no_bit(pool, monkeypatch, scheme, tar
     }
     X, take = pa.table(columns), MemoryPool.take
     y = generator.random(n_rows) if target == "continuous" else generator.integers(0, 2 + (target != "binary"), n_rows)
-    found = []
+    result = []
     for byte in (None, 0, 255):
 
         def dirty(self, n_bytes, byte=byte):
@@ -272,6 +272,6 @@ def test_what_lay_in_memory_before_changes_no_bit(pool, monkeypatch, scheme, tar
             columns=[*columns, ("dense", "text")], cv=SCHEMES[scheme], target_type=target, device="cpu"
         )
         tables = [encoder.fit_transform(X, y), encoder.transform(X.slice(7))]
-        found.append([column.to_numpy().tobytes() for table in tables for column in table.columns])
-        found[-1] += [codes.tobytes() for codes in encoder.encodings_]
-    assert found[0] == found[1] == found[2]
+        result.append([column.to_numpy().tobytes() for table in tables for column in table.columns])
+        result[-1] += [codes.tobytes() for codes in encoder.encodings_]
+    assert result[0] == result[1] == result[2]

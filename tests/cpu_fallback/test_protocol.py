@@ -15,8 +15,8 @@ ATTRIBUTES = ["TILE", "xp"]
 
 
 def functions_of(protocol):
-    own = vars(protocol).items()
-    return sorted(name for name, member in own if inspect.isfunction(member) and not name.startswith("_"))
+    members = vars(protocol).items()
+    return sorted(name for name, member in members if inspect.isfunction(member) and not name.startswith("_"))
 
 
 OPERATIONS = functions_of(Ops)
@@ -37,17 +37,16 @@ def homes(package):
 
 
 def parameters(package, name):
-    """Names and kinds of the parameters of a function, as they are written."""
+    """Names of the parameters of a function as they are written, those by position alone apart."""
     path = ROOT / (homes(package)[name].replace(".", "/") + ".py")
-    found = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
-    arguments = next(node for node in found if node.name == name).args
-    return [("positional", each.arg) for each in arguments.posonlyargs] + [
-        ("other", each.arg) for each in arguments.args
-    ]
+    functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+    arguments = next(node for node in functions if node.name == name).args
+    return [parameter.arg for parameter in arguments.posonlyargs], [parameter.arg for parameter in arguments.args]
 
 
-def promised(name, protocol=Ops):
-    return [("positional", each) for each in list(inspect.signature(getattr(protocol, name)).parameters)[1:]]
+def protocol_parameters(name):
+    """Names of the parameters in the protocol, which are by position alone."""
+    return list(inspect.signature(getattr(Ops, name)).parameters)[1:], []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -58,19 +57,18 @@ def test_a_backend_offers_the_operations_and_nothing_else(package):
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("package", PACKAGES)
 def test_signatures_are_those_of_the_protocol(package, name):
-    assert parameters(package, name) == promised(name)
+    assert parameters(package, name) == protocol_parameters(name)
 
 
 @pytest.mark.parametrize("name", [*OPERATIONS, *ATTRIBUTES])
 def test_an_operation_lives_in_files_of_one_name(name):
-    own = {homes(package)[name].rsplit(".", 1)[-1] for package in ("cpu_fallback", "gpu_encode/cuda")}
-    assert len(own) == 1
+    modules = {homes(package)[name].rsplit(".", 1)[-1] for package in ("cpu_fallback", "gpu_encode/cuda")}
+    assert len(modules) == 1
 
 
 @pytest.mark.parametrize("name", functions_of(FusedOps))
 def test_fused_passes_are_those_of_the_protocol(name):
-    found = inspect.signature(getattr(cpu_fallback.compiled.fused, name)).parameters.values()
-    assert [("positional" if each.kind is each.POSITIONAL_ONLY else "other", each.name) for each in found] == promised(
-        name, FusedOps
-    )
+    taken = inspect.signature(getattr(cpu_fallback.compiled.fused, name)).parameters.values()
+    wanted = [*inspect.signature(getattr(FusedOps, name)).parameters.values()][1:]
+    assert [(part.kind, part.name) for part in taken] == [(part.kind, part.name) for part in wanted]
     assert cpu_fallback.fused is None

@@ -6,7 +6,16 @@ import pytest
 from cpu_fallback import row_numbers
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 
-STARTS = [(0, 0), (0, 1), (0, 3000), (1, 7), (1023, 1025), (5113, 8200), (10**12, 10**12 + 2000)]
+STARTS = [
+    (0, 0),
+    (0, 1),
+    (0, 3000),
+    (1, 7),
+    (1023, 1025),
+    (5113, 8200),
+    (2**32 - 7, 2**32 + 7),
+    (10**12, 10**12 + 2000),
+]
 
 
 @pytest.mark.parametrize("order", ["random", "interleaved", "contiguous"])
@@ -15,20 +24,22 @@ def test_fold_numbers(ops, order, n_splits):
     for first_row, seed in ((0, 0), (17, 2**64 - 1), (10**15, 5)):
         pattern = FoldPattern(order, n_splits, seed, n_rows=2 * 10**15 + 1, first_row=first_row)
         for start, stop in STARTS:
-            found = ops.fold_numbers(pattern, start, stop)
-            assert found.dtype == np.int32
-            assert np.array_equal(found, row_numbers.fold_numbers(pattern, start, stop))
+            folds = ops.fold_numbers(pattern, start, stop)
+            assert folds.dtype == np.int32
+            assert np.array_equal(folds, row_numbers.fold_numbers(pattern, start, stop))
 
 
 def test_more_folds_than_rows(ops):
     assert ops.fold_numbers(FoldPattern("contiguous", 5, n_rows=3), 0, 3).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 9, 256, 257, 5000, 2**40])
+@pytest.mark.parametrize("n_rows", [1, 2, 9, 256, 257, 5000, 2**40, 2**62])
 @pytest.mark.parametrize("seed", [0, 2**64 - 1])
 def test_permutations(ops, n_rows, seed):
     permutation = Permutation(n_rows, seed)
-    for start, stop in [(0, min(n_rows, 5000)), (n_rows // 2, min(n_rows, n_rows // 2 + 1100)), (n_rows, n_rows)]:
+    halfway, beyond = n_rows // 2, max(min(n_rows, 2**32) - 5, 0)
+    ranges = (0, 5000), (halfway, halfway + 1100), (beyond, beyond + 13), (n_rows, n_rows)
+    for start, stop in ((start, min(stop, n_rows)) for start, stop in ranges):
         places = ops.places_of(permutation, start, stop)
         assert places.dtype == np.int64
         assert np.array_equal(places, row_numbers.places_of(permutation, start, stop))

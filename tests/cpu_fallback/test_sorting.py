@@ -69,7 +69,7 @@ def test_on_threads(n_threads, numbers):
 @pytest.mark.parametrize("room", [1, 7, 33, 64])
 def test_every_differing_bit_is_sorted_by_once(bits, room):
     groups = sorting.groups_of(bits, room)
-    found = [bit for group in groups for run in group for bit in range(*run)]
-    assert found == [bit for bit in range(64) if bits >> bit & 1]
+    sorted_bits = [bit for group in groups for run in group for bit in range(*run)]
+    assert sorted_bits == [bit for bit in range(64) if bits >> bit & 1]
     assert all(sum(end - begin for begin, end in group) <= room for group in groups)
     assert all(left[1] < right[0] for group in groups for left, right in pairwise(group))

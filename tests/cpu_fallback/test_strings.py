@@ -1,7 +1,6 @@
 """Strings to codes and back, against Arrow's dictionaries and Python's order of bytes."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,11 +31,11 @@ def pieces_of(values):
     return np.frombuffer(b"".join(value[:16].ljust(16, b"\0") for value in values), np.uint64)
 
 
-def listed(found):
-    held = found.characters.tobytes()
-    assert found.offsets[0] == 0
-    assert found.offsets[-1] == len(held)
-    return [held[start:stop] for start, stop in zip(found.offsets[:-1], found.offsets[1:], strict=True)]
+def to_list(buffers):
+    held = buffers.characters.tobytes()
+    assert buffers.offsets[0] == 0
+    assert buffers.offsets[-1] == len(held)
+    return [held[start:stop] for start, stop in zip(buffers.offsets[:-1], buffers.offsets[1:], strict=True)]
 
 
 def expected(values):
@@ -51,7 +50,7 @@ def check(chunks, **layout):
     known, places = expected(values)
     assert codes.dtype == np.int32
     assert distinct.offsets.dtype == np.int64
-    assert listed(distinct) == known
+    assert to_list(distinct) == known
     assert codes.tolist() == places
     return distinct
 
@@ -95,7 +94,7 @@ def test_many_strings_on_any_number_of_threads(n_threads, n_distinct, longest):
     distinct = check([rows])
     check([rows[:3000], rows[3000:3001], rows[3001:]], dtype=np.int32, before=3)
     others = many(random, 3000, n_distinct, longest) + rows[:2000]
-    index = {value: number for number, value in enumerate(listed(distinct))}
+    index = {value: number for number, value in enumerate(to_list(distinct))}
     codes = strings.lookup_strings([part(others, behind=b"no end")], strings.prepare(distinct))
     assert codes.tolist() == [-1 if value is None else index.get(value, -2) for value in others]
 
@@ -149,8 +148,13 @@ def test_long_strings_of_one_hash_are_told_apart(n_threads):
 @examples(100)
 @given(values=st.lists(TEXTS, unique=True, max_size=40))
 def test_order_of_strings(values):
-    found = part(values)
-    picked = Picked(strings.texts_of(found).words, found.offsets[:-1], np.diff(found.offsets), pieces_of(values))
+    buffers = part(values)
+    picked = Picked(
+        strings.texts_of(buffers).words,
+        buffers.offsets[:-1],
+        np.diff(buffers.offsets),
+        pieces_of(values),
+    )
     assert [values[place] for place in order_of(picked)] == sorted(values)
 
 
@@ -186,17 +190,3 @@ def test_nothing_is_read_behind_the_end(n_bytes):
     assert [values[place] for place in order_of(picked)] == sorted(values)
     for last in (b"", b"z", b"last of all, and long"):
         check([[held, last]])
-
-
-def test_arrow_gives_the_same(n_threads):
-    values = ["ß", "s", "", None, "z" * 30, "日本", "\U0001f600", "日本語", "ß"] * 50
-    array = pa.array(values, pa.large_string())
-    _, offsets, characters = array.buffers()
-    validity = np.frombuffer(array.buffers()[0], np.uint8)
-    held = np.frombuffer(characters, np.uint8)
-    given_ = strings.Strings(np.frombuffer(offsets, np.int64)[: len(array) + 1], held, validity)
-    codes, distinct = strings.factorize_strings([given_])
-    encoded = [None if value is None else value.encode() for value in values]
-    assert (listed(distinct), codes.tolist()) == expected(encoded)
-    by_arrow = array.dictionary_encode().dictionary.sort().to_pylist()
-    assert [value.decode() for value in listed(distinct)] == by_arrow

@@ -8,14 +8,31 @@ import pytest
 
 from gpu_encode.ops import Ops
 from tests.backends import ON_CUDA, backend
+from tests.cuda.emulated import emulate
 
 
 @pytest.fixture(scope="module", params=ON_CUDA)
 def ops(request: pytest.FixtureRequest) -> Iterator[Ops]:
-    with backend(request.param) as found:
-        yield found
+    with backend(request.param) as operations:
+        yield operations
 
 
 @pytest.fixture(scope="module")
 def runtime() -> Any:
     return import_module("gpu_encode.cuda.runtime")
+
+
+@pytest.fixture(scope="module")
+def counting() -> Any:
+    return import_module("gpu_encode.cuda.counting")
+
+
+@pytest.fixture(scope="module", params=["numba", "CUDA C++"])
+def kernels(request: pytest.FixtureRequest, counting: Any, runtime: Any, tmp_path_factory: Any) -> Any:
+    """Both sets of kernels that count; in the simulator CUDA C++ runs on the CPU as well."""
+    if request.param == "numba":
+        return counting.compiled()
+    if runtime.SIMULATED:
+        run = emulate("counting.cu", tmp_path_factory.mktemp("raw"))
+        return counting.Engine(run, 64, 3, runtime.SHARED_BYTES)
+    return counting.engine()

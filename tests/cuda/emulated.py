@@ -27,17 +27,17 @@ def kernels_of(source: Path) -> list[str]:
 
 def words_of(arguments: tuple[Any, ...]) -> Iterator[int]:
     """Arguments as the kernels take them, in 64 bits: an array is its address and its length."""
-    for each in arguments:
+    for argument in arguments:
         # The simulator's device arrays may be wrapped ones.
-        array = getattr(each, "held", each)
+        array = getattr(argument, "held", argument)
         if isinstance(array, np.ndarray):
             assert array.flags.c_contiguous
             yield from (array.ctypes.data, array.size)
         else:
-            yield int(each) % 2**64
+            yield int(argument) % 2**64
 
 
-def emulated(name: str, folder: Path) -> Callable[..., None]:
+def emulate(name: str, folder: Path) -> Callable[..., None]:
     """Compile a source; gives what launches its kernels: run(kernel, blocks, threads, *arguments, shared=0)."""
     compiler = shutil.which("g++")
     if compiler is None:

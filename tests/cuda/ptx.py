@@ -1,21 +1,23 @@
 """Kernels to PTX and on to machine code for any architecture, on a machine without a GPU or driver."""
 
-import importlib
-import pkgutil
 import re
 import time
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 from cuda.bindings import nvjitlink
-from numba import cuda
+from numba import cuda, types
 from numba.cuda import dispatcher
 
-from tests.cuda import signatures
+from cpu_fallback.compiled.moments import Shape
 
 ARCHITECTURES = ((8, 0), (9, 0), (10, 0))
+LAUNCHES = Path(__file__).parent / "signatures" / "kernels.txt"
+TYPES = vars(types) | {"bool": types.boolean, "Shape": lambda *fields: types.NamedTuple(fields, Shape)}
 USAGE = {
     "registers": r"Used (\d+) registers",
     "stack": r"(\d+) bytes stack frame",
@@ -26,33 +28,24 @@ USAGE = {
 
 @dataclass(frozen=True)
 class Variant:
-    """A kernel and the types of its arguments."""
+    """A kernel and the types of its arguments; `name` says both."""
 
+    name: str
     kernel: Any
     signature: tuple[Any, ...]
 
-    @property
-    def name(self) -> str:
-        function = self.kernel.py_func
-        return f"{function.__module__.rsplit('.', 1)[-1]}.{function.__name__}"
 
-    def __str__(self) -> str:
-        return f"{self.name}({', '.join(map(short, self.signature))})"
-
-
-def short(kind: Any) -> str:
-    """Name of a type without the layout, which is C everywhere."""
-    dtype = getattr(kind, "dtype", None)
-    return str(kind) if dtype is None else f"{dtype}{'[]' * kind.ndim}"
+def read_variant(line: str) -> Variant:
+    """Read ``module.kernel(type, type)``, where ``int64[]`` is an array in one piece."""
+    module, kernel, names = re.fullmatch(r"(\w+)\.(\w+)\((.*)\)", line).groups()  # type: ignore[union-attr]
+    signature = eval(f"({names.replace('[]', '[::1]')},)", TYPES)
+    return Variant(line, getattr(import_module(f"gpu_encode.cuda.{module}"), kernel), signature)
 
 
 def variants() -> list[Variant]:
     """Every kernel with every signature that host code launches it with."""
-    found = []
-    for module in pkgutil.iter_modules(signatures.__path__):
-        listed = importlib.import_module(f"{signatures.__name__}.{module.name}").SIGNATURES
-        found += [Variant(kernel, tuple(signature)) for kernel, signature in listed]
-    return found
+    lines = LAUNCHES.read_text().splitlines()
+    return [read_variant(line) for line in lines if not line.startswith("#")]
 
 
 def ptx_of(kernel: Any, signature: tuple[Any, ...], architecture: tuple[int, int] = (9, 0)) -> str:
@@ -66,7 +59,7 @@ def ptx_of(kernel: Any, signature: tuple[Any, ...], architecture: tuple[int, int
     return str(text)
 
 
-def linked(ptx: str, architecture: tuple[int, int]) -> dict[str, float]:
+def link(ptx: str, architecture: tuple[int, int]) -> dict[str, float]:
     """Machine code of PTX: what it takes of registers, stack, spilled and shared bytes, and how long that took."""
     major, minor = architecture
     options = [f"-arch=sm_{major}{minor}", "-Xptxas=-v"]
@@ -79,16 +72,12 @@ def linked(ptx: str, architecture: tuple[int, int]) -> dict[str, float]:
     nvjitlink.get_info_log(handle, log)
     nvjitlink.destroy(handle)
     counts = {name: re.findall(pattern, log.decode()) for name, pattern in USAGE.items()}
-    return {name: max(map(int, found), default=0) for name, found in counts.items()} | {"seconds": seconds}
+    return {name: max(map(int, numbers), default=0) for name, numbers in counts.items()} | {"seconds": seconds}
 
 
-def contractions(ptx: str) -> list[str]:
+def find_contractions(ptx: str) -> list[str]:
     """Instructions that round once where the CPU rounds twice, or that ptxas may make such of."""
-    found = []
-    for line in ptx.splitlines():
-        operation = line.strip().split(None, 1)[0] if line.strip() else ""
-        if re.match(r"(fma|mad)\.(rn|rz|rm|rp|f|ftz|sat).*f(16|32|64)", operation):
-            found.append(line.strip())
-        if re.match(r"mul\..*f(16|32|64)", operation) and ".rn" not in operation:
-            found.append(line.strip())
-    return found
+    fused = r"(fma|mad)\.(rn|rz|rm|rp|f|ftz|sat)\S*f(16|32|64)"
+    not_rounded = r"mul(?!\S*\.rn)\.\S*f(16|32|64)"
+    lines = map(str.strip, ptx.splitlines())
+    return [line for line in lines if re.match(f"{fused}|{not_rounded}", line)]

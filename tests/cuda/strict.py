@@ -16,10 +16,6 @@ import numpy as np
 from cupy._sorting.search import _where_ufunc
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-import cpu_fallback
-from cpu_fallback.exact import MomentArrays
-from cpu_fallback.types import Carry, Rows
-
 WEAK = {int: 1, float: 2}
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
 
@@ -29,39 +25,39 @@ def refuse_host_arrays(value: Any) -> None:
     if isinstance(value, np.ndarray):
         message = f"Unsupported type {type(value)}"
         raise TypeError(message)
-    for each in value if isinstance(value, (list, tuple)) else value.values() if isinstance(value, dict) else ():
-        refuse_host_arrays(each)
+    for part in value if isinstance(value, (list, tuple)) else value.values() if isinstance(value, dict) else ():
+        refuse_host_arrays(part)
 
 
-def off(value: Any) -> Any:
+def unwrap(value: Any) -> Any:
     """Take arrays out of their wrapping, wherever they are in an argument."""
     if isinstance(value, StrictArray):
         return value.held
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(map(off, value))
-    return {key: off(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return type(value)(map(unwrap, value))
+    return {key: unwrap(part) for key, part in value.items()} if isinstance(value, dict) else value
 
 
-def on(value: Any) -> Any:
+def wrap(value: Any) -> Any:
     """Wrap arrays; what NumPy gives as a number, CuPy gives as an array without dimensions."""
     if isinstance(value, (list, tuple)):
-        return type(value)(map(on, value))
+        return type(value)(map(wrap, value))
     return StrictArray(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def kind_of(value: Any) -> Any:
     """Type of an input: int or float for Python's numbers, a dtype for all else."""
-    return type(value) if type(value) in WEAK else np.dtype(bool) if isinstance(value, bool) else off(value).dtype
+    return type(value) if type(value) in WEAK else np.dtype(bool) if isinstance(value, bool) else unwrap(value).dtype
 
 
 @cache
-def types_found(function: Any, inputs: tuple[Any, ...]) -> list[np.dtype[Any]]:
+def result_types(function: Any, inputs: tuple[Any, ...]) -> list[np.dtype[Any]]:
     """Types that the first kernel of a CuPy ufunc gives that takes these inputs; TypeError if there is none.
 
     Python's numbers are weak: they take on the kernel's type, unless their kind is above that of all arrays.
     """
-    weak = [WEAK.get(each, -1) for each in inputs]
-    strong = [KINDS[each.kind] for each in inputs if each not in WEAK]
+    weak = [WEAK.get(kind, -1) for kind in inputs]
+    strong = [KINDS[kind.kind] for kind in inputs if kind not in WEAK]
     adapts = bool(strong) and max(strong) >= max(weak)
     for signature in function.types:
         wanted, given = signature.split("->")
@@ -69,16 +65,16 @@ def types_found(function: Any, inputs: tuple[Any, ...]) -> list[np.dtype[Any]]:
             np.can_cast(have, want) or (adapts and kind >= 0 and np.result_type(have(0), want) == want)
             for have, kind, want in zip(inputs, weak, map(np.dtype, wanted), strict=True)
         ):
-            return [np.dtype(each) for each in given]
+            return [np.dtype(code) for code in given]
     message = f"Wrong type {inputs} of arguments for {function.name}"
     raise TypeError(message)
 
 
-def check_types(function: Any, inputs: tuple[Any, ...], found: Any) -> None:
+def check_types(function: Any, inputs: tuple[Any, ...], result: Any) -> None:
     """Raise AssertionError where CuPy's result has another type than NumPy's."""
-    promised = types_found(function, tuple(map(kind_of, inputs)))
-    got = [each.dtype for each in (found if isinstance(found, tuple) else (found,))]
-    assert promised == got, f"{function.name} gives {promised} in CuPy, {got} in NumPy"
+    promised = result_types(function, tuple(map(kind_of, inputs)))
+    given = [array.dtype for array in (result if isinstance(result, tuple) else (result,))]
+    assert promised == given, f"{function.name} gives {promised} in CuPy, {given} in NumPy"
 
 
 signature_of = cache(inspect.signature)
@@ -102,12 +98,12 @@ class StrictArray(NDArrayOperatorsMixin):
         if method != "__call__" or function is None or set(options) - {"out"}:
             return NotImplemented
         refuse_host_arrays((inputs, options))
-        found = ufunc(*off(inputs), **off(options))
+        result = ufunc(*unwrap(inputs), **unwrap(options))
         if "out" in options:
             (out,) = options["out"]
             return out
-        check_types(function, inputs, found)
-        return on(found)
+        check_types(function, inputs, result)
+        return wrap(result)
 
     def __array_function__(self, function: Any, types: Any, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
         try:
@@ -122,8 +118,8 @@ class StrictArray(NDArrayOperatorsMixin):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         refuse_host_arrays(value)
-        assert not any(isinstance(each, StrictArray) for each in (key if isinstance(key, tuple) else (key,)))
-        self.held[index(key)] = off(value)
+        assert not any(isinstance(part, StrictArray) for part in (key if isinstance(key, tuple) else (key,)))
+        self.held[index(key)] = unwrap(value)
 
     def put(self, places: "StrictArray", values: "StrictArray") -> None:
         """Write to places of the flat array."""
@@ -168,14 +164,14 @@ class StrictArray(NDArrayOperatorsMixin):
 
     def astype(self, dtype: Any, copy: bool = True) -> "StrictArray":
         """Convert as CuPy does, whose kernels take small float32 numbers for zero."""
-        return StrictArray(flushed(flushed(self.held).astype(dtype, copy=copy)))
+        return StrictArray(flush_subnormals(flush_subnormals(self.held).astype(dtype, copy=copy)))
 
     def get(self) -> np.ndarray[Any, Any]:
         """Give a copy on the host."""
         return self.held.copy()
 
 
-def flushed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def flush_subnormals(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Set small float32 numbers to zero."""
     if array.dtype != np.float32:
         return array
@@ -184,11 +180,11 @@ def flushed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def index(key: Any) -> Any:
     """Take an index out of its wrapping; TypeError if it holds what lies on the host."""
-    for each in key if isinstance(key, tuple) else (key,):
-        if not (each is None or each is Ellipsis or isinstance(each, (int, np.integer, slice, StrictArray))):
-            message = f"{type(each)} in an index: a hidden transfer"
+    for part in key if isinstance(key, tuple) else (key,):
+        if not (part is None or part is Ellipsis or isinstance(part, (int, np.integer, slice, StrictArray))):
+            message = f"{type(part)} in an index: a hidden transfer"
             raise TypeError(message)
-    return off(key)
+    return unwrap(key)
 
 
 def call(function: Any, named: Any, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -196,10 +192,10 @@ def call(function: Any, named: Any, given: tuple[Any, ...], options: dict[str, A
     signature_of(named).bind(*given, **options)
     refuse_host_arrays((given, options))
     assert options.get("shape") != ()
-    found = on(function(*off(given), **off(options)))
+    result = wrap(function(*unwrap(given), **unwrap(options)))
     if function is np.where and len(given) == 3:
-        check_types(_where_ufunc, given, found)
-    return found
+        check_types(_where_ufunc, given, result)
+    return result
 
 
 def as_attribute(name: str) -> property:
@@ -212,7 +208,7 @@ def as_method(name: str) -> Any:
 
     def method(self: StrictArray, *given: Any, **options: Any) -> Any:
         refuse_host_arrays((given, options))
-        return on(getattr(self.held, name)(*off(given), **off(options)))
+        return wrap(getattr(self.held, name)(*unwrap(given), **unwrap(options)))
 
     return method
 
@@ -231,8 +227,8 @@ class Seen:
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
-        found = owner.__cuda_array_interface__
-        self.__array_interface__ = {name: found[name] for name in ("shape", "typestr", "data", "strides", "version")}
+        result = owner.__cuda_array_interface__
+        self.__array_interface__ = {name: result[name] for name in ("shape", "typestr", "data", "strides", "version")}
 
 
 class Library:
@@ -252,60 +248,9 @@ class Library:
                 return StrictArray(np.asarray(Seen(given[0])))
             elif isinstance(given[0], np.ndarray):
                 # A copy: what lies on the host is never what lies on the device.
-                return on(function(np.array(given[0], order="C"), *given[1:], **options))
+                return wrap(function(np.array(given[0], order="C"), *given[1:], **options))
             if not isinstance(function, np.ufunc):
                 signature_of(named).bind(*given, **options)
-            return on(function(*off(given), **off(options)))
+            return wrap(function(*unwrap(given), **unwrap(options)))
 
         return made
-
-
-# Operations whose argument at a place is a small matrix that the host keeps: who sees which fold.
-OF_THE_HOST = {"visible": 1}
-
-
-class StrictOps:
-    """The definition as a backend whose arrays are strict, with tiny tiles."""
-
-    __name__ = "strict"
-    TILE = 24
-    xp = Library()
-    fused = None
-
-    def to_device(self, array: Any) -> StrictArray:
-        """Copy a host array; an array that is there already stays."""
-        return array if isinstance(array, StrictArray) else StrictArray(np.array(array, order="C"))
-
-    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
-        """Copy an array to the host."""
-        return array.get() if isinstance(array, StrictArray) else array
-
-    def empty(self, shape: Any, dtype: Any, order: Any = "C") -> StrictArray:
-        """Room that is full of what was there before."""
-        made = np.empty(shape, dtype, order)
-        made.fill(np.nan if made.dtype.kind == "f" else 1)
-        return StrictArray(made)
-
-    def zeros(self, shape: Any, dtype: Any) -> StrictArray:
-        """Room, all zero."""
-        return StrictArray(np.zeros(shape, dtype))
-
-    def __getattr__(self, name: str) -> Any:
-        operation = getattr(cpu_fallback, name)
-
-        def call(*given: Any) -> Any:
-            host = OF_THE_HOST.get(name)
-            found = operation(*(each if place == host else inside(each) for place, each in enumerate(given)))
-            return MomentArrays(*map(on, found)) if isinstance(found, MomentArrays) else on(found)
-
-        return call
-
-
-def inside(value: Any) -> Any:
-    """Argument of an operation as the definition wants it; what is to be written is written through."""
-    if isinstance(value, Rows):
-        return Rows(*(inside(part) for part in (value.codes, value.classes, value.target, value.weight)))
-    if isinstance(value, Carry):
-        return Carry(*(inside(part) for part in (value.sums, value.at_tie, value.last_tie)))
-    refuse_host_arrays(value)
-    return off(value)

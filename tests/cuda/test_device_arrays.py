@@ -8,7 +8,18 @@ import pytest
 from sklearn.model_selection import KFold as SplitKFold
 
 import gpu_encode
-from gpu_encode import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, MEstimate, Ordered, Sigmoid, TargetEncoder
+from gpu_encode import (
+    EmpiricalBayes,
+    GroupKFold,
+    JamesStein,
+    KFold,
+    LeaveOneOut,
+    MEstimate,
+    Ordered,
+    Sigmoid,
+    TargetEncoder,
+)
+from tests.cases import STRATIFIED, fold_schemes, ordered_schemes
 from tests.family.drawn import quietly
 
 pytestmark = pytest.mark.cuda
@@ -27,19 +38,18 @@ TARGETS = {
     "classes": (ROWS * 5 % 4).astype(np.float32),
 }
 WEIGHT = (ROWS % 4 + 1) / 2.0
-SCHEMES = {
-    "folds": lambda: KFold(3),
-    "stratified": lambda: KFold(3, stratify=True),
-    "blow up": lambda: KFold(2, blow_up=True),
-    "groups": lambda: GroupKFold(3),
-    "holdout": lambda: Holdout(0.4),
-    "greedy": Greedy,
-    "leave one out": LeaveOneOut,
-    "ordered": lambda: Ordered(2),
-    "orders apart": lambda: Ordered(2, average=False),
-    "fold numbers": lambda: ROWS * 3 % 4,
-    "splitter": lambda: SplitKFold(3),
-}
+SCHEMES = (
+    fold_schemes(groups=2, time=2, folds=ROWS * 3 % 4)
+    | ordered_schemes(time=2)
+    | {
+        "stratified": STRATIFIED["stratified"],
+        "groups beside": GroupKFold(3),
+        "splitter": SplitKFold(3),
+        "splits of half the rows": [
+            (ROWS[(fold != ROWS % 3) & (ROWS % 7 != 0)], ROWS[fold == ROWS % 3]) for fold in range(3)
+        ],
+    }
+)
 
 
 def encoder(**parameters):
@@ -53,16 +63,23 @@ def same(device, host, xp):
     np.testing.assert_array_equal(device.get(), host, strict=True)
 
 
+def compare(xp, rows, y, new, **parameters):
+    """Fit and transform on both sides."""
+    here, there = encoder(device="cpu", **parameters), encoder(**parameters)
+    expected = quietly(here.fit_transform, rows, y)
+    same(quietly(there.fit_transform, xp.asarray(rows), xp.asarray(y)), expected, xp)
+    same(quietly(there.transform, xp.asarray(new)), quietly(here.transform, new), xp)
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_scheme_stays_on_the_device(xp, scheme):
-    kind = "binary" if scheme == "stratified" else "continuous"
-    y = TARGETS["binary" if scheme == "stratified" else "quantity"]
-    groups = {"groups": ROWS // 4} if scheme == "groups" else {}
-    here = encoder(cv=SCHEMES[scheme](), target_type=kind, device="cpu")
+    cv, kind, y = SCHEMES[scheme], "continuous", TARGETS["quantity"]
+    if scheme == "stratified":
+        kind, y = "binary", TARGETS["binary"]
+    groups = {"groups": ROWS // 4} if scheme == "groups beside" else {}
+    here = encoder(cv=cv, target_type=kind, device="cpu")
     expected = quietly(here.fit_transform, X, y, **groups)
-    cv = SCHEMES[scheme]()
-    cv = xp.asarray(cv) if isinstance(cv, np.ndarray) else cv
-    there = encoder(cv=cv, target_type=kind)
+    there = encoder(cv=xp.asarray(cv) if isinstance(cv, np.ndarray) else cv, target_type=kind)
     on_device = {name: xp.asarray(values) for name, values in groups.items()}
     same(quietly(there.fit_transform, xp.asarray(X), xp.asarray(y), **on_device), expected, xp)
     assert (here.device_, there.device_) == ("cpu", "cuda")
@@ -80,10 +97,9 @@ def test_every_target_is_what_it_is_on_the_host(xp, target, weight, dtype):
     assert there.target_type_ == here.target_type_
     if here.classes_ is not None:
         np.testing.assert_array_equal(there.classes_, here.classes_, strict=True)
-    for found, wanted in zip(there.encodings_, here.encodings_, strict=True):
-        np.testing.assert_array_equal(found, wanted, strict=True)
-    for found, wanted in zip(there.categories_, here.categories_, strict=True):
-        np.testing.assert_array_equal(found, wanted, strict=True)
+    for name in ("encodings_", "categories_"):
+        for array, expected in zip(getattr(there, name), getattr(here, name), strict=True):
+            np.testing.assert_array_equal(array, expected, strict=True)
 
 
 @pytest.mark.parametrize(
@@ -93,41 +109,35 @@ def test_every_target_is_what_it_is_on_the_host(xp, target, weight, dtype):
         {"columns": [1], "indicators": True, "min_count": 6},
         {"columns": [(0, 1)], "handle_missing": "prior", "smooth": MEstimate(3)},
         {"handle_missing": "nan", "handle_unknown": 7.0, "smooth": Sigmoid(3, 2)},
-        {"columns": [0], "hierarchy": {0: [2]}, "prior": "category_mean"},
+        {"columns": [0], "hierarchy": {0: [2]}, "prior": "category_mean", "smooth": JamesStein()},
+        {"columns": [1], "hierarchy": {1: [0]}, "cv": LeaveOneOut(), "prior": "category_mean", "min_count": 2},
+        {"columns": [1], "hierarchy": {1: [0]}, "cv": Ordered(2), "handle_missing": "nan", "indicators": True},
+        {"smooth": EmpiricalBayes("between"), "cv": Ordered(2, average=False), "prior": "category_mean"},
         {"smooth": gpu_encode.PartialPooling(), "prior": 0.5},
         {"categories": [[0, 1, 2], [3, 4, np.nan], [-1, 1]]},
     ],
 )
 def test_options(xp, parameters):
-    here, there = encoder(device="cpu", **parameters), encoder(**parameters)
-    expected = quietly(here.fit_transform, WITH_NAN, QUANTITY)
-    same(quietly(there.fit_transform, xp.asarray(WITH_NAN), xp.asarray(QUANTITY)), expected, xp)
-    new = WITH_NAN[::-1] + (ROWS % 9 == 0)[:, None] * 100
-    same(quietly(there.transform, xp.asarray(new)), quietly(here.transform, new), xp)
+    compare(xp, WITH_NAN, QUANTITY, WITH_NAN[::-1] + (ROWS % 9 == 0)[:, None] * 100, **parameters)
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint16, np.int32, np.uint64, np.float32])
 def test_columns_of_every_type(xp, dtype):
     given = X.astype(dtype) if dtype is not np.uint64 else X.astype(dtype) + np.uint64(1 << 63)
-    here, there = encoder(device="cpu"), encoder()
-    expected = here.fit_transform(given, QUANTITY)
-    same(there.fit_transform(xp.asarray(given), xp.asarray(QUANTITY)), expected, xp)
     # Fitted on one type, it encodes another.
-    same(there.transform(xp.asarray(WITH_NAN)), here.transform(WITH_NAN), xp)
+    compare(xp, given, QUANTITY, WITH_NAN)
 
 
 def test_several_targets(xp):
-    y = np.column_stack([QUANTITY, QUANTITY**2])
-    here, there = encoder(device="cpu"), encoder()
-    same(there.fit_transform(xp.asarray(X), xp.asarray(y)), here.fit_transform(X, y), xp)
+    compare(xp, X, np.column_stack([QUANTITY, QUANTITY**2]), X)
 
 
 def test_only_one_of_them_on_the_device(xp):
     expected = encoder(device="cpu").fit_transform(X, QUANTITY)
     same(encoder().fit_transform(xp.asarray(X), QUANTITY), expected, xp)
     mixed = encoder()
-    found = mixed.fit_transform(X, xp.asarray(QUANTITY))
-    np.testing.assert_array_equal(found, expected, strict=True)
+    result = mixed.fit_transform(X, xp.asarray(QUANTITY))
+    np.testing.assert_array_equal(result, expected, strict=True)
     assert mixed.device_ == "cuda"
 
 
@@ -135,8 +145,8 @@ def test_host_frames_come_back_as_they_went(xp):
     frame = pd.DataFrame({"a": list("xyzxyz") * 10, "b": X[:, 0], "day": pd.date_range("2024", periods=N)})
     there = encoder(columns=["a", ("a", "b")], cv=Ordered(time="day"), device="cuda")
     here = encoder(columns=["a", ("a", "b")], cv=Ordered(time="day"), device="cpu")
-    found, expected = quietly(there.fit_transform, frame, QUANTITY), quietly(here.fit_transform, frame, QUANTITY)
-    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+    result, expected = quietly(there.fit_transform, frame, QUANTITY), quietly(here.fit_transform, frame, QUANTITY)
+    pd.testing.assert_frame_equal(result, expected, check_exact=True)
     pd.testing.assert_frame_equal(there.transform(frame), here.transform(frame), check_exact=True)
 
 
@@ -149,15 +159,15 @@ def test_the_cpu_computes_what_the_device_holds(xp):
 def test_an_encoder_travels_between_devices(xp, tmp_path):
     there = encoder(columns=[0, 1]).fit(xp.asarray(X), xp.asarray(QUANTITY))
     expected = there.transform(xp.asarray(X)).get()
-    for each in (pickle.loads(pickle.dumps(there)), saved(there, tmp_path / "one")):
-        np.testing.assert_array_equal(each.set_params(device="cpu").transform(X), expected, strict=True)
-        same(each.set_params(device="cuda").transform(xp.asarray(X)), expected, xp)
-        assert each.device_ == "cuda"
+    for other in (pickle.loads(pickle.dumps(there)), save_and_load(there, tmp_path / "one")):
+        np.testing.assert_array_equal(other.set_params(device="cpu").transform(X), expected, strict=True)
+        same(other.set_params(device="cuda").transform(xp.asarray(X)), expected, xp)
+        assert other.device_ == "cuda"
     here = encoder(columns=[0, 1], device="cpu").fit(X, QUANTITY)
-    same(saved(here, tmp_path / "two").set_params(device="auto").transform(xp.asarray(X)), expected, xp)
+    same(save_and_load(here, tmp_path / "two").set_params(device="auto").transform(xp.asarray(X)), expected, xp)
 
 
-def saved(fitted, path):
+def save_and_load(fitted, path):
     fitted.save(path)
     return gpu_encode.load(path)
 
@@ -168,15 +178,15 @@ def test_pieces_and_merges(xp):
     for start in range(0, N, 25):
         pieces.partial_fit(xp.asarray(X[start : start + 25]), xp.asarray(QUANTITY[start : start + 25]))
     merged = encoder().fit(xp.asarray(X[:9]), xp.asarray(QUANTITY[:9])).merge(encoder().fit(X[9:], QUANTITY[9:]))
-    for found in (pieces, merged):
-        np.testing.assert_array_equal(found.transform(X), whole.transform(X), strict=True)
+    for result in (pieces, merged):
+        np.testing.assert_array_equal(result.transform(X), whole.transform(X), strict=True)
 
 
 def test_output_of_another_kind(xp):
     there = encoder(columns=[0]).set_output(transform="pandas")
-    found = there.fit_transform(xp.asarray(X), xp.asarray(QUANTITY))
-    assert isinstance(found, pd.DataFrame)
-    assert found.columns.tolist() == ["x0", "x1", "x2"]
+    result = there.fit_transform(xp.asarray(X), xp.asarray(QUANTITY))
+    assert isinstance(result, pd.DataFrame)
+    assert result.columns.tolist() == ["x0", "x1", "x2"]
 
 
 def test_inputs_are_never_written(xp):

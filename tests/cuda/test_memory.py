@@ -130,38 +130,24 @@ def test_an_array_that_is_too_large_says_what_was_needed(memory, monkeypatch):
         memory.empty((1000, 1000), np.float64)
 
 
-def test_memory_that_runs_out_in_the_middle_is_explained(monkeypatch):
-    full = type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.cuda.memory"})
+OF_CUPY = type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.cuda.memory"})
+FAILURES = {
+    "CuPy's": (OF_CUPY("Out of memory allocating 4,096 bytes (allocated so far: 512 bytes)."), "4,096 bytes more"),
+    "bytes": (MemoryError("std::bad_alloc: CUDA error (failed to allocate 4096 bytes) at: x.hpp"), "4,096 bytes more"),
+    "GiB": (MemoryError("std::bad_alloc: RMM failure: (failed to allocate 1.5 GiB)"), "1,610,612,736 bytes more"),
+    "no number": (MemoryError("std::bad_alloc: std::bad_alloc"), "More memory is"),
+}
 
+
+@pytest.mark.parametrize(("failure", "words"), FAILURES.values(), ids=FAILURES)
+def test_memory_that_runs_out_in_the_middle_is_explained(monkeypatch, failure, words):
     def train(*_):
-        raise full("Out of memory allocating 4,096 bytes (allocated so far: 512 bytes).")
+        raise failure
 
     monkeypatch.setattr(encodings, "train", train)
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "free_bytes", lambda: (7, 9))
-    with pytest.raises(MemoryError, match=r"4,096 bytes more are needed on the GPU, of whose 9 bytes 7 are free"):
+    with pytest.raises(MemoryError, match=rf"^{words}.* needed on the GPU, of whose 9 bytes 7 are free"):
         TargetEncoder(cv=2).fit_transform([["a"], ["b"]] * 4, [0, 1] * 4)
-
-
-def test_other_memory_errors_stay_what_they_are():
-    with pytest.raises(MemoryError, match=r"^of the host$"), devices.explain_memory():
-        raise MemoryError("of the host")
-
-
-@pytest.mark.parametrize(
-    ("message", "wanted"),
-    [
-        ("std::bad_alloc: CUDA error (failed to allocate 4096 bytes) at: cuda_memory_resource.hpp", "4,096 bytes more"),
-        (
-            "std::bad_alloc: out_of_memory: RMM failure: Maximum pool size exceeded (failed to allocate 1.5 GiB)",
-            "1,610,612,736",
-        ),
-        ("std::bad_alloc", "More memory is"),
-    ],
-)
-def test_memory_that_rmm_lacks_is_explained(monkeypatch, message, wanted):
-    monkeypatch.setattr(import_module("gpu_encode.cuda"), "free_bytes", lambda: (7, 9))
-    with pytest.raises(MemoryError, match=rf"^{wanted}.* needed on the GPU"), devices.explain_memory():
-        raise MemoryError(f"std::bad_alloc: {message}")
 
 
 def test_memory_that_the_host_lacks_is_not():
@@ -204,21 +190,12 @@ def allocations(monkeypatch):
     return SimpleNamespace(used=used, cuda=cuda, resources=resources)
 
 
-def in_use(allocations):
+@pytest.mark.parametrize("change", ["a resource in RMM", "nothing", "an allocator in CuPy"])
+def test_memory_comes_from_where_the_user_said(allocations, change):
+    if change == "nothing":
+        allocations.resources.get_current_device_resource = CudaMemoryResource
+    elif change == "an allocator in CuPy":
+        allocations.cuda.get_allocator = lambda: Pool().malloc
     with devices.explain_memory():
-        return allocations.used[-1]
-
-
-def test_a_resource_that_the_user_set_in_rmm_is_used(allocations):
-    assert in_use(allocations) == "RMM's"
+        assert allocations.used[-1] == ("RMM's" if change == "a resource in RMM" else "CuPy's")
     assert allocations.used == ["CuPy's"]
-
-
-def test_rmm_is_left_alone_where_nothing_was_set(allocations):
-    allocations.resources.get_current_device_resource = CudaMemoryResource
-    assert in_use(allocations) == "CuPy's"
-
-
-def test_an_allocator_that_the_user_gave_to_cupy_stays(allocations):
-    allocations.cuda.get_allocator = lambda: Pool().malloc
-    assert in_use(allocations) == "CuPy's"

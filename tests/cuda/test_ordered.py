@@ -1,5 +1,6 @@
 """ordered on the GPU: its two ways, chunks and segments of every length, the carry, sums that wrap around 2**64."""
 
+from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 import cpu_fallback
 from cpu_fallback.types import Carry, Layout, Rows, Window
 from tests.backends import memory
-from tests.cpu_fallback.definitions import KINDS, N_CATEGORIES, column, drawn, many
+from tests.cpu_fallback import definitions
+from tests.cpu_fallback.definitions import N_CATEGORIES, column, many
 from tests.strategies import examples
 
 pytestmark = pytest.mark.cuda
@@ -39,10 +41,10 @@ def compare(ops, rows, ties, layout, shape, cuts=()):
     edges = [0, *cuts, len(rows)]
     for start, stop in pairwise(edges):
         part, tied = rows.block(start, stop), None if ties is None else ties[start:stop]
-        found = ops.ordered(part, tied, layout, carries[0])
+        visible = ops.ordered(part, tied, layout, carries[0])
         expected = cpu_fallback.ordered(part, tied, layout, carries[1])
-        assert found.dtype == np.int64
-        assert np.array_equal(found, expected)
+        assert visible.dtype == np.int64
+        assert np.array_equal(visible, expected)
         for name in ("sums", "at_tie", "last_tie") if ties is not None else ("sums",):
             assert np.array_equal(getattr(carries[0], name), getattr(carries[1], name))
 
@@ -52,8 +54,8 @@ def compare(ops, rows, ties, layout, shape, cuts=()):
 @pytest.mark.parametrize("most_rows", [3, 50])
 @pytest.mark.parametrize("one_way", WAYS)
 def test_any_rows_in_any_chunks(ops, one_way, most_rows, data):
-    found = data.draw(drawn())
-    size, shape = len(found.rows), (N_CATEGORIES + 2, found.n_classes, found.layout.width)
+    drawn = data.draw(definitions.drawn())
+    size, shape = len(drawn.rows), (N_CATEGORIES + 2, drawn.n_classes, drawn.layout.width)
     ties = data.draw(st.none() | column(size, st.integers(0, 4), np.int64).map(np.sort))
     cuts = sorted(data.draw(st.lists(st.integers(0, size), max_size=3)))
     module = import_module("gpu_encode.cuda.ordered")
@@ -61,15 +63,7 @@ def test_any_rows_in_any_chunks(ops, one_way, most_rows, data):
         patch.setattr(module, "MOST_ROWS", most_rows)
         if one_way == "sorting":
             patch.setattr(module, "fits", lambda shape: False)
-        compare(ops, found.rows, ties, found.layout, shape, cuts)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("tied", [False, True])
-def test_rows_over_several_chunks(ops, way, kind, tied):
-    found = many(170, 4, kind)
-    ties = np.arange(170) // 11 if tied else None
-    compare(ops, found.rows, ties, found.layout, (N_CATEGORIES + 2, found.n_classes, found.layout.width), [1, 2, 90])
+        compare(ops, drawn.rows, ties, drawn.layout, shape, cuts)
 
 
 @pytest.mark.parametrize("n_rows", [1, 3, 4, 5, 11, 12, 13, 23, 24, 25, 47, 48, 49, 50, 51, 99, 100, 101])
@@ -85,10 +79,10 @@ def test_edges_of_turns_chunks_and_pieces(ops, way, n_rows, n_classes):
 @pytest.mark.parametrize("kind", ["classes", "whole"])
 @pytest.mark.parametrize("tied", [False, True])
 def test_one_category_and_one_for_each_row(ops, way, codes, kind, tied):
-    found = many(120, 8, kind)
+    drawn = many(120, 8, kind)
     ties = np.repeat([0, 3, 4], [1, 100, 19]) if tied else None
-    rows = found.rows.with_codes(codes.astype(np.int32))
-    compare(ops, rows, ties, found.layout, (int(codes.max()) + 3, found.n_classes, found.layout.width), [7, 60])
+    rows = drawn.rows.with_codes(codes.astype(np.int32))
+    compare(ops, rows, ties, drawn.layout, (int(codes.max()) + 3, drawn.n_classes, drawn.layout.width), [7, 60])
 
 
 @pytest.mark.parametrize("lengths", [[1, 2, 3, 4, 5, 6, 7, 8, 9], [33, 1, 32, 31, 2, 1, 1, 17], [64], [63, 1], [1, 65]])
@@ -101,63 +95,39 @@ def test_segments_of_every_length(ops, way, lengths, tied):
     compare(ops, rows, ties, Layout(), (len(lengths) + 2, 2, 1))
 
 
-def test_ties_go_on_over_chunks_in_some_categories_only(ops, way):
-    codes = np.array([0, 1, 0, 1, 0, 1, -1, 0, 1, -1, 0, 1], np.int32)
-    ties = np.array([0, 0, 2, 2, 2, 2, 2, 2, 5, 5, 5, 5])
-    rows = Rows(codes, np.array([0, 1] * 6, np.int32))
-    for cut in range(13):
-        compare(ops, rows, ties, Layout(), (4, 2, 1), [cut])
-
-
 def test_sums_of_all_columns_may_wrap_around(ops, way):
     large = np.full(30, 2**62 + 12345)
     rows = Rows(np.tile(np.arange(30, dtype=np.int32), 2), None, np.concatenate([large, -large]))
     compare(ops, rows, None, Layout(Window(), Window()), (32, 1, 2), [31])
 
 
-@pytest.mark.parametrize(("weighted", "labelled", "n_classes"), [(0, 0, 1), (0, 0, 3), (1, 0, 3), (1, 1, 3), (0, 1, 4)])
-def test_counts_with_and_without_weights_and_classes(ops, way, weighted, labelled, n_classes):
-    random = np.random.default_rng(2)
-    codes, classes = random.integers(-2, 3, 70), random.integers(0, n_classes, 70)
-    rows = Rows(
-        codes.astype(np.int32),
-        classes.astype(np.int32) if labelled else None,
-        weight=random.integers(0, 9, 70) if weighted else None,
-    )
-    compare(ops, rows, None, Layout(), (5, n_classes, 1), [13])
-
-
-@pytest.mark.parametrize("n_classes", [1, 3])
 @pytest.mark.parametrize("tied", [False, True])
-def test_sums_of_a_target_in_each_class(ops, way, n_classes, tied):
-    random = np.random.default_rng(3)
-    codes, classes = random.integers(-2, 3, 70), random.integers(0, n_classes, 70)
-    rows = Rows(codes.astype(np.int32), classes.astype(np.int32), random.integers(-9, 9, 70))
-    ties = np.arange(70) // 5 if tied else None
-    compare(ops, rows, ties, Layout(Window(), Window()), (5, n_classes, 2), [13])
-
-
-def test_no_rows(ops, way):
-    found = many(5, 1, "classes")
-    carry = Carry.empty(N_CATEGORIES, 3, 1, True)
-    for ties in (None, np.zeros(0, np.int64)):
-        seen = ops.ordered(found.rows.block(0, 0), ties, found.layout, carry)
-        assert (seen.shape, seen.dtype) == ((0, 3, 1), np.int64)
-    assert not carry.sums.any()
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("more", ["nothing", "weight", "target"])
+def test_several_classes(ops, way, more, labelled, tied):
+    random = np.random.default_rng(2)
+    codes, classes, numbers = (random.integers(low, 3, 70) for low in (-2, 0, -9))
+    rows = Rows(codes.astype(np.int32), classes.astype(np.int32) if labelled else None)
+    layout = Layout()
+    if more == "weight":
+        rows = replace(rows, weight=numbers)
+    if more == "target":
+        rows, layout = replace(rows, target=numbers), Layout(Window(), Window())
+    compare(ops, rows, np.arange(70) // 5 if tied else None, layout, (5, 3, layout.width), [13])
 
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_carry_in_pieces_is_brought_up_to_date_where_it_lies(ops, way, runtime, tied):
-    found = many(60, 9, "classes")
+    drawn = many(60, 9, "classes")
     ties = np.arange(60) // 4 if tied else None
     expected = Carry.empty(N_CATEGORIES, 3, 1, tied)
-    cpu_fallback.ordered(found.rows, ties, found.layout, expected)
+    cpu_fallback.ordered(drawn.rows, ties, drawn.layout, expected)
     pages = [memory.zeros((*part.shape, 2), np.int64) for part in (expected.sums, expected.at_tie, expected.last_tie)]
     pages[2][...] = -1
     carry = Carry(*(part[..., 0] for part in pages))
-    rows = Rows(memory.to_device(found.rows.codes), memory.to_device(found.rows.classes))
+    rows = Rows(memory.to_device(drawn.rows.codes), memory.to_device(drawn.rows.classes))
     module = import_module("gpu_encode.cuda.ordered")
-    module.ordered(rows, None if ties is None else memory.to_device(ties), found.layout, carry)
+    module.ordered(rows, None if ties is None else memory.to_device(ties), drawn.layout, carry)
     for part, name in zip(pages, ("sums", "at_tie", "last_tie"), strict=True):
         assert np.array_equal(memory.to_host(part[..., 0]), getattr(expected, name))
         assert (memory.to_host(part[..., 1]) == (-1 if name == "last_tie" else 0)).all()

@@ -7,6 +7,7 @@ What CuPy takes inside one of its functions (a sort above all) is not seen.
 
 import gc
 import os
+import re
 import sys
 import weakref
 from importlib import import_module
@@ -36,61 +37,78 @@ def fold_numbers(n_rows):
     return import_module("gpu_encode.cuda.memory").to_device((np.arange(n_rows) % 5).astype(np.int32))
 
 
-def halved(n_rows):
+def half_splits(n_rows):
     """Two splits that use every second row of the other half."""
     first, second = np.split(np.arange(n_rows), 2)
     return [(second[::2], first), (first[::2], second)]
 
 
-# How the document calls the scheme: what makes it for some rows, and bytes for a class target, a real one, and a class
-# target with weights.
+# How the document calls the scheme, and what makes it for some rows.
 SCHEMES = {
-    "`Greedy`": (lambda n: Greedy(), 8, 5, 8),
-    "`KFold`, random": (lambda n: KFold(5), 8, 5, 8),
-    "`KFold`, contiguous": (lambda n: KFold(5, order="contiguous"), 8, 5, 8),
-    "`KFold`, interleaved": (lambda n: KFold(5, order="interleaved"), 8, 5, 8),
-    "`KFold(blow_up=True)`": (lambda n: KFold(5, blow_up=True), 8, 4, 8),
-    "`KFold(stratify=True)`, two classes of equal size": (lambda n: KFold(5, stratify=True), 18, None, 18),
-    "`GroupKFold`, groups as int32": (lambda n: GroupKFold(5), 12, 8, 12),
-    "`TimeFolds`, times as int32": (lambda n: TimeFolds(5, time=1), 13, 9, 13),
-    "`Holdout`": (lambda n: Holdout(0.3), 12, 8, 12),
-    "`LeaveOneOut`": (lambda n: LeaveOneOut(), 8, 5, 8),
-    "`Ordered`": (lambda n: Ordered(), 8, 5, 8),
-    "`Ordered(shuffle=False)`": (lambda n: Ordered(shuffle=False), 9, 5, 9),
-    "`Ordered(2)`": (lambda n: Ordered(2), 24, 20, 24),
-    "`Ordered(3)`": (lambda n: Ordered(3), 32, None, None),
-    "`Ordered(2, average=False)`": (lambda n: Ordered(2, average=False), 8, 4, 8),
-    "`Ordered(time=...)`, times as int32": (lambda n: Ordered(time=1), 28, 24, 28),
-    "fold numbers, int32 on the device": (fold_numbers, 12, 8, 12),
-    "a splitter of scikit-learn (`KFold`)": (lambda n: Splitter(5), 12, 8, 12),
-    "two splits, each trained on half of the other's rows": (halved, 18, 15, 20),
+    "`Greedy`": lambda n: Greedy(),
+    "`KFold`, random": lambda n: KFold(5),
+    "`KFold`, contiguous": lambda n: KFold(5, order="contiguous"),
+    "`KFold`, interleaved": lambda n: KFold(5, order="interleaved"),
+    "`KFold(blow_up=True)`": lambda n: KFold(5, blow_up=True),
+    "`KFold(stratify=True)`, two classes of equal size": lambda n: KFold(5, stratify=True),
+    "`GroupKFold`, groups as int32": lambda n: GroupKFold(5),
+    "`TimeFolds`, times as int32": lambda n: TimeFolds(5, time=1),
+    "`Holdout`": lambda n: Holdout(0.3),
+    "`LeaveOneOut`": lambda n: LeaveOneOut(),
+    "`Ordered`": lambda n: Ordered(),
+    "`Ordered(shuffle=False)`": lambda n: Ordered(shuffle=False),
+    "`Ordered(2)`": lambda n: Ordered(2),
+    "`Ordered(3)`": lambda n: Ordered(3),
+    "`Ordered(2, average=False)`": lambda n: Ordered(2, average=False),
+    "`Ordered(time=...)`, times as int32": lambda n: Ordered(time=1),
+    "fold numbers, int32 on the device": fold_numbers,
+    "a splitter of scikit-learn (`KFold`)": lambda n: Splitter(5),
+    "two splits, each trained on half of the other's rows": half_splits,
 }
 JOINT, CONTINUOUS = {"columns": [(0, 1)]}, {"target_type": "continuous"}
-# Kinds of columns: what is asked of the rows, and bytes of `fit` and of `transform`.
+# Kinds of columns: what is asked of the rows.
 COLUMNS = {
-    "int64": ({"column": "int64"}, 8, 4),
-    "int32": ({"column": "int32"}, 8, 4),
-    "float64 without NaN": ({"column": "float64"}, 8, 4),
-    "float64, a quarter NaN": ({"column": "float64", "missing": True}, 18, 14),
-    "int64, a quarter null": ({"column": "int64", "missing": True}, 17, 13),
-    "text": ({"column": "text"}, 16, 12),
-    "text, a quarter null": ({"column": "text", "missing": True}, 16, 12),
-    "two columns of int64, side by side (a frame)": ({"column": "int64", "width": 2, "order": "F"}, 12, 8),
-    "two columns of int64, row by row (a C-ordered matrix)": ({"column": "int64", "width": 2}, 20, 16),
-    "two columns of int64 as a joint key": ({"column": "int64", "width": 2, "order": "F", "options": JOINT}, 28, 37),
+    "int64": {"column": "int64"},
+    "int32": {"column": "int32"},
+    "float64 without NaN": {"column": "float64"},
+    "float64, a quarter NaN": {"column": "float64", "missing": True},
+    "int64, a quarter null": {"column": "int64", "missing": True},
+    "text": {"column": "text"},
+    "text, a quarter null": {"column": "text", "missing": True},
+    "two columns of int64, side by side (a frame)": {"column": "int64", "width": 2, "order": "F"},
+    "two columns of int64, row by row (a C-ordered matrix)": {"column": "int64", "width": 2},
+    "two columns of int64 as a joint key": {"column": "int64", "width": 2, "order": "F", "options": JOINT},
 }
-# Kinds of targets and weights: what is asked of the rows, and bytes of `fit` and of `fit_transform` by `Greedy`.
+# Kinds of targets and weights: what is asked of the rows.
 VECTORS = {
-    "class, int32": ({}, 8, 8),
-    "class, int64": ({"target": "class", "target_dtype": "int64"}, 8, 8),
-    "real, float64": ({"target": "real"}, 9, 5),
-    'real, float64, `target_type="continuous"`': ({"target": "real", "options": CONTINUOUS}, 4, 4),
-    "real, float32": ({"target": "real", "target_dtype": "float32"}, 17, 13),
-    "class, int32, by `Holdout`": ({"scheme": lambda n: Holdout(0.3)}, 12, 12),
-    "class, int32, and weights as float64": ({"weight": "float64"}, 11, 8),
-    "class, int32, and weights as float32": ({"weight": "float32"}, 19, 16),
-    "class, int32, and weights as int64": ({"weight": "int64"}, 16, 16),
+    "class, int32": {},
+    "class, int64": {"target": "class", "target_dtype": "int64"},
+    "real, float64": {"target": "real"},
+    'real, float64, `target_type="continuous"`': {"target": "real", "options": CONTINUOUS},
+    "real, float32": {"target": "real", "target_dtype": "float32"},
+    "class, int32, by `Holdout`": {"scheme": lambda n: Holdout(0.3)},
+    "class, int32, and weights as float64": {"weight": "float64"},
+    "class, int32, and weights as float32": {"weight": "float32"},
+    "class, int32, and weights as int64": {"weight": "int64"},
 }
+
+
+ASKED = {"class": {}, "real": {"target": "real"}, "class and weights": {"weight": "float64"}}
+
+
+def read_document():
+    """Bytes that the document gives, by the names of the line and of the column."""
+    text = (Path(__file__).parents[2] / "docs" / "rapids.md").read_text()
+    section = text.split("### Peak memory by scheme\n")[1].split("\n#")[0]
+    figures = {}
+    for table in re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE):
+        heads, _, *lines = (line[2:-2].split(" | ") for line in table.splitlines())
+        for name, *cells in lines:
+            figures |= {(name, head): int(cell) for head, cell in zip(heads[1:], cells, strict=True) if cell.strip()}
+    return figures
+
+
+DOCUMENT = read_document()
 
 
 class Count:
@@ -225,8 +243,8 @@ def peaks(
         encoder.fit(X, y)
     gc.collect()
     before, count.peaks = count.bytes, {}
-    found = encoder.transform(X) if call == "transform" else getattr(encoder, call)(X, y, **rest)
-    arrays = [] if call == "fit" else found if isinstance(found, list) else [found]
+    result = encoder.transform(X) if call == "transform" else getattr(encoder, call)(X, y, **rest)
+    arrays = [] if call == "fit" else result if isinstance(result, list) else [result]
     inevitable = before + sum(array.nbytes for array in arrays)
     return {line: peak - inevitable for line, peak in count.peaks.items()}
 
@@ -235,8 +253,8 @@ def bytes_a_row(count, monkeypatch, **asked):
     """Most that grows with a row at any line; a line that only one of the calls reaches must not be its peak."""
     few, many = (peaks(count, monkeypatch, n_rows, **asked) for n_rows in (FEW, MANY))
     both = few.keys() & many.keys()
-    for found in (few, many):
-        assert max(found[line] for line in both) == max(found.values())
+    for peak in (few, many):
+        assert max(peak[line] for line in both) == max(peak.values())
     return max((many[line] - few[line]) / (MANY - FEW) for line in both)
 
 
@@ -253,49 +271,16 @@ def test_what_is_alive_is_counted(count):
     assert count.bytes == 0
 
 
-ASKED = {"class": {}, "real": {"target": "real"}, "class and weights": {"weight": "float64"}}
+@pytest.mark.parametrize(("scheme", "asked"), [key for key in DOCUMENT if key[0] in SCHEMES])
+def test_scheme(count, monkeypatch, scheme, asked):
+    assert bytes_a_row(count, monkeypatch, scheme=SCHEMES[scheme], **ASKED[asked]) == DOCUMENT[scheme, asked]
 
 
-@pytest.mark.parametrize(
-    ("scheme", "asked", "expected"),
-    [
-        pytest.param(made, asked, expected, id=f"{name}-{column}")
-        for name, (made, *found) in SCHEMES.items()
-        for (column, asked), expected in zip(ASKED.items(), found, strict=True)
-        if expected is not None
-    ],
-)
-def test_scheme(count, monkeypatch, scheme, asked, expected):
-    assert bytes_a_row(count, monkeypatch, scheme=scheme, **asked) == expected
+@pytest.mark.parametrize(("kind", "call"), [key for key in DOCUMENT if key[0] not in SCHEMES])
+def test_kind_of_column_target_or_weight(count, monkeypatch, kind, call):
+    asked = (COLUMNS | VECTORS)[kind]
+    assert bytes_a_row(count, monkeypatch, call=call.strip("`"), **asked) == DOCUMENT[kind, call]
 
 
-@pytest.mark.parametrize("call", ["fit", "transform"])
-@pytest.mark.parametrize("column", COLUMNS)
-def test_column(count, monkeypatch, column, call):
-    asked, *expected = COLUMNS[column]
-    assert bytes_a_row(count, monkeypatch, call=call, **asked) == expected[call == "transform"]
-
-
-@pytest.mark.parametrize("call", ["fit", "fit_transform"])
-@pytest.mark.parametrize("vectors", VECTORS)
-def test_target_and_weights(count, monkeypatch, vectors, call):
-    asked, *expected = VECTORS[vectors]
-    assert bytes_a_row(count, monkeypatch, call=call, **asked) == expected[call == "fit_transform"]
-
-
-def test_the_document_has_these_numbers():
-    text = (Path(__file__).parents[2] / "docs" / "rapids.md").read_text()
-    section = text.split("### Peak memory by scheme\n")[1].split("\n#")[0]
-    lines = [line for line in section.splitlines() if line.startswith("|")]
-    expected = []
-    for heads, table in (
-        (("scheme", *ASKED), SCHEMES),
-        (("column", "`fit`", "`transform`"), COLUMNS),
-        (("target and weights", "`fit`", "`fit_transform`"), VECTORS),
-    ):
-        expected += [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-        expected += [
-            f"| {name} | {' | '.join('' if each is None else str(each) for each in found)} |"
-            for name, (_, *found) in table.items()
-        ]
-    assert lines == expected
+def test_the_document_names_every_kind():
+    assert {name for name, _ in DOCUMENT} == {*SCHEMES, *COLUMNS, *VECTORS}

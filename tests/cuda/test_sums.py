@@ -10,13 +10,11 @@ import cpu_fallback
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Layout, Rows, Window
 from tests.backends import memory
-from tests.cpu_fallback.definitions import KINDS as DEFINITION_KINDS
-from tests.cpu_fallback.definitions import N_CATEGORIES, Drawn, bit_range, many, term
+from tests.cpu_fallback.definitions import N_CATEGORIES, Drawn, digit_window
 
 pytestmark = pytest.mark.cuda
 
 N_FOLDS = 3
-ORDERS = ("interleaved", "contiguous", "random")
 LARGEST = 48 * 1024
 IN_PASSES = {"MOST_PASSES": 10**6, "ROWS_OF_A_PASS": 0}
 HOT = {"MOST_PASSES": 0, "SAMPLED_ROWS": 0, "SAMPLE": 10**6}
@@ -45,39 +43,30 @@ def launched(sums, monkeypatch):
     """Names of the kernels launched, with their number of blocks and bytes of shared memory."""
     names, launch = [], sums.launch
 
-    def noted(kernel, blocks, threads, *arguments, shared=0):
+    def record(kernel, blocks, threads, *arguments, shared=0):
         names.append((kernel.py_func.__name__, blocks, shared))
         launch(kernel, blocks, threads, *arguments, shared=shared)
 
-    monkeypatch.setattr(sums, "launch", noted)
+    monkeypatch.setattr(sums, "launch", record)
     return names
 
 
-def choose(sums, monkeypatch, strategy, found):
+def choose(sums, monkeypatch, strategy, drawn):
     """Force a strategy; gives the name of its kernel."""
     constants, n_lines, kernel = STRATEGIES[strategy]
-    monkeypatch.setattr(sums, "SHARED_BYTES", LARGEST if n_lines is None else n_lines * bytes_of_line(found))
+    monkeypatch.setattr(sums, "SHARED_BYTES", LARGEST if n_lines is None else n_lines * bytes_of_line(drawn))
     for name, value in constants.items():
         monkeypatch.setattr(sums, name, value)
     return kernel
 
 
-def bytes_of_line(found):
+def bytes_of_line(drawn):
     """Shared memory that all cells of a category take."""
     words = 0
-    for window, power, _ in found.layout.measures():
-        counts = window.whole and power == 0 and found.rows.weight is None
+    for window, power, _ in drawn.layout.measures():
+        counts = window.whole and power == 0 and drawn.rows.weight is None
         words += 1 if counts else 4 if window.whole else 2 * max(window.width - 1, 1)
-    return 4 * words * N_FOLDS * found.n_classes
-
-
-def windowed(rows, powers=(0, 1, 2), spare=1):
-    """Windows that hold the terms of rows, with digits to spare."""
-    found = []
-    for power in powers:
-        low, high = bit_range([term(rows, row, power) for row in range(len(rows))])
-        found.append(Window(low // 32, max((high - 1) // 32 - low // 32 + 1, 1) + spare, whole=False))
-    return found
+    return 4 * words * N_FOLDS * drawn.n_classes
 
 
 def skewed(size, random):
@@ -91,86 +80,64 @@ def reals(size, random):
     return random.standard_normal(size) * 10.0 ** random.integers(-3, 4, size)
 
 
+def shares(size, random):
+    return random.random(size)
+
+
 def integers(size, random):
     return random.integers(-(2**63), 2**63 - 1, size)
 
 
-def real(codes, random):
-    rows = Rows(codes, None, reals(len(codes), random))
-    return Drawn(rows, Layout(Window(), *windowed(rows, (1, 2))), 1)
+def far_apart(size, random):
+    return reals(size, random) * 10.0 ** random.choice([-320, -290, 0, 290], size)
 
 
-def weighted(codes, random):
-    rows = Rows(codes, None, reals(len(codes), random), random.random(len(codes)))
-    return Drawn(rows, Layout(*windowed(rows)), 1)
+def single_bits(size, random):
+    """Weights at every place within a digit, of 53 bits or of one."""
+    return random.choice([2.0**53 - 1, 1.0], size) * 2.0 ** random.integers(-40, 0, size)
 
 
-def weighted_classes(codes, random):
-    rows = Rows(codes, random.integers(0, 2, len(codes)).astype(np.int32), None, random.random(len(codes)))
-    return Drawn(rows, Layout(*windowed(rows, (0,))), 2)
+# What makes the target, classes where it is None; what makes the weight; the powers that are summed in digits; and
+# digits to spare.
+KINDS = {
+    "real": (reals, None, (1, 2), 1),
+    "weighted": (reals, shares, (0, 1, 2), 1),
+    "weighted classes": (None, shares, (0,), 1),
+    "classes with whole weights": (None, lambda size, random: random.integers(0, 2**40, size), (), 1),
+    "whole numbers as reals": (
+        lambda size, random: random.integers(-(2**20), 2**20, size).astype(float),
+        lambda size, random: random.integers(-4, 5, size).astype(float),
+        (),
+        1,
+    ),
+    "large integers": (integers, None, (1,), 1),
+    "large integers without room to spare": (integers, None, (1, 2), 0),
+    "single digits": (lambda size, random: random.integers(-(2**32) + 1, 2**32, size), None, (1,), 0),
+    "far apart": (far_apart, lambda size, random: random.standard_normal(size) * 1e-300, (0, 1, 2), 1),
+    # The longest products there are, 53 and twice 63 bits.
+    "seven digits": (
+        lambda size, random: np.where(random.random(size) < 0.5, -(2**63), 2**63 - 1),
+        single_bits,
+        (0, 1, 2),
+        1,
+    ),
+}
 
 
-def classes_with_whole_weights(codes, random):
-    classes, weight = random.integers(0, 2, len(codes)).astype(np.int32), random.integers(0, 2**40, len(codes))
-    return Drawn(Rows(codes, classes, None, weight), Layout(), 2)
-
-
-def whole_numbers_as_reals(codes, random):
-    target, weight = random.integers(-(2**20), 2**20, len(codes)), random.integers(-4, 5, len(codes))
-    rows = Rows(codes, None, target.astype(float), weight.astype(float))
-    return Drawn(rows, Layout(Window(), Window(), Window()), 1)
-
-
-def large_integers(codes, random):
-    return Drawn(Rows(codes, None, integers(len(codes), random)), Layout(Window(), Window(0, 3, whole=False)), 1)
-
-
-def large_integers_without_room_to_spare(codes, random):
-    rows = Rows(codes, None, integers(len(codes), random))
-    return Drawn(rows, Layout(Window(), *windowed(rows, (1, 2), 0)), 1)
-
-
-def single_digits(codes, random):
-    rows = Rows(codes, None, random.integers(-(2**32) + 1, 2**32, len(codes)))
-    return Drawn(rows, Layout(Window(), Window(0, 1, whole=False)), 1)
-
-
-def far_apart(codes, random):
-    size = len(codes)
-    target = reals(size, random) * 10.0 ** random.choice([-320, -290, 0, 290], size)
-    rows = Rows(codes, None, target, random.standard_normal(size) * 1e-300)
-    return Drawn(rows, Layout(*windowed(rows)), 1)
-
-
-def seven_digits(codes, random):
-    # The longest products there are, 53 and twice 63 bits, at every place within a digit; some are a single bit.
-    weight = random.choice([2.0**53 - 1, 1.0], len(codes)) * 2.0 ** random.integers(-40, 0, len(codes))
-    rows = Rows(codes, None, np.where(random.random(len(codes)) < 0.5, -(2**63), 2**63 - 1), weight)
-    return Drawn(rows, Layout(*windowed(rows)), 1)
-
-
-MADE = (
-    real,
-    weighted,
-    weighted_classes,
-    classes_with_whole_weights,
-    whole_numbers_as_reals,
-    large_integers,
-    large_integers_without_room_to_spare,
-    single_digits,
-    far_apart,
-    seven_digits,
-)
-
-
-def rows_of(made, size, seed=0):
+def rows_of(kind, size, seed=0):
     """Rows of which most are of one category, and a layout for them."""
+    target, weight, powers, spare = KINDS[kind]
     random = np.random.default_rng(seed)
-    return made(skewed(size, random), random)
+    classes = None if target else random.integers(0, 2, size).astype(np.int32)
+    numbers = (part and part(size, random) for part in (target, weight))
+    rows = Rows(skewed(size, random), classes, *numbers)
+    highest = max(powers, default=2) if target else 0
+    windows = [digit_window(rows, power, above=spare) if power in powers else Window() for power in range(highest + 1)]
+    return Drawn(rows, Layout(*windows), 1 if target else 2)
 
 
-def check(ops, found, folds):
-    arguments = (found.rows, N_CATEGORIES, folds, N_FOLDS, found.n_classes, found.layout)
+def check(ops, drawn, folds):
+    arguments = (drawn.rows, N_CATEGORIES, folds, N_FOLDS, drawn.n_classes, drawn.layout)
     accumulators = ops.accumulate(*arguments)
     expected = cpu_fallback.accumulate(*arguments)
     assert expected.any()
@@ -178,12 +145,12 @@ def check(ops, found, folds):
     assert np.array_equal(accumulators, expected)
 
 
-@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_strategy_gives_the_digits_of_the_definition(ops, sums, launched, monkeypatch, strategy, made):
-    found = rows_of(made, 61)
-    kernel = choose(sums, monkeypatch, strategy, found)
-    check(ops, found, FoldPattern("random", N_FOLDS, seed=1, first_row=7))
+def test_every_strategy_gives_the_digits_of_the_definition(ops, sums, launched, monkeypatch, strategy, kind):
+    drawn = rows_of(kind, 61)
+    kernel = choose(sums, monkeypatch, strategy, drawn)
+    check(ops, drawn, FoldPattern("random", N_FOLDS, seed=1, first_row=7))
     assert {name for name, _, _ in launched} == {kernel}
     assert max(shared for _, _, shared in launched) <= LARGEST
 
@@ -191,19 +158,19 @@ def test_every_strategy_gives_the_digits_of_the_definition(ops, sums, launched, 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 11, 12, 13, 25])
 def test_numbers_of_rows_around_the_edges_of_blocks(ops, sums, monkeypatch, strategy, size):
-    found = rows_of(weighted, size, 1)
-    choose(sums, monkeypatch, strategy, found)
-    check(ops, found, np.random.default_rng(0).integers(0, N_FOLDS, size).astype(np.int32))
+    drawn = rows_of("weighted", size, 1)
+    choose(sums, monkeypatch, strategy, drawn)
+    check(ops, drawn, np.random.default_rng(0).integers(0, N_FOLDS, size).astype(np.int32))
 
 
 @pytest.mark.parametrize("strategy", ["tables", "passes", "hot"])
 @pytest.mark.parametrize("most_added", [1, 3, 4, 7, 20])
 def test_tables_are_flushed_and_used_again(ops, sums, launched, monkeypatch, strategy, most_added):
-    found = rows_of(weighted, 61, 2)
-    choose(sums, monkeypatch, strategy, found)
+    drawn = rows_of("weighted", 61, 2)
+    choose(sums, monkeypatch, strategy, drawn)
     monkeypatch.setattr(sums, "MOST_ADDED", most_added)
     monkeypatch.setattr(sums, "MOST_BLOCKS", 2)
-    check(ops, found, None)
+    check(ops, drawn, None)
     assert {blocks for _, blocks, _ in launched} == {2}
 
 
@@ -237,58 +204,41 @@ def test_no_block_adds_more_rows_than_its_words_hold(sums, monkeypatch, n_rows, 
 
 
 def test_a_table_may_fill_shared_memory_to_the_last_word(ops, sums, launched, monkeypatch):
-    found = rows_of(real, 30)
-    words = (N_CATEGORIES + 2) * bytes_of_line(found)
+    drawn = rows_of("real", 30)
+    words = (N_CATEGORIES + 2) * bytes_of_line(drawn)
     monkeypatch.setattr(sums, "SHARED_BYTES", words)
     monkeypatch.setattr(sums, "COPIED_BYTES", words)
-    check(ops, found, None)
+    check(ops, drawn, None)
     assert [shared for _, _, shared in launched] == [words]
 
 
 @pytest.mark.parametrize(("room", "copies"), [(1, 1), (2, 2), (3, 2), (4, 4), (7, 4), (100, 8)])
 def test_small_tables_have_copies(ops, sums, launched, monkeypatch, room, copies):
-    found = rows_of(large_integers, 40)
-    size = (N_CATEGORIES + 2) * bytes_of_line(found) // 4
+    drawn = rows_of("large integers", 40)
+    size = (N_CATEGORIES + 2) * bytes_of_line(drawn) // 4
     distance = size + (copies > 1 and size % 2 == 0)
     monkeypatch.setattr(sums, "COPIED_BYTES", 4 * room * (size + 1))
-    check(ops, found, None)
+    check(ops, drawn, None)
     assert [shared for _, _, shared in launched] == [4 * copies * distance]
-
-
-@pytest.mark.parametrize("strategy", ["tables", "hot", "cells"])
-@pytest.mark.parametrize("folds", ["none", "given", "interleaved", "contiguous", "random"])
-def test_folds_of_every_source(ops, sums, monkeypatch, strategy, folds):
-    found = rows_of(whole_numbers_as_reals, 50, 3)
-    choose(sums, monkeypatch, strategy, found)
-    source = FoldPattern(folds, N_FOLDS, seed=3, n_rows=60, first_row=5) if folds in ORDERS else None
-    check(ops, found, np.arange(50, dtype=np.int32) % N_FOLDS if folds == "given" else source)
-
-
-@pytest.mark.parametrize("layout", [Layout(), Layout(Window(-2, 4, whole=False))])
-def test_no_rows_leave_zeros(ops, layout):
-    rows = Rows(np.zeros(0, np.int32), None, None, np.zeros(0))
-    accumulators = ops.accumulate(rows, 2, None, 2, 3, layout)
-    assert accumulators.shape == (4, 2, 3, layout.width)
-    assert not accumulators.any()
 
 
 def test_a_count_that_nothing_is_added_to(ops):
     # A window of digits for the count, though without weights rows are counted in one integer: no digits at all.
-    found = rows_of(real, 20)
-    layout = replace(found.layout, count=Window(-1, 2, whole=False))
-    check(ops, replace(found, layout=layout), None)
+    drawn = rows_of("real", 20)
+    layout = replace(drawn.layout, count=Window(-1, 2, whole=False))
+    check(ops, replace(drawn, layout=layout), None)
 
 
 def test_counts_are_counted_elsewhere(ops, sums, monkeypatch):
     seen = []
     monkeypatch.setattr(sums, "count", lambda *arguments: seen.append(arguments))
-    found = rows_of(real, 20)
-    ops.accumulate(found.rows, N_CATEGORIES, None, N_FOLDS, 1, Layout())
+    drawn = rows_of("real", 20)
+    ops.accumulate(drawn.rows, N_CATEGORIES, None, N_FOLDS, 1, Layout())
     assert len(seen) == 1
     assert len(seen[0][-1]) == (N_CATEGORIES + 2) * N_FOLDS
 
 
-def sampled(sums, codes, most):
+def hot_lines_of(sums, codes, most):
     """Hot lines of codes."""
     job = sums.Addition((memory.to_device(np.array(codes, np.int32)),), [], len(codes), N_CATEGORIES + 2, 1, 1, None)
     return memory.to_host(sums.hot_lines(job, most)).tolist()
@@ -297,48 +247,21 @@ def sampled(sums, codes, most):
 def test_hot_lines_are_those_of_a_large_share_and_the_most_frequent_first(sums, monkeypatch):
     monkeypatch.setattr(sums, "HOT_SHARE", 0.2)
     codes = [-1] * 50 + [2] * 21 + [0] * 20 + [-2] * 9
-    assert sampled(sums, codes, 4) == [5, 2]
-    assert sampled(sums, codes, 1) == [5]
-    assert sampled(sums, codes, 0) == []
+    assert hot_lines_of(sums, codes, 4) == [5, 2]
+    assert hot_lines_of(sums, codes, 1) == [5]
+    assert hot_lines_of(sums, codes, 0) == []
     monkeypatch.setattr(sums, "HOT_SHARE", 0.19)
-    assert sampled(sums, codes, 4) == [5, 2, 0]
+    assert hot_lines_of(sums, codes, 4) == [5, 2, 0]
 
 
 def test_a_sample_reaches_over_all_rows(sums, monkeypatch):
     monkeypatch.setattr(sums, "SAMPLE", 10)
-    assert sampled(sums, [1] * 90 + [3] * 15, 4) == [1, 3]
+    assert hot_lines_of(sums, [1] * 90 + [3] * 15, 4) == [1, 3]
 
 
 def test_more_hot_lines_than_ranks(ops, sums, launched, monkeypatch):
-    found = rows_of(real, 61)
-    choose(sums, monkeypatch, "all hot", found)
+    drawn = rows_of("real", 61)
+    choose(sums, monkeypatch, "all hot", drawn)
     monkeypatch.setattr(sums, "MOST_RANKS", 1)
-    check(ops, found, None)
+    check(ops, drawn, None)
     assert [name for name, _, _ in launched] == ["add_hot_in_tables"]
-
-
-@pytest.mark.parametrize("size", [1, 3, 4, 5, 11, 12, 13, 40])
-def test_extents_see_every_row(ops, size):
-    for at in range(0, size, 3):
-        target, weight = np.full(size, 6.0), np.full(size, 12)
-        target[at] = 2.0**40 + 2.0**-10
-        assert ops.extents(target, None, (1, 2)) == [(-10, 41), (-20, 82)]
-        assert ops.extents(target, weight, (0, 1, 2)) == [(2, 4), (-8, 45), (-18, 86)]
-        weight[at] = 0
-        others = [(2, 4), (3, 7), (4, 10)] if size > 1 else [(0, 0)] * 3
-        assert ops.extents(target, weight, (0, 1, 2)) == others
-
-
-@pytest.mark.parametrize("kind", DEFINITION_KINDS)
-def test_extents_over_several_turns_of_the_grid(ops, kind):
-    rows = many(500, 5, kind).rows
-    given = (rows.target, rows.weight, tuple(range(rows.weight is None, 1 if rows.target is None else 3)))
-    assert ops.extents(*given) == cpu_fallback.extents(*given)
-
-
-def test_extents_of_nothing_but_zeros_and_of_no_rows(ops):
-    assert ops.extents(np.zeros(5), np.ones(5), (0, 1, 2)) == [(0, 1), (0, 0), (0, 0)]
-    assert ops.extents(np.zeros(0), None, (1, 2)) == [(0, 0), (0, 0)]
-    assert ops.extents(np.array([5e-324, 0.0]), np.array([1e308, 0.0]), (0, 1, 2)) == cpu_fallback.extents(
-        np.array([5e-324, 0.0]), np.array([1e308, 0.0]), (0, 1, 2)
-    )

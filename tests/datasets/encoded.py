@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from sklearn.base import clone
 
 from gpu_encode.datasets.encoding import run_encoding
@@ -23,15 +24,15 @@ def in_memory(
     fitted = clone(encoder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        codes = fitted.fit_transform(
+        encodings = fitted.fit_transform(
             table.drop_columns(aside),
             table[target] if isinstance(target, str) else table.select(targets),
             sample_weight=None if weight is None else table[weight],
             groups=None if groups is None else table[groups],
         )
     for name in aside:
-        codes = codes.append_column(table.schema.field(name), table[name])
-    return fitted, codes
+        encodings = encodings.append_column(table.schema.field(name), table[name])
+    return fitted, encodings
 
 
 def encode(source: Any, destination: Any, encoder: Any, target: Any, **choices: Any) -> Summary:
@@ -53,21 +54,34 @@ def encode(source: Any, destination: Any, encoder: Any, target: Any, **choices: 
         return run_encoding(rows, destination, encoder, target, given.pop("weight"), given.pop("groups"), **given)
 
 
-def assert_same_table(found: pa.Table, expected: pa.Table) -> None:
+def assert_same_table(table: pa.Table, expected: pa.Table) -> None:
     """Demand equal columns, types and bits, except that one NaN is as good as another."""
-    assert found.column_names == expected.column_names
+    assert table.column_names == expected.column_names
     for name in expected.column_names:
-        mine, theirs = found[name], expected[name]
+        mine, theirs = table[name], expected[name]
         if pa.types.is_dictionary(theirs.type):
             mine, theirs = (column.cast(theirs.type.value_type) for column in (mine, theirs))
         assert mine.type == theirs.type, name
         if pa.types.is_floating(theirs.type):
             assert pc.is_null(mine).equals(pc.is_null(theirs)), name
             bits = [column.combine_chunks().fill_null(0).to_numpy(zero_copy_only=False) for column in (mine, theirs)]
-            whole = [np.where(np.isnan(each), np.nan, each).view(f"i{each.dtype.itemsize}") for each in bits]
+            whole = [np.where(np.isnan(part), np.nan, part).view(f"i{part.dtype.itemsize}") for part in bits]
             assert np.array_equal(*whole), name
         else:
             assert mine.combine_chunks().equals(theirs.combine_chunks()), name
+
+
+def read_rows(source: Any, **choices: Any) -> pa.Table:
+    """Read all rows of a file, a folder or whatever else is a source."""
+    return open_source(source, **choices).load().loaded
+
+
+def write_pieces(folder: Path, table: pa.Table, n_rows: int, **choices: Any) -> Path:
+    """Write so many rows to each file of a new folder."""
+    folder.mkdir()
+    for number, start in enumerate(range(0, len(table), n_rows)):
+        pq.write_table(table.slice(start, n_rows), folder / f"{number}.parquet", **choices)
+    return folder
 
 
 def names_in(folder: Path) -> list[str]:

@@ -47,10 +47,10 @@ def test_any_two_values_in_blocks_of_their_own(
     path.write_bytes(text)
     monkeypatch.setattr(reading, "BLOCK", 120)
     monkeypatch.setattr(reading, "SMALL", 0)
-    found = open_source(path)
+    dataset = open_source(path)
     expected = whole(text)
-    assert found.schema == expected.schema
-    chunks = [chunk.table for chunk in found.chunks(found.schema.names, Size(4))]
+    assert dataset.schema == expected.schema
+    chunks = [chunk.table for chunk in dataset.chunks(dataset.schema.names, Size(4))]
     assert pa.concat_tables(chunks).equals(expected)
 
 
@@ -77,28 +77,22 @@ def test_text_on_request_keeps_its_zeros(tmp_path: Path) -> None:
 def test_a_header_alone(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("a,b\n")
-    found = open_source(path)
-    assert (found.n_rows, found.schema.names) == (0, ["a", "b"])
-    assert list(found.chunks(["a"], Size(4))) == []
+    dataset = open_source(path)
+    assert (dataset.n_rows, dataset.schema.names) == (0, ["a", "b"])
+    assert list(dataset.chunks(["a"], Size(4))) == []
 
 
-@pytest.mark.parametrize("text", [b"", b"a,b\n1,2\n3\n"])
-def test_what_is_no_table(tmp_path: Path, text: bytes) -> None:
-    path = tmp_path / "x.csv"
-    path.write_bytes(text)
-    with pytest.raises(ValueError, match=r"cannot read '.*x\.csv': "):
-        open_source(path)
-
-
-def test_a_damaged_archive(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv.gz"
-    path.write_bytes(gzip.compress(b"a\n" + b"123456\n" * 1000)[:-40])
-    with pytest.raises(ValueError, match=r"cannot read '.*x\.csv\.gz': "):
-        open_source(path)
-
-
-def test_columns_of_one_name(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("a,a\n1,2\n")
-    with pytest.raises(ValueError, match="has several columns named 'a'"):
-        open_source(path)
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.csv", b"", r"cannot read '.*x\.csv': "),
+        ("x.csv", b"a,b\n1,2\n3\n", r"cannot read '.*x\.csv': "),
+        ("x.csv", b"a,a\n1,2\n", "has several columns named 'a'"),
+        ("x.csv.gz", gzip.compress(b"a\n" + b"123456\n" * 1000)[:-40], r"cannot read '.*x\.csv\.gz': "),
+    ],
+    ids=["no byte", "a short line", "two columns of one name", "a damaged archive"],
+)
+def test_what_is_no_table(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        open_source(tmp_path / name)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,22 +16,18 @@ import pytest
 
 from gpu_encode import GroupKFold, Ordered, TargetEncoder, encode_dataset
 from gpu_encode.datasets import staging
+from gpu_encode.datasets.files import SourceFile
 from gpu_encode.datasets.writing import RowWriter
-from tests.datasets.conftest import read_folder
-from tests.datasets.encoded import assert_same_table, encode, in_memory, names_in
+from tests.datasets.encoded import assert_same_table, encode, in_memory, names_in, read_rows, write_pieces
 
 
 @pytest.fixture
 def folder(tmp_path: Path, orders: pa.Table) -> Path:
     """Four files of 112 rows."""
-    (tmp_path / "in").mkdir()
-    for number in range(4):
-        piece = orders.slice(112 * number, 112)
-        pyarrow.parquet.write_table(piece, tmp_path / "in" / f"{number}.parquet", row_group_size=40)
-    return tmp_path
+    return write_pieces(tmp_path / "in", orders, 112, row_group_size=40).parent
 
 
-def untouched(folder: Path) -> dict[str, bytes]:
+def read_sources(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "in").iterdir()}
 
 
@@ -57,25 +54,18 @@ def test_a_file_that_goes_away_in_between(folder: Path) -> None:
     assert names_in(folder) == [".codes.gpu-encode", "in"]
 
 
-def test_a_file_without_permission(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gpu_encode.datasets.files import SourceFile
+def refuse(*_: object, **__: object) -> None:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    class Closed:
-        def open_input_file(self, path: str) -> Any:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
-        def get_file_info(self, path: str) -> Any:
-            return pa.fs.LocalFileSystem().get_file_info(path)
-
-    file = SourceFile(str(folder / "in" / "0.parquet"), "0.parquet", ".parquet", {}, Closed())
+def test_a_file_without_permission(folder: Path) -> None:
+    closed = SimpleNamespace(open_input_file=refuse, get_file_info=pa.fs.LocalFileSystem().get_file_info)
+    file = SourceFile(str(folder / "in" / "0.parquet"), "0.parquet", ".parquet", {}, closed)
     with pytest.raises(PermissionError, match=r"no permission to read the source file '.*0\.parquet'"):
         file.open()
 
 
 def test_a_folder_without_permission(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(PermissionError, match="no permission to write to the folder"):
         encode(folder / "in", folder / "codes", TargetEncoder(columns=["city"]), "sold")
@@ -94,7 +84,7 @@ def test_a_disk_that_fills_up(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write(writer, table)
 
-    before = untouched(folder)
+    before = read_sources(folder)
     encoder, message = TargetEncoder(columns=["city"]), r"the disk is full.*: nothing is at '.*codes.*', and the source"
     with monkeypatch.context() as patched:
         patched.setattr(RowWriter, "write", full)
@@ -102,11 +92,10 @@ def test_a_disk_that_fills_up(
             encode(folder / "in", folder / name, encoder, "sold", chunk_rows=50)
     assert caught.value.errno == errno.ENOSPC
     assert names_in(folder) == [f".{name}.gpu-encode", "in"]
-    assert untouched(folder) == before
+    assert read_sources(folder) == before
     assert not (folder / f".{name}.gpu-encode" / "partial").exists()
     encode(folder / "in", folder / name, encoder, "sold", resume=True)
-    found = read_folder(folder / name) if name == "codes" else pyarrow.parquet.read_table(folder / name)
-    assert_same_table(found, in_memory(encoder, orders, "sold")[1])
+    assert_same_table(read_rows(folder / name), in_memory(encoder, orders, "sold")[1])
 
 
 def test_a_disk_without_space_for_notes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,19 +135,6 @@ def test_a_disk_that_is_full_indeed(tmp_path: Path, tiny_disk: Path, name: str, 
     assert (tmp_path / "rows.parquet").read_bytes() == before
 
 
-def test_an_interrupt_leaves_what_can_be_gone_on_with(folder: Path, orders: pa.Table) -> None:
-    def interrupt(stage: str, done: int, _: int) -> None:
-        if stage == "encoding" and done >= 200:
-            raise KeyboardInterrupt
-
-    encoder = TargetEncoder(columns=["city"])
-    with pytest.raises(KeyboardInterrupt):
-        encode(folder / "in", folder / "codes", encoder, "sold", chunk_rows=50, progress=interrupt)
-    assert names_in(folder) == [".codes.gpu-encode", "in"]
-    encode(folder / "in", folder / "codes", encoder, "sold", chunk_rows=50, resume=True)
-    assert_same_table(read_folder(folder / "codes"), in_memory(encoder, orders, "sold")[1])
-
-
 @pytest.mark.parametrize(
     ("column", "value", "choices", "message"),
     [
@@ -175,26 +151,13 @@ def test_errors_name_the_row_among_all_and_in_its_file(
     values[250] = value
     place = orders.column_names.index(column)
     table = orders.set_column(place, column, pa.array(values, orders.schema.field(column).type))
-    (tmp_path / "in").mkdir()
-    for number in range(4):
-        pyarrow.parquet.write_table(table.slice(112 * number, 112), tmp_path / "in" / f"{number}.parquet")
+    write_pieces(tmp_path / "in", table, 112)
     cv = GroupKFold(3) if "groups" in choices else 5
     encoder = TargetEncoder(columns=["city"], cv=cv, handle_missing="error" if column == "city" else "category")
     with pytest.raises(ValueError, match=message) as caught:
         encode(tmp_path / "in", tmp_path / "codes", encoder, chunk_rows=100, **choices)
     assert ("drop_missing_target=True" in "".join(getattr(caught.value, "__notes__", []))) is (column == "price")
     assert names_in(tmp_path) == ["in"]
-
-
-def test_files_without_rows(tmp_path: Path, orders: pa.Table) -> None:
-    for number, rows in enumerate([0, 300, 0, 148, 0]):
-        pyarrow.parquet.write_table(orders.slice(300 * (number > 1), rows), tmp_path / f"{number}.parquet")
-    sources = sorted(tmp_path.iterdir())
-    encoder = TargetEncoder(columns=["city"])
-    encode(sources, tmp_path / "codes", encoder, "sold", chunk_rows=100)
-    rows = [pyarrow.parquet.read_metadata(path).num_rows for path in sorted((tmp_path / "codes").iterdir())]
-    assert rows == [0, 300, 0, 148, 0]
-    assert_same_table(read_folder(tmp_path / "codes"), in_memory(encoder, orders, "sold")[1])
 
 
 def test_no_rows_at_all(tmp_path: Path, orders: pa.Table) -> None:

@@ -98,7 +98,7 @@ def test_a_limit_that_sums_have_used_up_ends_no_work() -> None:
 
 
 def test_memory_does_not_grow_with_the_number_of_chunks(tmp_path: Path) -> None:
-    found = []
+    measured_mib = []
     # Each has more rows than a row group that is written.
     for number, n_chunks in enumerate((24, 56)):
         n_rows = n_chunks * ROWS
@@ -113,8 +113,8 @@ def test_memory_does_not_grow_with_the_number_of_chunks(tmp_path: Path) -> None:
             text=True,
             check=True,
         )
-        found.append([float(word) for word in done.stdout.split()])
-    (few, few_resident), (many, many_resident) = found
+        measured_mib.append([float(word) for word in done.stdout.split()])
+    (few, few_resident), (many, many_resident) = measured_mib
     chunk = ROWS * 60 / (1 << 20)
     assert many < few + 2 * chunk, "Arrow's pool"
     assert many_resident < few_resident + 16, "resident"

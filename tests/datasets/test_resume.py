@@ -26,7 +26,7 @@ from gpu_encode.datasets.staging import Staging
 from tests.architecture.imports import ROOT
 from tests.bits import assert_same_encoder
 from tests.datasets.conftest import read_folder
-from tests.datasets.encoded import assert_same_table, encode, in_memory, names_in
+from tests.datasets.encoded import assert_same_table, encode, in_memory, names_in, read_rows, write_pieces
 
 KILLS = 5
 
@@ -35,16 +35,9 @@ def ratio(count: Any, mean: Any, variance: Any) -> Any:
     return variance / (mean * count)
 
 
-def read(place: Path) -> pa.Table:
-    return read_folder(place) if place.is_dir() else pyarrow.parquet.read_table(place)
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 def test_twenty_kills(tmp_path: Path, orders: pa.Table) -> None:
-    source = tmp_path / "in"
-    source.mkdir()
-    for number, start in enumerate(range(0, 448, 112)):
-        pyarrow.parquet.write_table(orders.slice(start, 112), source / f"{number}.parquet", row_group_size=25)
+    source = write_pieces(tmp_path / "in", orders, 112, row_group_size=25)
     program = [sys.executable, "-m", "tests.datasets.killed", str(source), str(tmp_path / "out"), str(KILLS)]
     subprocess.run(program, cwd=ROOT, check=True, timeout=300)
     story = json.loads((tmp_path / "out" / "story.json").read_text())
@@ -53,7 +46,7 @@ def test_twenty_kills(tmp_path: Path, orders: pa.Table) -> None:
     for name, number, last, events, ended, there, left, again, used in story:
         folder = tmp_path / "out" / name
         place = "codes.parquet" if name.endswith("file") else "codes"
-        expected = read(folder / "whole" / place)
+        expected = read_rows(folder / "whole" / place)
         where = f"{name}: killed at {last} of {events}"
         # Threads take turns as they like, so that a run may have a few events less than the one that was counted.
         assert ended == -9 or (ended == 0 and last > events - 5), where
@@ -64,7 +57,7 @@ def test_twenty_kills(tmp_path: Path, orders: pa.Table) -> None:
             # What was there before the end stays as hidden as it was.
             assert names_in(folder / str(number)) == sorted([place, "events", "model"]), where
             assert_same_encoder(load(folder / str(number) / "model"), load(folder / "whole" / "model"))
-        assert_same_table(read(folder / str(number) / place), expected)
+        assert_same_table(read_rows(folder / str(number) / place), expected)
     assert shorter >= 2 * KILLS
 
 
@@ -130,7 +123,7 @@ def test_measuring_goes_on_where_it_was_saved(
     # Every run saved its first chunk at least.
     stop_after(5, monkeypatch, "measure")
     encode(rows, tmp_path / "codes.parquet", encoder, "kind", chunk_rows=64, resume=True)
-    assert_same_table(read(tmp_path / "codes.parquet"), in_memory(encoder, orders, "kind")[1])
+    assert_same_table(read_rows(tmp_path / "codes.parquet"), in_memory(encoder, orders, "kind")[1])
 
 
 def test_without_resume_work_starts_afresh(interrupted: Path, rows: Path, orders: pa.Table) -> None:
@@ -224,7 +217,7 @@ def test_what_no_file_holds_is_encoded_and_not_gone_on_with(
     with pytest.raises(TypeError, match=r"resume=True needs .* Run without resume"):
         transform_dataset(tmp_path / "new.parquet", tmp_path / "again.parquet", encoder, resume=True)
     transform_dataset(tmp_path / "new.parquet", tmp_path / "again.parquet", encoder)
-    assert_same_table(read(tmp_path / "again.parquet"), fitted.transform(new))
+    assert_same_table(read_rows(tmp_path / "again.parquet"), fitted.transform(new))
     assert names_in(tmp_path) == ["again.parquet", "codes", "new.parquet", "orders.parquet"]
 
 

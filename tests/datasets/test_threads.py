@@ -49,14 +49,8 @@ def test_an_error_of_reading_is_raised_where_items_are_taken() -> None:
         raise Failure("page 7")
 
     taken: list[int] = []
-
-    def work() -> None:
-        with ReadAhead(broken) as ahead:
-            for number in ahead:
-                taken.append(number)
-
-    with pytest.raises(Failure, match="page 7") as caught:
-        work()
+    with pytest.raises(Failure, match="page 7") as caught, ReadAhead(broken) as ahead:
+        taken.extend(ahead)
     assert taken == [1]
     assert "in broken" in "".join(traceback.format_exception(caught.value))
     assert threads() == []
@@ -116,13 +110,8 @@ def test_an_error_of_writing_is_raised_where_items_are_given(items: int) -> None
     def write(number: int) -> None:
         raise Failure(f"disk {number}")
 
-    def work() -> None:
-        with WriteBehind(write) as behind:
-            for number in range(items):
-                behind.put(number)
-
-    with pytest.raises(Failure, match="disk 0") as caught:
-        work()
+    with pytest.raises(Failure, match="disk 0") as caught, WriteBehind(write) as behind:
+        any(map(behind.put, range(items)))
     assert "in write" in "".join(traceback.format_exception(caught.value))
     assert threads() == []
 

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
@@ -40,25 +39,22 @@ def lines(script, *arguments):
         return done.stdout.splitlines()[-2:]
 
 
+# Five partitions of Spark: their states are added up in two tasks before they come together.
+COMMANDS = {
+    "pyspark": ("spark_map_in_arrow", "--rows=3001", "--files=5", "--master=local[2]"),
+    "ray": ("ray_map_batches", "--rows=3001", "--files=3"),
+}
+
+
 @pytest.mark.slow
-def test_spark_gives_the_bits_of_one_table():
-    if find_spec("pyspark") is None:
-        pytest.skip("the extra engines has Spark")
-    if which("java") is None and "JAVA_HOME" not in os.environ:
+@pytest.mark.parametrize(("engine", "rows"), [("pyspark", "3001 rows in 5 partitions"), ("ray", "3001 rows")])
+def test_an_engine_gives_the_bits_of_one_table(engine, rows):
+    pytest.importorskip(engine, reason="the extra engines has Spark and Ray")
+    if engine == "pyspark" and which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java")
-    # Five partitions: their states are added up in two tasks before they come together.
-    what, same = lines("spark_map_in_arrow", "--rows=3001", "--files=5", "--master=local[2]")
-    assert (what, same) == ("3001 rows in 5 partitions: shop, customer, shop_x_customer, price", SAME)
-
-
-@pytest.mark.slow
-def test_ray_gives_the_bits_of_one_table():
-    if find_spec("ray") is None:
-        pytest.skip("the extra engines has Ray")
-    what, same = lines("ray_map_batches", "--rows=3001", "--files=3")
-    assert (what, same) == ("3001 rows: shop, customer, shop_x_customer, price", SAME)
+    assert lines(*COMMANDS[engine]) == [f"{rows}: shop, customer, shop_x_customer, price", SAME]
 
 
 def test_every_example_is_listed():
-    listed = re.findall(r"^\| `engines/(\w+)\.py`", (ROOT / "examples/README.md").read_text(), re.MULTILINE)
-    assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "made_rows")
+    names = re.findall(r"^\| `engines/(\w+)\.py`", (ROOT / "examples/README.md").read_text(), re.MULTILINE)
+    assert sorted(names) == sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "made_rows")

@@ -33,7 +33,7 @@ class TargetEncoder:
         self.multi_feature_mode = multi_feature_mode
 
     def fit(self, X, y, *, fold_ids=None):
-        self.y = self.checked(pd.Series(y).reset_index(drop=True))
+        self.y = self.check_target(pd.Series(y).reset_index(drop=True))
         self.train = self.fitted = X.reset_index(drop=True)
         self.folds = self.make_folds(len(X), fold_ids)
         self.mean = self.y.mean()
@@ -44,13 +44,13 @@ class TargetEncoder:
         return self.fit(X, y, fold_ids=fold_ids).train_encode
 
     def transform(self, X):
-        """Out-of-fold codes for a frame that equals the training frame, those of all rows for any other."""
+        """Out-of-fold encodings for a frame that equals the training frame, those of all rows for any other."""
         # No training frame is none that a frame could equal.
         if self.train is not None and len(X) == len(self.train) and X.reset_index(drop=True).equals(self.train):
             return self.train_encode
         return self.new_rows(X)
 
-    def checked(self, y):
+    def check_target(self, y):
         """Recode a target of two values to 0 and 1; refuse more whole values; else take it for a quantity."""
         if y.dtype.kind == "f" and not (np.isfinite(y) & (np.floor(y) == y)).all():
             self.target_type_, self.classes_ = "continuous", None
@@ -79,19 +79,19 @@ class TargetEncoder:
 
     def rows_of(self, X):
         """Rows of each key."""
-        found = defaultdict(list)
+        rows_of_key = defaultdict(list)
         for row, key in enumerate(self.keys(X)):
             if key is not None:
-                found[key].append(row)
-        return found
+                rows_of_key[key].append(row)
+        return rows_of_key
 
     def out_of_fold(self):
-        codes = np.full((len(self.train), 1), self.mean)
+        encodings = np.full((len(self.train), 1), self.mean)
         for rows in self.rows_of(self.train).values():
             for fold in {self.folds[row] for row in rows}:
                 seen = self.y[[row for row in rows if self.folds[row] != fold]]
-                codes[[row for row in rows if self.folds[row] == fold], 0] = self.code(seen)
-        return codes
+                encodings[[row for row in rows if self.folds[row] == fold], 0] = self.shrink(seen)
+        return encodings
 
     def new_rows(self, X):
         if self.multi_feature_mode == "combination":
@@ -99,10 +99,10 @@ class TargetEncoder:
         return np.hstack([self.by_all(X[[name]], self.fitted[[name]]) for name in self.fitted.columns])
 
     def by_all(self, X, train):
-        code = {key: self.code(self.y[rows]) for key, rows in self.rows_of(train).items()}
-        return np.array([[code.get(key, self.mean)] for key in self.keys(X)])
+        encoding = {key: self.shrink(self.y[rows]) for key, rows in self.rows_of(train).items()}
+        return np.array([[encoding.get(key, self.mean)] for key in self.keys(X)])
 
-    def code(self, seen):
+    def shrink(self, seen):
         """Mean of the target of what is seen, shrunk towards the one of all training rows."""
         n, smooth = len(seen), self.smooth
         return (seen.sum() + smooth * self.mean) / (n + smooth) if n + smooth else self.mean

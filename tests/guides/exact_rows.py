@@ -13,7 +13,7 @@ SMOOTH_OF_TRAINED = 1
 def fitted_rows(seed=0):
     """Categories of 4, 12 and 28 rows: with `SMOOTH_OF_FITTED`, all rows of each weigh a power of two."""
     rng = np.random.default_rng(seed)
-    return described(rng.permutation(np.repeat(np.arange(8), [12, 28, *(6 * [4])])), rng)
+    return describe(rng.permutation(np.repeat(np.arange(8), [12, 28, *(6 * [4])])), rng)
 
 
 def trained_rows(seed=0):
@@ -27,10 +27,10 @@ def trained_rows(seed=0):
     for fold in range(FOLDS):
         alone = [6 + 2 * fold, 7 + 2 * fold]
         categories[fold::FOLDS] = rng.permutation([*(5 * [0]), *(5 * [1]), 2, 3, 4, 5, *alone])
-    return described(categories, rng)
+    return describe(categories, rng)
 
 
-def described(categories, rng):
+def describe(categories, rng):
     """Frame with the category as one column of text and as a pair of columns, and a target beside it."""
     frame = pd.DataFrame(
         {

@@ -9,7 +9,7 @@ from tests.backends import ON_CUDA
 ON_CUDF = "cuda" in ON_CUDA and find_spec("cudf") is not None
 
 
-def wanted(*modules):
+def require_modules(*modules):
     """Leave a test out where a machine with a GPU lacks a library; the extra "test" has what all others need."""
     for module in modules if ON_CUDF else ():
         if find_spec(module) is None:

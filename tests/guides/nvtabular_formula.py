@@ -45,17 +45,17 @@ class TargetEncoding:
 
     def table(self, frame, group, folds=None):
         """Count and sums of each key.  The first name of the key is counted, without nulls: a fold never is one."""
-        found = defaultdict(lambda: [0, *(0.0 for _ in self.targets)])
+        result = defaultdict(lambda: [0, *(0.0 for _ in self.targets)])
         for row, key in enumerate(keys_of(frame, group)):
-            cell = found[key] if folds is None else found[folds[row], key]
+            cell = result[key] if folds is None else result[folds[row], key]
             cell[0] += 1 if folds is not None else key[0] is not None
             for place, target in enumerate(self.targets, start=1):
                 value = frame[target].iloc[row]
                 cell[place] += 0.0 if pd.isna(value) else value
-        return dict(found)
+        return dict(result)
 
     def transform(self, partition):
-        """Out-of-fold codes, whatever the partition: folds are drawn for new rows too."""
+        """Out-of-fold encodings, whatever the partition: folds are drawn for new rows too."""
         folds = self.folds(len(partition))
         names, columns = [], []
         for group, (by_key, by_fold) in zip(self.groups, self.tables, strict=True):
@@ -64,13 +64,13 @@ class TargetEncoding:
                 names.append(f"TE_{'_'.join(group)}_{target}")
                 columns.append(
                     [
-                        self.code(by_key.get(key), by_fold.get((fold, key)), place, self.means[target])
+                        self.shrink(by_key.get(key), by_fold.get((fold, key)), place, self.means[target])
                         for key, fold in zip(keys, folds, strict=True)
                     ]
                 )
         return pd.DataFrame(dict(zip(names, columns, strict=True)), index=partition.index).astype(np.float32)
 
-    def code(self, everywhere, in_fold, place, mean):
+    def shrink(self, everywhere, in_fold, place, mean):
         # The table by fold is the left side of the join: what the fold has not is not found.
         if everywhere is None or (self.kfold > 1 and in_fold is None):
             return mean
@@ -78,8 +78,8 @@ class TargetEncoding:
         if self.kfold > 1:
             n, s = n - in_fold[0], s - in_fold[place]
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.float64(s + self.p_smooth * mean) / (n + self.p_smooth)
-        return mean if np.isnan(found) else found
+            result = np.float64(s + self.p_smooth * mean) / (n + self.p_smooth)
+        return mean if np.isnan(result) else result
 
 
 def keys_of(frame, group):

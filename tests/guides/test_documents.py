@@ -15,7 +15,7 @@ import pytest
 import gpu_encode
 from gpu_encode.schemes import Scheme, resolve
 from tests.guides import cuml_formula, nvtabular_formula
-from tests.guides.libraries import ON_CUDF, wanted
+from tests.guides.libraries import ON_CUDF, require_modules
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -60,7 +60,7 @@ def run(name, tags, capsys):
 @pytest.mark.filterwarnings("ignore:.*see no rows")
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_blocks_run_without_cuml(name, tmp_path, monkeypatch, capsys):
-    wanted(*NEEDED.get(name, ()))
+    require_modules(*NEEDED.get(name, ()))
     monkeypatch.chdir(tmp_path)
     for module in ("cuml", "cuml.preprocessing"):
         # An import of it fails.
@@ -70,7 +70,7 @@ def test_blocks_run_without_cuml(name, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.usefixtures("_libraries")
 def test_blocks_run_with_cuml(tmp_path, monkeypatch, capsys):
-    wanted("cuml")
+    require_modules("cuml")
     monkeypatch.chdir(tmp_path)
     run("from-cuml.md", TAGS, capsys)
 

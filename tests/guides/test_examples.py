@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.gpu.examples import NEEDS
-from tests.guides.libraries import ON_CUDF, wanted
+from tests.guides.libraries import ON_CUDF, require_modules
 
 FOLDER = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "orders")
@@ -26,7 +26,7 @@ def run(monkeypatch, capsys):
 
     def main(script, frames):
         device = "cuda" if frames == "cudf" else "cpu"
-        wanted(*NEEDS[script])
+        require_modules(*NEEDS[script])
         given = {"rows": ROWS, "device": device, "frames": frames}
         monkeypatch.setattr(sys, "argv", [script, *(f"--{name}={value}" for name, value in given.items())])
         with warnings.catch_warnings():
@@ -92,14 +92,6 @@ def test_rows_are_the_same_every_time(monkeypatch):
     for name, column in first.items():
         assert column.tolist() == again[name].tolist()
     sys.modules.pop("orders", None)
-
-
-def test_an_example_runs_as_a_script(tmp_path):
-    command = [sys.executable, str(FOLDER / "logistic_regression.py"), "--rows", "500", "--frames", "pandas"]
-    done = subprocess.run(
-        [*command, "--device", "cpu"], cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ
-    )
-    assert len(done.stdout.splitlines()) == 2
 
 
 def test_every_example_is_listed():

@@ -34,12 +34,12 @@ def scores(row):
     return {name: float(value) for name, value in row.items() if name.endswith(("training", "new rows"))}
 
 
-def assert_laws(found):
-    alone, *others = found
+def assert_laws(table):
+    alone, *others = table
     for row in others:
-        each = scores(row)
+        by_name = scores(row)
         for learner in ("tree", "boosting"):
-            train, test = each[f"{learner}, training"], each[f"{learner}, new rows"]
+            train, test = by_name[f"{learner}, training"], by_name[f"{learner}, new rows"]
             without = float(alone[f"{learner}, new rows"])
             if row["which"] == "cures":
                 # No wider than without the column: a model fits its training rows a little in any case.
@@ -56,21 +56,21 @@ def assert_laws(found):
 def test_leaks_and_cures_are_those_of_the_page(script, tmp_path):
     command = [sys.executable, str(FOLDER / "show_leaks.py"), "--rows", "4000"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ)
-    found, page = rows_of(done.stdout), rows_of(script("pages").kept(ROOT / "docs/leaks.md", "scores"))
-    assert_laws(found)
-    for row, written in zip(found, page, strict=True):
+    table, page = rows_of(done.stdout), rows_of(script("pages").kept(ROOT / "docs/leaks.md", "scores"))
+    assert_laws(table)
+    for row, written in zip(table, page, strict=True):
         assert {name: row[name] for name in row if name not in scores(row)} == {
             name: written[name] for name in written if name not in scores(written)
         }
         np.testing.assert_allclose([*scores(row).values()], [*scores(written).values()], rtol=0, atol=NEAR)
 
 
-def test_a_code_under_leave_one_out_is_one_of_two_numbers(script):
+def test_an_encoding_under_leave_one_out_is_one_of_two_numbers(script):
     leaks = script("show_leaks")
     X, y = leaks.rows(1000)
-    codes = leaks.TargetEncoder(columns=["country"], cv=leaks.LeaveOneOut()).fit_transform(X[["country"]], y)
+    encodings = leaks.TargetEncoder(columns=["country"], cv=leaks.LeaveOneOut()).fit_transform(X[["country"]], y)
     ones = int(y.sum())
-    assert codes["country"].tolist() == [(ones - one) / 999 for one in y.tolist()]
+    assert encodings["country"].tolist() == [(ones - one) / 999 for one in y.tolist()]
 
 
 def test_a_page_keeps_everything_around_its_table(script, tmp_path):
@@ -91,9 +91,9 @@ def test_cells_of_the_page_on_regularisation(script, learner):
     assert [row["K"] for row in page] == [str(k) for k in regularisation.FOLDS]
     draws = [regularisation.split((X, y), 4000, seed) for seed in range(regularisation.REPEATS)]
     for row, m in ((page[0], 0), (page[-1], 10)):
-        found = [regularisation.score(draw, keys, int(row["K"]), m, learner) for draw in draws]
+        table = [regularisation.score(draw, keys, int(row["K"]), m, learner) for draw in draws]
         written = [float(score) for score in row[f"m = {m}"].split(" / ")]
-        np.testing.assert_allclose(np.mean(found, axis=0), written, rtol=0, atol=NEAR)
+        np.testing.assert_allclose(np.mean(table, axis=0), written, rtol=0, atol=NEAR)
 
 
 def test_many_folds_come_close_to_leave_one_out_on_training_rows_alone(script):

@@ -15,7 +15,7 @@ from numba.cuda import dispatcher
 from numba.cuda.core.errors import TypingError
 
 from gpu_encode.cuda import runtime
-from tests.cuda.ptx import ARCHITECTURES, contractions, linked, ptx_of, variants
+from tests.cuda.ptx import ARCHITECTURES, find_contractions, link, ptx_of, variants
 
 VARIANTS = variants()
 TABLE = Path(os.environ.get("KERNEL_TABLE", "build/kernels.md"))
@@ -47,17 +47,17 @@ def as_markdown(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda each: f"sm_{each[0]}{each[1]}")
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda version: f"sm_{version[0]}{version[1]}")
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_a_kernel_compiles_and_rounds_every_step(variant, architecture, table):
     start = time.perf_counter()
     text = ptx_of(variant.kernel, variant.signature, architecture)
     seconds = time.perf_counter() - start
-    assert contractions(text) == []
-    used = linked(text, architecture)
+    assert find_contractions(text) == []
+    used = link(text, architecture)
     assert used["spilled"] == 0
     table.append(
-        {"kernel": f"`{variant}`", "sm": architecture[0] * 10 + architecture[1], "compile": f"{seconds:.2f}"}
+        {"kernel": f"`{variant.name}`", "sm": architecture[0] * 10 + architecture[1], "compile": f"{seconds:.2f}"}
         | {name: used[name] for name in ("registers", "stack", "spilled", "shared")}
         | {"link": f"{used['seconds']:.2f}"}
     )
@@ -73,8 +73,8 @@ def test_every_launch_of_the_simulated_suite_is_compiled():
     records = list(LAUNCHES.glob("*.json"))
     if not records:
         pytest.skip("make sim has not run here")
-    launched = {each for record in records for each in json.loads(record.read_text())}
-    assert sorted(launched - {str(variant) for variant in VARIANTS}) == []
+    launched = {launch for record in records for launch in json.loads(record.read_text())}
+    assert sorted(launched - {variant.name for variant in VARIANTS}) == []
 
 
 def test_a_small_grid_warns_of_nothing(monkeypatch):
@@ -82,19 +82,15 @@ def test_a_small_grid_warns_of_nothing(monkeypatch):
     assert runtime.configured(runtime.KERNELS[0], 4, 256, 0, 0).griddim == (4, 1, 1)
 
 
-def test_a_fused_product_is_seen():
+def test_a_product_that_may_be_fused_is_seen():
     @cuda.jit
     def fused(x, y):
         y[0] = x[0] * x[1] + y[0]
 
-    assert contractions(ptx_of(fused, (types.float64[::1], types.float64[::1])))
-
-
-def test_a_plain_product_is_seen():
-    # ptxas may fuse it with a sum that it feeds, even where the PTX has none.
-    assert contractions(
-        "\tmul.f64 \t%fd3, %fd1, %fd2;\n\tmul.rn.f64 %fd1, %fd2, %fd3;\n\tmul.lo.s64 %rd1, %rd2, 3;"
-    ) == ["mul.f64 \t%fd3, %fd1, %fd2;"]
+    assert find_contractions(ptx_of(fused, (types.float64[::1], types.float64[::1])))
+    # ptxas may fuse a plain product with a sum that it feeds, even where the PTX has none.
+    plain = "mul.f64 \t%fd3, %fd1, %fd2;"
+    assert find_contractions(f"\t{plain}\n\tmul.rn.f64 %fd1, %fd2, %fd3;\n\tmul.lo.s64 %rd1, %rd2, 3;") == [plain]
 
 
 def test_a_wrong_type_is_caught():

@@ -13,29 +13,12 @@ from cudf.core.column import ColumnBase
 from gpu_encode import devices
 
 Id = plc.TypeId
+NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+UNITS = {"s": "SECONDS", "ms": "MILLISECONDS", "us": "MICROSECONDS", "ns": "NANOSECONDS"}
 # Arrow's types, those that both hold in the same way.
-SAME = {
-    pa.int8(): Id.INT8,
-    pa.int16(): Id.INT16,
-    pa.int32(): Id.INT32,
-    pa.int64(): Id.INT64,
-    pa.uint8(): Id.UINT8,
-    pa.uint16(): Id.UINT16,
-    pa.uint32(): Id.UINT32,
-    pa.uint64(): Id.UINT64,
-    pa.float32(): Id.FLOAT32,
-    pa.float64(): Id.FLOAT64,
-    pa.duration("s"): Id.DURATION_SECONDS,
-    pa.duration("ms"): Id.DURATION_MILLISECONDS,
-    pa.duration("us"): Id.DURATION_MICROSECONDS,
-    pa.duration("ns"): Id.DURATION_NANOSECONDS,
-}
-INSTANTS = {
-    "s": Id.TIMESTAMP_SECONDS,
-    "ms": Id.TIMESTAMP_MILLISECONDS,
-    "us": Id.TIMESTAMP_MICROSECONDS,
-    "ns": Id.TIMESTAMP_NANOSECONDS,
-}
+SAME = {getattr(pa, name)(): getattr(Id, name.upper()) for name in NUMBERS}
+SAME |= {pa.duration(unit): getattr(Id, f"DURATION_{word}") for unit, word in UNITS.items()}
+INSTANTS = {unit: getattr(Id, f"TIMESTAMP_{word}") for unit, word in UNITS.items()}
 DECIMALS = {32: Id.DECIMAL32, 64: Id.DECIMAL64, 128: Id.DECIMAL128}
 
 
@@ -62,7 +45,7 @@ def held(array):
     """Column of pylibcudf over the memory of an Arrow array, which may be a slice."""
     type_, (mask, *rest) = array.type, array.buffers()
     bits = None if mask is None else np.frombuffer(mask, np.uint8)
-    parts = [None if each is None else np.frombuffer(each, np.uint8) for each in rest]
+    parts = [None if part is None else np.frombuffer(part, np.uint8) for part in rest]
     given = (array.offset, len(array), bits, array.null_count)
     if pa.types.is_boolean(type_):
         whole = np.unpackbits(parts[0], bitorder="little")
@@ -88,10 +71,10 @@ def column(array):
         size = min(width for width in (1, 2, 4, 8) if len(entries) < 1 << 8 * width)
         codes = array.indices.cast(getattr(pa, f"uint{8 * size}")())
         return ColumnBase.create(held(codes), dtype)
-    found = held(array)
+    column_of_host = held(array)
     if pa.types.is_timestamp(array.type) and array.type.tz:
-        return ColumnBase.create(found, pd.DatetimeTZDtype(array.type.unit, ZoneInfo(array.type.tz)))
-    return ColumnBase.from_pylibcudf(found)
+        return ColumnBase.create(column_of_host, pd.DatetimeTZDtype(array.type.unit, ZoneInfo(array.type.tz)))
+    return ColumnBase.from_pylibcudf(column_of_host)
 
 
 def series(array, name=None):
@@ -122,8 +105,10 @@ def read(series):
     """Arrow array of a series that has no null."""
     if not devices.simulated():
         return series.to_arrow()
-    found = series.to_pylibcudf()[0]
-    dtype = {Id.FLOAT64: np.float64, Id.FLOAT32: np.float32, Id.INT64: np.int64}[found.type().id()]
-    memory = found.data().__cuda_array_interface__
+    column_of_host = series.to_pylibcudf()[0]
+    dtype = {Id.FLOAT64: np.float64, Id.FLOAT32: np.float32, Id.INT64: np.int64}[column_of_host.type().id()]
+    memory = column_of_host.data().__cuda_array_interface__
     seen = SimpleNamespace(__array_interface__={name: memory[name] for name in ("shape", "typestr", "data", "version")})
-    return pa.array(np.asarray(seen).view(dtype)[found.offset() : found.offset() + found.size()].copy())
+    return pa.array(
+        np.asarray(seen).view(dtype)[column_of_host.offset() : column_of_host.offset() + column_of_host.size()].copy()
+    )

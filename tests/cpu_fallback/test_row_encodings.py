@@ -1,4 +1,4 @@
-"""Codes of every row in one pass, ordered or leave-one-out, against the array expressions on NumPy, bit for bit."""
+"""Encodings of every row in one pass, ordered or leave-one-out, against the array expressions on NumPy, bit for bit."""
 
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -89,18 +89,18 @@ def order_of(kind, size):
     return RowOrder() if kind == "rows" else in_time(times[kind].astype(np.int32))
 
 
-def trained(ops, plan, *description, dtype="float64"):
+def train_rows(ops, plan, *description, dtype="float64"):
     task = task_of(ops, *description)
     wide = encodings.n_columns(plan)
     out = np.full((len(task.rows), task.n_outputs * wide), 9.0, dtype, order="F")
-    found = encodings.train(task, upload(plan, ops), out, want_unseen=True)
-    return out, found
+    result = encodings.train(task, upload(plan, ops), out, want_unseen=True)
+    return out, result
 
 
 def assert_same(ops, plan, *description, dtype="float64"):
-    expected, stated = trained(cpu_fallback, plan, *description, dtype=dtype)
-    found, learned = trained(ops, plan, *description, dtype=dtype)
-    assert_same_bits(found, expected)
+    expected, stated = train_rows(cpu_fallback, plan, *description, dtype=dtype)
+    result, learned = train_rows(ops, plan, *description, dtype=dtype)
+    assert_same_bits(result, expected)
     assert np.array_equal(learned.unseen, stated.unseen)
     assert np.array_equal(learned.statistics.accumulators, stated.statistics.accumulators)
     assert learned.statistics.added == stated.statistics.added
@@ -155,15 +155,15 @@ def test_several_orders(ops, average, target):
 
 @pytest.mark.parametrize("plan", [OrderedPlan([RowOrder()], True, 0), OrderedPlan([Permutation(150, 3)], True, 0)])
 @pytest.mark.parametrize("target", ["binary", "real"])
-def test_narrow_codes(ops, plan, target):
+def test_narrow_encodings(ops, plan, target):
     assert_same(ops, plan, target, "none", "m-estimate", "policies", 150, dtype="float32")
 
 
 @pytest.mark.parametrize("plan", [OrderedPlan([RowOrder()], True, 0), LeaveOneOutPlan()])
-def test_codes_that_the_type_cannot_hold_are_counted_as_by_the_definition(ops, plan):
+def test_encodings_that_the_type_cannot_hold_are_counted_as_by_the_definition(ops, plan):
     for backend in (cpu_fallback, ops):
         with pytest.warns(UserWarning, match="codes are beyond the range of float32") as caught:
-            trained(backend, plan, "wild", "none", "none", "plain", 90, dtype="float32")
+            train_rows(backend, plan, "wild", "none", "none", "plain", 90, dtype="float32")
         assert len(caught) == 1
         if backend is cpu_fallback:
             expected = str(caught[0].message)
@@ -179,10 +179,10 @@ def test_the_compiled_backend_has_the_pass_and_numpy_leaves_it(monkeypatch):
             monkeypatch.setattr(
                 ops, name, lambda *given, own=own, name=name, calls=calls: calls.append(name) or own(*given)
             )
-        trained(ops, OrderedPlan([RowOrder()], True, 0), "real", "real", "bayes", "plain", 50)
+        train_rows(ops, OrderedPlan([RowOrder()], True, 0), "real", "real", "bayes", "plain", 50)
         assert ("ordered" in calls) != has
         calls.clear()
-        trained(ops, LeaveOneOutPlan(), "real", "real", "bayes", "plain", 50)
+        train_rows(ops, LeaveOneOutPlan(), "real", "real", "bayes", "plain", 50)
         assert ("moments" in calls) != has
 
 
@@ -215,12 +215,12 @@ def test_blocks_of_numbers_are_rounded_as_single_ones(width, low, bits):
     high, lower, power, word = block_moments.pairs_of(size)
     block_moments.pair_rows(digits, 1, size, step, width, low, high, lower, power, word)
     one = [moments.pair(digits, 1 + row * step, width, low) for row in range(size)]
-    for found, expected in zip((high, lower, power), zip(*one, strict=True), strict=True):
-        assert np.array_equal(found.view(np.int64), np.array(expected, found.dtype).view(np.int64))
+    whole = [part.copy() for part in (high, lower, power)]
     for row in range(size):
         block_moments.pair_rows(digits, 1 + row * step, 1, step, width, low, high[row:], lower[row:], power[row:], word)
-    for found, expected in zip((high, lower, power), zip(*one, strict=True), strict=True):
-        assert np.array_equal(found.view(np.int64), np.array(expected, found.dtype).view(np.int64))
+    for single, *in_blocks in zip(zip(*one, strict=True), whole, (high, lower, power), strict=True):
+        for part in in_blocks:
+            assert np.array_equal(part.view(np.int64), np.array(single, part.dtype).view(np.int64))
 
 
 @pytest.mark.parametrize("reach", [900, 999, 1000, 1300, 6000])
