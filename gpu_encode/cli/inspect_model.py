@@ -105,7 +105,7 @@ def weights(encoder: Any, place: int) -> Any:
     key, statistics = encoder._model.keys[place], encoder._model.statistics[place][0]
     # A blow-up column shows each row to all folds' encoders but one.
     n_views = max(statistics.n_views - 1, 1)
-    moments = Moments.of(resolve(0), statistics.accumulators, statistics.measured, variances=False)
+    moments = Moments.of(resolve(0), statistics.accumulators, statistics.spec, variances=False)
     weight = moments.n.sum(axis=(1, 2)) / n_views
     return np.append(weight[: key.n_categories], weight[-1:] if key.has_missing else [])
 

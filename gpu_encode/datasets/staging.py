@@ -377,14 +377,14 @@ def read_layout(document: dict[str, Any]) -> Layout:
 def describe_statistics(statistics: CategorySums, writer: archive.Writer) -> dict[str, Any]:
     """Give sums that belong to no entry as JSON."""
     described = models.describe_sums(statistics, writer)
-    return {**described, "classification": statistics.measured.classification}
+    return {**described, "classification": statistics.spec.classification}
 
 
 def read_statistics(document: dict[str, Any], reader: archive.Reader) -> CategorySums:
     """Read sums that belong to no entry."""
     layout = read_layout(document)
     cells = np.array(decode_array(read_field(document, "cells", dict), reader))
-    measured = SumSpec(layout, read_field(document, "classification", bool), read_count(document, "first_output", 0, 1))
+    spec = SumSpec(layout, read_field(document, "classification", bool), read_count(document, "first_output", 0, 1))
     if cells.dtype != np.int64 or cells.ndim != 4 or cells.shape[3] != layout.width:
         raise errors.unreadable_sums("", f"sums of shape {cells.shape}")
-    return CategorySums(cells, measured, read_count(document, "added", 0, 1 << 31))
+    return CategorySums(cells, spec, read_count(document, "added", 0, 1 << 31))

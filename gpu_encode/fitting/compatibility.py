@@ -116,7 +116,7 @@ def check_same_parameters(
     before = {
         "indicators": known.indicators,
         "dtype": known.dtype,
-        "drop": name_drop([sums.measured for sums in known.statistics[0]]),
+        "drop": name_drop([sums.spec for sums in known.statistics[0]]),
     }
     now = {
         "indicators": parameters.indicators,

@@ -136,7 +136,7 @@ class Model:
         """Exact mean of each target over the rows that new rows see: (outputs,)."""
         return [
             Moments.of(
-                host(0), sums.totals(host(len(sums.accumulators))).accumulators[0, 0], sums.measured, variances=False
+                host(0), sums.totals(host(len(sums.accumulators))).accumulators[0, 0], sums.spec, variances=False
             ).mean
             for sums in self.statistics[0]
         ]
@@ -280,7 +280,7 @@ def target_parts(model: Model, number: int, info: TargetInfo) -> list[str]:
     target = "" if alone else f"_{info.name if info.name is not None else number}"
     if info.kind != "multiclass" or info.classes is None:
         return [target]
-    first = model.statistics[0][number].measured.first_output
+    first = model.statistics[0][number].spec.first_output
     return [f"{target}{part}" for part in model.rules[0].statistic.label_parts(info.classes, first)]
 
 

@@ -101,7 +101,7 @@ class EncodingRule:
         # Sums of several views take several times the memory, so they exist for a tile of categories at a time.
         size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else max(n_rows, 1)
         tiles = (sums.part(start, start + size).visible(ops, visibility) for start in range(0, n_rows, size) or [0])
-        return Moments.concatenate([self.moments(ops, tile.accumulators, tile.measured) for tile in tiles])
+        return Moments.concatenate([self.moments(ops, tile.accumulators, tile.spec) for tile in tiles])
 
     @property
     def needs_rows(self) -> bool:
@@ -217,7 +217,7 @@ def encode_together(
 ) -> tuple[Floats, Floats]:
     """Encode all categories at once, for statistics that compare them; and give their prior."""
     if sums.distribution is None:
-        return rule.statistic.encode_table(ops, leaf, counted, total, sums.measured.classification)
+        return rule.statistic.encode_table(ops, leaf, counted, total, sums.spec.classification)
     in_order = OfViews.of(sums.distribution.visible(visibility), sums.n_categories)
     return rule.statistic.encode_in_order(ops, leaf, total, in_order)
 
@@ -263,7 +263,7 @@ def split_infrequent(
     counted &= ~infrequent
     if not rule.infrequent.pooled:
         return leaf, counted, infrequent
-    pool = rule.moments(ops, pool_infrequent(ops, sums, visibility, infrequent)[None], sums.measured)
+    pool = rule.moments(ops, pool_infrequent(ops, sums, visibility, infrequent)[None], sums.spec)
     counted = np.concatenate([counted, infrequent.any(axis=0, keepdims=True)])
     return Moments.concatenate([leaf, pool]), counted, infrequent
 
@@ -314,7 +314,7 @@ def in_one_pass(
         return None
     prior = rule.find_prior(total, None)
     variance = total.variance if rule.statistic.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
-    spec, population = sums.measured, PopulationMoments(prior, variance.fraction, variance.exponent)
+    spec, population = sums.spec, PopulationMoments(prior, variance.fraction, variance.exponent)
     values, unseen = ops.fused.encode_categories(
         sums.accumulators, spec.layout, spec.first_output, visibility, blend, population, less_one
     )

@@ -145,7 +145,7 @@ def by_row(tables: EncodingTables, context: FitContext) -> Any:
 def align(task: EncodingTask, whole: CategorySums) -> tuple[EncodingTask, CategorySums]:
     """Give the task of a part and the sums of all rows in the same layout, where the backend computes."""
     on_device = replace(whole, accumulators=task.ops.to_device(whole.accumulators))
-    return replace(task, measured=whole.measured), on_device
+    return replace(task, spec=whole.spec), on_device
 
 
 def check_columns(frame: Frame | Pieces, tables: EncodingTables) -> None:

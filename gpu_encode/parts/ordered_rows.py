@@ -88,9 +88,7 @@ class OrderedRows:
                 classes, values = (upload(target), None) if info.classes is not None else (None, upload(target))
                 rows = Rows(upload(codes), classes, values, weight)
                 tasks.append(
-                    EncodingTask(
-                        backend, rows, key, whole.accumulators.shape[2], whole.measured, rule.of_target(number)
-                    )
+                    EncodingTask(backend, rows, key, whole.accumulators.shape[2], whole.spec, rule.of_target(number))
                 )
             per_key.append(tasks)
         return per_key

@@ -103,7 +103,7 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
         sums = [[task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks in context.tasks]
         # In folds nothing is taken away from the sums, and no row is added to some of them.
         by_row = [] if isinstance(encoding_plan.plan, FoldPlan) else context.tasks[0]
-        reach = [DigitSpan.of(task.rows, task.measured.layout) for task in by_row]
+        reach = [DigitSpan.of(task.rows, task.spec.layout) for task in by_row]
         segments = []
         if isinstance(encoding_plan.plan, OrderedPlan):
             segments = segment_sums(encoding_plan, encoding_plan.plan, context, part.first_row)

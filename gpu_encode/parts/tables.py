@@ -142,9 +142,9 @@ def device_of(encoding_plan: EncodingPlan) -> str:
 
 def widen(statistics: CategorySums, reach: Layout) -> CategorySums:
     """Give the same sums in a layout that holds the sums of any of the rows, too."""
-    layout = layout_of_both(statistics.measured.layout, reach)
-    measured = replace(statistics.measured, layout=layout)
-    return replace(statistics, accumulators=statistics.in_layout(layout), measured=measured)
+    layout = layout_of_both(statistics.spec.layout, reach)
+    spec = replace(statistics.spec, layout=layout)
+    return replace(statistics, accumulators=statistics.in_layout(layout), spec=spec)
 
 
 def states_at_checkpoints(
@@ -161,9 +161,9 @@ def states_at_checkpoints(
     for per_target, rule in zip(kept, rules, strict=True):
         states = []
         for target, (sums, by_segment) in enumerate(zip(per_target, segments, strict=True)):
-            measured: SumSpec = sums.measured
-            digits = by_segment.in_layout(measured.layout)[:-2, 0]
-            states.append(CheckpointState.of(places, starts, digits, rule.of_target(target), measured, backend))
+            spec: SumSpec = sums.spec
+            digits = by_segment.in_layout(spec.layout)[:-2, 0]
+            states.append(CheckpointState.of(places, starts, digits, rule.of_target(target), spec, backend))
         per_key.append(states)
     return per_key
 

@@ -79,12 +79,12 @@ def describe_target(info: TargetInfo, writer: Writer) -> dict[str, Any]:
 def describe_sums(statistics: CategorySums, writer: Writer) -> dict[str, Any]:
     """Give sums as JSON."""
     statistics = statistics.to_canonical()
-    measured = statistics.measured
-    windows = (measured.layout.count, measured.layout.total, measured.layout.square)
+    spec = statistics.spec
+    windows = (spec.layout.count, spec.layout.total, spec.layout.square)
     return {
         "cells": encode_array(statistics.accumulators, writer),
         "windows": [None if window is None else [window.low, window.width, window.whole] for window in windows],
-        "first_output": measured.first_output,
+        "first_output": spec.first_output,
         "added": statistics.added,
         "distribution": None
         if statistics.distribution is None
@@ -150,7 +150,7 @@ def read_names(document: Any, name: str, n_features: int) -> list[str] | None:
 
 def check_alike(statistics: list[list[CategorySums]]) -> None:
     """Raise ValueError unless all entries have the same outputs."""
-    outputs = {tuple((each.n_views, each.measured.first_output) for each in entry) for entry in statistics}
+    outputs = {tuple((each.n_views, each.spec.first_output) for each in entry) for entry in statistics}
     views = {view for entry in outputs for view, _ in entry}
     if len(outputs) != 1 or len(views) != 1 or 0 in views:
         raise ValueError("it has no columns or no targets, or its columns differ in their outputs")
@@ -205,7 +205,7 @@ def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: Encodin
     expected = [[0]] if counts_only else [[0, 1, 2], [0, 1]][: 1 if rule.statistic.needs.squares else 2]
     if powers not in expected:
         raise ValueError(f"the sums do not fit a {info.kind} target and {type(rule.statistic).__name__}")
-    measured = SumSpec(layout, counts_only, read_count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
+    spec = SumSpec(layout, counts_only, read_count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
     n_classes = max(counted_classes(info.kind, info.classes), rule.statistic.needs.terms)
     accumulators = decode_array(read_field(document, "cells", dict), reader)
     shape = (key.n_categories + 2, *accumulators.shape[1:2], n_classes, layout.width)
@@ -216,7 +216,7 @@ def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: Encodin
     window, _, columns = layout.measures()[0]
     if (Limbs(accumulators[..., columns], window.low).magnitude()[0] < 0).any():
         raise ValueError(f"a category of {key.entry.name!r} has a negative count")
-    sums = CategorySums(accumulators, measured, read_count(document, "added", 0, LARGEST))
+    sums = CategorySums(accumulators, spec, read_count(document, "added", 0, LARGEST))
     if not rule.statistic.needs.distribution:
         return sums
     return replace(sums, distribution=read_distribution(read_field(document, "distribution", dict), sums, reader))

@@ -48,9 +48,9 @@ class CategorySums:
 
     Parameters
     ----------
-    accumulators : int64 array (n_categories + 2, views, classes, measured.layout.width)
+    accumulators : int64 array (n_categories + 2, views, classes, spec.layout.width)
         Digits; the last two rows are unknown and missing.
-    measured : SumSpec
+    spec : SumSpec
     added : int
         Rows added since the last carry.
     distribution : Distribution, optional
@@ -58,7 +58,7 @@ class CategorySums:
     """
 
     accumulators: Integers
-    measured: SumSpec
+    spec: SumSpec
     added: int = 0
     distribution: "Distribution | None" = None
 
@@ -158,7 +158,7 @@ class CategorySums:
         In place, these sums are given up to hold the result, where it fits in their memory.
         """
         layout = layout_of_sum(self, other)
-        spec = replace(self.measured, layout=layout)
+        spec = replace(self.spec, layout=layout)
         ours, others = self.in_layout(layout), other.in_layout(layout)
         if n_categories == self.n_categories and bool((mine == np.arange(n_categories)).all()):
             accumulators = ours if in_place and ours.flags.writeable else ours.copy()
@@ -176,18 +176,18 @@ class CategorySums:
 
     def in_layout(self, layout: Layout) -> Integers:
         """Give the accumulators in another, wider layout; not a copy where it is their own."""
-        if layout == self.measured.layout:
+        if layout == self.spec.layout:
             return self.accumulators
         parts = [
             move_digits(self.accumulators[..., columns], old, new)
-            for (old, _, columns), (new, _, _) in zip(self.measured.layout.measures(), layout.measures(), strict=True)
+            for (old, _, columns), (new, _, _) in zip(self.spec.layout.measures(), layout.measures(), strict=True)
         ]
         return np.concatenate(parts, axis=-1)
 
     def to_canonical(self) -> "CategorySums":
         """Give the canonical form: the same for the same sums, whatever way they were added up."""
         parts, windows = [], []
-        for window, _, columns in self.measured.layout.measures():
+        for window, _, columns in self.spec.layout.measures():
             accumulators = self.accumulators[..., columns]
             if window.whole and magnitude(accumulators) < MOST_WHOLE:
                 parts.append(accumulators)
@@ -197,7 +197,7 @@ class CategorySums:
             whole = as_integers(canonical)
             parts.append(canonical.digits if whole is None else whole)
             windows.append(Window(canonical.low, canonical.digits.shape[-1], False) if whole is None else Window())
-        spec = replace(self.measured, layout=Layout(*windows))
+        spec = replace(self.spec, layout=Layout(*windows))
         return CategorySums(np.concatenate(parts, axis=-1), spec, 0, self.distribution)
 
 
@@ -221,7 +221,7 @@ def carry(accumulators: Integers, layout: Layout) -> None:
 def layout_of_sum(left: CategorySums, right: CategorySums) -> Layout:
     """Give the smallest layout that holds the sums of both and their total."""
     windows = []
-    pairs = zip(left.measured.layout.measures(), right.measured.layout.measures(), strict=True)
+    pairs = zip(left.spec.layout.measures(), right.spec.layout.measures(), strict=True)
     for (a, _, columns), (b, _, other_columns) in pairs:
         whole = a.whole and b.whole and fits(left.accumulators[..., columns], right.accumulators[..., other_columns])
         windows.append(Window() if whole else window_of_both(a, b))

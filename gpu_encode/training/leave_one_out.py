@@ -38,7 +38,7 @@ def leave_one_out(
         Rows whose category no other row has.
     """
     rows = task.rows
-    if task.measured.classification and rows.weight is None and rows.classes is not None:
+    if task.spec.classification and rows.weight is None and rows.classes is not None:
         return by_own_class(task, statistics, out, want_unseen)
     output, unseen = TiledOutput(out, task.ops), task.ops.xp.ones(len(rows), np.bool_) if want_unseen else None
     if (lost := rows_in_one_pass(task, statistics, out, unseen)) is not None:
@@ -60,13 +60,13 @@ def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, u
     fused, fused_rule = task.ops.fused, task.fused_rule()
     if fused is None or fused_rule is None:
         return None
-    accumulators, total, measured = (
+    accumulators, total, spec = (
         statistics.accumulators[:, 0],
         statistics.totals(task.ops).accumulators[0, 0],
-        task.measured,
+        task.spec,
     )
     return fused.leave_one_out_encodings(
-        accumulators, total, task.rows, measured.layout, measured.first_output, fused_rule, out, unseen
+        accumulators, total, task.rows, spec.layout, spec.first_output, fused_rule, out, unseen
     )
 
 
@@ -81,8 +81,8 @@ def table_in_one_pass(task: EncodingTask, statistics: CategorySums) -> EncodingT
     if task.key.levels or task.rule.describe_fused() is None:
         return None
     one_each = Rows(task.ops.zeros(task.n_classes, np.int32), task.ops.xp.arange(task.n_classes, dtype=np.int32))
-    others = task.ops.leave_one_out(statistics.totals(task.ops).accumulators[:, 0], one_each, task.measured.layout)
-    total = task.rule.moments(task.ops, others, task.measured)
+    others = task.ops.leave_one_out(statistics.totals(task.ops).accumulators[:, 0], one_each, task.spec.layout)
+    total = task.rule.moments(task.ops, others, task.spec)
     encodings = in_one_pass(statistics, None, task.rule, total, task.ops, less_one=True)
     if encodings is not None:
         # No row looks at cells without rows, so what the policies give there must not cause a warning.
@@ -124,12 +124,12 @@ class Evaluation:
         self.task = task
         self.others = OtherRows.of(statistics) if others is None else others
         self.totals = statistics.totals(task.ops).accumulators[:, 0]
-        self.levels = [self._total(keying, statistics) for keying in task.keyings()]
+        self.levels = [self._total(keying, statistics) for keying in task.level_codes()]
 
     def _total(self, keying: LevelCodes, statistics: CategorySums) -> TotalSums:
         task, level = self.task, keying.level
         at_level = statistics if level is None else statistics.sum_by_parent(task.ops, level.of_leaf, level.n)
-        moments = task.rule.moments(task.ops, at_level.accumulators[:, 0], task.measured)
+        moments = task.rule.moments(task.ops, at_level.accumulators[:, 0], task.spec)
         counted = task.rule.which_leaves_count(moments)
         if level is not None:
             counted[-1] = False
@@ -138,8 +138,8 @@ class Evaluation:
     def __call__(self, rows: Rows) -> tuple[Floats, Mask]:
         """Encode a tile, and say which rows' categories are unseen."""
         task = self.task
-        everything = task.ops.leave_one_out(self.totals, without_key(rows), task.measured.layout)
-        total = task.rule.moments(task.ops, everything, task.measured)
+        everything = task.ops.leave_one_out(self.totals, without_key(rows), task.spec.layout)
+        total = task.rule.moments(task.ops, everything, task.spec)
         seen = [self._seen(level, rows, total) for level in self.levels]
         if self.others is not None:
             return self._in_order(self.others, rows, seen[-1], total)
@@ -156,8 +156,8 @@ class Evaluation:
 
     def _seen(self, level: TotalSums, rows: Rows, total: Moments) -> VisibleMoments:
         task, codes = self.task, level.keying.codes(rows)
-        accumulators = task.ops.leave_one_out(level.accumulators, rows.with_codes(codes), task.measured.layout)
-        moments = task.rule.moments(task.ops, accumulators, task.measured)
+        accumulators = task.ops.leave_one_out(level.accumulators, rows.with_codes(codes), task.spec.layout)
+        moments = task.rule.moments(task.ops, accumulators, task.spec)
         has = level.keying.has(codes, task.rule)
         if level.categories is None:
             return VisibleMoments(moments, Context(total), has)

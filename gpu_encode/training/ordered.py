@@ -82,13 +82,13 @@ def in_one_pass(
         return None
     numbers = order.rows if isinstance(order, TimeOrder) else order if isinstance(order, Permutation) else None
     ties = (order.ties, order.starts) if isinstance(order, TimeOrder) else None
-    fixed = task.key.n_categories, task.n_classes, task.measured.layout, task.measured.first_output
+    fixed = task.key.n_categories, task.n_classes, task.spec.layout, task.spec.first_output
     out = output.matrix[:, columns.start :: columns.step]
     written = fused.ordered_encodings(task.rows, *fixed, numbers, ties, burn_in, fused_rule, out, unseen)
     if written is None:
         return None
     output.count(written.lost)
-    statistics = CategorySums(written.accumulators[:, None], task.measured, len(task.rows))
+    statistics = CategorySums(written.accumulators[:, None], task.spec, len(task.rows))
     if isinstance(order, Permutation) and fused_rule.by_mean and not burn_in:
         first = task.ops.rows_at(order, 0, 1)
         row = task.rows.pick(first)
@@ -143,7 +143,7 @@ def state_at_checkpoints(task: EncodingTask, order: Order) -> CheckpointState:
     starts = order.starts if isinstance(order, TimeOrder) else None
     places = checkpoint_places(starts, len(task.rows), task.ops)
     sums = sums_by_segment(task, order, places)
-    state = CheckpointState.of(places, starts, sums, task.rule, task.measured, task.ops)
+    state = CheckpointState.of(places, starts, sums, task.rule, task.spec, task.ops)
     if not task.rule.needs_categories:
         return state
     deltas = SegmentMeanDeltas(task, places)
@@ -153,7 +153,7 @@ def state_at_checkpoints(task: EncodingTask, order: Order) -> CheckpointState:
 
 def sums_by_segment(task: EncodingTask, order: Order, checkpoints: Integers) -> Integers:
     """Digits of the rows between checkpoints (checkpoints, classes, width)."""
-    n_segments, layout, n_rows = len(checkpoints), task.measured.layout, 0
+    n_segments, layout, n_rows = len(checkpoints), task.spec.layout, 0
     sums = task.ops.zeros((n_segments, task.n_classes, layout.width), np.int64)
     for tile in tiles_in_order(task, order, task.ops.TILE):
         rows = tile.rows.with_codes(find_segments(checkpoints, tile.begins))

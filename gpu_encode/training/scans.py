@@ -50,11 +50,11 @@ class CheckpointState:
 
     @classmethod
     def of(
-        cls, places: Integers, starts: Array | None, sums: Integers, rule: EncodingRule, measured: SumSpec, ops: Ops
+        cls, places: Integers, starts: Array | None, sums: Integers, rule: EncodingRule, spec: SumSpec, ops: Ops
     ) -> Self:
         """Add up carried sums of the rows between the checkpoints (checkpoints, classes, width)."""
         before = np.cumsum(sums, axis=0) - sums
-        return cls(places, starts, sums.sum(axis=0), rule.moments(ops, before, measured))
+        return cls(places, starts, sums.sum(axis=0), rule.moments(ops, before, spec))
 
 
 def floor_places(places: Integers) -> Integers:
@@ -136,7 +136,7 @@ class SequentialScan:
         earlier: CategorySums | None = None,
     ) -> None:
         self.task, self.before, self.shuffled, self.burn_in = task, before, shuffled, burn_in
-        self.levels = task.keyings()
+        self.levels = task.level_codes()
         self.carries = [carry_of(task, level, before.starts is not None, earlier) for level in self.levels]
         self.n_encoded, self.at_start = 0, earlier is None
 
@@ -157,7 +157,7 @@ class SequentialScan:
 
     def _visible_moments(self, tile: Tile, checkpoints: Integers, total: Moments) -> list[VisibleMoments]:
         """Give what each row sees at each level, and add the rows to the sums that later rows see."""
-        task, layout = self.task, self.task.measured.layout
+        task, layout = self.task, self.task.spec.layout
         start, stop = self.n_encoded, self.n_encoded + len(tile.rows)
         visible = []
         categories = self.before.categories or [None] * len(self.levels)
@@ -165,7 +165,7 @@ class SequentialScan:
             codes = level.codes(tile.rows)
             accumulators = task.ops.ordered(tile.rows.with_codes(codes), tile.ties, layout, sums)
             carry_sums(sums, start, stop, layout)
-            moments = task.rule.moments(task.ops, accumulators, task.measured)
+            moments = task.rule.moments(task.ops, accumulators, task.spec)
             context = Context(total, None if of_level is None else of_level.at(checkpoints))
             visible.append(VisibleMoments(moments, context, level.has(codes, task.rule)))
         self.n_encoded = stop
@@ -190,9 +190,9 @@ class SegmentMeanDeltas:
     """
 
     def __init__(self, task: EncodingTask, checkpoints: Integers, earlier: CategorySums | None = None) -> None:
-        self.task, self.checkpoints, self.levels = task, checkpoints, task.keyings()
+        self.task, self.checkpoints, self.levels = task, checkpoints, task.level_codes()
         self.carries = [carry_of(task, level, False, earlier) for level in self.levels]
-        shape = (len(checkpoints), task.n_classes - task.measured.first_output)
+        shape = (len(checkpoints), task.n_classes - task.spec.first_output)
         self.sums = [CategoryMoments.none(task.ops, shape) for _ in self.levels]
         self.n_added = 0
 
@@ -208,7 +208,7 @@ class SegmentMeanDeltas:
         self, level: LevelCodes, running: Carry, sums: CategoryMoments, tile: Tile, segments: NDArray[np.int32]
     ) -> CategoryMoments:
         """Give the changes at one level with those of the next rows."""
-        task, layout = self.task, self.task.measured.layout
+        task, layout = self.task, self.task.spec.layout
         rows = tile.rows.with_codes(level.codes(tile.rows))
         nobody = task.ops.zeros((3, task.n_classes, layout.width), np.int64)
         before = task.ops.ordered(rows, None, layout, running)
@@ -216,7 +216,7 @@ class SegmentMeanDeltas:
         after = before - task.ops.leave_one_out(nobody, without_key(rows), layout)
         has = level.has(rows.codes, task.rule)
         gained, lost = (
-            self._by_segment(task.rule.moments(task.ops, accumulators, task.measured), has, segments)
+            self._by_segment(task.rule.moments(task.ops, accumulators, task.spec), has, segments)
             for accumulators in (after, before)
         )
         return sums.changed(gained, lost)
@@ -239,7 +239,7 @@ class SegmentMeanDeltas:
 
 def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: CategorySums | None) -> Carry:
     """Sums of one level before the first row to come."""
-    layout = task.measured.layout
+    layout = task.spec.layout
     start = Carry.empty(level.n, task.n_classes, layout.width, ties, task.ops.xp)
     if earlier is None:
         return start
@@ -262,7 +262,7 @@ def root_of_others(task: EncodingTask, everything: Integers, rows: Rows) -> Floa
     """Prior of the first row of a random order: that of all other rows; `everything` are the sums of all rows."""
     accumulators = task.ops.zeros((3, *everything.shape), np.int64)
     accumulators[0] = everything
-    others = task.ops.leave_one_out(accumulators, without_key(rows.block(0, 1)), task.measured.layout)
-    visible = task.rule.moments(task.ops, others, task.measured)
+    others = task.ops.leave_one_out(accumulators, without_key(rows.block(0, 1)), task.spec.layout)
+    visible = task.rule.moments(task.ops, others, task.spec)
     root: Floats = task.rule.statistic.find_prior(visible)[0] if task.rule.prior is None else visible.mean[0]
     return root

@@ -30,7 +30,7 @@ class EncodingTask:
     key : CategoryIndex
     n_classes : int
         Classes that a cell counts; terms of a continuous target.
-    measured : SumSpec
+    spec : SumSpec
     rule : EncodingRule
     sums : CategorySums, optional
         Sums over all rows, where they are known already; the rows may then have no codes.
@@ -40,7 +40,7 @@ class EncodingTask:
     rows: Rows
     key: CategoryIndex
     n_classes: int
-    measured: SumSpec
+    spec: SumSpec
     rule: EncodingRule
     sums: CategorySums | None = None
 
@@ -51,14 +51,14 @@ class EncodingTask:
     def n_outputs(self) -> int:
         """Columns of codes."""
         statistic = self.rule.statistic
-        return statistic.n_outputs(1 if statistic.needs.terms > 1 else self.n_classes - self.measured.first_output)
+        return statistic.n_outputs(1 if statistic.needs.terms > 1 else self.n_classes - self.spec.first_output)
 
     def measure(self, folds: Folds, n_folds: int) -> CategorySums:
         """Sum the rows per (category, fold, class)."""
         if self.sums is not None and folds is None:
             return self.sums
         sums = CategorySums.measure(
-            self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.measured
+            self.ops, self.rows, self.key.n_categories, folds, n_folds, self.n_classes, self.spec
         )
         if not self.rule.statistic.needs.distribution:
             return sums
@@ -81,7 +81,7 @@ class EncodingTask:
         """Rows of a tile; fewer where each row has many outputs."""
         return min(self.ops.TILE, max(self.ops.TILE // max(self.n_outputs, 1), LEAST_ROWS))
 
-    def keyings(self) -> "list[LevelCodes]":
+    def level_codes(self) -> "list[LevelCodes]":
         """Give the levels above the categories from the top, and the categories themselves last."""
         levels = [
             LevelCodes(level.n, level, self.ops.to_device(with_policies(level.of_leaf))) for level in self.key.levels

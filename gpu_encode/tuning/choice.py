@@ -137,7 +137,7 @@ def likelihoods(task: EncodingTask, rules: Sequence[EncodingRule], plan: Plan, s
     """Give the likelihood under each rule, from one pass over the rows."""
     views = Views.of(task, plan, scheme)
     # Which rows have a code follows from what is seen and from policies, whatever the smoothing.
-    kind = OfClasses if task.measured.classification else OfNumbers
+    kind = OfClasses if task.spec.classification else OfNumbers
     rows = kind.of(views, rules[0])
     if not any(rows.weights):
         raise ValueError(

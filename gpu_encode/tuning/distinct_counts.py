@@ -43,7 +43,7 @@ class DistinctCounts:
     def of(cls, views: Views) -> "DistinctCounts | None":
         """Group the categories; None where encodings depend on more than counts, or groups are hardly fewer."""
         task, ops = views.task, views.task.ops
-        spec = task.measured
+        spec = task.spec
         if task.key.levels or task.rule.infrequent is not None or not (spec.classification and spec.layout.count.whole):
             return None
         seen = views.seen.visible(ops, views.visibility)
@@ -61,7 +61,7 @@ class DistinctCounts:
             accumulators.append(held_out.sum_by_parent(ops, of_fold, size).accumulators)
         firsts, folds = ops.to_device(first), ops.to_device(np.arange(n_folds)[None])
         seen = replace(seen, accumulators=seen.accumulators[firsts, folds])
-        leaf = task.rule.moments(ops, seen.accumulators, seen.measured)
+        leaf = task.rule.moments(ops, seen.accumulators, seen.spec)
         return cls(
             firsts, folds, seen, leaf, replace(views.held_out, accumulators=np.concatenate(accumulators, axis=1))
         )

@@ -74,7 +74,7 @@ class OfClasses:
         """Take weights from sums; any rule says where there are encodings."""
         ops, alike = views.task.ops, DistinctCounts.of(views)
         held_out = views.held_out if alike is None else alike.held_out
-        weight = at_most_one(round_totals(held_out.accumulators, replace(held_out.measured, first_output=0)))
+        weight = at_most_one(round_totals(held_out.accumulators, replace(held_out.spec, first_output=0)))
         encodings = views.encode(rule) if alike is None else alike.encode(views, rule)
         scored = ~np.isnan(encodings[..., 0]) & (weight > 0).any(axis=-1)
         weights = [Fraction(0)] * weight.shape[1]

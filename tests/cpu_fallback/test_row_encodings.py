@@ -64,8 +64,8 @@ def task_of(ops, target, weight, smoothing, rule, size):
         n_classes = 2 if target == "binary" else 4
         rows = Rows(codes.astype(np.int32), random.integers(0, n_classes, size).astype(np.int32), None, drawn)
         windows = category_sums.windows(ops, None, drawn, 0, size)
-        measured = SumSpec(Layout(*windows), True, 1 if target == "binary" else 0)
-        return EncodingTask(ops, rows, OnlyKey(), n_classes, measured, given)
+        spec = SumSpec(Layout(*windows), True, 1 if target == "binary" else 0)
+        return EncodingTask(ops, rows, OnlyKey(), n_classes, spec, given)
     values = values_of(target, size, random)
     windows = category_sums.windows(ops, values, drawn, 2 if given.statistic.needs.squares else 1, size)
     rows = Rows(codes.astype(np.int32), None, values, drawn)
@@ -190,8 +190,8 @@ def test_a_formula_that_asks_for_other_categories_has_no_rule():
     task = task_of(cpu_fallback, "real", "none", "bayes", "plain", 9)
     assert task.fused_rule() is not None
     for rule in (EncodingRule(JamesStein()), EncodingRule(NoSmoothing(), prior="category_mean")):
-        assert EncodingTask(task.ops, task.rows, task.key, 1, task.measured, rule).fused_rule() is None
-    assert EncodingTask(task.ops, task.rows, OnlyKey(levels=["one"]), 1, task.measured, task.rule).fused_rule() is None
+        assert EncodingTask(task.ops, task.rows, task.key, 1, task.spec, rule).fused_rule() is None
+    assert EncodingTask(task.ops, task.rows, OnlyKey(levels=["one"]), 1, task.spec, task.rule).fused_rule() is None
 
 
 def test_more_rows_than_digits_have_room_for_are_left_to_tiles(ops, monkeypatch):

@@ -99,5 +99,5 @@ def test_sums_of_blocks_are_carried(n_rows, monkeypatch):
     TargetEncoder(columns=[0], target_type="continuous").fit(X[:n_rows].astype(float), np.full(n_rows, 0.1))
     (sums,) = seen
     assert sums.added == (n_rows if n_rows <= 32 else 1)
-    digits = sums.accumulators[..., 1 : sums.measured.layout.total.width]
+    digits = sums.accumulators[..., 1 : sums.spec.layout.total.width]
     assert bool((digits < 1 << 32).all()) == (n_rows > 32)

@@ -35,7 +35,7 @@ def summed(monkeypatch):
 def learned(encoder):
     sums = [sums for (sums,) in encoder._model.statistics]
     words = [(key.has_missing, key.vocabularies[0]) for key in encoder._model.keys]
-    return [(one.accumulators.tobytes(), one.accumulators.shape, one.measured, one.added) for one in sums], [
+    return [(one.accumulators.tobytes(), one.accumulators.shape, one.spec, one.added) for one in sums], [
         (has_missing, vocabulary.to_arrow(), vocabulary.metadata()) for has_missing, vocabulary in words
     ]
 

@@ -175,9 +175,7 @@ def weights_of(statistics: CategorySums) -> tuple[Floats, float]:
     """Summed weight of each row of a table, unknown and missing last; and of all rows."""
     backend, accumulators = host(len(statistics.accumulators)), statistics.accumulators[:, 0]
     everything = statistics.totals(backend).accumulators[0, 0]
-    own, total = (
-        Moments.of(backend, each, statistics.measured, variances=False).n for each in (accumulators, everything)
-    )
+    own, total = (Moments.of(backend, each, statistics.spec, variances=False).n for each in (accumulators, everything))
     return own[:, 0], float(total[0])
 
 
