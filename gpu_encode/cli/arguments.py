@@ -101,8 +101,8 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--time", "COL", "time or ordered: column of times"),
         ("--gap", "FOLDS", "time: folds left out before each (0)", WHOLE_NUMBER),
         ("--permutations", "N", "ordered: number of permutations (1)", WHOLE_NUMBER),
-        ("--no-average", None, "ordered: one column per permutation"),
-        ("--no-shuffle", None, "ordered: rows in the order in which they stand"),
+        ("--no-average", None, "ordered: one column per permutation", {"dest": "average", "const": False}),
+        ("--no-shuffle", None, "ordered: rows in the order in which they stand", {"dest": "shuffle", "const": False}),
         ("--burn-in", "N|SHARE", "ordered: the first rows get no encoding (0)"),
         ("--fold-column", "COL", "column of your own fold numbers"),
         ("--seed", "N", "seed of folds, orders and hashes (0)", WHOLE_NUMBER),
@@ -232,9 +232,9 @@ def add(
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Add an option of the tables above to a command, or to a group of its options."""
-    told: dict[str, Any] = {"metavar": value}
+    kind: dict[str, Any] = {"metavar": value}
     if value is None:
-        told = {"action": "store_const", "const": True}
+        kind = {"action": "store_const", "const": True}
     elif isinstance(value, list):
-        told = {"choices": value}
-    group.add_argument(option, help=line, **told | dict(settings))
+        kind = {"choices": value}
+    group.add_argument(option, help=line, **kind | dict(settings))

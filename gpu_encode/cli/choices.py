@@ -289,10 +289,8 @@ def scheme_words(options: argparse.Namespace, *, kfold_order: bool = True) -> di
     kfold_order : bool, default=True
         Whether ``--order`` is one of them, and not the encoder's.
     """
-    names = ("folds", "order", "stratify", "blow_up", "fraction", "groups", "time", "gap", "permutations")
-    given = {name: getattr(options, name) for name in names if name != "order" or kfold_order}
-    given["average"] = False if options.no_average else None
-    given["shuffle"] = False if options.no_shuffle else None
+    names = ("folds", "order", "stratify", "blow_up", "fraction", "groups", "time", "gap", "permutations", "average")
+    given = {name: getattr(options, name) for name in (*names, "shuffle") if name != "order" or kfold_order}
     given["burn_in"] = None if options.burn_in is None else number_or_count(options.burn_in, "--burn-in")
     return {option: value for option, value in given.items() if value is not None}
 

@@ -108,8 +108,8 @@ def names(words: Sequence[str], schema: pa.Schema, option: str, *, at_least: int
     result = [find_column(schema.names, name, option) for name in names_or_words(words, schema)]
     if len(result) < at_least:
         refuse(f"{option} names no column")
-    for place, name in enumerate(result):
-        if name in result[:place]:
+    for number, name in enumerate(result):
+        if name in result[:number]:
             refuse(f"{option} names the column {name!r} twice")
     return result
 

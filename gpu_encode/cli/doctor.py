@@ -9,7 +9,6 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gpu_encode.cli.messages import one_line
@@ -33,52 +32,15 @@ PACKAGES = {
 Version = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Conflict:
-    """Two packages that do not work together.
-
-    Parameters
-    ----------
-    first, second : str
-        The packages.
-    clash : callable
-        Whether two versions of them clash.
-    says : str
-        What goes wrong.
-    cure : str
-        The command that helps.
-    """
-
-    first: str
-    second: str
-    clash: Callable[[Version, Version], bool]
-    says: str
-    cure: str
-
-
-CONFLICTS = [
-    Conflict(
-        "numpy",
-        "numba-cuda",
-        lambda numpy, cuda: numpy >= (2, 5) and cuda < (0, 31),
-        "numba-cuda up to 0.30 fails on NumPy 2.5",
-        "pip install 'numpy<2.5'",
-    ),
-    Conflict(
-        "numpy",
-        "cudf",
-        lambda numpy, cudf: numpy >= (2, 5) and cudf < (26, 11),
-        "cuDF up to 26.10 fails on NumPy 2.5",
-        "pip install 'numpy<2.5'",
-    ),
-    Conflict(
-        "numba",
-        "cudf",
-        lambda numba, _: numba >= (0, 65),
-        "cuDF refuses numba 0.65 and later",
-        "pip install 'numba<0.65'",
-    ),
-]
+# Two packages, whether two versions of them clash, what goes wrong then, and what helps.
+CONFLICTS: list[tuple[str, str, Callable[[Version, Version], bool], str, str]] = [
+    ("numpy", "numba-cuda", lambda numpy, cuda: numpy >= (2, 5) and cuda < (0, 31),
+     "numba-cuda up to 0.30 fails on NumPy 2.5", "pip install 'numpy<2.5'"),
+    ("numpy", "cudf", lambda numpy, cudf: numpy >= (2, 5) and cudf < (26, 11),
+     "cuDF up to 26.10 fails on NumPy 2.5", "pip install 'numpy<2.5'"),
+    ("numba", "cudf", lambda numba, _: numba >= (0, 65),
+     "cuDF refuses numba 0.65 and later", "pip install 'numba<0.65'"),
+]  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
@@ -141,13 +103,12 @@ def problems(versions: Mapping[str, str | None]) -> list[str]:
     >>> problems({"numpy": "2.5.0", "numba-cuda": "0.30.1"})
     ["numba-cuda up to 0.30 fails on NumPy 2.5 (numpy 2.5.0, numba-cuda 0.30.1): pip install 'numpy<2.5'"]
     """
-    found = []
-    for conflict in CONFLICTS:
-        first, second = versions.get(conflict.first), versions.get(conflict.second)
-        if first and second and conflict.clash(numbers(first), numbers(second)):
-            pair = f"{conflict.first} {first}, {conflict.second} {second}"
-            found.append(f"{conflict.says} ({pair}): {conflict.cure}")
-    return found
+    messages = []
+    for first, second, clash, says, cure in CONFLICTS:
+        one, other = versions.get(first), versions.get(second)
+        if one and other and clash(numbers(one), numbers(other)):
+            messages.append(f"{says} ({first} {one}, {second} {other}): {cure}")
+    return messages
 
 
 def driver_problems(driver: int | None, has_cuda_13: bool) -> list[str]:
@@ -185,18 +146,18 @@ def cuda_devices() -> tuple[list[str], int | None]:
             return [], None
         if driver.cuDeviceGetCount(ctypes.byref(count)):
             return [], version.value
-        return [cuda_device(driver, place) for place in range(count.value)], version.value
+        return [cuda_device(driver, number) for number in range(count.value)], version.value
     except (OSError, AttributeError):
         return [], None
 
 
-def cuda_device(driver: Any, place: int) -> str:
+def cuda_device(driver: Any, number: int) -> str:
     """Return the name and memory of one device."""
     device, name, memory = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_size_t()
-    driver.cuDeviceGet(ctypes.byref(device), place)
+    driver.cuDeviceGet(ctypes.byref(device), number)
     driver.cuDeviceGetName(name, 256, device)
     driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
-    return f"GPU {place}: {name.value.decode(errors='replace')}, {memory.value / 2**30:.0f} GiB"
+    return f"GPU {number}: {name.value.decode(errors='replace')}, {memory.value / 2**30:.0f} GiB"
 
 
 def encodes(backend: str) -> str:

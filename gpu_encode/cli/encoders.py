@@ -83,8 +83,8 @@ def parameters_of(encoder: str) -> dict[str, Any]:
     import gpu_encode  # what mistakes in other words need not wait for
 
     return {
-        each.name: each.default
-        for each in inspect.signature(getattr(gpu_encode, ENCODERS[encoder])).parameters.values()
+        parameter.name: parameter.default
+        for parameter in inspect.signature(getattr(gpu_encode, ENCODERS[encoder])).parameters.values()
     }
 
 
@@ -139,7 +139,7 @@ def for_others(option: str, parameter: str, encoder: str, takes: Mapping[str, An
 
 def set_choices(options: argparse.Namespace, takes: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Read every ``--set NAME=VALUE``, and refuse names that the encoder does not know or that were given already."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     owner = ENCODERS[options.encoder]
     for word in options.set:
         name, equals, value = word.partition("=")
@@ -153,13 +153,13 @@ def set_choices(options: argparse.Namespace, takes: Mapping[str, Any], given: Ma
             refuse("--set sparse_output: files have columns, so what is written is never sparse: leave it out")
         if name in ELSEWHERE:
             refuse(f"--set {name}: use {ELSEWHERE[name]} instead")
-        if name in given or name in found:
+        if name in given or name in values:
             other = f"--{name.replace('_', '-')} gives it" if name in given else "it is given"
             refuse(f"--set {name}: {other} already; give it once")
         if name == "statistics":
             refuse_pairs(value, "--set statistics")
-        found[name] = json_or_text(value, name)
-    return found
+        values[name] = json_or_text(value, name)
+    return values
 
 
 def free(takes: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,9 @@ from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
 from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
 from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.cli.whole_files import refuse_closed_places, whole_files
+from gpu_encode.datasets import memory
 from gpu_encode.datasets.encoding import run_encoding
+from gpu_encode.datasets.run import Options
 from gpu_encode.datasets.source import open_source
 
 
@@ -35,21 +37,11 @@ def run(options: argparse.Namespace) -> int:
             for temporary in temporaries:
                 encoder.save(temporary)
 
+    target = plan.targets if len(plan.targets) > 1 else next(iter(plan.targets), None)
+    choices = {"target": target, "weight": plan.weight, "groups": None, "keep_target": options.keep_target}
+    chosen = Options(memory.limit_of(options.memory_limit), None, True, options.resume, on_terminal())
     summary = run_encoding(
-        rows,
-        options.output,
-        encoder,
-        plan.targets if len(plan.targets) > 1 else next(iter(plan.targets), None),
-        plan.weight,
-        None,
-        keep_target=options.keep_target,
-        drop_missing_target=options.drop_missing_target,
-        memory_limit=options.memory_limit,
-        compression=None,
-        overwrite=True,
-        resume=options.resume,
-        progress=on_terminal(),
-        publishing=save,
+        rows, options.output, encoder, choices, chosen, drop_missing_target=options.drop_missing_target, publishing=save
     )
     for line in repr(summary).splitlines():
         say(line)

@@ -49,7 +49,7 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
     """
     parameters = {name: value for name, value in encoder.get_params(deep=False).items() if name != "columns"}
     keys = keys_of(encoder)
-    names = [encoding_names(encoder, place) for place in range(len(keys))]
+    names = [encoding_names(encoder, number) for number in range(len(keys))]
     ends = np.cumsum([0, *map(len, names)])
     # An encoder that hashes keeps neither.
     encodings, categories = getattr(encoder, "encodings_", None), getattr(encoder, "categories_", None)
@@ -61,19 +61,16 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
         "parameters": {name: str(value) for name, value in parameters.items()},
         "columns": [
             {
-                "name": key_name(keys[place]),
-                "codes": names[place],
-                "categories": None if categories is None else len(categories[place]),
+                "name": key_name(keys[number]),
+                "codes": names[number],
+                "categories": None if categories is None else len(categories[number]),
                 "top": []
                 if categories is None or encodings is None
                 else weightiest(
-                    categories[place],
-                    weights(encoder, place),
-                    encodings[ends[place] : ends[place + 1]],
-                    top,
+                    categories[number], weights(encoder, number), encodings[ends[number] : ends[number + 1]], top
                 ),
             }
-            for place in chosen
+            for number in chosen
         ],
     }
 
@@ -85,24 +82,24 @@ def keys_of(encoder: Any) -> list[Any]:
     return [tuple(map(str, key)) if isinstance(key, tuple) else str(key) for key in encoder.columns]
 
 
-def encoding_names(encoder: Any, place: int) -> list[str]:
+def encoding_names(encoder: Any, number: int) -> list[str]:
     """Return what each encoding of a category is for: its target, class, statistic and fold, as they apply."""
     model = encoder._model
     n_views = model.statistics[0][0].n_views
     folds = [f"_fold{fold}" for fold in range(n_views)] if n_views > 1 else [""]
-    statistic = model.rules[place].statistic
+    statistic = model.rules[number].statistic
     return [
         f"code{part}{suffix}{fold}"
-        for number, info in enumerate(model.targets)
-        for part in target_parts(model, number, info)
-        for suffix in statistic.of_target(number).suffixes()
+        for target, info in enumerate(model.targets)
+        for part in target_parts(model, target, info)
+        for suffix in statistic.of_target(target).suffixes()
         for fold in folds
     ]
 
 
-def weights(encoder: Any, place: int) -> Any:
+def weights(encoder: Any, number: int) -> Any:
     """Return the summed weight (the number of rows, unless weighted) behind each category of one column."""
-    key, statistics = encoder._model.keys[place], encoder._model.statistics[place][0]
+    key, statistics = encoder._model.keys[number], encoder._model.statistics[number][0]
     # A blow-up column shows each row to all folds' encoders but one.
     n_views = max(statistics.n_views - 1, 1)
     moments = Moments.of(resolve(0), statistics.accumulators, statistics.spec, variances=False)

@@ -40,25 +40,25 @@ def whole_files(*destinations: Path, then: Callable[[], object] = lambda: None) 
     ...     Path(folder, "encoded.csv").read_text()
     'city'
     """
-    places = [Path(os.path.realpath(destination)) for destination in destinations]
-    temporaries = temporaries_of(places)
+    paths = [Path(os.path.realpath(destination)) for destination in destinations]
+    temporaries = temporaries_of(paths)
     try:
-        for place, temporary in zip(places, temporaries, strict=True):
-            reserve(place, temporary)
+        for path, temporary in zip(paths, temporaries, strict=True):
+            reserve(path, temporary)
         yield temporaries
-        for place, temporary in zip(places, temporaries, strict=True):
-            finish(place, temporary)
-        put_in_place(temporaries, places, then)
+        for path, temporary in zip(paths, temporaries, strict=True):
+            finish(path, temporary)
+        put_in_place(temporaries, paths, then)
     finally:
         for temporary in temporaries:
             temporary.unlink(missing_ok=True)
 
 
-def temporaries_of(places: list[Path]) -> list[Path]:
+def temporaries_of(paths: list[Path]) -> list[Path]:
     """Name a temporary file beside each place."""
     mark = secrets.token_hex(4)
     # The suffix stays: libraries look at it.
-    return [place.with_name(f".partial-{mark}-{place.name[-80:]}") for place in places]
+    return [path.with_name(f".partial-{mark}-{path.name[-80:]}") for path in paths]
 
 
 def refuse_closed_places(*destinations: Path) -> None:
@@ -72,63 +72,63 @@ def refuse_closed_places(*destinations: Path) -> None:
     ...     list(Path(folder).iterdir())
     []
     """
-    places = [Path(os.path.realpath(destination)) for destination in destinations]
-    for place, temporary in zip(places, temporaries_of(places), strict=True):
-        reserve(place, temporary)
+    paths = [Path(os.path.realpath(destination)) for destination in destinations]
+    for path, temporary in zip(paths, temporaries_of(paths), strict=True):
+        reserve(path, temporary)
         temporary.unlink()
 
 
-def reserve(place: Path, temporary: Path) -> None:
+def reserve(path: Path, temporary: Path) -> None:
     """Make the empty temporary file, or say why none can be made here."""
-    if not place.parent.is_dir():
-        refuse(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
-    if place.exists() and not place.is_file():
-        refuse(f"{str(place)!r} is there already and is not a file")
+    if not path.parent.is_dir():
+        refuse(f"there is no folder {str(path.parent)!r} to write {path.name!r} to")
+    if path.exists() and not path.is_file():
+        refuse(f"{str(path)!r} is there already and is not a file")
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except PermissionError:
-        refuse(f"no permission to write to the folder {str(place.parent)!r}")
+        refuse(f"no permission to write to the folder {str(path.parent)!r}")
 
 
-def finish(place: Path, temporary: Path) -> None:
+def finish(path: Path, temporary: Path) -> None:
     """Give the temporary file its final mode and see it onto the disk."""
-    if place.exists():
-        temporary.chmod(place.stat().st_mode & 0o777)
+    if path.exists():
+        temporary.chmod(path.stat().st_mode & 0o777)
     sync_file(temporary)
 
 
-def put_in_place(temporaries: list[Path], places: list[Path], then: Callable[[], object]) -> None:
+def put_in_place(temporaries: list[Path], paths: list[Path], then: Callable[[], object]) -> None:
     """Rename every file to its place, and call `then`; where one fails, everything is again as it was before."""
     formers = [temporary.with_name(f"{temporary.name}.former") for temporary in temporaries]
     renamed: list[tuple[Path, Path]] = []
     with interrupts_ignored():
         try:
-            for temporary, place, former in zip(temporaries, places, formers, strict=True):
-                if place.exists():
-                    keep(place, former)
-                renamed.append((place, former))
-                temporary.replace(place)
+            for temporary, path, former in zip(temporaries, paths, formers, strict=True):
+                if path.exists():
+                    keep(path, former)
+                renamed.append((path, former))
+                temporary.replace(path)
             then()
         except BaseException:
-            for place, former in reversed(renamed):
+            for path, former in reversed(renamed):
                 if former.exists():
-                    former.replace(place)
+                    former.replace(path)
                 else:
-                    place.unlink(missing_ok=True)
+                    path.unlink(missing_ok=True)
             raise
         finally:
             for former in formers:
                 former.unlink(missing_ok=True)
-    for folder in {place.parent for place in places}:
+    for folder in {path.parent for path in paths}:
         sync_folder(folder)
 
 
-def keep(place: Path, former: Path) -> None:
+def keep(path: Path, former: Path) -> None:
     """Keep what is at `place` under a second name, until its replacement is sure."""
     try:
-        former.hardlink_to(place)
+        former.hardlink_to(path)
     except OSError:  # a file system without hard links
-        place.replace(former)
+        path.replace(former)
 
 
 @contextlib.contextmanager

@@ -12,18 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from gpu_encode import devices
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.orders import Orders, Placing
-from gpu_encode.datasets.progress import Progress, Summary, Teller
-from gpu_encode.datasets.roles import Roles, roles, with_columns
-from gpu_encode.datasets.run import Run
-from gpu_encode.datasets.source import Chunk, Size, Source, open_source
+from gpu_encode.datasets.run import Options, Progress, Run, Summary, Teller
+from gpu_encode.datasets.source import Chunk, Roles, Size, Source, find_roles, open_source, with_columns
 from gpu_encode.datasets.staging import (
     Staging,
+    check_repeatable,
     describe_fitted,
     describe_parameters,
     describe_run,
     explain_full_disk,
     is_describable,
-    is_repeatable,
     read_sums,
     write_sums,
 )
@@ -136,22 +134,10 @@ def encode_dataset(
         raise TypeError(f"encoder must be an encoder, such as TargetEncoder(). Got a {type(encoder).__name__} instead.")
     if target is None and encoder._parameters().reads_target:
         raise ValueError(f"{type(encoder).__name__} learns from a target: name its column, as in target='sold'.")
-    memory.limit_of(memory_limit)
-    return run_encoding(
-        open_source(source, missing_text, text),
-        destination,
-        encoder,
-        target,
-        weight,
-        groups,
-        keep_target=keep_target,
-        drop_missing_target=drop_missing_target,
-        memory_limit=memory_limit,
-        compression=compression,
-        overwrite=overwrite,
-        resume=resume,
-        progress=progress,
-    )
+    options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress)
+    rows = open_source(source, missing_text, text)
+    choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
+    return run_encoding(rows, destination, encoder, choices, options, drop_missing_target=drop_missing_target)
 
 
 @devices.explain_memory()
@@ -159,67 +145,60 @@ def run_encoding(
     rows: Source,
     destination: Any,
     encoder: Any,
-    target: Any,
-    weight: Any,
-    groups: Any,
+    choices: dict[str, Any],
+    options: Options,
     *,
-    keep_target: bool,
-    drop_missing_target: bool,
-    memory_limit: Any,
-    compression: Any,
-    overwrite: bool,
-    resume: bool,
-    progress: Any,
-    chunk_rows: int | None = None,
+    drop_missing_target: bool = False,
     publishing: Callable[[Callable[[], None]], object] = lambda publish: publish(),
 ) -> Summary:
-    """Do what `encode_dataset` does; chunks may be forced, and `publishing` calls what lets the output appear."""
+    """Do what `encode_dataset` does.
+
+    Parameters
+    ----------
+    rows : Source
+    destination, encoder
+        As `encode_dataset` takes them.
+    choices : dict of str to object
+        The columns "target", "weight" and "groups", and "keep_target".
+    options : Options
+    drop_missing_target : bool, default=False
+    publishing : callable, optional
+        Is given the function that lets the output appear, and calls it.
+    """
     begun = time.perf_counter()
-    limit = memory.limit_of(memory_limit)
-    repeatable = check_repeatable(encoder, resume)
-    output = choose_destination(rows, destination, compression, overwrite)
-    column_roles = roles(rows.schema, target, weight, groups)
+    repeatable = check_repeatable(encoder, options.resume)
+    output = choose_destination(rows, destination, options.compression, options.overwrite)
+    column_roles = find_roles(rows.schema, choices["target"], choices["weight"], choices["groups"])
     if drop_missing_target:
         rows = rows.without_incomplete(column_roles.targets)
-    choices = {"target": target, "weight": weight, "groups": groups, "keep_target": keep_target}
     description = describe_run(rows, output, choices | describe_parameters(encoder))
-    with explain_full_disk(output), Staging(output, repeatable) as staging, Progress(progress) as shown:
-        run = Run(rows, output, shown, limit, chunk_rows)
+    with explain_full_disk(output), Staging(output, repeatable) as staging, Progress(options.progress) as shown:
+        run = Run(rows, output, staging, shown, options)
         run.seconds["opening"] = time.perf_counter() - begun
-        task = Encoding(run, staging, encoder, column_roles, keep_target, repeatable)
-        work = staging.begin(description, resume)
-        work = {"grid": task.grid.rows, "part_rows": task.grid.rows} | work
-        staging.note(description, work)
-        task.encode(work)
+        encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable)
+        encoding.encode(staging.begin(description, options.resume, encoding.plan_work))
         publishing(staging.publish)
     return run.summary()
-
-
-def check_repeatable(encoder: Any, resume: bool) -> bool:
-    """Say whether a run that is interrupted can go on; raise ValueError if it cannot, and is to."""
-    repeatable = is_describable([encoder._parameters().statistic], resume) and is_repeatable(encoder)
-    if resume and not repeatable:
-        raise ValueError(
-            "resume=True needs folds and orders that are drawn the same again: cv is a splitter, or random_state is "
-            "not an integer."
-        )
-    return repeatable
 
 
 class Encoding:
     """The passes of one run."""
 
-    def __init__(
-        self, run: Run, staging: Staging, encoder: Any, column_roles: Roles, keep_target: bool, repeatable: bool
-    ) -> None:
-        self._run, self._staging, self._encoder, self._roles = run, staging, encoder, column_roles
+    def __init__(self, run: Run, encoder: Any, roles: Roles, keep_target: bool, repeatable: bool) -> None:
+        self._run, self._encoder, self._roles = run, encoder, roles
         self._keep_target, self._repeatable = keep_target, repeatable
-        self._selected = column_roles.selected(encoder, run.source.schema)
+        self._selected = roles.selected(encoder, run.source.schema)
+        self._needed = {roles.features[column] for column in self._selected.needed}
+        self._no_rows = run.source.schema.empty_table()
 
     @cached_property
     def grid(self) -> Size:
         """Chunks of all columns."""
         return self._run.size(self._roles.names, len(self._selected.entries), len(self._selected.entries))
+
+    def plan_work(self) -> dict[str, Any]:
+        """Say by how many rows work is cut, to which a later run that goes on keeps."""
+        return {"grid": self.grid.rows, "part_rows": self.grid.rows}
 
     def encode(self, work: dict[str, Any]) -> None:
         """Encode all rows: in several passes over chunks, or at once where that is asked for."""
@@ -230,21 +209,25 @@ class Encoding:
 
     def _encode_at_once(self, work: dict[str, Any]) -> None:
         """Encode all rows as one table."""
-        run, column_roles, names = self._run, self._roles, self._roles.names
+        run, roles = self._run, self._roles
         run.keep_all_rows(len(self._selected.entries))
         size = Size(max(1, run.source.n_rows))
-        with run.reading("measuring", names, size) as chunks:
-            chunk = next(chunks, Chunk(self._no_rows(), 0, 0))
-            part, plain = column_roles.part(chunk), plain_output(self._encoder)
-            with column_roles.explain_missing_target(chunk), run.timed("measuring"):
+        with run.reading("measuring", roles.names, size) as chunks:
+            chunk = next(chunks, Chunk(self._no_rows, 0, 0))
+            part, plain = roles.part(chunk), plain_output(self._encoder)
+            with roles.explain_missing_target(chunk), run.timed("measuring"):
                 encoded = plain.fit_transform(part.X, part.y, sample_weight=part.sample_weight, groups=part.groups)
         self._encoder._adopt(plain._model, plain.device_)
         table = self._add_aside(encoded, chunk.table)
-        self._write(work, table.slice(0, 0), lambda chunk: table.slice(chunk.first_row, chunk.table.num_rows), size)
+
+        def encode_rows(chunk: Chunk) -> Any:
+            return table.slice(chunk.first_row, chunk.table.num_rows)
+
+        run.write(work["part_rows"], self._needed, table.slice(0, 0), encode_rows, size)
 
     def _encode_chunks(self, work: dict[str, Any]) -> None:
         """Profile, measure and encode all rows chunk by chunk."""
-        run, column_roles = self._run, self._roles
+        run, roles = self._run, self._roles
         run.keep_rows(self.grid)
         encoding_plan = plan(self._encoder, self._profile(work))
         sums = self._measure(encoding_plan, work)
@@ -252,30 +235,18 @@ class Encoding:
             tables = fit(self._encoder, encoding_plan, sums)
         del sums
         tables = replace(tables, encoder=plain_output(tables.encoder))
-        empty = self._add_aside(encode(tables, Part(self._no_rows().select(column_roles.features))), self._no_rows())
-        size = self._pass_size(column_roles.names, work, empty.num_columns)
+        empty = self._add_aside(encode(tables, Part(self._no_rows.select(roles.features))), self._no_rows)
+        size = self._pass_size(roles.names, work, empty.num_columns)
         placing: Placing = lambda _: None  # noqa: E731
         if encoding_plan.order is not None:
-            columns = column_roles.measured(self._selected)
-            tables, placing = Orders(run, tables, column_roles, columns, size, self._staging.partial).placing()
+            tables, placing = Orders(run, tables, roles, roles.measured(self._selected), size).placing()
 
-        def written(chunk: Chunk) -> Any:
-            part = column_roles.part(chunk)
+        def encode_rows(chunk: Chunk) -> Any:
+            part = roles.part(chunk)
             return self._add_aside(encode(tables, part, placing(part)), chunk.table)
 
-        self._write(work, empty, written, size, from_start=encoding_plan.order == "rows")
-
-    def _write(
-        self, work: dict[str, Any], empty: Any, encoded: Callable[[Chunk], Any], size: Size, *, from_start: bool = False
-    ) -> None:
-        run = self._run
-        outputs = run.destination.outputs(run.source, work["part_rows"])
-        needed = {self._roles.features[column] for column in self._selected.needed}
-        left_out = [name for name in run.destination.left_out(run.source) if name not in needed]
-        run.write(self._staging, outputs, empty, encoded, size, left_out, from_start=from_start)
-
-    def _no_rows(self) -> Any:
-        return self._run.source.schema.empty_table()
+        from_start = encoding_plan.order == "rows"
+        run.write(work["part_rows"], self._needed, empty, encode_rows, size, from_start=from_start)
 
     def _add_aside(self, encoded: Any, table: Any) -> Any:
         """Give what is written of a chunk."""
@@ -301,7 +272,7 @@ class Encoding:
 
     def _measure(self, encoding_plan: EncodingPlan, work: dict[str, Any]) -> PartialSums:
         """Sum the rows, from where an interrupted run left off."""
-        run, saved = self._run, self._staging.sums
+        run, saved = self._run, self._run.staging.sums
         total = read_sums(saved) if saved.exists() else PartialSums()
         if total.n_rows < run.source.n_rows:
             columns = self._roles.measured(self._selected)
@@ -322,9 +293,10 @@ class Encoding:
         begun = time.perf_counter()
         # Rows in memory are summed again sooner than their sums are written.
         if self._repeatable and self._run.source.loaded is None:
-            path = self._staging.partial / "sums"
+            staging = self._run.staging
+            path = staging.partial / "sums"
             write_sums(path, sums)
-            self._staging.keep(path, self._staging.sums)
+            staging.keep(path, staging.sums)
         return time.perf_counter() - begun
 
 
@@ -395,50 +367,34 @@ def transform_dataset(
     ...     Path(folder, "encoded.csv").read_text().split()
     ['"city"', '1', '0.5']
     """
-    memory.limit_of(memory_limit)
-    rows = open_source(source, missing_text, fitted_text(encoder))
-    return run_transforming(rows, destination, encoder, memory_limit, compression, overwrite, resume, progress)
+    options = Options(memory.limit_of(memory_limit), compression, overwrite, resume, progress)
+    return run_transforming(open_source(source, missing_text, fitted_text(encoder)), destination, encoder, options)
 
 
 @devices.explain_memory()
-def run_transforming(
-    rows: Source,
-    destination: Any,
-    encoder: Any,
-    memory_limit: Any,
-    compression: Any,
-    overwrite: bool,
-    resume: bool,
-    progress: Any,
-    chunk_rows: int | None = None,
-) -> Summary:
-    """Do what `transform_dataset` does; chunks may be forced."""
+def run_transforming(rows: Source, destination: Any, encoder: Any, options: Options) -> Summary:
+    """Do what `transform_dataset` does."""
     begun = time.perf_counter()
-    limit = memory.limit_of(memory_limit)
-    output = choose_destination(rows, destination, compression, overwrite)
+    output = choose_destination(rows, destination, options.compression, options.overwrite)
     fitted = set(encoder.feature_names_in_)
-    seen = [name for name in rows.schema.names if name in fitted]
+    features = [name for name in rows.schema.names if name in fitted]
     others = [name for name in rows.schema.names if name not in fitted]
     require_columns(encoder, rows.schema.names)
-    plain = plain_output(encoder)
+    plain, model = plain_output(encoder), encoder._model
+    needed = {model.feature_names[position] for position in model.selection.needed}
 
-    def encoded(table: Any) -> Any:
-        return with_columns(plain.transform(table.select(seen)), table.select(others))
+    def encode_table(table: Any) -> Any:
+        return with_columns(plain.transform(table.select(features)), table.select(others))
 
-    empty = encoded(rows.schema.empty_table())
-    known = is_describable([each.statistic for each in encoder._model.rules], resume)
-    description = describe_run(rows, output, describe_fitted(encoder) if known else {})
-    with explain_full_disk(output), Staging(output, known) as staging, Progress(progress) as shown:
-        run = Run(rows, output, shown, limit, chunk_rows)
+    empty = encode_table(rows.schema.empty_table())
+    describable = is_describable([rule.statistic for rule in model.rules], options.resume)
+    description = describe_run(rows, output, describe_fitted(encoder) if describable else {})
+    with explain_full_disk(output), Staging(output, describable) as staging, Progress(options.progress) as shown:
+        run = Run(rows, output, staging, shown, options)
         run.seconds["opening"] = time.perf_counter() - begun
-        work = staging.begin(description, resume)
-        size = run.size(rows.schema.names, len(encoder._model.keys), empty.num_columns)
-        work = {"part_rows": size.rows} | work
-        staging.note(description, work)
-        outputs = output.outputs(rows, work["part_rows"])
-        needed = {encoder._model.feature_names[position] for position in encoder._model.selection.needed}
-        left_out = [name for name in output.left_out(rows) if name not in needed]
-        run.write(staging, outputs, empty, lambda chunk: encoded(chunk.table), size, left_out)
+        size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
+        work = staging.begin(description, options.resume, lambda: {"part_rows": size.rows})
+        run.write(work["part_rows"], needed, empty, lambda chunk: encode_table(chunk.table), size)
         staging.publish()
     return run.summary()
 

@@ -1,10 +1,15 @@
-"""Where rows come from: a file, several, a glob, a folder or a dataset of Arrow, as files in a defined order."""
+"""Where rows come from: a file, several, a glob, a folder or a dataset of Arrow, as files in a defined order.
 
-import contextlib
+All files of a source are read in one schema, which is found here, too.
+"""
+
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,10 +19,12 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.fs
 
-from gpu_encode.datasets.formats import SUFFIXES, suffix_of
+from gpu_encode.datasets.formats import FORMATS, SUFFIXES, Format, is_text, suffix_of, value_type
 from gpu_encode.errors import datasets as errors
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
+PANDAS = b"pandas"
 
 
 @dataclass(frozen=True)
@@ -49,8 +56,8 @@ class SourceFile:
         return isinstance(self.filesystem, pyarrow.fs.LocalFileSystem)
 
     @property
-    def format(self) -> str:
-        """The format: "parquet", "csv" or "arrow"."""
+    def format(self) -> Format:
+        """How the file is read."""
         return SUFFIXES[self.suffix]
 
     def state(self) -> tuple[int, int]:
@@ -70,19 +77,8 @@ class SourceFile:
             raise PermissionError(f"no permission to read the source file {self.path!r}.") from None
 
 
-@contextlib.contextmanager
-def explain_damage(file: SourceFile, place: str = "") -> Iterator[None]:
-    """Say which file it is that Arrow cannot read."""
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, (FileNotFoundError, PermissionError)):
-            raise
-        raise ValueError(f"cannot read {file.path!r}{place}: {' '.join(str(error).split())}") from error
-
-
 @dataclass(frozen=True)
-class Found:
+class SourceFiles:
     """The files of a source.
 
     Parameters
@@ -100,7 +96,7 @@ class Found:
     types: Mapping[str, Any] = field(default_factory=dict)
 
 
-def find(source: Any) -> Found:
+def find(source: Any) -> SourceFiles:
     """Find the files of a source.
 
     Examples
@@ -117,12 +113,10 @@ def find(source: Any) -> Found:
     if isinstance(source, (str, PathLike)):
         text = os.fspath(source)
         if Path(text).is_dir():
-            return Found(find_in_folder(Path(text)), Path(text))
-        if Path(text).exists():
-            return Found(find_listed([text]))
-        if not glob.has_magic(text):
-            raise errors.no_such_source(text)
-        return Found(find_matching(text))
+            return SourceFiles(find_in_folder(Path(text)), Path(text))
+        if glob.has_magic(text) and not Path(text).exists():
+            return SourceFiles(find_matching(text))
+        return SourceFiles(describe_list([text]))
     # A table is not a list of paths, though its columns' names may come one after another.
     if not isinstance(source, Iterable) or getattr(source, "ndim", 1) != 1:
         raise errors.not_a_source(type(source).__name__)
@@ -130,7 +124,7 @@ def find(source: Any) -> Found:
     for path in paths:
         if not isinstance(path, (str, PathLike)):
             raise errors.not_a_source(f"list that holds a {type(path).__name__}")
-    return Found(find_listed([os.fspath(path) for path in paths]))
+    return SourceFiles(describe_list([os.fspath(path) for path in paths]))
 
 
 def find_in_folder(folder: Path) -> list[SourceFile]:
@@ -142,7 +136,7 @@ def find_in_folder(folder: Path) -> list[SourceFile]:
     )
     if not relatives:
         raise FileNotFoundError(
-            f"source: the folder {str(folder)!r} holds no file of rows ({', '.join(list(SUFFIXES))}). Files and "
+            f"source: the folder {str(folder)!r} holds no file of rows ({', '.join(SUFFIXES)}). Files and "
             "folders whose names begin with a dot or an underscore do not count."
         )
     return check_same_format([describe_file(folder / relative, relative) for relative in relatives])
@@ -159,38 +153,30 @@ def find_matching(pattern: str) -> list[SourceFile]:
     paths = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207
     if not paths:
         raise errors.no_such_source(pattern)
-    base = Path(*fixed_parts(Path(pattern)))
+    # The folders that stand before the first wildcard.
+    base = Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts[:-1]))
     return check_same_format([describe_file(Path(path), Path(path).relative_to(base).as_posix()) for path in paths])
 
 
-def fixed_parts(pattern: Path) -> list[str]:
-    """Give the folders of a glob that stand before its first wildcard."""
-    parts: list[str] = []
-    for part in pattern.parts[:-1]:
-        if glob.has_magic(part):
-            break
-        parts.append(part)
-    return parts
-
-
-def find_listed(paths: Sequence[str]) -> list[SourceFile]:
+def describe_list(texts: Sequence[str]) -> list[SourceFile]:
     """Give the files of a list, in its order."""
-    if not paths:
+    if not texts:
         raise errors.no_sources()
-    places = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - links keep their names
-    for path, place in zip(paths, places, strict=True):
-        if not place.exists():
-            raise errors.no_such_source(path)
-        if not place.is_file():
-            raise ValueError(f"source: {path!r} in the list is a folder. List its files, or give the folder alone.")
-    for number, place in enumerate(places):
-        if place in places[:number]:
+    paths = [Path(os.path.abspath(text)) for text in texts]  # noqa: PTH100 - links keep their names
+    for text, path in zip(texts, paths, strict=True):
+        if not path.exists():
+            raise errors.no_such_source(text)
+        if not path.is_file():
+            raise ValueError(f"source: {text!r} in the list is a folder. List its files, or give the folder alone.")
+    for number, path in enumerate(paths):
+        if path in paths[:number]:
             raise ValueError(
-                f"source lists {paths[number]!r} twice, and its rows would count twice. List each file once."
+                f"source lists {texts[number]!r} twice, and its rows would count twice. List each file once."
             )
-    base = Path(os.path.commonpath([str(place.parent) for place in places]))
-    relatives = [place.relative_to(base).as_posix() for place in places]
-    return check_same_format([describe_file(Path(path), name) for path, name in zip(paths, relatives, strict=True)])
+    base = Path(os.path.commonpath([path.parent for path in paths]))
+    return check_same_format(
+        [describe_file(Path(text), path.relative_to(base).as_posix()) for text, path in zip(texts, paths, strict=True)]
+    )
 
 
 def describe_file(path: Path, relative: str) -> SourceFile:
@@ -217,7 +203,7 @@ def check_same_format(files: list[SourceFile]) -> list[SourceFile]:
     """Refuse files of several formats, and folders that do not say the same things."""
     first = files[0]
     for other in files[1:]:
-        if other.format != first.format:
+        if other.format is not first.format:
             raise ValueError(
                 f"source has files of several formats: {first.path!r} and {other.path!r}. Give files of one format."
             )
@@ -230,7 +216,7 @@ def check_same_format(files: list[SourceFile]) -> list[SourceFile]:
     return files
 
 
-def find_in_dataset(dataset: Any) -> Found:
+def find_in_dataset(dataset: Any) -> SourceFiles:
     """Find the files of a dataset of Arrow, in its order."""
     if not isinstance(dataset, pyarrow.dataset.FileSystemDataset):
         raise errors.dataset_without_files(type(dataset).__name__)
@@ -241,20 +227,113 @@ def find_in_dataset(dataset: Any) -> Found:
     if not dataset.files:
         raise errors.no_sources()
     base = PurePosixPath(os.path.commonpath([str(PurePosixPath(path).parent) for path in dataset.files]))
-    form, names = dataset.format.default_extname, dataset.schema.names
-    files = [describe_fragment(fragment, base, form, names) for fragment in dataset.get_fragments()]
+    files = [describe_fragment(fragment, base, dataset) for fragment in dataset.get_fragments()]
     types = {name: dataset.schema.field(name).type for name in files[0].partition}
-    return Found(check_same_format(files), None, types)
+    return SourceFiles(check_same_format(files), None, types)
 
 
-def describe_fragment(fragment: Any, base: PurePosixPath, form: str, names: Sequence[str]) -> SourceFile:
+def describe_fragment(fragment: Any, base: PurePosixPath, dataset: Any) -> SourceFile:
     """Describe one file of a dataset of Arrow."""
-    suffix = suffix_of(fragment.path) or {"parquet": ".parquet", "csv": ".csv", "ipc": ".arrow"}.get(form)
+    by_extension = {form.extension: f".{form.name}" for form in FORMATS}
+    suffix = suffix_of(fragment.path) or by_extension.get(dataset.format.default_extname)
     if suffix is None:
         raise errors.unknown_format(fragment.path, list(SUFFIXES))
     values = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
     # In the order of the columns: the expression has an order of its own.
-    told = [name for name in names if name in values]
-    partition = {name: None if values[name] is None else str(values[name]) for name in told}
+    names = [name for name in dataset.schema.names if name in values]
+    partition = {name: None if values[name] is None else str(values[name]) for name in names}
     relative = PurePosixPath(fragment.path).relative_to(base).as_posix()
     return SourceFile(fragment.path, relative, suffix, partition, fragment.filesystem)
+
+
+def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
+    """Give the schema in which all files are read.
+
+    Parameters
+    ----------
+    files : sequence of SourceFile
+    schemas : sequence of pyarrow.Schema
+        One for each file.
+
+    Raises
+    ------
+    ValueError
+        If a file lacks a column or has another type in it, with both files and the column.
+    """
+    refuse_repeated(files[0], schemas[0])
+    fields = {column.name: column for column in schemas[0]}
+    # Which file decided the type: the first may have nothing but null in a column.
+    origin = dict.fromkeys(fields, files[0])
+    for file, schema in zip(files[1:], schemas[1:], strict=True):
+        refuse_repeated(file, schema)
+        for name in [*fields, *schema.names]:
+            if name not in schema.names:
+                raise errors.column_in_one_file(name, files[0].path, file.path)
+            if name not in fields:
+                raise errors.column_in_one_file(name, file.path, files[0].path)
+            known, other = fields[name], schema.field(name)
+            kind = common_type(known.type, other.type)
+            if kind is None:
+                raise ValueError(
+                    f"column {name!r} is {known.type!s} in {origin[name].path!r}, but {other.type!s} in "
+                    f"{file.path!r}. All files of a source must have the same types: write one of them anew."
+                )
+            if pa.types.is_null(known.type) and not pa.types.is_null(kind):
+                origin[name] = file
+            fields[name] = known.with_type(kind).with_nullable(known.nullable or other.nullable)
+    # What pandas noted about its columns would be wrong for those that come out.
+    metadata = {key: text for key, text in (schemas[0].metadata or {}).items() if key != PANDAS}
+    return pa.schema(list(fields.values()), metadata=metadata or None)
+
+
+def refuse_repeated(file: SourceFile, schema: Any) -> None:
+    """Refuse a file in which a name stands for two columns, or for a column and a folder."""
+    for name, count in Counter(schema.names).items():
+        if count > 1:
+            raise ValueError(f"{file.path!r} has several columns named {name!r}: rename them.")
+        if name in file.partition:
+            raise ValueError(
+                f"{file.path!r} has a column {name!r}, and a folder {name}=... above it says the same. Rename one."
+            )
+
+
+def common_type(one: Any, other: Any) -> Any:
+    """Give the type in which the values of two files are read, or None where there is none.
+
+    Examples
+    --------
+    >>> common_type(pa.dictionary(pa.int32(), pa.string()), pa.string())
+    DataType(string)
+    >>> common_type(pa.int32(), pa.int64()) is None
+    True
+    """
+    if one.equals(other) or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if is_text(value_type(one)) and is_text(value_type(other)):
+        small = all(pa.types.is_string(value_type(kind)) for kind in (one, other))
+        return pa.string() if small else pa.large_string()
+    return None
+
+
+def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the type of each column that folders' names make: whole numbers where all are, else text.
+
+    Examples
+    --------
+    >>> partition_types([SourceFile("a", "a", ".csv", {"day": "1"}), SourceFile("b", "b", ".csv", {"day": "x"})], {})
+    {'day': DataType(string)}
+    """
+    types = {}
+    for name in files[0].partition:
+        if name in declared:
+            types[name] = declared[name]
+            continue
+        words = {file.partition[name] for file in files} - {None}
+        whole = bool(words) and all(WHOLE_NUMBER.fullmatch(str(word)) for word in words)
+        if not whole:
+            types[name] = pa.string()
+        else:
+            types[name] = pa.int32() if all(-(1 << 31) <= int(str(word)) < 1 << 31 for word in words) else pa.int64()
+    return types

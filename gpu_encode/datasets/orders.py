@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from cpu_fallback.types import Array
-from gpu_encode.datasets.roles import Roles
 from gpu_encode.datasets.run import Run
-from gpu_encode.datasets.source import Size
+from gpu_encode.datasets.source import Roles, Size
 from gpu_encode.parts import (
     CategoryMeanDeltas,
     CategoryMeanScan,
@@ -48,12 +48,12 @@ class SpillFiles:
 
     def add(self, number: int, arrays: Sequence[Array | None]) -> None:
         """Add a piece."""
-        with (self._folder / f"{number}").open("ab") as file:
-            written = PlainFile(file)
-            np.save(written, np.array([array is not None for array in arrays]), allow_pickle=False)
+        # Arrow's files say so when the disk is full; NumPy's own way to write to Python's does not.
+        with pa.OSFile(str(self._folder / f"{number}"), "ab") as file:
+            np.save(file, np.array([array is not None for array in arrays]), allow_pickle=False)
             for array in arrays:
                 if array is not None:
-                    np.save(written, np.ascontiguousarray(array), allow_pickle=False)
+                    np.save(file, np.ascontiguousarray(array), allow_pickle=False)
 
     def read(self, number: int) -> Iterator[list[Any]]:
         """Give the pieces of a number, in the order in which they were added."""
@@ -69,17 +69,6 @@ class SpillFiles:
     def remove(self, number: int) -> None:
         """Remove the pieces of a number."""
         (self._folder / f"{number}").unlink(missing_ok=True)
-
-
-class PlainFile:
-    """A file for NumPy to write to as Python does, which says so when the disk is full; NumPy's own way does not."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, content: bytes) -> int:
-        """Write all of it."""
-        return self._file.write(content)
 
 
 # Gives, per order, the encodings of the rows of a part; None where the scheme is not ordered.
@@ -98,15 +87,11 @@ class Orders:
         The columns from which the places of rows follow.
     size : Size
         Of the chunks of these columns that are read to find places.
-    folder : Path
-        Where files of rows may lie meanwhile.
     """
 
-    def __init__(
-        self, run: Run, tables: EncodingTables, roles: Roles, columns: list[str], size: Size, folder: Path
-    ) -> None:
+    def __init__(self, run: Run, tables: EncodingTables, roles: Roles, columns: list[str], size: Size) -> None:
         self._run, self._tables, self._roles = run, tables, roles
-        self._columns, self._size, self._folder = columns, size, folder
+        self._columns, self._size, self._folder = columns, size, run.staging.partial
         self._n_groups = -(-run.source.n_rows // size.rows)
 
     def placing(self) -> tuple[EncodingTables, Placing]:
@@ -140,7 +125,7 @@ class Orders:
             tables = with_categories(tables, [self._mean_deltas(*order) for order in enumerate(by_place)])
         by_row = [self._encode_by_place(tables, *order) for order in enumerate(by_place)]
 
-        def placed(part: Part) -> list[list[RowEncodings]]:
+        def read_encodings(part: Part) -> list[list[RowEncodings]]:
             start, stop = part.first_row, part.first_row + part.X.num_rows
             orders = []
             for files in by_row:
@@ -148,7 +133,7 @@ class Orders:
                 orders.append([piece for piece in pieces if len(piece.rows)])
             return orders
 
-        return tables, placed
+        return tables, read_encodings
 
     def _shuffle_chunks(self, n_groups: int, use: Callable[[list[list[OrderedRows]]], None]) -> None:
         """Read all rows, and hand over those of each chunk: per order, in groups of neighbouring places."""
@@ -193,11 +178,8 @@ class Orders:
 
     def _encode_by_place(self, tables: EncodingTables, number: int, by_place: SpillFiles) -> SpillFiles:
         """Encode all rows in one order, and write their encodings into files of as many rows as a chunk has."""
-        by_row, scan, chunk_rows = (
-            SpillFiles(self._folder / f"by-row-{number}"),
-            OrderedScan(tables, number),
-            self._size.rows,
-        )
+        by_row, chunk_rows = SpillFiles(self._folder / f"by-row-{number}"), self._size.rows
+        scan = OrderedScan(tables, number)
         with self._run.timed("placing"):
             for group, rows in self._in_order(by_place):
                 by_place.remove(group)

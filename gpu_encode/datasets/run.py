@@ -3,16 +3,16 @@
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from gpu_encode.datasets import memory
-from gpu_encode.datasets.progress import Progress, Summary
-from gpu_encode.datasets.roles import without_columns
-from gpu_encode.datasets.source import Chunk, Size, Source
+from gpu_encode.datasets.source import Chunk, Size, Source, without_columns
 from gpu_encode.datasets.staging import Staging
-from gpu_encode.datasets.writing import Destination, Output, OutputFiles
+from gpu_encode.datasets.writing import Destination, OutputFiles
 from gpu_encode.errors.values import RowError
 
 Item = TypeVar("Item")
@@ -122,6 +122,199 @@ class WriteBehind(Generic[Item]):
         self.seconds += time.perf_counter() - begun
 
 
+# Called with the stage, the rows done and the rows in all.
+Teller = Callable[[str, int, int], object]
+
+
+class Progress:
+    """The stages of one run.
+
+    Parameters
+    ----------
+    teller : True, callable or None
+        True: every stage is a bar on stderr.  A callable is called as ``teller(stage, rows_done, rows_in_all)``.
+
+    Examples
+    --------
+    >>> with Progress(print) as progress:
+    ...     progress.stage("reading", total=2)
+    ...     progress.advance(2)
+    reading 0 2
+    reading 2 2
+    """
+
+    def __init__(self, teller: "bool | Teller | None" = None) -> None:
+        if not (teller is None or isinstance(teller, bool) or callable(teller)):
+            raise TypeError(
+                f"progress must be True, None or a function of (stage, rows_done, rows_in_all). Got {teller!r}."
+            )
+        self.rows = 0
+        self._name, self._total = "", 0
+        self._tell: Teller | None = teller if callable(teller) else None
+        self._bars: Any = bars() if teller is True else None
+        self._task: Any = None
+
+    def __enter__(self) -> Self:
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bars is not None:
+            if error is None:
+                self._end_stage()
+            self._bars.stop()
+
+    def stage(self, name: str, total: int | None = None, done: int = 0) -> None:
+        """Begin the next stage, of `total` rows where that is known; an earlier run has done some of them."""
+        if self._bars is not None:
+            self._end_stage()
+            self._task = self._bars.add_task(name, total=total, completed=done)
+        self.rows, self._name, self._total = done, name, total or 0
+        if self._tell is not None:
+            self._tell(name, done, self._total)
+
+    def advance(self, rows: int) -> None:
+        """Tell that `rows` more rows are done in this stage."""
+        self.rows += rows
+        if self._bars is not None:
+            self._bars.advance(self._task, rows)
+        if self._tell is not None:
+            self._tell(self._name, self.rows, self._total)
+
+    def _end_stage(self) -> None:
+        if self._task is not None:
+            self._bars.update(self._task, total=self.rows, completed=self.rows)
+
+
+def bars() -> Any:
+    """Return rich's display of the stages."""
+    from rich.console import Console
+    from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+    from rich.text import Text
+
+    class Rate(ProgressColumn):  # type: ignore[misc,unused-ignore]
+        def render(self, task: Any) -> Text:
+            # Not rich's own estimate: that needs several steps, and some stages are a single one.
+            return Text(rate(task.completed / task.elapsed) if task.elapsed and task.completed else "")
+
+    return Bars(
+        TextColumn("{task.description:<9}"),
+        BarColumn(),
+        TextColumn("{task.completed:>13,.0f} rows"),
+        Rate(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+
+def rate(speed: float) -> str:
+    """Write a speed as people read it.
+
+    Examples
+    --------
+    >>> rate(2_345_678)
+    '2.3 M rows/s'
+    """
+    return f"{with_prefix(speed)} rows/s"
+
+
+def with_prefix(number: float) -> str:
+    """Write a number with a prefix of its unit, which is to follow."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.1f} {letter}"
+    return f"{number:.0f}"
+
+
+# As people say it: thread by thread.
+STAGES = ("opening", "surveying", "measuring", "placing", "encoding", "waiting", "reading", "writing")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run over files did.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Of the output.
+    chunks : int
+        Chunks that were encoded.
+    files : int
+        Files that were written; a resumed run counts its own.
+    bytes_read, bytes_written : int
+        Of files, in all passes.
+    seconds : mapping of str to float
+        By stage.  "reading" and "writing" run beside the others, in threads of their own; "waiting" is for them.
+    peak_bytes : int
+        Most memory that the process ever had.
+
+    Examples
+    --------
+    >>> Summary(2_000_000, 3, 4, 1, 10**8, 5 * 10**7, {"measuring": 1.5, "encoding": 2.25}, 10**9)
+    2,000,000 rows of 3 columns in 4 chunks to 1 file
+    read 100.0 MB, written 50.0 MB, at most 1.0 GB of memory
+    seconds: measuring 1.5, encoding 2.2
+    """
+
+    rows: int
+    columns: int
+    chunks: int
+    files: int
+    bytes_read: int
+    bytes_written: int
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    peak_bytes: int = 0
+
+    def __repr__(self) -> str:
+        times = ", ".join(f"{name} {self.seconds[name]:.1f}" for name in STAGES if name in self.seconds)
+        return (
+            f"{self.rows:,} rows of {self.columns} columns in {self.chunks:,} chunks to {self.files:,} "
+            f"{'file' if self.files == 1 else 'files'}\n"
+            f"read {amount(self.bytes_read)}, written {amount(self.bytes_written)}, "
+            f"at most {amount(self.peak_bytes)} of memory\n"
+            f"seconds: {times}"
+        )
+
+
+def amount(n_bytes: float) -> str:
+    """Write a number of bytes as people read it.
+
+    Examples
+    --------
+    >>> amount(1_500_000)
+    '1.5 MB'
+    """
+    return f"{with_prefix(n_bytes)}{'B' if n_bytes >= 1e3 else ' bytes'}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a caller may choose of a run, whatever is encoded.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes of memory that this process may have.
+    compression, overwrite, resume, progress
+        As `encode_dataset` takes them.
+    chunk_rows : int, optional
+        Rows of a chunk, whatever the limit.
+    """
+
+    limit: int
+    compression: str | None = None
+    overwrite: bool = False
+    resume: bool = False
+    progress: bool | Teller | None = None
+    chunk_rows: int | None = None
+
+
 class Run:
     """One run over files.
 
@@ -129,20 +322,18 @@ class Run:
     ----------
     source : Source
     destination : Destination
+    staging : Staging
     progress : Progress
-    limit : int
-        Bytes of memory that this process may have.
-    chunk_rows : int, optional
-        Rows of a chunk, whatever the limit.
+    options : Options
     """
 
     def __init__(
-        self, source: Source, destination: Destination, progress: Progress, limit: int, chunk_rows: int | None
+        self, source: Source, destination: Destination, staging: Staging, progress: Progress, options: Options
     ) -> None:
-        self.source, self.destination, self.progress = source, destination, progress
+        self.source, self.destination, self.staging, self.progress = source, destination, staging, progress
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.chunks = self.bytes_read = self.bytes_written = self.files = self.columns = 0
-        self._limit, self._chunk_rows = limit, chunk_rows
+        self._limit, self._chunk_rows = options.limit, options.chunk_rows
         self._row_bytes = source.row_bytes()
         self._begun = self._keeps_rows = False
 
@@ -158,12 +349,11 @@ class Run:
     def _bytes_of_row(self, columns: Sequence[str]) -> float:
         return max(1.0, sum(self._row_bytes[name] for name in columns))
 
-    def keep_rows(self, size: Size) -> bool:
+    def keep_rows(self, size: Size) -> None:
         """Let the first pass keep all rows in memory, where they fit in one chunk of all columns."""
         n_rows = self.source.n_rows
         needed = n_rows * self._bytes_of_row(self.source.schema.names)
         self._keeps_rows = n_rows <= size.rows and needed <= size.n_bytes
-        return self._keeps_rows
 
     def keep_all_rows(self, n_keys: int) -> None:
         """Let the first pass keep all rows in memory, or refuse where they do not fit."""
@@ -178,8 +368,8 @@ class Run:
         try:
             yield
         except RowError as error:
-            place, row = self.source.named(error.row)
-            raise RowError(error.before, error.row, f" (row {row} of {place}){error.after}") from error
+            where, row = self.source.named(error.row)
+            raise RowError(error.before, error.row, f" (row {row} of {where}){error.after}") from error
         finally:
             self.seconds[stage] += time.perf_counter() - begun
 
@@ -210,12 +400,11 @@ class Run:
 
     def write(
         self,
-        staging: Staging,
-        outputs: Sequence[Output],
+        part_rows: int,
+        needed: Collection[str],
         empty: Any,
-        encoded: Callable[[Chunk], Any],
+        encode: Callable[[Chunk], Any],
         size: Size,
-        left_out: Sequence[str],
         *,
         from_start: bool = False,
     ) -> None:
@@ -223,38 +412,38 @@ class Run:
 
         Parameters
         ----------
-        staging : Staging
-        outputs : sequence of Output
-            All of them, finished ones included.
+        part_rows : int
+            Rows of each file, where the source does not tell.
+        needed : collection of str
+            Columns that are encoded, and so written even where a folder's name has the same.
         empty : pyarrow.Table
             What is written of no rows.
-        encoded : callable
+        encode : callable
             Gives what is written of a chunk.
         size : Size
-        left_out : sequence of str
-            Columns that are not written.
         from_start : bool
             Whether rows before those that are written have to be encoded, too.
         """
-        left = staging.left(outputs)
-        first_row = left[0].first_row if left else self.source.n_rows
+        outputs = self.staging.left(self.destination.outputs(self.source, part_rows))
+        left_out = [name for name in self.destination.left_out(self.source) if name not in needed]
+        first_row = outputs[0].first_row if outputs else self.source.n_rows
         schema = without_columns(empty, left_out).schema
         self.columns = len(schema)
         files = OutputFiles(
-            left,
+            outputs,
             schema,
             self.destination.compression,
-            staging.partial_path,
-            staging.keep_output,
+            self.staging.partial_path,
+            self.staging.keep_output,
             memory.group_rows(self._bytes_of_row(self.source.schema.names)),
         )
         # Chunks begin where they would without an interruption: some schemes count on that.
         start = 0 if from_start else first_row // size.rows * size.rows
 
         def encode_rows(chunk: Chunk) -> Any:
-            return without_columns(encoded(chunk), left_out).slice(max(0, first_row - chunk.first_row))
+            return without_columns(encode(chunk), left_out).slice(max(0, first_row - chunk.first_row))
 
-        if left:
+        if outputs:
             self._write_chunks(files, encode_rows, size, start)
         files.end()
         self.files, self.bytes_written = files.files, files.n_bytes

@@ -1,8 +1,7 @@
-"""All rows of a source as one sequence: its schema, where each file's rows stand in it, and the chunks they come in."""
+"""All rows of a source as one sequence: where rows stand in files, the chunks they come in, what columns are for."""
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -13,11 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_encode.datasets import files, reading
+from gpu_encode import frames
+from gpu_encode.datasets import files
 from gpu_encode.datasets.files import SourceFile
-from gpu_encode.datasets.formats import clear_missing_text, decode_text, is_text, value_type
-from gpu_encode.datasets.reading import Contents
+from gpu_encode.datasets.formats import Contents, is_text, read_batches, value_type
 from gpu_encode.errors import datasets as errors
+from gpu_encode.fitting import columns
+from gpu_encode.parts import Part
 
 # Rows of a file that tell how much memory its rows take.
 SAMPLE_ROWS = 1 << 12
@@ -104,7 +105,7 @@ class Source:
     @property
     def rows(self) -> list[int]:
         """Rows of each file, without those that are left out."""
-        return [each.n_rows for each in self.contents] if self.kept is None else self.kept
+        return [contents.n_rows for contents in self.contents] if self.kept is None else self.kept
 
     @property
     def n_rows(self) -> int:
@@ -126,13 +127,13 @@ class Source:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = f"{folder}/sales.parquet"
         ...     pa.parquet.write_table(pa.table({"city": ["Bonn"] * 5}), path, row_group_size=2)
-        ...     place, row = open_source(path).named(3)
-        >>> Path(place).name, row
+        ...     where, row = open_source(path).named(3)
+        >>> Path(where).name, row
         ('sales.parquet, row group 1', 1)
         """
         number = int(np.searchsorted(self.starts, row, side="right")) - 1
         path, row = self.files[number].path, row - self.starts[number]
-        if self.complete or self.files[number].format == "csv":
+        if self.complete or not self.files[number].format.has_groups:
             return path, row
         group, row = self.contents[number].group_of(row)
         return f"{path}, row group {group}", row
@@ -165,8 +166,8 @@ class Source:
     @property
     def compression(self) -> str | None:
         """How the source's Parquet files are compressed."""
-        found = next((known.compression for known in self.contents if known.compression), None)
-        return {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}.get(found, found.lower()) if found else None
+        codec = next((known.compression for known in self.contents if known.compression), None)
+        return {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}.get(codec, codec.lower()) if codec else None
 
     def read_bytes(self, columns: Sequence[str]) -> int:
         """Bytes of the files that one pass over these columns reads."""
@@ -191,26 +192,26 @@ class Source:
         stopped : callable, optional
             Tells, between batches, whether to leave off.
         """
-        gathered: list[Any] = []
-        rows = held = 0
+        pieces: list[Any] = []
+        rows = n_bytes = 0
         first = start
         for table in self._tables(columns, size.batch_rows, start):
             if stopped():
                 return
-            place = 0
-            while place < table.num_rows:
+            offset = 0
+            while offset < table.num_rows:
                 left = size.rows - (first + rows) % size.rows
-                piece = table.slice(place, left)
-                place += piece.num_rows
-                gathered.append(piece)
+                piece = table.slice(offset, left)
+                offset += piece.num_rows
+                pieces.append(piece)
                 rows += piece.num_rows
-                held += piece.nbytes
-                if piece.num_rows == left or held >= size.n_bytes:
-                    yield Chunk(pa.concat_tables(gathered), first, held)
+                n_bytes += piece.nbytes
+                if piece.num_rows == left or n_bytes >= size.n_bytes:
+                    yield Chunk(pa.concat_tables(pieces), first, n_bytes)
                     first += rows
-                    gathered, rows, held = [], 0, 0
+                    pieces, rows, n_bytes = [], 0, 0
         if rows:
-            yield Chunk(pa.concat_tables(gathered), first, held)
+            yield Chunk(pa.concat_tables(pieces), first, n_bytes)
 
     def _tables(self, columns: Sequence[str], batch_rows: int, start: int) -> Iterator[Any]:
         if self.loaded is not None:
@@ -236,13 +237,13 @@ class Source:
 
     def _file_tables(self, number: int, columns: Sequence[str], batch_rows: int, skip: int) -> Iterator[Any]:
         """Read a file in batches, as tables of the source's schema."""
-        file, known = self.files[number], self.contents[number]
+        file = self.files[number]
         if file.state() != self.states[number]:
             raise errors.source_changed(file.path)
         inside = [name for name in self.schema.names if name not in file.partition]
         # Where folders' names say all that is wanted, any column tells how many rows there are.
         here = [name for name in inside if name in columns] or inside[:1]
-        for batch in reading.batches(file, known, here, skip, batch_rows, self.missing_text):
+        for batch in read_batches(self.contents[number], here, skip, batch_rows):
             yield self._to_schema(file, batch, set(columns))
 
     def _to_schema(self, file: SourceFile, batch: Any, wanted: set[str]) -> Any:
@@ -286,111 +287,14 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
             raise TypeError(f"{parameter} must be a list of words. Got the word {words!r} instead: write [{words!r}].")
     listing = files.find(source)
     states = [file.state() for file in listing.files]
-    contents = reading.contents(listing.files, missing_text, text)
-    schema = unify_schemas(listing.files, [known.schema for known in contents])
-    types = partition_types(listing.files, listing.types)
+    contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
+    schema = files.unify_schemas(listing.files, [known.schema for known in contents])
+    types = files.partition_types(listing.files, listing.types)
     for name, kind in types.items():
         schema = schema.append(pa.field(name, kind))
     if missing_text:
         schema = decode_text(schema)
     return Source(listing.files, contents, schema, states, listing.folder, tuple(missing_text))
-
-
-WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}")
-PANDAS = b"pandas"
-
-
-def unify_schemas(files: Sequence[SourceFile], schemas: Sequence[Any]) -> Any:
-    """Give the schema in which all files are read.
-
-    Parameters
-    ----------
-    files : sequence of SourceFile
-    schemas : sequence of pyarrow.Schema
-        One for each file.
-
-    Raises
-    ------
-    ValueError
-        If a file lacks a column or has another type in it, with both files and the column.
-    """
-    refuse_repeated(files[0], schemas[0])
-    fields = {one.name: one for one in schemas[0]}
-    # Which file decided the type: the first may have nothing but null in a column.
-    origin = dict.fromkeys(fields, files[0])
-    for file, schema in zip(files[1:], schemas[1:], strict=True):
-        refuse_repeated(file, schema)
-        for name in [*fields, *schema.names]:
-            if name not in schema.names:
-                raise errors.column_in_one_file(name, files[0].path, file.path)
-            if name not in fields:
-                raise errors.column_in_one_file(name, file.path, files[0].path)
-            known, found = fields[name], schema.field(name)
-            kind = common_type(known.type, found.type)
-            if kind is None:
-                raise ValueError(
-                    f"column {name!r} is {known.type!s} in {origin[name].path!r}, but {found.type!s} in "
-                    f"{file.path!r}. All files of a source must have the same types: write one of them anew."
-                )
-            if pa.types.is_null(known.type) and not pa.types.is_null(kind):
-                origin[name] = file
-            fields[name] = known.with_type(kind).with_nullable(known.nullable or found.nullable)
-    # What pandas noted about its columns would be wrong for those that come out.
-    metadata = {key: text for key, text in (schemas[0].metadata or {}).items() if key != PANDAS}
-    return pa.schema(list(fields.values()), metadata=metadata or None)
-
-
-def refuse_repeated(file: SourceFile, schema: Any) -> None:
-    """Refuse a file in which a name stands for two columns, or for a column and a folder."""
-    for name, count in Counter(schema.names).items():
-        if count > 1:
-            raise ValueError(f"{file.path!r} has several columns named {name!r}: rename them.")
-        if name in file.partition:
-            raise ValueError(
-                f"{file.path!r} has a column {name!r}, and a folder {name}=... above it says the same. Rename one."
-            )
-
-
-def common_type(one: Any, other: Any) -> Any:
-    """Give the type in which the values of two files are read, or None where there is none.
-
-    Examples
-    --------
-    >>> common_type(pa.dictionary(pa.int32(), pa.string()), pa.string())
-    DataType(string)
-    >>> common_type(pa.int32(), pa.int64()) is None
-    True
-    """
-    if one.equals(other) or pa.types.is_null(other):
-        return one
-    if pa.types.is_null(one):
-        return other
-    if is_text(value_type(one)) and is_text(value_type(other)):
-        small = all(pa.types.is_string(value_type(kind)) for kind in (one, other))
-        return pa.string() if small else pa.large_string()
-    return None
-
-
-def partition_types(files: Sequence[SourceFile], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the type of each column that folders' names make: whole numbers where all are, else text.
-
-    Examples
-    --------
-    >>> partition_types([SourceFile("a", "a", ".csv", {"day": "1"}), SourceFile("b", "b", ".csv", {"day": "x"})], {})
-    {'day': DataType(string)}
-    """
-    types = {}
-    for name in files[0].partition:
-        if name in declared:
-            types[name] = declared[name]
-            continue
-        words = {file.partition[name] for file in files} - {None}
-        whole = bool(words) and all(WHOLE_NUMBER.fullmatch(str(word)) for word in words)
-        if not whole:
-            types[name] = pa.string()
-        else:
-            types[name] = pa.int32() if all(-(1 << 31) <= int(str(word)) < 1 << 31 for word in words) else pa.int64()
-    return types
 
 
 def repeat_word(word: str | None, kind: Any, n_rows: int) -> Any:
@@ -400,3 +304,152 @@ def repeat_word(word: str | None, kind: Any, n_rows: int) -> Any:
         indices = pa.repeat(pa.scalar(0, kind.index_type), n_rows)
         return pa.DictionaryArray.from_arrays(indices, pa.array([value.as_py()], kind.value_type))
     return pa.repeat(value, n_rows)
+
+
+def decode_text(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with text instead of dictionaries of text."""
+    fields = [one.with_type(value_type(one.type)) if is_text(value_type(one.type)) else one for one in schema]
+    return pa.schema(fields, metadata=schema.metadata)
+
+
+def clear_missing_text(table: pa.Table, missing_text: Sequence[str]) -> pa.Table:
+    """Return `table` with null wherever a text is one of `missing_text`.
+
+    Examples
+    --------
+    >>> clear_missing_text(pa.table({"city": ["Bonn", "?"]}), ["?"])["city"].to_pylist()
+    ['Bonn', None]
+    """
+    table = table.cast(decode_text(table.schema))
+    for number, field in enumerate(table.schema):
+        if is_text(field.type):
+            column = table.column(number)
+            missing = pc.is_in(column, value_set=pa.array(missing_text, type=field.type))
+            table = table.set_column(number, field, pc.if_else(missing, pa.scalar(None, field.type), column))
+    return table
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What each column of a source is for.
+
+    Parameters
+    ----------
+    names : list of str
+        All columns.
+    targets : list of str
+        What is learned from.
+    several : bool
+        Whether the target was given as a list, so that y is a table.
+    weight, groups : str or None
+    """
+
+    names: list[str]
+    targets: list[str]
+    several: bool
+    weight: str | None
+    groups: str | None
+
+    @cached_property
+    def aside(self) -> list[str]:
+        """Columns that are no features, in the order of the source."""
+        taken = {*self.targets, self.weight, self.groups}
+        return [name for name in self.names if name in taken]
+
+    @cached_property
+    def features(self) -> list[str]:
+        """Columns that are given to the encoder."""
+        return [name for name in self.names if name not in self.aside]
+
+    def part(self, chunk: Chunk) -> Part:
+        """Give a chunk as the encoder takes it."""
+        table = chunk.table
+        return Part(
+            table.select(self.features),
+            self._target(table),
+            None if self.weight is None else table.column(self.weight),
+            None if self.groups is None else table.column(self.groups),
+            chunk.first_row,
+        )
+
+    def _target(self, table: Any) -> Any:
+        """Give y of a chunk."""
+        if not self.targets:
+            return None
+        return table.select(self.targets) if self.several else table.column(self.targets[0])
+
+    @contextlib.contextmanager
+    def explain_missing_target(self, chunk: Chunk) -> Iterator[None]:
+        """Say of rows without a target, which nothing can be learned from, how to leave them out."""
+        try:
+            yield
+        except ValueError as error:
+            if any(pc.any(pc.is_null(chunk.table[name], nan_is_null=True)).as_py() for name in self.targets):
+                error.add_note(errors.LEAVE_OUT)
+            raise
+
+    def selected(self, encoder: Any, schema: Any) -> columns.Selection:
+        """Read which columns are encoded against the features, before there are any rows."""
+        parameters = encoder._parameters()
+        features = pa.schema([schema.field(name) for name in self.features]).empty_table()
+        used = parameters.training_columns
+        return columns.select(frames.read(features), parameters.columns, parameters.hierarchy, used)
+
+    def measured(self, selected: columns.Selection) -> list[str]:
+        """Columns that are read to sum rows."""
+        positions = [*selected.needed, *selected.training_only]
+        return [*(self.features[position] for position in positions), *self.aside]
+
+
+def find_roles(schema: Any, target: Any, weight: Any, groups: Any) -> Roles:
+    """Find the columns that are no features.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no such column, or one has two roles.
+
+    Examples
+    --------
+    >>> find_roles(pa.schema({"city": pa.string(), "sold": pa.int64()}), "sold", None, None).features
+    ['city']
+    """
+    several = isinstance(target, (list, tuple))
+    targets = [] if target is None else list(target) if several else [target]
+    named = [("the target", name) for name in targets]
+    named += [(role, name) for role, name in (("the weight", weight), ("the groups", groups)) if name is not None]
+    seen: dict[str, str] = {}
+    for role, name in named:
+        if not isinstance(name, str):
+            raise errors.not_a_column_name(role.removeprefix("the "), name)
+        if name not in schema.names:
+            raise errors.no_such_column(role.removeprefix("the "), name, schema.names)
+        if name in seen:
+            raise ValueError(f"column {name!r} is {seen[name]} and {role}. Give each its own column.")
+        seen[name] = role
+    result = Roles(list(schema.names), targets, several, weight, groups)
+    if (several and not targets) or not result.features:
+        raise ValueError(
+            "The source has no columns but those of the target, weight and groups: nothing is left to encode."
+        )
+    return result
+
+
+def with_columns(encoded: Any, others: Any) -> Any:
+    """Return `encoded` with the columns of `others` after its own.
+
+    Examples
+    --------
+    >>> with_columns(pa.table({"city": [0.5]}), pa.table({"y": [1]})).column_names
+    ['city', 'y']
+    """
+    for field, column in zip(others.schema, others.columns, strict=True):
+        if field.name in encoded.column_names:
+            raise ValueError(f"the output would have two columns named {field.name!r}: rename it in the input")
+        encoded = encoded.append_column(field, column)
+    return encoded
+
+
+def without_columns(table: Any, names: Sequence[str]) -> Any:
+    """Return `table` without those of the named columns that it has."""
+    return table.drop_columns([name for name in names if name in table.column_names])

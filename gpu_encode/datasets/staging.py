@@ -13,7 +13,8 @@ import os
 import shutil
 import stat
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile
 from numbers import Integral
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,6 @@ from typing import Any, Self
 import numpy as np
 
 import gpu_encode
-from cpu_fallback.types import Layout
 from gpu_encode.datasets.source import Source
 from gpu_encode.datasets.writing import Destination, Output
 from gpu_encode.errors import datasets as errors
@@ -32,7 +32,6 @@ from gpu_encode.schemes import Splits
 from gpu_encode.storage import archive, encoders, models
 from gpu_encode.storage.archive import sync_file, sync_folder
 from gpu_encode.storage.fields import read_count, read_field, read_list
-from gpu_encode.storage.models import read_window
 from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, show
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
 
@@ -59,12 +58,12 @@ class Staging:
     """
 
     def __init__(self, destination: Destination, keep: bool = True) -> None:
-        place = destination.place
-        self.folder = place.with_name(f".{place.name}.gpu-encode")
+        path = destination.path
+        self.folder = path.with_name(f".{path.name}.gpu-encode")
         self.finished = self.folder / "finished"
         self.partial = self.folder / "partial"
         self.sums = self.folder / "sums"
-        self._place, self._is_folder, self._keep = place, destination.is_folder, keep
+        self._path, self._is_folder, self._keep = path, destination.is_folder, keep
         self._lock: Any = None
 
     def __enter__(self) -> Self:
@@ -92,36 +91,36 @@ class Staging:
         """Whether there is finished work to go on from."""
         return self.sums.exists() or any(path.is_file() for path in self.finished.rglob("*"))
 
-    def begin(self, described: Mapping[str, Any], resume: bool) -> dict[str, Any]:
-        """Start afresh, or give what an interrupted run noted of its work: nothing where there is none.
+    def begin(
+        self, described: Mapping[str, Any], resume: bool, plan_work: Callable[[], Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Start afresh, or go on from an interrupted run; give how work is cut, by that run or by `plan_work`.
 
         Parameters
         ----------
         described : mapping of str to object
             What is done, as JSON has it: the same, or finished work does not fit.
         resume : bool
+        plan_work : callable
         """
-        noted = self._noted() if resume else {}
-        if noted:
+        manifest = self._read_manifest() if resume else {}
+        if manifest:
             for name, value in described.items():
-                before = noted["described"].get(name)
+                before = manifest["described"].get(name)
                 if before != value:
                     raise errors.other_work(str(self.folder), name, before, value)
-        for path in (self.partial, *(() if noted else (self.finished, self.sums))):
+        for path in (self.partial, *(() if manifest else (self.finished, self.sums))):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         self.finished.mkdir(exist_ok=True)
         self.partial.mkdir()
-        work: dict[str, Any] = noted.get("work", {})
-        return work
-
-    def note(self, described: Mapping[str, Any], work: Mapping[str, Any]) -> None:
-        """Write the manifest."""
+        work = {**plan_work(), **manifest.get("work", {})}
         document = {"format": "gpu-encode staging", "version": VERSION, "described": described, "work": work}
         path = self.partial / MANIFEST
         path.write_text(json.dumps(document, indent=1))
         self.keep(path, self.folder / MANIFEST)
+        return work
 
-    def _noted(self) -> dict[str, Any]:
+    def _read_manifest(self) -> dict[str, Any]:
         """Read the manifest, if there is one."""
         path = self.folder / MANIFEST
         if not path.exists():
@@ -138,12 +137,12 @@ class Staging:
             )
         return document
 
-    def keep(self, path: Path, place: Path) -> None:
-        """Put a finished file in its place, once it is on the disk."""
+    def keep(self, path: Path, final: Path) -> None:
+        """Give a finished file its final name, once it is on the disk."""
         sync_file(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        path.replace(place)
-        sync_folder(place.parent)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(final)
+        sync_folder(final.parent)
 
     def partial_path(self, output: Output) -> Path:
         """Path at which an output is written."""
@@ -155,25 +154,22 @@ class Staging:
 
     def left(self, outputs: Iterable[Output]) -> list[Output]:
         """Give the outputs that are still to be written."""
-        listed = list(outputs)
-        while listed and (self.finished / listed[0].relative).is_file():
-            listed.pop(0)
-        return listed
+        return list(dropwhile(lambda output: (self.finished / output.relative).is_file(), outputs))
 
     def publish(self) -> None:
         """Rename what is finished to its final name."""
         if not self._is_folder:
-            finished = self.finished / self._place.name
-            if self._place.exists():
-                finished.chmod(stat.S_IMODE(self._place.stat().st_mode))
-            finished.replace(self._place)
+            finished = self.finished / self._path.name
+            if self._path.exists():
+                finished.chmod(stat.S_IMODE(self._path.stat().st_mode))
+            finished.replace(self._path)
         else:
             for folder, _, _ in os.walk(self.finished):
                 sync_folder(Path(folder))
             with contextlib.suppress(FileNotFoundError):
-                self._place.rmdir()  # an empty folder may be there
-            self.finished.replace(self._place)
-        sync_folder(self._place.parent)
+                self._path.rmdir()  # an empty folder may be there
+            self.finished.replace(self._path)
+        sync_folder(self._path.parent)
 
 
 def lock_file(path: Path) -> Any:
@@ -200,7 +196,7 @@ def explain_full_disk(destination: Destination) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            explained = errors.disk_is_full(str(destination.place))
+            explained = errors.disk_is_full(str(destination.path))
             for note in getattr(error, "__notes__", []):
                 explained.add_note(note)
             raise explained from error
@@ -294,16 +290,29 @@ def describe_fitted(encoder: Any) -> dict[str, Any]:
     return {"the fitted encoder": hashlib.sha256(content.getvalue()).hexdigest()}
 
 
-def is_repeatable(encoder: Any) -> bool:
-    """Whether the encoder's scheme draws the same folds and orders every time.
+def check_repeatable(encoder: Any, resume: bool) -> bool:
+    """Say whether a run that is interrupted can go on, with the same folds and orders.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it cannot, and is to.
 
     Examples
     --------
-    >>> is_repeatable(gpu_encode.TargetEncoder(random_state=None))
+    >>> check_repeatable(gpu_encode.TargetEncoder(random_state=None), resume=False)
     False
     """
-    scheme = encoder._parameters().scheme
-    return not isinstance(scheme, Splits) and isinstance(getattr(scheme, "random_state", 0), Integral)
+    parameters = encoder._parameters()
+    drawn_again = isinstance(getattr(parameters.scheme, "random_state", 0), Integral)
+    repeatable = is_describable([parameters.statistic], resume) and drawn_again
+    repeatable &= not isinstance(parameters.scheme, Splits)
+    if resume and not repeatable:
+        raise ValueError(
+            "resume=True needs folds and orders that are drawn the same again: cv is a splitter, or random_state is "
+            "not an integer."
+        )
+    return repeatable
 
 
 def write_sums(path: Path, sums: PartialSums) -> None:
@@ -326,10 +335,10 @@ def write_sums(path: Path, sums: PartialSums) -> None:
             "rows": sums.n_rows,
             "model": None if sums.model is None else models.describe(sums.model, writer),
             "reach": [
-                {"windows": describe_windows(each.layout), "bounds": [str(bound) for bound in each.bounds]}
-                for each in sums.reach
+                {"windows": models.describe_layout(span.layout), "bounds": [str(bound) for bound in span.bounds]}
+                for span in sums.reach
             ],
-            "stretches": [[describe_statistics(each, writer) for each in segments.sums] for segments in sums.segments],
+            "stretches": [[describe_segment(sums, writer) for sums in segments.sums] for segments in sums.segments],
         }
         writer.finish(document)
 
@@ -348,12 +357,12 @@ def read_sums(path: Path) -> PartialSums:
             document = reader.document
             model = read_field(document, "model", dict, None)
             reach = [
-                DigitSpan(read_layout(each), tuple(int(bound) for bound in read_list(each, "bounds", str)))
-                for each in read_list(document, "reach", dict)
+                DigitSpan(models.read_layout(span), tuple(int(bound) for bound in read_list(span, "bounds", str)))
+                for span in read_list(document, "reach", dict)
             ]
             segments = [
-                SegmentSums([read_statistics(each, reader) for each in found])
-                for found in read_list(document, "stretches", list)
+                SegmentSums([read_segment(segment, reader) for segment in segments])
+                for segments in read_list(document, "stretches", list)
             ]
             n_rows = read_count(document, "rows", 0, 1 << 62)
             return PartialSums(n_rows, None if model is None else models.rebuild(model, reader), reach, segments)
@@ -363,28 +372,16 @@ def read_sums(path: Path) -> PartialSums:
         raise errors.unreadable_sums(str(path), archive.one_line(reason)) from reason
 
 
-def describe_windows(layout: Layout) -> list[Any]:
-    """Give the columns of a cell as JSON."""
-    windows = (layout.count, layout.total, layout.square)
-    return [None if each is None else [each.low, each.width, each.whole] for each in windows]
-
-
-def read_layout(document: dict[str, Any]) -> Layout:
-    """Read the columns of a cell."""
-    return Layout(*(read_window(each) for each in read_list(document, "windows", list, None)))  # type: ignore[arg-type]
-
-
-def describe_statistics(statistics: CategorySums, writer: archive.Writer) -> dict[str, Any]:
+def describe_segment(sums: CategorySums, writer: archive.Writer) -> dict[str, Any]:
     """Give sums that belong to no entry as JSON."""
-    described = models.describe_sums(statistics, writer)
-    return {**described, "classification": statistics.spec.classification}
+    return {**models.describe_sums(sums, writer), "classification": sums.spec.classification}
 
 
-def read_statistics(document: dict[str, Any], reader: archive.Reader) -> CategorySums:
+def read_segment(document: dict[str, Any], reader: archive.Reader) -> CategorySums:
     """Read sums that belong to no entry."""
-    layout = read_layout(document)
-    cells = np.array(decode_array(read_field(document, "cells", dict), reader))
+    layout = models.read_layout(document)
+    accumulators = np.array(decode_array(read_field(document, "cells", dict), reader))
     spec = SumSpec(layout, read_field(document, "classification", bool), read_count(document, "first_output", 0, 1))
-    if cells.dtype != np.int64 or cells.ndim != 4 or cells.shape[3] != layout.width:
-        raise errors.unreadable_sums("", f"sums of shape {cells.shape}")
-    return CategorySums(cells, spec, read_count(document, "added", 0, 1 << 31))
+    if accumulators.dtype != np.int64 or accumulators.ndim != 4 or accumulators.shape[3] != layout.width:
+        raise errors.unreadable_sums("", f"sums of shape {accumulators.shape}")
+    return CategorySums(accumulators, spec, read_count(document, "added", 0, 1 << 31))

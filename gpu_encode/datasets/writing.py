@@ -10,24 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet
 
-from gpu_encode.datasets.formats import SUFFIXES, csv_schema, delimiter, suffix_of, to_csv_types
+from gpu_encode.datasets.formats import SUFFIXES, copy_rows, suffix_of
 from gpu_encode.datasets.source import Source
 from gpu_encode.errors import datasets as errors
 from gpu_encode.storage.archive import sync_file
 
 # Rows of a row group of Parquet, or of a batch of Arrow, at most.
 MOST_GROUP_ROWS = 1 << 19
-COMPRESSIONS = {
-    "parquet": ("none", "snappy", "gzip", "zstd", "lz4", "brotli"),
-    "arrow": ("none", "lz4", "zstd"),
-    "csv": (),
-}
 
 
 class RowWriter:
@@ -60,9 +51,7 @@ class RowWriter:
         suffix = suffix_of(path.name)
         assert suffix is not None
         self._suffix, self._format = suffix, SUFFIXES[suffix]
-        self._path = path
-        self._schema = schema
-        self._compression = compression
+        self._path, self._schema, self._compression = path, schema, compression
         self._files = contextlib.ExitStack()
         self._dictionaries: dict[int, Any] = {}
         self._group_rows = group_rows
@@ -74,7 +63,9 @@ class RowWriter:
             stream: Any = files.enter_context(pa.OSFile(str(self._path), "wb"))
             if self._suffix.endswith(".gz"):
                 stream = files.enter_context(pa.CompressedOutputStream(stream, "gzip"))
-            self._writer = files.enter_context(self._opened(stream))
+            schema = self._format.file_schema(self._schema)
+            opened = self._format.open_writer(stream, schema, self._suffix, self._compression)
+            self._writer = files.enter_context(opened)
             self._files = files.pop_all()
         return self
 
@@ -92,20 +83,10 @@ class RowWriter:
         with contextlib.suppress(Exception):
             self._files.close()
 
-    def _opened(self, stream: Any) -> Any:
-        if self._format == "parquet":
-            return pyarrow.parquet.ParquetWriter(stream, self._schema, compression=self._compression or "zstd")
-        if self._format == "csv":
-            layout = pyarrow.csv.WriteOptions(delimiter=delimiter(self._suffix))
-            return pyarrow.csv.CSVWriter(stream, csv_schema(self._schema), write_options=layout)
-        codec = None if self._compression in (None, "none") else self._compression
-        options = pa.ipc.IpcWriteOptions(compression=codec, emit_dictionary_deltas=True)
-        return pa.ipc.new_file(stream, self._schema, options=options)
-
     def write(self, table: Any) -> None:
         """Write the next rows."""
-        if self._format == "csv":
-            self._writer.write_table(to_csv_types(table))
+        if not self._format.has_groups:
+            self._writer.write_table(table.cast(self._format.file_schema(table.schema)))
             return
         while table.num_rows:
             piece, table = table.slice(0, self._room), table.slice(self._room)
@@ -120,35 +101,12 @@ class RowWriter:
     def _write_group(self) -> None:
         table = pa.concat_tables(self._gathered).unify_dictionaries().combine_chunks()
         self._gathered, self._room = [], self._group_rows
-        if self._format == "arrow":
-            # An Arrow file of a slice has other bytes than one of a copy.
-            table = self._with_one_dictionary(copy_rows(table))
-        self._writer.write_table(table, self._group_rows)
-
-    def _with_one_dictionary(self, table: Any) -> Any:
-        """Number the values of dictionaries as in the tables before: an Arrow file may only add to a dictionary."""
-        for place, one in enumerate(table.schema):
-            if not pa.types.is_dictionary(one.type) or not table.num_rows:
-                continue
-            column = table.column(place).combine_chunks()
-            known = self._dictionaries.get(place, column.dictionary.slice(0, 0))
-            new = column.dictionary.filter(pc.invert(pc.is_in(column.dictionary, value_set=known)))
-            known = self._dictionaries[place] = pa.concat_arrays([known, new])
-            places = pc.index_in(column.dictionary, value_set=known)
-            indices = places.take(column.indices).cast(one.type.index_type)
-            numbered = pa.DictionaryArray.from_arrays(indices, known, ordered=one.type.ordered)
-            table = table.set_column(place, one, numbered)
-        return table
-
-
-def copy_rows(table: Any) -> Any:
-    """Return a table of the same rows in memory of its own."""
-    return table.take(pa.array(np.arange(table.num_rows)))
+        self._writer.write_table(self._format.arrange(table, self._dictionaries), self._group_rows)
 
 
 def check_compression(compression: str | None, suffix: str) -> None:
     """Refuse a compression that a format does not have."""
-    allowed = COMPRESSIONS[SUFFIXES[suffix]]
+    allowed = SUFFIXES[suffix].compressions
     if compression is not None and (not isinstance(compression, str) or compression not in allowed):
         raise errors.bad_compression(compression, suffix, allowed)
 
@@ -176,7 +134,7 @@ class Destination:
 
     Parameters
     ----------
-    place : Path
+    path : Path
         The file or folder, without links in its path.
     is_folder : bool
     suffix : str
@@ -184,7 +142,7 @@ class Destination:
     compression : str or None
     """
 
-    place: Path
+    path: Path
     is_folder: bool
     suffix: str
     compression: str | None
@@ -192,7 +150,7 @@ class Destination:
     def outputs(self, source: Source, part_rows: int) -> list[Output]:
         """Plan the files: one for each of several source files, else one for each `part_rows` rows."""
         if not self.is_folder:
-            return [Output(self.place.name, 0, source.n_rows)]
+            return [Output(self.path.name, 0, source.n_rows)]
         if len(source.files) > 1 or source.partition_names:
             return [
                 Output(file.relative, start, start + rows)
@@ -222,41 +180,41 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     >>> from gpu_encode.datasets.source import open_source
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "rows.csv").write_text("city\n")
-    ...     found = choose_destination(open_source(f"{folder}/rows.csv"), f"{folder}/encoded/", None, False)
-    >>> found.is_folder, found.suffix
+    ...     destination = choose_destination(open_source(f"{folder}/rows.csv"), f"{folder}/encoded/", None, False)
+    >>> destination.is_folder, destination.suffix
     (True, '.csv')
     """
     text = os.fspath(destination)
-    place = Path(os.path.realpath(text))
-    suffix = suffix_of(place.name)
-    is_folder = text.endswith(("/", os.sep)) or place.is_dir() or (suffix is None and not place.suffix)
+    path = Path(os.path.realpath(text))
+    suffix = suffix_of(path.name)
+    is_folder = text.endswith(("/", os.sep)) or path.is_dir() or (suffix is None and not path.suffix)
     if suffix is None and not is_folder:
         raise errors.unknown_destination(text, list(SUFFIXES))
-    if not place.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to.")
-    refuse_overlap(source, place, text)
-    if is_folder and place.exists() and (not place.is_dir() or any(place.iterdir())):
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to.")
+    refuse_overlap(source, path, text)
+    if is_folder and path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise FileExistsError(
             f"the destination {text!r} is there already and not an empty folder. Remove it, or name another."
         )
-    if not is_folder and place.exists() and not overwrite:
+    if not is_folder and path.exists() and not overwrite:
         raise FileExistsError(
             f"the destination {text!r} is there already. Give overwrite=True to replace it at the end."
         )
     suffix = source.files[0].suffix if is_folder else suffix
     assert suffix is not None
     check_compression(compression, suffix)
-    same = SUFFIXES[suffix] == "parquet" == source.files[0].format
-    return Destination(place, is_folder, suffix, compression or (source.compression if same else None))
+    same = SUFFIXES[suffix] is source.files[0].format
+    return Destination(path, is_folder, suffix, compression or (source.compression if same else None))
 
 
-def refuse_overlap(source: Source, place: Path, text: str) -> None:
+def refuse_overlap(source: Source, path: Path, text: str) -> None:
     """Refuse to write over, into or around what is read."""
     read = [Path(os.path.realpath(file.path)) for file in source.files if file.is_local]
-    same = place.exists() and any(place.samefile(each) for each in read if each.exists())
-    if same or any(each.is_relative_to(place) for each in read):
+    same = path.exists() and any(path.samefile(file) for file in read if file.exists())
+    if same or any(file.is_relative_to(path) for file in read):
         raise ValueError(f"the destination {text!r} is, or holds, a file of the source. Name another.")
-    if source.folder is not None and place.is_relative_to(os.path.realpath(source.folder)):
+    if source.folder is not None and path.is_relative_to(os.path.realpath(source.folder)):
         raise ValueError(f"the destination {text!r} is in the source folder {str(source.folder)!r}. Name another.")
 
 

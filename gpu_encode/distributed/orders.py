@@ -1,13 +1,14 @@
 """Training encodings of ordered schemes: sums go from partition to partition, or from group to group of rows."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from gpu_encode.distributed import tasks
 from gpu_encode.distributed.partitions import Partitions
 from gpu_encode.distributed.trees import add_in_tree, earlier_sums, make_delayed
-from gpu_encode.parts import EncodingPlan
+from gpu_encode.parts import EncodingPlan, with_categories
 
 # Rows travel between all partitions and all groups: more groups are more tasks, fewer groups are larger tasks.
 MOST_GROUPS = 64
@@ -42,10 +43,10 @@ def encode_in_sequence(partitions: Partitions, learned: tasks.Learned, tables: A
     """Encode rows as they stand: each partition needs the sums of the partitions before it, and no other rows."""
     import dask
 
-    ready = partitions.beside(earlier_sums(partitions.mapped(tasks.sum_partition, tables)))
+    ready = replace(partitions, extra=earlier_sums(partitions.map(tasks.sum_partition, tables)))
     if learned.needs_categories:
-        deltas = add_in_tree(ready.mapped(tasks.mean_deltas_of_partition, tables), tasks.add_up)
-        tables = dask.delayed(tasks.with_category_means)(tables, [deltas])
+        deltas = add_in_tree(ready.map(tasks.mean_deltas_of_partition, tables), tasks.add_up)
+        tables = dask.delayed(with_categories)(tables, [deltas])
     return ready.table(tasks.encode_in_sequence, meta, tables)
 
 
@@ -54,7 +55,7 @@ def encode_shuffled(partitions: Partitions, n_rows: int, learned: tasks.Learned,
     import dask
 
     number = max(min(partitions.number, MOST_GROUPS), -(-n_rows // MOST_ROWS))
-    shuffled = partitions.mapped(tasks.shuffle_partition, tables, number)
+    shuffled = partitions.map(tasks.shuffle_partition, tables, number)
     orders = range(learned.n_orders)
     groups = [collect_groups(shuffled, order, number) for order in orders]
     earlier = [earlier_sums([dask.delayed(tasks.sum_group)(rows, tables) for rows in of_order]) for of_order in groups]
@@ -65,10 +66,10 @@ def encode_shuffled(partitions: Partitions, n_rows: int, learned: tasks.Learned,
 
     if learned.needs_categories:
         deltas = [add_in_tree(scan_groups(tasks.mean_deltas_of_group, order, tables), tasks.add_up) for order in orders]
-        tables = dask.delayed(tasks.with_category_means)(tables, deltas)
+        tables = dask.delayed(with_categories)(tables, deltas)
     encodings = [scan_groups(tasks.encode_group, order, tables) for order in orders]
     by_partition = return_to_partitions(encodings, [*partitions.first_rows, n_rows])
-    return partitions.without_target().beside(by_partition).table(tasks.encode_by_place, meta, tables)
+    return replace(partitions.without_target(), extra=by_partition).table(tasks.encode_by_place, meta, tables)
 
 
 def collect_groups(shuffled: Sequence[Any], order: int, number: int) -> list[Any]:

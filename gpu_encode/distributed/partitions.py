@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple, Self
 
 from gpu_encode.errors.distributed import vector_beside_dask
+from gpu_encode.parts import Part
 
 ROLES = ("y", "sample_weight", "groups")
 # A name and a type, which Dask wants to know of collections whose partitions it never looks into.
@@ -25,66 +26,94 @@ class Place(NamedTuple):
     number: int
     first_row: int
 
-    @property
-    def name(self) -> str:
-        """What messages call the partition."""
-        return f"partition {self.number}"
+
+@dataclass(frozen=True, eq=False)
+class Partition(Part):
+    """Rows of a partition; messages call it by its number."""
+
+    number: int = 0
+
+
+def run_on_partition(
+    function: Callable[..., Any], X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, *others: Any
+) -> Any:
+    """Call a function of a `Partition` with what Dask hands to a task."""
+    name = f"partition {place.number}"
+    return function(Partition(X, y, sample_weight, groups, place.first_row, name, place.number), *others)
 
 
 @dataclass(frozen=True, eq=False)
-class FramePartitions:
-    """A Dask frame, of pandas or cuDF, with its vectors.
-
-    Tasks are made by Dask's own expressions, so that they are joined with those that read the partitions, read only
-    the columns that they need, and follow the partitions where some are picked out of a result.
+class Partitions:
+    """A table in partitions, with its vectors.
 
     Parameters
     ----------
-    X : dask.dataframe.DataFrame
-    vectors : list of dask.dataframe.Series or DataFrame, or None
+    X : dask.dataframe.DataFrame, or list of Delayed
+    vectors : list of Dask collections or lists of Delayed, or None
         y, weights, groups.
     first_rows : sequence of int
         Number of the first row of each partition; all 0 as long as nobody has counted them.
-    own : Dask collection, optional
-        Anything else that each partition has of its own.
+    extra : list of Delayed, optional
+        One more argument for each partition, which a task gets after the partition.
     """
 
     X: Any
     vectors: list[Any]
     first_rows: Sequence[int]
-    own: Any = None
+    extra: Sequence[Any] | None = None
 
     @property
     def number(self) -> int:
         """How many partitions there are."""
-        return int(self.X.npartitions)
+        return len(self.first_rows)
+
+    def without_target(self) -> Self:
+        """Give the same rows without target and weights, so that these are not read."""
+        return replace(self, vectors=[None, None, self.vectors[2]])
+
+    @property
+    def column_names(self) -> list[Any] | None:
+        """Labels of the columns; None where they are unknown before a table is there."""
+        return None
+
+    def with_columns(self, _: Sequence[Any]) -> Self:
+        """Give the same rows with some of the columns, where tables can be read by column."""
+        return self
+
+    def samples(self) -> list[Any] | None:
+        """Tables without rows that say what X and the vectors are made of; None where nothing is known."""
+        return None
+
+    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Give a Delayed of what `function` makes of each partition."""
+        raise NotImplementedError
+
+    def table(self, function: Callable[..., Any], _meta: Any, *shared: Any) -> Any:
+        """Give what `function` makes of each partition, lazily: tables like `meta`, with the rows of X."""
+        return self.map(function, *shared)
+
+
+class FramePartitions(Partitions):
+    """A Dask frame, of pandas or cuDF, with its vectors.
+
+    Tasks are made by Dask's own expressions, so that they are joined with those that read the partitions, read only
+    the columns that they need, and follow the partitions where some are picked out of a result.
+    """
 
     @property
     def column_names(self) -> list[Any]:
         """Labels of the columns."""
         return list(self.X.columns)
 
-    def counted(self, first_rows: Sequence[int]) -> "FramePartitions":
-        """Give the same with the number of the first row of each partition."""
-        return replace(self, first_rows=first_rows)
-
-    def with_columns(self, names: Sequence[Any]) -> "FramePartitions":
+    def with_columns(self, names: Sequence[Any]) -> Self:
         """Give the same rows with some of the columns, so that no others are read."""
         return replace(self, X=self.X[list(names)])
 
-    def without_target(self) -> "FramePartitions":
-        """Give the same rows without target and weights, so that these are not read."""
-        return replace(self, vectors=[None, None, self.vectors[2]])
-
     def samples(self) -> list[Any]:
         """Tables without rows that say what X and the vectors are made of."""
-        return [None if each is None else each._meta for each in (self.X, *self.vectors)]
+        return [None if data is None else data._meta for data in (self.X, *self.vectors)]
 
-    def beside(self, own: Sequence[Any]) -> "FramePartitions":
-        """Give the same with a Delayed for each partition, which a task gets after the vectors and the place."""
-        return replace(self, own=as_frame(own, "own"))
-
-    def mapped(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Give a Delayed of what `function` makes of each partition."""
         return list(self.table(function, OPAQUE, *shared).to_delayed())
 
@@ -94,76 +123,25 @@ class FramePartitions:
 
         # A collection, not the number that Dask tells a task: that one starts anew where partitions are picked.
         places = from_map(Place, range(self.number), list(self.first_rows), meta=OPAQUE)
-        own = [] if self.own is None else [self.own]
+        extra = [] if self.extra is None else [as_frame(self.extra, "extra")]
+        task = partial(run_on_partition, function)
         return self.X.map_partitions(
-            function, *self.vectors, places, *own, *shared, meta=meta, enforce_metadata=False, transform_divisions=False
+            task, *self.vectors, places, *extra, *shared, meta=meta, enforce_metadata=False, transform_divisions=False
         )
 
 
-@dataclass(frozen=True, eq=False)
-class ListPartitions:
-    """A list of Delayed tables of any kind, with its vectors.
+class ListPartitions(Partitions):
+    """A list of Delayed tables of any kind, with its vectors."""
 
-    Parameters
-    ----------
-    parts : list of Delayed
-    vectors : list of (list of Delayed), or None
-        y, weights, groups.
-    first_rows : sequence of int
-        Number of the first row of each table; all 0 as long as nobody has counted them.
-    own : list of Delayed, optional
-        Anything else that each table has of its own.
-    """
-
-    parts: list[Any]
-    vectors: list[Any]
-    first_rows: Sequence[int]
-    own: list[Any] | None = None
-
-    @property
-    def number(self) -> int:
-        """How many partitions there are."""
-        return len(self.parts)
-
-    @property
-    def column_names(self) -> None:
-        """Unknown before a table is there."""
-
-    def counted(self, first_rows: Sequence[int]) -> "ListPartitions":
-        """Give the same with the number of the first row of each table."""
-        return replace(self, first_rows=first_rows)
-
-    def with_columns(self, _: Sequence[Any]) -> "ListPartitions":
-        """Give the same: nothing is known of how the tables are made."""
-        return self
-
-    def without_target(self) -> "ListPartitions":
-        """Give the same tables without target and weights, so that these are not made."""
-        return replace(self, vectors=[None, None, self.vectors[2]])
-
-    def samples(self) -> None:
-        """Nothing is known of the tables."""
-
-    def beside(self, own: Sequence[Any]) -> "ListPartitions":
-        """Give the same with a Delayed for each table, which a task gets after the vectors and the place."""
-        return replace(self, own=list(own))
-
-    def mapped(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Give a Delayed of what `function` makes of each table."""
         from dask import delayed
 
-        call = delayed(function, pure=False, traverse=False)
-        vectors = [each or [None] * self.number for each in self.vectors]
+        task = delayed(partial(run_on_partition, function), pure=False, traverse=False)
+        vectors = [vector or [None] * self.number for vector in self.vectors]
         places = list(map(Place, range(self.number), self.first_rows))
-        own = [] if self.own is None else [self.own]
-        return [call(*given, *shared) for given in zip(self.parts, *vectors, places, *own, strict=True)]
-
-    def table(self, function: Callable[..., Any], _: Any, *shared: Any) -> list[Any]:
-        """Give a list of what `function` makes of each table, lazily."""
-        return self.mapped(function, *shared)
-
-
-Partitions = FramePartitions | ListPartitions
+        extra = [] if self.extra is None else [self.extra]
+        return [task(*given, *shared) for given in zip(self.X, *vectors, places, *extra, strict=True)]
 
 
 def read(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Partitions:
@@ -181,30 +159,30 @@ def read(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -
     if is_frame(X):
         if getattr(X, "ndim", 0) != 2:
             raise ValueError(f"X is a {type(X).__name__} of Dask, which is no table. Make one of it: X.to_frame().")
-        own = [in_line(data, role, X.npartitions, as_frame) for role, data in vectors.items()]
-        return FramePartitions(X, own, [0] * X.npartitions)
+        frames = [read_vector(data, role, X.npartitions, as_frame) for role, data in vectors.items()]
+        return FramePartitions(X, frames, [0] * X.npartitions)
     if not isinstance(X, (list, tuple)):
         raise TypeError(
             f"X is one {type(X).__name__} of Dask. Give a list of them, one for each partition: [X] for a single one."
         )
-    parts = as_promises(X, "X")
-    own = [in_line(data, role, len(parts), as_promises) for role, data in vectors.items()]
-    return ListPartitions(parts, own, [0] * len(parts))
+    tables = as_promises(X, "X")
+    lists = [read_vector(data, role, len(tables), as_promises) for role, data in vectors.items()]
+    return ListPartitions(tables, lists, [0] * len(tables))
 
 
-def in_line(data: Any, role: str, number: int, converted: Callable[[Any, str], Any]) -> Any:
+def read_vector(data: Any, role: str, number: int, convert: Callable[[Any, str], Any]) -> Any:
     """Give a vector in the form wanted, if it has as many partitions as X."""
     if data is None:
         return None
     if not (is_frame(data) or is_array(data) or isinstance(data, (list, tuple))):
         raise vector_beside_dask(role, type(data).__name__)
-    found = converted(data, role)
-    if (own := found.npartitions if is_frame(found) else len(found)) != number:
+    vector = convert(data, role)
+    if (n_partitions := vector.npartitions if is_frame(vector) else len(vector)) != number:
         raise ValueError(
-            f"X has {number} partitions, and {role} has {own}. Rows match by position, partition by partition: take X "
-            f"and {role} from one frame, or repartition both alike."
+            f"X has {number} partitions, and {role} has {n_partitions}. Rows match by position, partition by "
+            f"partition: take X and {role} from one frame, or repartition both alike."
         )
-    return found
+    return vector
 
 
 def is_frame(data: Any) -> bool:
@@ -221,9 +199,9 @@ def as_it_stands(frame: Any) -> Any:
     from dask.dataframe.dask_expr.io import ReadParquet
 
     expression = frame.expr
-    for found in list(expression.find_operations(ReadParquet)):
-        kind: Any = type(found)
-        expression = expression.substitute(found, never_joined(kind)(*found.operands))
+    for reading in list(expression.find_operations(ReadParquet)):
+        kind: Any = type(reading)
+        expression = expression.substitute(reading, never_joined(kind)(*reading.operands))
     return type(frame)(expression)
 
 
@@ -231,10 +209,10 @@ def as_it_stands(frame: Any) -> Any:
 def never_joined(kind: Any) -> Any:
     """Give a kind of Parquet source, pandas' or cuDF's, whose partitions Dask leaves alone."""
     # Dask tells expressions apart by the names of their classes.
-    return type(f"NeverJoined{kind.__name__}", (kind,), {"_tune_up": left_alone})
+    return type(f"NeverJoined{kind.__name__}", (kind,), {"_tune_up": keep_partitions})
 
 
-def left_alone(_source: Any, _parent: Any) -> None:
+def keep_partitions(_source: Any, _parent: Any) -> None:
     """Have nothing to improve, as Dask's expressions say it."""
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any, TypeVar
 
-from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode import notices, parts
@@ -14,7 +13,7 @@ from gpu_encode.distributed import tasks
 from gpu_encode.distributed.orders import encode_ordered
 from gpu_encode.distributed.partitions import FramePartitions, Partitions, read
 from gpu_encode.distributed.trees import add_in_tree
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, wanted_container
 from gpu_encode.errors.distributed import RowInPartitionError
 from gpu_encode.errors.targets import no_target
 from gpu_encode.parts import EncodingPlan
@@ -79,6 +78,7 @@ def fit_transform(encoder: Encoder, X: Any, y: Any = None, *, sample_weight: Any
     """
     import dask
 
+    encoder._check_container(X)
     partitions = read_training(encoder, X, y, sample_weight, groups)
     encoding_plan, partitions = plan_encoding(encoder, partitions, with_training=True)
     # What persists is as large as the categories; a worker that is lost takes nothing with it that is not made again.
@@ -117,6 +117,7 @@ def transform(encoder: Encoder, X: Any) -> Any:
     """
     import dask
 
+    encoder._check_container(X)
     check_is_fitted(encoder, "_model")
     partitions = read(X)
     samples = partitions.samples()
@@ -146,10 +147,9 @@ def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: 
 
 def check_container(encoder: Encoder, partitions: Partitions) -> None:
     """Raise ValueError if the user wants containers that no Dask frame has."""
-    wanted = _get_output_config("transform", encoder)["dense"]
-    if isinstance(partitions, FramePartitions) and wanted == "polars":
+    if isinstance(partitions, FramePartitions) and wanted_container(encoder) == "polars":
         raise ValueError(
-            f"set_output(transform={wanted!r}) cannot be had in a Dask frame. Give X as X.to_delayed(), a list of "
+            "set_output(transform='polars') cannot be had in a Dask frame. Give X as X.to_delayed(), a list of "
             "Delayed objects, which gives such a list; or set_output(transform='default')."
         )
 
@@ -171,15 +171,15 @@ def plan_encoding(encoder: Encoder, partitions: Partitions, with_training: bool)
     if parameters.reads_target and not (with_training or parameters.new_rows_see_folds or parameters.needs_tables):
         asked = unfitted(encoder).set_params(cv=LeaveOneOut())
     profiled = partitions.with_columns(columns_to_profile(asked, partitions))
-    profiles = profiled.mapped(tasks.profile_partition, dask.delayed(asked._parameters(), traverse=False))
+    profiles = profiled.map(tasks.profile_partition, dask.delayed(asked._parameters(), traverse=False))
     try:
         (total,) = dask.compute(add_in_tree(profiles, tasks.join_profiles))
     except RowInPartitionError as error:
-        lengths = dask.compute(*profiled.mapped(tasks.n_rows)[: error.partition])
+        lengths = dask.compute(*profiled.map(tasks.count_rows)[: error.partition])
         raise error.counted(lengths) from None
     # The columns and outputs are always those of the encoder's own scheme.
     encoding_plan = replace(parts.plan(asked, total.profile), encoder=blank, parameters=parameters)
-    return encoding_plan, partitions.counted([0, *accumulate(total.lengths[:-1])])
+    return encoding_plan, replace(partitions, first_rows=[0, *accumulate(total.lengths[:-1])])
 
 
 def columns_to_profile(encoder: Encoder, partitions: Partitions) -> Sequence[Any]:
@@ -195,7 +195,7 @@ def fit_lazily(encoder: Encoder, encoding_plan: EncodingPlan, partitions: Partit
     import dask
 
     shared = dask.delayed(encoding_plan, traverse=False)
-    sums = add_in_tree(partitions.mapped(tasks.measure_partition, shared), tasks.add_up)
+    sums = add_in_tree(partitions.map(tasks.measure_partition, shared), tasks.add_up)
     return list(dask.delayed(tasks.fit_tables, nout=3)(unfitted(encoder), shared, sums, partitions.samples()))
 
 
@@ -206,10 +206,10 @@ def needs_target(encoding_plan: EncodingPlan) -> bool:
 
 def unfitted(encoder: E) -> E:
     """Give an encoder of the same parameters, the very same objects, that has learned nothing."""
-    own = type(encoder)(**encoder.get_params(deep=False))
+    blank = type(encoder)(**encoder.get_params(deep=False))
     if hasattr(encoder, "_sklearn_output_config"):
-        own._sklearn_output_config = encoder._sklearn_output_config
-    return own
+        blank._sklearn_output_config = encoder._sklearn_output_config
+    return blank
 
 
 def adopt(encoder: Encoder, learned: tasks.Learned) -> None:

@@ -6,7 +6,7 @@ from operator import add
 from typing import Any, NamedTuple
 
 from gpu_encode import frames, notices, parts
-from gpu_encode.distributed.partitions import Place
+from gpu_encode.distributed.partitions import Partition
 from gpu_encode.errors.distributed import RowInPartitionError
 from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.model import Model
@@ -44,42 +44,32 @@ class Learned(NamedTuple):
     needs_categories: bool
 
 
-def part_of(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place) -> Part:
-    """Rows of a partition; messages call it by its number."""
-    return Part(X, y, sample_weight, groups, first_row=place.first_row, name=place.name)
-
-
-def profile_partition(
-    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, parameters: Parameters
-) -> PartitionProfiles:
+def profile_partition(part: Partition, parameters: Parameters) -> PartitionProfiles:
     """Profile a partition whose first row's number is not known yet."""
     try:
-        profile = profile_rows(parameters, part_of(X, y, sample_weight, groups, place))
+        profile = profile_rows(parameters, part)
     except RowError as error:
-        raise RowInPartitionError(error.before, error.row, error.after, place.number) from error
+        raise RowInPartitionError(error.before, error.row, error.after, part.number) from error
     return PartitionProfiles(profile, (profile.n_rows,))
 
 
 def join_profiles(profiles: Sequence[PartitionProfiles]) -> PartitionProfiles:
     """Join profiles of partitions that follow one another, in that order."""
-    return reduce(append_profile, profiles)
+    total, *others = profiles
+    for other in others:
+        moved = other.profile.moved(sum(total.lengths))
+        total = PartitionProfiles(total.profile + moved, total.lengths + other.lengths)
+    return total
 
 
-def append_profile(one: PartitionProfiles, other: PartitionProfiles) -> PartitionProfiles:
-    """Join two profiles; the rows of the second come after those of the first."""
-    return PartitionProfiles(one.profile + other.profile.moved(sum(one.lengths)), one.lengths + other.lengths)
-
-
-def n_rows(X: Any, *_: Any) -> int:
+def count_rows(part: Partition, *_: Any) -> int:
     """Count the rows of a partition."""
-    return frames.read(X).n_rows
+    return frames.read(part.X).n_rows
 
 
-def measure_partition(
-    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, encoding_plan: EncodingPlan
-) -> PartialSums:
+def measure_partition(part: Partition, encoding_plan: EncodingPlan) -> PartialSums:
     """Sum the rows of a partition."""
-    return parts.measure(encoding_plan, part_of(X, y, sample_weight, groups, place))
+    return parts.measure(encoding_plan, part)
 
 
 def add_up(sums: Sequence[PartialSums]) -> PartialSums:
@@ -108,46 +98,38 @@ def fit_tables(
     return learned, tables, meta
 
 
-def encode_partition(X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables) -> Any:
+def encode_partition(part: Partition, tables: EncodingTables) -> Any:
     """Give the training encodings of a partition."""
-    return parts.encode(tables, part_of(X, y, sample_weight, groups, place))
+    return parts.encode(tables, part)
 
 
-def ordered_rows(tables: EncodingTables, part: Part) -> OrderedRows | None:
+def ordered_rows(tables: EncodingTables, part: Partition) -> OrderedRows | None:
     """Give the rows of a partition as they stand; None if there are none."""
     [groups] = parts.shuffle(tables, part)
     return groups[0] if groups else None
 
 
-def sum_partition(
-    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables
-) -> PrecedingSums | None:
+def sum_partition(part: Partition, tables: EncodingTables) -> PrecedingSums | None:
     """Sum the rows of a partition; None if there are none."""
-    return sum_group(ordered_rows(tables, part_of(X, y, sample_weight, groups, place)), tables)
+    return sum_group(ordered_rows(tables, part), tables)
 
 
 def mean_deltas_of_partition(
-    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, earlier: PrecedingSums | None, tables: EncodingTables
+    part: Partition, earlier: PrecedingSums | None, tables: EncodingTables
 ) -> CategoryMeanDeltas:
     """Find how the means of categories change in a partition, given the sums of the partitions before it."""
-    rows = ordered_rows(tables, part_of(X, y, sample_weight, groups, place))
-    return mean_deltas_of_group(rows, earlier, tables, 0)
+    return mean_deltas_of_group(ordered_rows(tables, part), earlier, tables, 0)
 
 
-def encode_in_sequence(
-    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, earlier: PrecedingSums | None, tables: EncodingTables
-) -> Any:
+def encode_in_sequence(part: Partition, earlier: PrecedingSums | None, tables: EncodingTables) -> Any:
     """Give the training encodings of a partition, given the sums of the partitions before it."""
-    part = part_of(X, y, sample_weight, groups, place)
     encodings = encode_group(ordered_rows(tables, part), earlier, tables, 0)
     return parts.encode(tables, part, [[] if encodings is None else [encodings]])
 
 
-def shuffle_partition(
-    X: Any, y: Any, sample_weight: Any, groups: Any, place: Place, tables: EncodingTables, n_groups: int
-) -> list[list[OrderedRows]]:
+def shuffle_partition(part: Partition, tables: EncodingTables, n_groups: int) -> list[list[OrderedRows]]:
     """Sort the rows of a partition into groups of neighbouring places, for every order."""
-    return parts.shuffle(tables, part_of(X, y, sample_weight, groups, place), n_groups)
+    return parts.shuffle(tables, part, n_groups)
 
 
 def select_group(shuffled: Sequence[Sequence[OrderedRows]], order: int, number: int) -> OrderedRows | None:
@@ -177,11 +159,6 @@ def mean_deltas_of_group(
     return scan.deltas()
 
 
-def with_category_means(tables: EncodingTables, deltas: Sequence[CategoryMeanDeltas]) -> EncodingTables:
-    """Give the tables with the means of categories; `deltas` has one item for each order."""
-    return parts.with_categories(tables, deltas)
-
-
 def encode_group(
     rows: OrderedRows | None, earlier: PrecedingSums | None, tables: EncodingTables, order: int
 ) -> RowEncodings | None:
@@ -194,27 +171,19 @@ def select_rows(encodings: RowEncodings | None, start: int, stop: int) -> RowEnc
     return None if encodings is None else encodings.between(start, stop)
 
 
-def encode_by_place(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    groups: Any,
-    place: Place,
-    by_order: Sequence[Sequence[RowEncodings | None]],
-    tables: EncodingTables,
-) -> Any:
+def encode_by_place(part: Partition, by_order: Sequence[Sequence[RowEncodings | None]], tables: EncodingTables) -> Any:
     """Give the training encodings of a partition, whose rows were encoded in groups."""
-    placed = [[encodings for encodings in groups if encodings is not None] for groups in by_order]
-    return parts.encode(tables, part_of(X, y, sample_weight, groups, place), placed)
+    present = [[encodings for encodings in groups if encodings is not None] for groups in by_order]
+    return parts.encode(tables, part, present)
 
 
-def transform_partition(X: Any, _y: Any, _weight: Any, _groups: Any, place: Place, encoder: Any) -> Any:
+def transform_partition(part: Partition, encoder: Any) -> Any:
     """Encode a partition as new rows; errors count rows from the first of the partition."""
     try:
-        return encoder.transform(X)
+        return encoder.transform(part.X)
     except RowError as error:
-        raise RowError(error.before, error.row, f" of {place.name}{error.after}") from error
+        raise RowError(error.before, error.row, f" of {part.name}{error.after}") from error
     except (ValueError, TypeError) as error:
         if type(error) not in (ValueError, TypeError):
             raise
-        raise type(error)(f"{place.name}: {error}") from error
+        raise type(error)(f"{part.name}: {error}") from error

@@ -1,7 +1,7 @@
 """What every encoder offers: fit, transform, partial_fit, merge, save; an engine may take a call over."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from importlib import import_module
 from os import PathLike
@@ -24,6 +24,7 @@ from gpu_encode.fitting.model import Model, encoded_names
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes import plans
+from gpu_encode.schemes.folds import integer_folds
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import NO_TARGET
 
@@ -81,13 +82,25 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         # The wrapper would be put around what a subclass defines anew, and takes no list of tables.
-        own = {name: vars(cls)[name] for name in ("transform", "fit_transform") if name in vars(cls)}
+        methods = {name: vars(cls)[name] for name in ("transform", "fit_transform") if name in vars(cls)}
         super().__init_subclass__(**keywords)
-        for name, method in own.items():
+        for name, method in methods.items():
             setattr(cls, name, method)
 
     def _parameters(self) -> Parameters:
         raise NotImplementedError
+
+    @property
+    def _needs_target(self) -> bool:
+        """Whether rows without a target can teach nothing."""
+        return True
+
+    def _check_container(self, X: Any) -> None:
+        """Refuse containers that cannot hold the output, before anything is done."""
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        # Of a dataclass Dask would look at the parameters alone, and take two fitted encoders for one.
+        return type(self), vars(self)
 
     @dispatch
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -169,12 +182,16 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         >>> encoder.fit_transform([["a"], ["a"], ["a"], ["b"]], [1.0, 2.0, 4.5, 3.0]).ravel().tolist()
         [3.25, 2.75, 1.5, 2.5]
         """
-        parameters = self._parameters()
-        context = prepare(parameters, Inputs(X, y, sample_weight, groups))
-        plan = plan_rows(parameters.scheme, context.rows, context.targets)
+        self._check_container(X)
+        context = prepare(self._parameters(), Inputs(X, y, sample_weight, groups))
+        return self._assemble(context.rows.frame, self._fit_encodings(context), context.columns)
+
+    def _fit_encodings(self, context: FitContext) -> Any:
+        """Keep what training rows teach, and give their encodings as `_assemble` takes them."""
+        plan = plan_rows(context.parameters.scheme, context.rows, context.targets)
         arrays, sums = encode_rows(context, plan)
         self._keep(context, sums)
-        return self._assemble(context.rows.frame, arrays, context.columns)
+        return arrays
 
     @dispatch
     def transform(self, X: Any) -> Any:
@@ -202,6 +219,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         >>> encoder.transform([["b"], ["never seen"]]).tolist()
         [[1.0], [0.75]]
         """
+        self._check_container(X)
         check_is_fitted(self, "_model")
         inputs = Inputs(X)
         self._check_names(inputs, self._model.selection, reset=False)
@@ -312,7 +330,8 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         check_is_fitted(self, "_model")
         names = _check_feature_names_in(self, input_features)
         selection = self._model.selection
-        return np.array([*self._encoded_names(names), *(names[i] for i in selection.passed)], dtype=object)
+        encoded = self._encoded_names(self._model, names)
+        return np.array([*encoded, *(names[i] for i in selection.passed)], dtype=object)
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the fitted encoder to one file, whole or not at all.
@@ -380,15 +399,12 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _check_model(self, model: Model) -> None:
         """Raise ValueError if what was learned cannot be kept; nothing is changed yet."""
-        check_unique(self._names_of(model))
+        names = names_at_fit(model)
+        check_unique([*self._encoded_names(model, names), *(names[i] for i in model.selection.passed)])
 
-    def _names_of(self, model: Model) -> list[str]:
-        """Name all outputs of a model."""
-        names = model.feature_names or [f"x{i}" for i in range(model.n_features)]
-        return [*encoded_names(model, names), *(names[i] for i in model.selection.passed)]
-
-    def _encoded_names(self, names: Any) -> list[str]:
-        return encoded_names(self._model, names)
+    def _encoded_names(self, model: Model, names: Any) -> list[str]:
+        """Name the encoded columns, by the names of the columns of X."""
+        return encoded_names(model, names)
 
     def _publish(self, model: Model) -> None:
         """Set the fitted attributes."""
@@ -402,13 +418,12 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     def _assemble(self, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap) -> Any:
         """Put columns together in the container that the user wants."""
         model, selection = self._model, self._model.selection
-        wanted = _get_output_config("transform", self)["dense"]
-        kind = {"pandas": "pandas", "polars": "polars"}.get(wanted)
-        fitted = model.feature_names or [f"x{i}" for i in range(model.n_features)]
-        names = self._encoded_names(own_names(frame, model) or fitted)
+        wanted = wanted_container(self)
+        kind = wanted if wanted in ("pandas", "polars") else None
+        names = self._encoded_names(model, output_names(frame, model))
         passed = [columns.places[position] for position in selection.passed if position in columns.places]
         if frame.labels is None and frame.n_columns == model.n_features:
-            frame = replace(frame, labels=fitted)
+            frame = replace(frame, labels=names_at_fit(model))
         return frame.assemble(names, arrays, passed, kind)
 
     def __sklearn_tags__(self) -> Tags:
@@ -416,10 +431,40 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
-        tags.target_tags.required = True
+        tags.target_tags.required = self._needs_target
         tags.target_tags.multi_output = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CategoryEncoder(Encoder):
+    """An encoder with the parameters that most have, as the docstring of `TargetEncoder` tells them."""
+
+    categories: Any = "auto"
+    columns: Any = None
+    handle_unknown: Any = "prior"
+    handle_missing: str = "category"
+    min_count: float = 0
+    min_frequency: Any = None
+    max_categories: int | None = None
+    handle_infrequent: str = "prior"
+    indicators: Any = False
+    device: str = "auto"
+    dtype: Any = "float64"
+
+
+def wanted_container(encoder: Encoder) -> str:
+    """Give the container that the user wants: "default", "pandas" or "polars"."""
+    wanted: str = _get_output_config("transform", encoder)["dense"]
+    return wanted
+
+
+def read_scheme(encoder: Any, cv: Any) -> dict[str, Any]:
+    """Read what the user of an encoder gave as `cv`, as fields of `Parameters`."""
+    shuffle = getattr(encoder, "shuffle", True)
+    scheme = schemes.resolve(cv, shuffle, encoder.random_state, type(encoder).__name__)
+    return {"scheme": scheme, "integer_folds": integer_folds(cv, scheme)}
 
 
 def check_unique(names: list[str]) -> None:
@@ -447,6 +492,12 @@ def table_with_names(X: Any, frame: Frame | Pieces) -> Any:
     return X if first.kind == "numpy" else first.native
 
 
-def own_names(frame: Frame | Pieces, model: Model) -> list[str] | None:
-    """Give a table's own column names where fit saw none and the table has all columns, in their order at fit."""
-    return frame.names if model.feature_names is None and frame.n_columns == model.n_features else None
+def names_at_fit(model: Model) -> list[str]:
+    """Give the names of the columns of X at fit; of an array x0, x1 and so on."""
+    return model.feature_names or [f"x{i}" for i in range(model.n_features)]
+
+
+def output_names(frame: Frame | Pieces, model: Model) -> list[str]:
+    """Give names at fit, or a table's where fit saw none and the table has all columns, in their order at fit."""
+    has_all = model.feature_names is None and frame.n_columns == model.n_features
+    return (frame.names if has_all else None) or names_at_fit(model)

@@ -1,19 +1,18 @@
 """CatBoostEncoder: CatBoost's statistics of categories, with all their priors in one call."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-from sklearn.utils import Tags
-
 from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import CategoryEncoder, Encoder, read_scheme
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.borders import Cut, list_borders
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
-from gpu_encode.schemes.folds import integer_folds
 
 
-class CatBoostEncoder(Encoder):
+@dataclass(eq=False, repr=False)
+class CatBoostEncoder(CategoryEncoder):
     """Encode categories as CatBoost does before it grows trees: by ratios with priors, in a random order of the rows.
 
     A category with summed weight n gets, for every prior p of weight a, ``(S + a * p) / (n + a)``, of the rows that
@@ -103,50 +102,16 @@ class CatBoostEncoder(Encoder):
     [[0.0, 4.0], [0.5, 2.5], [0.0, 4.0], [2.5, 4.5]]
     """
 
-    def __init__(
-        self,
-        statistic: str = "mean",
-        priors: Any = (0.0, 0.5, 1.0),
-        weight: float = 1.0,
-        borders: Any = None,
-        *,
-        cv: Any = "auto",
-        target_type: Any = "auto",
-        shuffle: bool = True,
-        random_state: Any = 0,
-        categories: Any = "auto",
-        columns: Any = None,
-        handle_unknown: Any = "prior",
-        handle_missing: str = "category",
-        min_count: float = 0,
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        handle_infrequent: str = "prior",
-        scale: Any = "identity",
-        indicators: Any = False,
-        device: str = "auto",
-        dtype: Any = "float64",
-    ) -> None:
-        self.statistic = statistic
-        self.priors = priors
-        self.weight = weight
-        self.borders = borders
-        self.cv = cv
-        self.target_type = target_type
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.categories = categories
-        self.columns = columns
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.min_count = min_count
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.handle_infrequent = handle_infrequent
-        self.scale = scale
-        self.indicators = indicators
-        self.device = device
-        self.dtype = dtype
+    statistic: str = "mean"
+    priors: Any = (0.0, 0.5, 1.0)
+    weight: float = 1.0
+    borders: Any = None
+    _: KW_ONLY
+    cv: Any = "auto"
+    target_type: Any = "auto"
+    shuffle: bool = True
+    random_state: Any = 0
+    scale: Any = "identity"
 
     def merge(self, *others: Encoder) -> Self:
         """Add what other encoders of the same parameters have learned, in place.
@@ -167,7 +132,6 @@ class CatBoostEncoder(Encoder):
 
     def _parameters(self) -> Parameters:
         check_option("CatBoostEncoder", "statistic", self.statistic, (*OF_TARGETS, *OF_COUNTS))
-        scheme = self._scheme()
         counts, cut = self.statistic in OF_COUNTS, self._cut()
         of_cut = "continuous" if self.statistic == "mean" else "multiclass"
         target_type = of_cut if cut is not None else self.target_type
@@ -182,17 +146,16 @@ class CatBoostEncoder(Encoder):
             target_type=None if counts else target_type,
             cut=cut,
             drop="first" if self.statistic == "borders" else None,
-            scheme=scheme,
-            integer_folds=integer_folds(self.cv, scheme),
+            **read_scheme(self, self._scheme()),
         )
 
-    def _scheme(self) -> schemes.Scheme:
-        """Give the scheme asked for; by default CatBoost's own."""
-        cv = self.cv
-        if isinstance(cv, str) and cv == "auto":
-            in_order = schemes.Ordered(shuffle=self.shuffle, random_state=self.random_state)
-            cv = schemes.Greedy() if self.statistic in OF_COUNTS else in_order
-        return schemes.resolve(cv, self.shuffle, self.random_state, type(self).__name__)
+    def _scheme(self) -> Any:
+        """Give `cv` as it was asked for; by default CatBoost's own scheme."""
+        if not (isinstance(self.cv, str) and self.cv == "auto"):
+            return self.cv
+        if self.statistic in OF_COUNTS:
+            return schemes.Greedy()
+        return schemes.Ordered(shuffle=self.shuffle, random_state=self.random_state)
 
     def _cut(self) -> Cut | None:
         """Give how the target is cut, if it is."""
@@ -210,7 +173,6 @@ class CatBoostEncoder(Encoder):
             )
         return Cut("CatBoostEncoder", self.borders, as_shares=self.statistic == "mean")
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = self.statistic not in OF_COUNTS
-        return tags
+    @property
+    def _needs_target(self) -> bool:
+        return self.statistic not in OF_COUNTS

@@ -1,15 +1,15 @@
 """CountEncoder: categories become the number of rows that have them."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from sklearn.utils import Tags
-
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import CategoryEncoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
 
 
-class CountEncoder(Encoder):
+@dataclass(eq=False, repr=False)
+class CountEncoder(CategoryEncoder):
     """Encode categories by how often they occur in the training rows.
 
     The target plays no part, so nothing can leak, and `fit_transform` gives what `transform` gives.
@@ -74,39 +74,11 @@ class CountEncoder(Encoder):
     [0.75, 0.0]
     """
 
-    def __init__(
-        self,
-        kind: str = "count",
-        *,
-        categories: Any = "auto",
-        columns: Any = None,
-        handle_unknown: Any = "zero",
-        handle_missing: str = "category",
-        min_count: float = 0,
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        handle_infrequent: str = "zero",
-        indicators: Any = False,
-        device: str = "auto",
-        dtype: Any = "float64",
-    ) -> None:
-        self.kind = kind
-        self.categories = categories
-        self.columns = columns
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.min_count = min_count
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.handle_infrequent = handle_infrequent
-        self.indicators = indicators
-        self.device = device
-        self.dtype = dtype
+    kind: str = "count"
+    _: KW_ONLY
+    handle_unknown: Any = "zero"
+    handle_infrequent: str = "zero"
+    _needs_target = False
 
     def _parameters(self) -> Parameters:
         return Parameters.of(self, Counts(self.kind), as_unseen="zero")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False
-        return tags

@@ -1,15 +1,15 @@
 """GradientEncoder: categories become what gradient boosting makes of them, without leaking the target."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import CategoryEncoder, read_scheme
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.gradients import GradientRatios
-from gpu_encode.schemes.folds import integer_folds
 
 
-class GradientEncoder(Encoder):
+@dataclass(eq=False, repr=False)
+class GradientEncoder(CategoryEncoder):
     """Encode categories by their gradients and hessians, by which LightGBM orders them before it splits on them.
 
     A category whose visible rows have gradients that add up to G, and hessians that add up to H, gets
@@ -102,45 +102,13 @@ class GradientEncoder(Encoder):
     [array([1., 0., 2.])]
     """
 
-    def __init__(
-        self,
-        output: str = "ratio",
-        regularization: float = 10.0,
-        cv: Any = 5,
-        *,
-        shuffle: bool = True,
-        random_state: Any = 0,
-        categories: Any = "auto",
-        columns: Any = None,
-        handle_unknown: Any = "prior",
-        handle_missing: str = "category",
-        min_count: float = 0,
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        handle_infrequent: str = "prior",
-        indicators: Any = False,
-        device: str = "auto",
-        dtype: Any = "float64",
-    ) -> None:
-        self.output = output
-        self.regularization = regularization
-        self.cv = cv
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.categories = categories
-        self.columns = columns
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.min_count = min_count
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.handle_infrequent = handle_infrequent
-        self.indicators = indicators
-        self.device = device
-        self.dtype = dtype
+    output: str = "ratio"
+    regularization: float = 10.0
+    cv: Any = 5
+    _: KW_ONLY
+    shuffle: bool = True
+    random_state: Any = 0
 
     def _parameters(self) -> Parameters:
-        scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
         statistic = GradientRatios(self.output, self.regularization)
-        folds = integer_folds(self.cv, scheme)
-        return Parameters.of(self, statistic, target_type="continuous", scheme=scheme, integer_folds=folds)
+        return Parameters.of(self, statistic, target_type="continuous", **read_scheme(self, self.cv))

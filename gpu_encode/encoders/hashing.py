@@ -1,21 +1,21 @@
 """HashingEncoder: values are hashed to a few columns, and nothing of them is kept."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags, murmurhash3_32
+from sklearn.utils import murmurhash3_32
 
 from cpu_fallback.types import Array
 from gpu_encode.categories.canonical_bytes import spell_categories
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.encoders.base import Encoder, dispatch
+from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
-from gpu_encode.fitting.fit import prepare, sum_rows
-from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.fitting.model import Model, encoded_names, refuse_missing
+from gpu_encode.fitting.fit import FitContext, sum_rows
+from gpu_encode.fitting.model import Model, refuse_missing
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.hashes import Hashes
 from gpu_encode.frames import Frame, Pieces
@@ -23,6 +23,7 @@ from gpu_encode.ops import Ops, tiles
 from gpu_encode.schemes import plans
 
 
+@dataclass(eq=False, repr=False)
 class HashingEncoder(Encoder):
     """Encode categories by a hash of each value: one of `n_components` columns counts it.
 
@@ -82,73 +83,27 @@ class HashingEncoder(Encoder):
     ['tree_0', 'tree_1', 'colour_0', 'colour_1']
     """
 
-    def __init__(
-        self,
-        n_components: int = 8,
-        *,
-        columns: Any = None,
-        alternate_sign: bool = False,
-        per_column: bool = False,
-        seed: int = 0,
-        handle_missing: str = "category",
-        device: str = "auto",
-        dtype: Any = "float64",
-    ) -> None:
-        self.n_components = n_components
-        self.columns = columns
-        self.alternate_sign = alternate_sign
-        self.per_column = per_column
-        self.seed = seed
-        self.handle_missing = handle_missing
-        self.device = device
-        self.dtype = dtype
+    n_components: int = 8
+    _: KW_ONLY
+    columns: Any = None
+    alternate_sign: bool = False
+    per_column: bool = False
+    seed: int = 0
+    handle_missing: str = "category"
+    device: str = "auto"
+    dtype: Any = "float64"
+    _model: "HashedModel" = field(init=False)
+    _needs_target = False
 
     def _parameters(self) -> Parameters:
         check_option(type(self).__name__, "handle_missing", self.handle_missing, ("category", "zero", "error"))
-        parameters = Parameters(
-            owner=type(self).__name__,
-            statistic=Hashes(self.n_components, self.alternate_sign, self.per_column, self.seed),
-            columns=self.columns,
-            as_unseen="zero",
-            handle_unknown="zero",
-            handle_missing=self.handle_missing,
-            dtype=self.dtype,
-            device=self.device,
-        )
-        parameters.check()
-        return parameters
+        statistic = Hashes(self.n_components, self.alternate_sign, self.per_column, self.seed)
+        return Parameters.of(self, statistic, as_unseen="zero", handle_unknown="zero")
 
-    @dispatch
-    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
-        """Check rows, remember their columns, and give their codes: those that `transform` gives.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns), or list, tuple, iterator or other collection of tables
-        y, sample_weight, groups
-            Play no part.
-
-        Returns
-        -------
-        table of shape (n_rows, n_outputs), or list of tables
-            Of X's kind.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad input; the encoder is then as it was.
-
-        Examples
-        --------
-        >>> from gpu_encode import HashingEncoder
-        >>> HashingEncoder(2).fit_transform([["a"], ["c"]]).tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
-        """
-        context = prepare(self._parameters(), Inputs(X, y, sample_weight, groups))
+    def _fit_encodings(self, context: FitContext) -> list[Array]:
         self._keep(context, sum_rows(context, plans.all_rows()))
-        keyed = [(own.key, own.codes) for own in context.categories]
-        arrays = self._model.counted(keyed, context.rows.n_rows, context.rows.ops)
-        return self._assemble(context.rows.frame, arrays, context.columns)
+        keyed = [(column.key, column.codes) for column in context.categories]
+        return self._model.count(keyed, context.rows.n_rows, context.rows.ops)
 
     @property
     def categories_(self) -> list[Array]:
@@ -160,22 +115,15 @@ class HashingEncoder(Encoder):
         """Nothing that is kept."""
         raise AttributeError("HashingEncoder keeps no codes.")
 
-    _model: "HashedModel"
-
     def _publish(self, model: Model) -> None:
         self._model = HashedModel.of(model)
 
-    def _names_of(self, model: Model) -> list[str]:
-        names = model.feature_names or [f"x{i}" for i in range(model.n_features)]
-        return [*hashed_names(model, names), *(names[i] for i in model.selection.passed)]
-
-    def _encoded_names(self, names: Any) -> list[str]:
-        return hashed_names(self._model, names)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False
-        return tags
+    def _encoded_names(self, model: Model, names: Any) -> list[str]:
+        statistic = model.rules[0].statistic
+        assert isinstance(statistic, Hashes)
+        if statistic.per_column:
+            return super()._encoded_names(model, names)
+        return [f"hash{suffix}" for suffix in statistic.suffixes()]
 
 
 class HashedModel(Model):
@@ -183,15 +131,15 @@ class HashedModel(Model):
 
     def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], ColumnMap]:
         """Codes of every row of a new frame, a column an array."""
-        place = locate_columns(frame, self.selection, self.feature_names, self.n_features)
+        columns = locate_columns(frame, self.selection, self.feature_names, self.n_features)
         keyed = []
         for known, rule in zip(self.keys, self.rules, strict=True):
-            key, codes = CategoryIndex.fit(known.entry, place, ops, rule.missing == "category")
+            key, codes = CategoryIndex.fit(known.entry, columns, ops, rule.missing == "category")
             refuse_missing(codes, rule.missing, repr(known.entry.name), frame)
             keyed.append((key, codes))
-        return self.counted(keyed, frame.n_rows, ops), place
+        return self.count(keyed, frame.n_rows, ops), columns
 
-    def counted(self, keyed: Sequence[tuple[CategoryIndex, Array]], n_rows: int, ops: Ops) -> list[Array]:
+    def count(self, keyed: Sequence[tuple[CategoryIndex, Array]], n_rows: int, ops: Ops) -> list[Array]:
         """Count the values of every row, given their own categories and codes."""
         statistic = self.rules[0].statistic
         assert isinstance(statistic, Hashes)
@@ -219,13 +167,6 @@ def add(matrix: Array, components: Array, amounts: Array, codes: Array, ops: Ops
     n_rows, flat = len(matrix), matrix.T.reshape(-1)
     components, amounts = ops.to_device(components), ops.to_device(amounts.astype(matrix.dtype))
     for start, stop in tiles(n_rows, ops.TILE):
-        own = codes[start:stop]
-        places = components[own] * n_rows + ops.xp.arange(start, stop)
-        flat.put(places, flat.take(places) + amounts[own])
-
-
-def hashed_names(model: Model, names: Any) -> list[str]:
-    """Names of the components: of each column, or of all of them."""
-    statistic = model.rules[0].statistic
-    assert isinstance(statistic, Hashes)
-    return encoded_names(model, names) if statistic.per_column else [f"hash{suffix}" for suffix in statistic.suffixes()]
+        tile = codes[start:stop]
+        places = components[tile] * n_rows + ops.xp.arange(start, stop)
+        flat.put(places, flat.take(places) + amounts[tile])

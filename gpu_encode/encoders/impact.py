@@ -1,16 +1,16 @@
 """ImpactEncoder: vtreat's treatment of categories, all its columns in one call."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import CategoryEncoder, read_scheme
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.impact import Impact
-from gpu_encode.schemes.folds import integer_folds
 
 
-class ImpactEncoder(Encoder):
+@dataclass(eq=False, repr=False)
+class ImpactEncoder(CategoryEncoder):
     """Encode a category by its impact on the target, the spread of its rows, and how common it is, in one call.
 
     For each column, and each target or class: "impact", the shrunk mean less the mean of all visible rows; "logit", the
@@ -83,50 +83,16 @@ class ImpactEncoder(Encoder):
     [[-2.5, 1.414, 0.5], [2.5, 2.828, 0.5], [0.0, 3.416, 0.0]]
     """
 
-    def __init__(
-        self,
-        parts: Any = ("impact", "deviation", "prevalence"),
-        smooth: Any = None,
-        cv: Any = 5,
-        *,
-        target_type: Any = "auto",
-        shuffle: bool = True,
-        random_state: Any = 0,
-        categories: Any = "auto",
-        columns: Any = None,
-        handle_unknown: Any = "prior",
-        handle_missing: str = "category",
-        min_count: float = 0,
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        handle_infrequent: str = "prior",
-        indicators: Any = False,
-        device: str = "auto",
-        dtype: Any = "float64",
-    ) -> None:
-        self.parts = parts
-        self.smooth = smooth
-        self.cv = cv
-        self.target_type = target_type
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.categories = categories
-        self.columns = columns
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.min_count = min_count
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.handle_infrequent = handle_infrequent
-        self.indicators = indicators
-        self.device = device
-        self.dtype = dtype
+    parts: Any = ("impact", "deviation", "prevalence")
+    smooth: Any = None
+    cv: Any = 5
+    _: KW_ONLY
+    target_type: Any = "auto"
+    shuffle: bool = True
+    random_state: Any = 0
 
     def _parameters(self) -> Parameters:
-        scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
         shrunk = (
             smoothing.PartialPooling() if self.smooth is None else smoothing.resolve(self.smooth, type(self).__name__)
         )
-        return Parameters.of(
-            self, Impact(shrunk, self.parts), scheme=scheme, integer_folds=integer_folds(self.cv, scheme)
-        )
+        return Parameters.of(self, Impact(shrunk, self.parts), **read_scheme(self, self.cv))

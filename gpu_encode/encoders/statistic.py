@@ -1,21 +1,19 @@
 """StatisticEncoder: categories become statistics of the target, or of other columns."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-from sklearn.utils import Tags
-
 from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import CategoryEncoder, read_scheme
 from gpu_encode.errors.statistics import bad_pair, no_value_columns
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.order_statistics import WITH_NUMBER
 from gpu_encode.formulas.statistic_names import union_of
 from gpu_encode.formulas.summaries import Summaries
-from gpu_encode.schemes.folds import integer_folds
 
 
-class StatisticEncoder(Encoder):
+@dataclass(eq=False, repr=False)
+class StatisticEncoder(CategoryEncoder):
     """Encode categories by statistics of their rows: of the target without leaking it, or of other columns of X.
 
     Every statistic of every column of values, by every key, in one call; the rows are summed once per key and column
@@ -139,48 +137,15 @@ class StatisticEncoder(Encoder):
     (['shop_noise_to_signal'], [array([0.25, 0.  ])])
     """
 
-    def __init__(
-        self,
-        statistics: Any = ("mean",),
-        *,
-        values: Any = None,
-        cv: Any = "auto",
-        ddof: int = 1,
-        target_type: Any = "continuous",
-        shuffle: bool = True,
-        random_state: Any = 0,
-        categories: Any = "auto",
-        columns: Any = None,
-        handle_unknown: Any = "prior",
-        handle_missing: str = "category",
-        min_count: float = 0,
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        handle_infrequent: str = "prior",
-        scale: Any = "identity",
-        indicators: Any = False,
-        device: str = "auto",
-        dtype: Any = "float64",
-    ) -> None:
-        self.statistics = statistics
-        self.values = values
-        self.cv = cv
-        self.ddof = ddof
-        self.target_type = target_type
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.categories = categories
-        self.columns = columns
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.min_count = min_count
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.handle_infrequent = handle_infrequent
-        self.scale = scale
-        self.indicators = indicators
-        self.device = device
-        self.dtype = dtype
+    statistics: Any = ("mean",)
+    _: KW_ONLY
+    values: Any = None
+    cv: Any = "auto"
+    ddof: int = 1
+    target_type: Any = "continuous"
+    shuffle: bool = True
+    random_state: Any = 0
+    scale: Any = "identity"
 
     def _parameters(self) -> Parameters:
         asked = StatisticSpec(self.columns, self.values, self.statistics)
@@ -192,21 +157,18 @@ class StatisticEncoder(Encoder):
         # By default the scheme is the one that keeps what is summed from leaking.
         by_default = isinstance(self.cv, str) and self.cv == "auto"
         cv = (schemes.Greedy() if of_columns else 5) if by_default else self.cv
-        scheme = schemes.resolve(cv, self.shuffle, self.random_state, type(self).__name__)
         return Parameters.of(
             self,
             Summaries(asked.statistics, self.ddof, of_columns, asked.pairs),
             target_type=None if of_columns else self.target_type,
             columns=asked.columns,
             values=asked.values,
-            scheme=scheme,
-            integer_folds=integer_folds(cv, scheme),
+            **read_scheme(self, cv),
         )
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = self.values is None and not isinstance(self.statistics, dict)
-        return tags
+    @property
+    def _needs_target(self) -> bool:
+        return self.values is None and not isinstance(self.statistics, dict)
 
 
 @dataclass(frozen=True)

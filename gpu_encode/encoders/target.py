@@ -1,15 +1,15 @@
 """TargetEncoder: categories become numbers learned from the target, without leaking it."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import CategoryEncoder, read_scheme
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
-from gpu_encode.schemes.folds import integer_folds
 
 
-class TargetEncoder(Encoder):
+@dataclass(eq=False, repr=False)
+class TargetEncoder(CategoryEncoder):
     """Encode categories by a shrunk mean of the target, with training encodings that do not see their own row.
 
     A category with summed weight n and mean m gets ``mu + lam * (m - mu)``; `smooth` chooses lam, `prior` chooses mu.
@@ -108,59 +108,20 @@ class TargetEncoder(Encoder):
     >>> training_codes = encoder.fit_transform(X, y)
     """
 
-    def __init__(
-        self,
-        categories: Any = "auto",
-        target_type: Any = "auto",
-        smooth: Any = "auto",
-        cv: Any = 5,
-        shuffle: bool = True,
-        random_state: Any = 0,
-        *,
-        columns: Any = None,
-        prior: Any = "mean",
-        handle_unknown: Any = "prior",
-        handle_missing: str = "category",
-        min_count: float = 0,
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        handle_infrequent: str = "prior",
-        hierarchy: Any = None,
-        scale: Any = "identity",
-        indicators: Any = False,
-        drop: str | None = None,
-        device: str = "auto",
-        dtype: Any = "float64",
-    ) -> None:
-        self.categories = categories
-        self.target_type = target_type
-        self.smooth = smooth
-        self.cv = cv
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.columns = columns
-        self.prior = prior
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.min_count = min_count
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.handle_infrequent = handle_infrequent
-        self.hierarchy = hierarchy
-        self.scale = scale
-        self.indicators = indicators
-        self.drop = drop
-        self.device = device
-        self.dtype = dtype
+    categories: Any = "auto"
+    target_type: Any = "auto"
+    smooth: Any = "auto"
+    cv: Any = 5
+    shuffle: bool = True
+    random_state: Any = 0
+    _: KW_ONLY
+    prior: Any = "mean"
+    hierarchy: Any = None
+    scale: Any = "identity"
+    drop: str | None = None
 
     def _parameters(self) -> Parameters:
-        scheme = schemes.resolve(self.cv, self.shuffle, self.random_state)
-        return Parameters.of(
-            self,
-            smoothing.resolve(self.smooth),
-            scheme=scheme,
-            integer_folds=integer_folds(self.cv, scheme),
-        )
+        return Parameters.of(self, smoothing.resolve(self.smooth), **read_scheme(self, self.cv))
 
     @property
     def target_mean_(self) -> Any:

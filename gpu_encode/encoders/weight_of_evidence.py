@@ -1,20 +1,20 @@
 """WeightOfEvidenceEncoder: categories become log ratios of their shares of the positive and the other rows."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import CategoryEncoder, read_scheme
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
 from gpu_encode.formulas.evidence import Evidence
 from gpu_encode.ops import host
-from gpu_encode.schemes.folds import integer_folds
 
 
-class WeightOfEvidenceEncoder(Encoder):
+@dataclass(eq=False, repr=False)
+class WeightOfEvidenceEncoder(CategoryEncoder):
     """Encode categories by their weight of evidence for the positive label, without leaking the target.
 
     A category with summed weight n, s of it of the positive label, gets
@@ -101,42 +101,14 @@ class WeightOfEvidenceEncoder(Encoder):
     [0.293]
     """
 
-    def __init__(
-        self,
-        cv: Any = 5,
-        regularization: float = 1.0,
-        *,
-        target_type: Any = "auto",
-        shuffle: bool = True,
-        random_state: Any = 0,
-        categories: Any = "auto",
-        columns: Any = None,
-        handle_unknown: Any = "zero",
-        handle_missing: str = "category",
-        min_count: float = 0,
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        handle_infrequent: str = "zero",
-        indicators: Any = False,
-        device: str = "auto",
-        dtype: Any = "float64",
-    ) -> None:
-        self.cv = cv
-        self.regularization = regularization
-        self.target_type = target_type
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.categories = categories
-        self.columns = columns
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.min_count = min_count
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.handle_infrequent = handle_infrequent
-        self.indicators = indicators
-        self.device = device
-        self.dtype = dtype
+    cv: Any = 5
+    regularization: float = 1.0
+    _: KW_ONLY
+    target_type: Any = "auto"
+    shuffle: bool = True
+    random_state: Any = 0
+    handle_unknown: Any = "zero"
+    handle_infrequent: str = "zero"
 
     @property
     def information_value_(self) -> Array:
@@ -154,11 +126,4 @@ class WeightOfEvidenceEncoder(Encoder):
         return np.concatenate(per_output)
 
     def _parameters(self) -> Parameters:
-        scheme = schemes.resolve(self.cv, self.shuffle, self.random_state, type(self).__name__)
-        return Parameters.of(
-            self,
-            Evidence(self.regularization),
-            scheme=scheme,
-            integer_folds=integer_folds(self.cv, scheme),
-            as_unseen="zero",
-        )
+        return Parameters.of(self, Evidence(self.regularization), as_unseen="zero", **read_scheme(self, self.cv))

@@ -65,7 +65,7 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
 
 def describe_rule(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
     """Give how sums become encodings as JSON."""
-    return {name: encode(getattr(rule, own), writer) for name, own in RULE.items()} | {
+    return {name: encode(getattr(rule, field), writer) for name, field in RULE.items()} | {
         "rare": asdict(rule.infrequent or Infrequent())
     }
 
@@ -80,16 +80,21 @@ def describe_sums(statistics: CategorySums, writer: Writer) -> dict[str, Any]:
     """Give sums as JSON."""
     statistics = statistics.to_canonical()
     spec = statistics.spec
-    windows = (spec.layout.count, spec.layout.total, spec.layout.square)
     return {
         "cells": encode_array(statistics.accumulators, writer),
-        "windows": [None if window is None else [window.low, window.width, window.whole] for window in windows],
+        "windows": describe_layout(spec.layout),
         "first_output": spec.first_output,
         "added": statistics.added,
         "distribution": None
         if statistics.distribution is None
         else describe_distribution(statistics.distribution, writer),
     }
+
+
+def describe_layout(layout: Layout) -> list[Any]:
+    """Give the digit positions of sums as JSON."""
+    windows = (layout.count, layout.total, layout.square)
+    return [None if window is None else [window.low, window.width, window.whole] for window in windows]
 
 
 def describe_distribution(distribution: Distribution, writer: Writer) -> dict[str, Any]:
@@ -150,7 +155,7 @@ def read_names(document: Any, name: str, n_features: int) -> list[str] | None:
 
 def check_alike(statistics: list[list[CategorySums]]) -> None:
     """Raise ValueError unless all entries have the same outputs."""
-    outputs = {tuple((each.n_views, each.spec.first_output) for each in entry) for entry in statistics}
+    outputs = {tuple((sums.n_views, sums.spec.first_output) for sums in entry) for entry in statistics}
     views = {view for entry in outputs for view, _ in entry}
     if len(outputs) != 1 or len(views) != 1 or 0 in views:
         raise ValueError("it has no columns or no targets, or its columns differ in their outputs")
@@ -158,7 +163,7 @@ def check_alike(statistics: list[list[CategorySums]]) -> None:
 
 def read_selection(document: dict[str, Any], n_features: int, reader: Reader) -> Selection:
     """Read which columns are encoded."""
-    entries = [read_entry(each, n_features, reader) for each in read_list(document, "entries", dict)]
+    entries = [read_entry(entry, n_features, reader) for entry in read_list(document, "entries", dict)]
     passed, training_only = (read_counts(document, name, 0, n_features - 1) for name in ("passed", "training_only"))
     return Selection(entries, passed, training_only, read_field(document, "everything", bool))
 
@@ -199,7 +204,7 @@ def read_rule(document: dict[str, Any], reader: Reader) -> EncodingRule:
 
 def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: EncodingRule, reader: Reader) -> CategorySums:
     """Read the sums of one entry and target."""
-    layout = Layout(*(read_window(each) for each in read_list(document, "windows", list, None)))  # type: ignore[arg-type]
+    layout = read_layout(document)
     powers = [power for _, power, _ in layout.measures()]
     counts_only = info.kind != "continuous"
     expected = [[0]] if counts_only else [[0, 1, 2], [0, 1]][: 1 if rule.statistic.needs.squares else 2]
@@ -227,12 +232,7 @@ def read_distribution(document: dict[str, Any], sums: CategorySums, reader: Read
     distribution = Distribution(
         **{field.name: decode_array(read_field(document, field.name, dict), reader) for field in fields(Distribution)}
     )
-    types = [
-        distribution.values.dtype.str[1:],
-        distribution.category.dtype.str[1:],
-        distribution.value.dtype.str[1:],
-        distribution.counts.dtype.str[1:],
-    ]
+    types = [getattr(distribution, field.name).dtype.str[1:] for field in fields(Distribution)]
     if types not in (["f8", "i4", "i8", "i8"], ["i8", "i4", "i8", "i8"]):
         raise ValueError(f"counts of values are of {types}")
     pairs = (len(distribution.category),)
@@ -248,6 +248,12 @@ def read_distribution(document: dict[str, Any], sums: CategorySums, reader: Read
     if not (in_order and inside and (distribution.counts >= 0).all() and np.isfinite(distribution.values).all()):
         raise ValueError("counts of values are out of order, negative, or of categories that there are not")
     return distribution
+
+
+def read_layout(document: dict[str, Any]) -> Layout:
+    """Read the digit positions of sums."""
+    windows = [read_window(window) for window in read_list(document, "windows", list, None)]
+    return Layout(*windows)  # type: ignore[arg-type]
 
 
 def read_window(document: list[Any] | None) -> Window | None:

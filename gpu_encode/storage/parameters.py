@@ -2,46 +2,44 @@
 
 import datetime
 import math
+import pkgutil
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.types import Array
-from gpu_encode import schemes
-from gpu_encode.categories import hierarchy, objects
-from gpu_encode.formulas import smoothing
-from gpu_encode.formulas.catboost import CountRatios, TargetRatios
-from gpu_encode.formulas.counts import Counts
-from gpu_encode.formulas.evidence import Evidence
-from gpu_encode.formulas.glmm.smoothing import GLMM
-from gpu_encode.formulas.gradients import GradientRatios
-from gpu_encode.formulas.hashes import Hashes
-from gpu_encode.formulas.impact import Impact
-from gpu_encode.formulas.one_hot import OneHot
-from gpu_encode.formulas.ranks import Ranks
-from gpu_encode.formulas.summaries import Summaries
+from gpu_encode import formulas, schemes
+from gpu_encode.categories import objects
+from gpu_encode.categories.hierarchy import Derived
+from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.fields import read_counts, read_field
 
+
+def concrete_classes(base: Any) -> list[type]:
+    """List the classes of this library that are made of a base class."""
+    subclasses = [kind for kind in base.__subclasses__() if kind.__module__.startswith("gpu_encode.")]
+    concrete: list[type] = [kind for subclass in subclasses for kind in concrete_classes(subclass)]
+    return concrete or [base]
+
+
+for _module in pkgutil.walk_packages(formulas.__path__, f"{formulas.__name__}."):
+    import_module(_module.name)
 # What a file may name; nothing else is ever made of it.
 CLASSES: dict[str, Any] = {
-    known.__name__: known
-    for known in (
-        *(schemes.Greedy, schemes.KFold, schemes.GroupKFold, schemes.TimeFolds, schemes.Holdout, schemes.LeaveOneOut),
-        *(schemes.Ordered, schemes.FoldNumbers),
-        *(smoothing.NoSmoothing, smoothing.MEstimate, smoothing.Sigmoid, smoothing.EmpiricalBayes),
-        *(smoothing.JamesStein, smoothing.PartialPooling, GLMM),
-        *(Counts, CountRatios, Evidence, GradientRatios, Hashes, Impact, OneHot, Ranks, Summaries, TargetRatios),
-        *(hierarchy.Prefixes, hierarchy.Parts, hierarchy.Bits),
-    )
+    kind.__name__: kind
+    for base in (schemes.Scheme, Statistic, Derived)
+    for kind in concrete_classes(base)
+    if kind is not schemes.Splits  # holds rows
 }
-SCALAR_TYPES: dict[str, type] = {
-    known.__name__: known
-    for known in (
+SCALAR_TYPES = {
+    kind.__name__: kind
+    for kind in (
         *(np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64),
         *(np.uint8, np.uint16, np.uint32, np.uint64),
     )
@@ -128,16 +126,16 @@ def encode(value: Any, writer: Writer) -> Any:
     if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return value
     if type(value) is list:
-        return [encode(each, writer) for each in value]
+        return [encode(element, writer) for element in value]
     if type(value) is CLASSES.get(type(value).__name__):
         parameters = value.get_params(deep=False).items()
         return {
             "class": type(value).__name__,
-            "parameters": {name: encode(each, writer) for name, each in parameters},
+            "parameters": {name: encode(parameter, writer) for name, parameter in parameters},
         }
-    for known, tag, content in _WRITTEN:
-        if type(value) is known or (known in _WITH_SUBCLASSES and isinstance(value, known)):
-            return {tag: content(value, writer)}
+    for kind, tag, write, _ in _TAGS:
+        if type(value) is kind or (kind in _WITH_SUBCLASSES and isinstance(value, kind)):
+            return {tag: write(value, writer)}
     return encode(simplify(value), writer)
 
 
@@ -185,15 +183,16 @@ def encode_array(array: Array, writer: Writer) -> dict[str, Any]:
 def decode(document: Any, reader: Reader) -> Any:
     """Give the value that `encode` wrote."""
     if isinstance(document, list):
-        return [decode(each, reader) for each in document]
+        return [decode(element, reader) for element in document]
     if not isinstance(document, dict):
         return document
     if "class" in document:
         return decode_object(document, reader)
     [(tag, content)] = document.items()
-    if tag not in _READ:
-        raise ValueError(f"a value has the unknown tag {tag!r}")
-    return _READ[tag](content, reader)
+    for _, known_tag, _, read in _TAGS:
+        if tag == known_tag:
+            return read(content, reader)
+    raise ValueError(f"a value has the unknown tag {tag!r}")
 
 
 def decode_object(document: dict[str, Any], reader: Reader) -> Any:
@@ -250,33 +249,42 @@ def decode_array(document: Any, reader: Reader) -> Array:
 
 
 _WITH_SUBCLASSES = (tuple, dict, np.ndarray, np.dtype, np.generic, type)
-_WRITTEN: list[tuple[type, str, Callable[[Any, Writer], Any]]] = [
-    (float, "float", lambda value, _: repr(value)),
-    (bytes, "bytes", lambda value, _: value.hex()),
-    (Decimal, "decimal", lambda value, _: str(value)),
-    (datetime.datetime, "datetime", lambda value, _: value.isoformat()),
-    (datetime.date, "date", lambda value, _: value.isoformat()),
-    (datetime.time, "time", lambda value, _: value.isoformat()),
-    (datetime.timedelta, "timedelta", lambda value, _: value // _MICROSECOND),
-    (tuple, "tuple", lambda value, writer: encode(list(value), writer)),
-    (dict, "dict", lambda value, writer: encode([list(pair) for pair in value.items()], writer)),
-    (np.ndarray, "ndarray", encode_array),
-    (np.dtype, "dtype", lambda value, _: value.str),
-    (np.generic, "scalar", encode_scalar),
-    (type, "type", encode_type),
+
+
+def encode_time(value: Any, _: Writer) -> str:
+    """Give a time, a date or both as text."""
+    text: str = value.isoformat()
+    return text
+
+
+# Type, tag, and how its content is written and read.
+_TAGS: list[tuple[type, str, Callable[[Any, Writer], Any], Callable[[Any, Reader], Any]]] = [
+    (float, "float", lambda value, _: repr(value), lambda content, _: float(content)),
+    (bytes, "bytes", lambda value, _: value.hex(), lambda content, _: bytes.fromhex(content)),
+    (Decimal, "decimal", lambda value, _: str(value), lambda content, _: Decimal(content)),
+    (datetime.datetime, "datetime", encode_time, lambda content, _: datetime.datetime.fromisoformat(content)),
+    (datetime.date, "date", encode_time, lambda content, _: datetime.date.fromisoformat(content)),
+    (datetime.time, "time", encode_time, lambda content, _: datetime.time.fromisoformat(content)),
+    (
+        datetime.timedelta,
+        "timedelta",
+        lambda value, _: value // _MICROSECOND,
+        lambda content, _: content * _MICROSECOND,
+    ),
+    (
+        tuple,
+        "tuple",
+        lambda value, writer: encode(list(value), writer),
+        lambda content, reader: tuple(decode(content, reader)),
+    ),
+    (
+        dict,
+        "dict",
+        lambda value, writer: encode([list(pair) for pair in value.items()], writer),
+        lambda content, reader: dict(decode(content, reader)),
+    ),
+    (np.ndarray, "ndarray", encode_array, decode_array),
+    (np.dtype, "dtype", lambda value, _: value.str, read_dtype),
+    (np.generic, "scalar", encode_scalar, decode_scalar),
+    (type, "type", encode_type, lambda content, _: SCALAR_TYPES[content]),
 ]
-_READ: dict[str, Callable[[Any, Reader], Any]] = {
-    "float": lambda content, _: float(content),
-    "bytes": lambda content, _: bytes.fromhex(content),
-    "decimal": lambda content, _: Decimal(content),
-    "datetime": lambda content, _: datetime.datetime.fromisoformat(content),
-    "date": lambda content, _: datetime.date.fromisoformat(content),
-    "time": lambda content, _: datetime.time.fromisoformat(content),
-    "timedelta": lambda content, _: content * _MICROSECOND,
-    "tuple": lambda content, reader: tuple(decode(content, reader)),
-    "dict": lambda content, reader: dict(decode(content, reader)),
-    "ndarray": decode_array,
-    "dtype": read_dtype,
-    "scalar": decode_scalar,
-    "type": lambda content, _: SCALAR_TYPES[content],
-}

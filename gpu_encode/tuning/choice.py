@@ -107,12 +107,12 @@ def tune(
         # Chances are on no other scale, and of all classes.
         wide = replace(parameters, statistic=EmpiricalBayes(), drop=None, scheme=planned[0][1], scale="identity")
         context = prepare(wide, Inputs(X, y, sample_weight, groups))
-        by_column = scored(context, candidates, planned)
+        by_column = score_columns(context, candidates, planned)
     names = [str(key.entry.name) for key in context.keys]
-    scores = listed([each for found in by_column for each in found], candidates, planned)
+    scores = score_candidates([grid for grids in by_column for grid in grids], candidates, planned)
     best = best_of(scores)
     chosen = clone(encoder).set_params(smooth=best.smoothing, **({} if schemes is None else {"cv": best.scheme}))
-    alone = {name: listed(found, candidates, planned) for name, found in zip(names, by_column, strict=True)}
+    alone = {name: score_candidates(grids, candidates, planned) for name, grids in zip(names, by_column, strict=True)}
     return Tuned(chosen, scores, alone if per_column else {})
 
 
@@ -120,7 +120,7 @@ def tune(
 Grid = list[list[Likelihood]]
 
 
-def scored(context: FitContext, candidates: Candidates, schemes: Schemes) -> list[list[Grid]]:
+def score_columns(context: FitContext, candidates: Candidates, schemes: Schemes) -> list[list[Grid]]:
     """Score every smoothing under every scheme, for each column and target."""
     plans = [(scheme, plan_rows(scheme, context.rows, context.targets)) for _, scheme in schemes]
     rules = [
@@ -128,8 +128,8 @@ def scored(context: FitContext, candidates: Candidates, schemes: Schemes) -> lis
         for _, smoothing in candidates
     ]
     return [
-        [[likelihoods(task, each, plan, scheme) for scheme, plan in plans] for task in tasks]
-        for tasks, *each in zip(context.tasks, *rules, strict=True)
+        [[likelihoods(task, rules_of_key, plan, scheme) for scheme, plan in plans] for task in tasks]
+        for tasks, *rules_of_key in zip(context.tasks, *rules, strict=True)
     ]
 
 
@@ -147,10 +147,10 @@ def likelihoods(task: EncodingTask, rules: Sequence[EncodingRule], plan: Plan, s
     return [rows.likelihood(rule) for rule in rules]
 
 
-def listed(grids: Sequence[Grid], candidates: Candidates, schemes: Schemes) -> tuple[Score, ...]:
+def score_candidates(grids: Sequence[Grid], candidates: Candidates, schemes: Schemes) -> tuple[Score, ...]:
     """Average over columns and targets, scheme by scheme."""
     return tuple(
-        Score.of(smoothing, scheme, [grid[place][number] for grid in grids])
-        for place, (scheme, _) in enumerate(schemes)
+        Score.of(smoothing, scheme, [grid[position][number] for grid in grids])
+        for position, (scheme, _) in enumerate(schemes)
         for number, (smoothing, _) in enumerate(candidates)
     )

@@ -95,7 +95,8 @@ class OfClasses:
             return add_in_order([self.weight[start:stop, :, i] * log(chance) for i, chance in enumerate(chances)])
 
         sums = sums_by_fold(self.views.task.ops, addends, self.scored, self.weight.shape[2])
-        by_fold = (float(own / weight) if weight else math.nan for own, weight in zip(sums, self.weights, strict=True))
+        folds = zip(sums, self.weights, strict=True)
+        by_fold = (float(of_fold / weight) if weight else math.nan for of_fold, weight in folds)
         return Likelihood(float(share(sums, self.weights)), tuple(by_fold))
 
 
@@ -163,8 +164,8 @@ class OfNumbers:
             return Likelihood(math.inf, tuple(math.inf if weight else math.nan for weight in self.weights), 0.0)
         constant = LOG_OF_TWO_PI + logarithm(error) + 2.0 * self.exponent * LOG_OF_TWO
         by_fold = (
-            -0.5 * (constant + float(own / weight / error)) if weight else math.nan
-            for own, weight in zip(sums, self.weights, strict=True)
+            -0.5 * (constant + float(of_fold / weight / error)) if weight else math.nan
+            for of_fold, weight in zip(sums, self.weights, strict=True)
         )
         return Likelihood(-0.5 * (constant + 1.0), tuple(by_fold), as_float(error * Fraction(4) ** self.exponent))
 

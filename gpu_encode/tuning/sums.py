@@ -1,13 +1,13 @@
 """Sums of floating-point numbers that no order of additions can change, quick enough for a grid of smoothings."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers
-from gpu_encode.ops import Ops
+from gpu_encode.ops import Ops, tiles
 
 Mask = NDArray[np.bool_]
 
@@ -15,13 +15,6 @@ Mask = NDArray[np.bool_]
 ROOM = 62
 # Powers of two beyond it are no float64 numbers; what is so small counts for nothing beside weights of 1.
 FINEST = 1000
-
-
-def parts(ops: Ops, rows: int, width: int) -> Iterator[tuple[int, int]]:
-    """Give ranges of rows, so few at a time that arrays of `width` numbers a row fit the backend's caches."""
-    size = max(ops.TILE // max(width, 1), 1)
-    for start in range(0, rows, size):
-        yield start, min(start + size, rows)
 
 
 def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, classes: int = 1) -> list[Fraction]:
@@ -46,15 +39,15 @@ def sums_by_fold(ops: Ops, addends: Callable[[int, int], Floats], scored: Mask, 
     """
     rows, folds = scored.shape
     values, peak = ops.empty((rows, folds), np.float64), 0.0
-    for start, stop in parts(ops, rows, folds * classes):
-        part = np.where(scored[start:stop], addends(start, stop), 0.0)
-        values[start:stop] = part
-        peak = max(peak, float(part.max()), -float(part.min()))
+    for start, stop in tiles(rows, max(ops.TILE // (folds * classes), 1)):
+        tile = np.where(scored[start:stop], addends(start, stop), 0.0)
+        values[start:stop] = tile
+        peak = max(peak, float(tile.max()), -float(tile.min()))
     # The largest number has its highest bit below 2**(ROOM - bits), and `rows` of them stay below 2**ROOM.
     bits = rows.bit_length()
     first, second = min(ROOM - bits - int(np.frexp(peak)[1]), FINEST), ROOM - bits
     coarse, fine = np.zeros(folds, np.int64), np.zeros(folds, np.int64)
-    for start, stop in parts(ops, rows, folds):
+    for start, stop in tiles(rows, max(ops.TILE // folds, 1)):
         high, low = on_grids(values[start:stop], first, second)
         # Along columns that lie in one piece, sums take a quarter of the time.
         coarse += ops.to_host(high.T.copy().sum(axis=1))

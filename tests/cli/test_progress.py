@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from gpu_encode.cli.messages import on_terminal
-from gpu_encode.datasets.progress import Progress, rate
+from gpu_encode.datasets.run import Progress, rate
 
 
 class Terminal(io.StringIO):

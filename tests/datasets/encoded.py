@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from sklearn.base import clone
 
+from gpu_encode.datasets import memory
 from gpu_encode.datasets.encoding import run_encoding
-from gpu_encode.datasets.progress import Summary
+from gpu_encode.datasets.run import Options, Summary
 from gpu_encode.datasets.source import open_source
 
 
@@ -37,21 +38,14 @@ def in_memory(
 
 def encode(source: Any, destination: Any, encoder: Any, target: Any, **choices: Any) -> Summary:
     """Encode files, in chunks of a forced size if `chunk_rows` is among the choices."""
-    given = {
-        "weight": None,
-        "groups": None,
-        "keep_target": True,
-        "drop_missing_target": False,
-        "memory_limit": None,
-        "compression": None,
-        "overwrite": False,
-        "resume": False,
-        "progress": None,
-    } | choices
+    given = {"target": target, "weight": None, "groups": None, "keep_target": True}
+    given |= {name: choices.pop(name) for name in given.keys() & choices.keys()}
+    dropping = choices.pop("drop_missing_target", False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        rows = open_source(source, given.pop("missing_text", ()), given.pop("text", ()))
-        return run_encoding(rows, destination, encoder, target, given.pop("weight"), given.pop("groups"), **given)
+        rows = open_source(source, choices.pop("missing_text", ()), choices.pop("text", ()))
+        options = Options(memory.limit_of(choices.pop("memory_limit", None)), **choices)
+        return run_encoding(rows, destination, encoder, given, options, drop_missing_target=dropping)
 
 
 def assert_same_table(table: pa.Table, expected: pa.Table) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from gpu_encode.datasets import reading
+from gpu_encode.datasets import formats
 from gpu_encode.datasets.formats import csv_conversion, csv_parsing
 from gpu_encode.datasets.source import Size, open_source
 
@@ -45,8 +45,8 @@ def test_any_two_values_in_blocks_of_their_own(
     text = "\n".join(["value,filler", *[lines[0]] * 3, *[lines[1]] * 3, ""]).encode()
     path = tmp_path / "x.csv"
     path.write_bytes(text)
-    monkeypatch.setattr(reading, "BLOCK", 120)
-    monkeypatch.setattr(reading, "SMALL", 0)
+    monkeypatch.setattr(formats, "BLOCK", 120)
+    monkeypatch.setattr(formats, "SMALL", 0)
     dataset = open_source(path)
     expected = whole(text)
     assert dataset.schema == expected.schema

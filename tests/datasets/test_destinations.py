@@ -12,6 +12,7 @@ import pytest
 
 from gpu_encode import TargetEncoder, encode_dataset, load, transform_dataset
 from gpu_encode.datasets.encoding import run_transforming
+from gpu_encode.datasets.run import Options
 from gpu_encode.datasets.source import open_source
 from gpu_encode.datasets.writing import Destination, Output, OutputFiles, RowWriter, choose_destination
 from tests.datasets.conftest import read_folder
@@ -128,7 +129,7 @@ def test_new_rows_are_encoded_in_one_pass(tmp_path: Path, partitioned: Path, ord
     )
     encoder.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    run_transforming(open_source(partitioned), tmp_path / "new", again, None, None, False, False, None, chunk_rows)
+    run_transforming(open_source(partitioned), tmp_path / "new", again, Options(1 << 40, chunk_rows=chunk_rows))
     table = read_folder(partitioned)
     expected = encoder.transform(table.drop_columns(["sold"])).append_column("sold", table["sold"])
     assert_same_table(read_folder(tmp_path / "new"), expected)

@@ -3,6 +3,7 @@
 import dask.dataframe as dd
 import numpy as np
 import pytest
+from dask.tokenize import tokenize
 from sklearn.model_selection import KFold as SplitterOfAllRows
 
 from gpu_encode import GroupKFold, JamesStein, KFold, TargetEncoder
@@ -203,3 +204,10 @@ def test_the_number_of_groups_of_an_order_does_not_matter(name, most, monkeypatc
     (whole, wanted), (encoder, encodings) = both(parameters, "quantity", 6)
     assert_same(encodings.compute(), wanted)
     assert_same_encoder(encoder, whole)
+
+
+def test_dask_tells_fitted_encoders_apart():
+    """An encoder is a dataclass, and of these Dask looks at the fields alone unless it is told what else counts."""
+    fitted = [TargetEncoder(smooth=0.0).fit([["a"], ["b"]], y) for y in ([0, 1], [1, 0], [0, 1])]
+    first, other, again = map(tokenize, fitted)
+    assert first == again != other

@@ -10,7 +10,7 @@ from dask.base import collections_to_expr
 
 from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
 from gpu_encode.distributed import tasks
-from gpu_encode.distributed.partitions import Place
+from gpu_encode.distributed.partitions import Partition
 from gpu_encode.parts import plan
 from tests.bits import assert_same_encoder
 from tests.distributed.cases import KEYS, assert_same, rows
@@ -97,10 +97,10 @@ def test_sums_grow_with_categories_alone():
         frame = rows(n_rows)
         encoder = TargetEncoder(columns=["city"])
         X, y = frame[["city", "price"]], frame["sold"]
-        given = (X, y, None, None, Place(0, 0))
-        counted = tasks.profile_partition(*given, encoder._parameters())
+        whole = Partition(X, y)
+        counted = tasks.profile_partition(whole, encoder._parameters())
         encoding_plan = plan(encoder, counted.profile)
-        results = (counted, encoding_plan, tasks.measure_partition(*given, encoding_plan))
+        results = (counted, encoding_plan, tasks.measure_partition(whole, encoding_plan))
         sizes.append([len(pickle.dumps(result)) for result in results])
     assert all(large < 1.1 * small + 64 for small, large in zip(*sizes, strict=True))
 
@@ -108,7 +108,9 @@ def test_sums_grow_with_categories_alone():
 def test_the_first_pass_reads_the_columns_of_the_scheme_alone(monkeypatch):
     seen = []
     profiled = tasks.profile_partition
-    monkeypatch.setattr(tasks, "profile_partition", lambda X, *rest: seen.append(list(X.columns)) or profiled(X, *rest))
+    monkeypatch.setattr(
+        tasks, "profile_partition", lambda rows, *rest: seen.append(list(rows.X.columns)) or profiled(rows, *rest)
+    )
     cut = lazy(N_ROWS)
     for fit in ("fit_transform", "fit"):
         getattr(TargetEncoder(cv="fold", columns=["shop"]), fit)(cut[[*KEYS, "fold"]], cut["sold"])
@@ -119,7 +121,9 @@ def test_the_first_pass_reads_the_columns_of_the_scheme_alone(monkeypatch):
 def test_y_is_read_again_only_where_a_code_depends_on_its_own_row(monkeypatch):
     seen = []
     encoded = tasks.encode_partition
-    monkeypatch.setattr(tasks, "encode_partition", lambda X, y, *rest: seen.append(y is None) or encoded(X, y, *rest))
+    monkeypatch.setattr(
+        tasks, "encode_partition", lambda rows, *rest: seen.append(rows.y is None) or encoded(rows, *rest)
+    )
     cut = lazy(N_ROWS)
     for scheme, without in ((KFold(3), True), (KFold(3, stratify=True), False), (LeaveOneOut(), False)):
         seen.clear()

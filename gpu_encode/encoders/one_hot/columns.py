@@ -1,7 +1,7 @@
 """Which column each category has, by the weights of all categories: infrequent ones share one, some have none."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -39,8 +39,8 @@ class EntryColumns:
         The categories, in the same order.
     rare : bool array (n_categories,)
         Which of them share the last column.
-    grouped : int array (n_categories,)
-        Column of each, among those of the entry, before any is dropped.
+    all_columns : int array (n_categories,)
+        Column of each category, among those of the entry, before any is dropped.
     dropped : int, optional
         Which of these columns is dropped.
     """
@@ -49,18 +49,18 @@ class EntryColumns:
     rows: NDArray[np.int64]
     values: Array
     rare: NDArray[np.bool_]
-    grouped: NDArray[np.int64]
+    all_columns: NDArray[np.int64]
     dropped: int | None = None
 
     @property
-    def n_grouped(self) -> int:
+    def full_width(self) -> int:
         """Number of columns before any is dropped."""
-        return int(self.grouped.max()) + 1 if len(self.grouped) else 0
+        return int(self.all_columns.max()) + 1 if len(self.all_columns) else 0
 
     @property
     def width(self) -> int:
         """Number of columns."""
-        return self.n_grouped - (self.dropped is not None)
+        return self.full_width - (self.dropped is not None)
 
     @property
     def has_rare(self) -> bool:
@@ -71,13 +71,13 @@ class EntryColumns:
     def columns(self) -> NDArray[np.int64]:
         """Column of each category among those of the entry; `ZERO` where it is dropped."""
         if self.dropped is None:
-            return self.grouped
-        return np.where(self.grouped == self.dropped, ZERO, self.grouped - (self.grouped > self.dropped))
+            return self.all_columns
+        return np.where(self.all_columns == self.dropped, ZERO, self.all_columns - (self.all_columns > self.dropped))
 
     @property
     def drop_index(self) -> int | None:
         """Position of the dropped category, the first one of infrequent ones."""
-        return None if self.dropped is None else int(np.flatnonzero(self.grouped == self.dropped)[0])
+        return None if self.dropped is None else int(np.flatnonzero(self.all_columns == self.dropped)[0])
 
     def labels(self) -> Array:
         """What each column stands for, before any is dropped."""
@@ -122,10 +122,7 @@ class OneHotColumns:
         ]
         if drops is not None:
             dropped = dropped_columns(entries, model.keys, drops)
-            entries = [
-                EntryColumns(each.label, each.rows, each.values, each.rare, each.grouped, column)
-                for each, column in zip(entries, dropped, strict=True)
-            ]
+            entries = [replace(entry, dropped=column) for entry, column in zip(entries, dropped, strict=True)]
         return cls(entries, statistic)
 
     @property
@@ -168,15 +165,17 @@ def labels_of(model: Model) -> list[Any]:
     """Columns of X that make up each entry, as named in messages."""
     names: list[Any] = [*(model.feature_names or range(model.n_features))]
     members = [tuple(names[position] for position in entry.members) for entry in model.selection.entries]
-    return [each[0] if len(each) == 1 else each for each in members]
+    return [labels[0] if len(labels) == 1 else labels for labels in members]
 
 
 def weights_of(statistics: CategorySums) -> tuple[Floats, float]:
     """Summed weight of each row of a table, unknown and missing last; and of all rows."""
     backend, accumulators = host(len(statistics.accumulators)), statistics.accumulators[:, 0]
-    everything = statistics.totals(backend).accumulators[0, 0]
-    own, total = (Moments.of(backend, each, statistics.spec, variances=False).n for each in (accumulators, everything))
-    return own[:, 0], float(total[0])
+    all_rows = statistics.totals(backend).accumulators[0, 0]
+    weights, total = (
+        Moments.of(backend, sums, statistics.spec, variances=False).n for sums in (accumulators, all_rows)
+    )
+    return weights[:, 0], float(total[0])
 
 
 def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, statistic: OneHot) -> EntryColumns:
@@ -200,8 +199,8 @@ def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, stat
         counted[-1] = False
     rows, values = rows[counted], values[counted]
     rare = find_infrequent(weights[rows], total, statistic.min_frequency, statistic.max_categories)
-    grouped = np.where(rare, len(rare) - int(rare.sum()), np.cumsum(~rare) - 1)
-    return EntryColumns(label, rows, values, rare, grouped)
+    all_columns = np.where(rare, len(rare) - int(rare.sum()), np.cumsum(~rare) - 1)
+    return EntryColumns(label, rows, values, rare, all_columns)
 
 
 def not_a_category(key: CategoryIndex, statistic: OneHot) -> bool:
@@ -212,37 +211,37 @@ def not_a_category(key: CategoryIndex, statistic: OneHot) -> bool:
 def dropped_columns(entries: list[EntryColumns], keys: list[CategoryIndex], drops: Any) -> list[int | None]:
     """Which of its columns each entry drops."""
     if drops == "first":
-        return [0 if entry.n_grouped else None for entry in entries]
+        return [0 if entry.full_width else None for entry in entries]
     if drops == "if_binary":
-        return [0 if entry.n_grouped == 2 else None for entry in entries]
-    found: list[int | None] = []
+        return [0 if entry.full_width == 2 else None for entry in entries]
+    columns: list[int | None] = []
     absent = []
     for entry, key, value in zip(entries, keys, drops, strict=True):
-        place = np.flatnonzero(entry.rows == row_of(key, value))
-        if not len(place):
+        position = np.flatnonzero(entry.rows == row_of(key, value))
+        if not len(position):
             absent.append((entry.label, value))
-        elif entry.rare[place[0]]:
+        elif entry.rare[position[0]]:
             raise ValueError(
                 f"Unable to drop category {value!r} from feature {entry.label!r} because it is infrequent. Drop a "
                 "frequent one, or none."
             )
         else:
-            found.append(int(entry.grouped[place[0]]))
+            columns.append(int(entry.all_columns[position[0]]))
     if absent:
         raise drops_not_found(absent)
-    return found
+    return columns
 
 
 def row_of(key: CategoryIndex, value: Any) -> int:
     """Row of a category in the table of a key's codes; UNKNOWN where it is none."""
     if key.members is None:
-        place = position_of(key.vocabularies[0], value)
-        return key.n_categories + 1 if place == MISSING else place
+        position = position_of(key.vocabularies[0], value)
+        return key.n_categories + 1 if position == MISSING else position
     if not isinstance(value, tuple) or len(value) != len(key.vocabularies):
         return UNKNOWN
-    places = [position_of(*pair) for pair in zip(key.vocabularies, value, strict=True)]
-    found = np.flatnonzero((key.members == np.array(places)).all(axis=1))
-    return int(found[0]) if len(found) else UNKNOWN
+    positions = [position_of(*pair) for pair in zip(key.vocabularies, value, strict=True)]
+    rows = np.flatnonzero((key.members == np.array(positions)).all(axis=1))
+    return int(rows[0]) if len(rows) else UNKNOWN
 
 
 def position_of(vocabulary: Vocabulary, value: Any) -> int:
@@ -259,9 +258,9 @@ def combiner(given: Any) -> Callable[[str, Any], str]:
     """Function that gives the name of a column, by its column of X and its category."""
     if not callable(given):
         return concatenated
-    if not isinstance(found := given("feature", "category"), str):
+    if not isinstance(name := given("feature", "category"), str):
         raise TypeError(
-            f"When `feature_name_combiner` is a callable, it should return a Python string. Got {type(found)} instead."
+            f"When `feature_name_combiner` is a callable, it should return a Python string. Got {type(name)} instead."
         )
     return cast(Callable[[str, Any], str], given)
 

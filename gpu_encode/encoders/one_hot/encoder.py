@@ -1,19 +1,20 @@
 """OneHotEncoder: a column of zeros and ones for each category."""
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Tags
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import Encoder, check_unique, dispatch, own_names
+from gpu_encode.encoders.base import Encoder, check_unique, output_names, wanted_container
 from gpu_encode.encoders.one_hot.columns import OneHotColumns, combiner
 from gpu_encode.encoders.one_hot.inverse import original
 from gpu_encode.encoders.one_hot.matrices import (
+    Ones,
+    check_container,
     check_form,
     check_passed,
     checked_type,
-    container_checked,
     cut,
     dense,
     has_names,
@@ -21,8 +22,7 @@ from gpu_encode.encoders.one_hot.matrices import (
 )
 from gpu_encode.encoders.one_hot.rows import OneHotModel, refuse_at_fit
 from gpu_encode.fitting.columns import ColumnMap
-from gpu_encode.fitting.fit import FitContext, prepare, sum_rows
-from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.fit import FitContext, sum_rows
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.one_hot import OneHot, list_dropped
@@ -31,6 +31,7 @@ from gpu_encode.schemes import plans
 from gpu_encode.sums.category_sums import CategorySums
 
 
+@dataclass(eq=False, repr=False)
 class OneHotEncoder(Encoder):
     """Encode categories as columns of zeros and ones, one for each category.
 
@@ -110,32 +111,20 @@ class OneHotEncoder(Encoder):
     ['tree_oak', 'tree_infrequent_sklearn']
     """
 
-    def __init__(
-        self,
-        *,
-        categories: Any = "auto",
-        drop: Any = None,
-        sparse_output: bool = True,
-        dtype: Any = "float64",
-        handle_unknown: str = "error",
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        feature_name_combiner: Any = "concat",
-        handle_missing: str = "category",
-        columns: Any = None,
-        device: str = "auto",
-    ) -> None:
-        self.categories = categories
-        self.drop = drop
-        self.sparse_output = sparse_output
-        self.dtype = dtype
-        self.handle_unknown = handle_unknown
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.feature_name_combiner = feature_name_combiner
-        self.handle_missing = handle_missing
-        self.columns = columns
-        self.device = device
+    _: KW_ONLY
+    categories: Any = "auto"
+    drop: Any = None
+    sparse_output: bool = True
+    dtype: Any = "float64"
+    handle_unknown: str = "error"
+    min_frequency: Any = None
+    max_categories: int | None = None
+    feature_name_combiner: Any = "concat"
+    handle_missing: str = "category"
+    columns: Any = None
+    device: str = "auto"
+    _model: OneHotModel = field(init=False)
+    _needs_target = False
 
     def _parameters(self) -> Parameters:
         drop, missing = list_dropped(self.drop), self.handle_missing
@@ -154,58 +143,14 @@ class OneHotEncoder(Encoder):
         check_form(self.sparse_output, self.dtype, self.feature_name_combiner)
         return parameters
 
-    @container_checked
-    @dispatch
-    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
-        """Learn the categories, and give the columns of these rows, as `transform` does.
+    def _check_container(self, X: Any) -> None:
+        if self.sparse_output:
+            check_container(wanted_container(self), X)
 
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As in `fit`; y and groups play no part.
-
-        Returns
-        -------
-        CSR matrix or table of shape (n_rows, n_columns), or list of them
-            Of several tables one for each.
-
-        Examples
-        --------
-        >>> from gpu_encode import OneHotEncoder
-        >>> OneHotEncoder(drop="if_binary", dtype=int).fit_transform([["a", 1], ["b", 2], ["a", 3]]).toarray().tolist()
-        [[0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]
-        """
-        context = prepare(self._parameters(), Inputs(X, y, sample_weight, groups))
+    def _fit_encodings(self, context: FitContext) -> Ones:
         check_passed(self.sparse_output, context.columns, context.selection.passed)
         self._keep(context, sum_rows(context, plans.all_rows()))
-        ones = self._model.ones([own.codes for own in context.categories], context.columns, context.rows.ops)
-        return self._assemble(context.rows.frame, ones, context.columns)
-
-    @container_checked
-    def transform(self, X: Any) -> Any:
-        """Give the columns of new rows.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns), or collection of tables
-            Of any kind, whatever kind the encoder was fitted on.
-
-        Returns
-        -------
-        CSR matrix or table of shape (n_rows, n_columns), or list of them
-
-        Raises
-        ------
-        ValueError
-            If a fitted column is missing or holds another kind of values, and for the policies "error".
-
-        Examples
-        --------
-        >>> from gpu_encode import OneHotEncoder
-        >>> OneHotEncoder(sparse_output=False).fit([["a"], ["b"]]).transform([["b"], ["a"]]).tolist()
-        [[0.0, 1.0], [1.0, 0.0]]
-        """
-        return super().transform(X)
+        return self._model.ones([index.codes for index in context.categories], context.columns, context.rows.ops)
 
     def inverse_transform(self, X: Any) -> Array:
         """Give the categories that columns stand for, as scikit-learn does.
@@ -253,8 +198,6 @@ class OneHotEncoder(Encoder):
         """Column of each category among those of its column of X, -1 where it is dropped."""
         return [entry.columns for entry in self._columns.entries]
 
-    _model: OneHotModel
-
     @property
     def _columns(self) -> OneHotColumns:
         self._fitted()
@@ -263,7 +206,7 @@ class OneHotEncoder(Encoder):
     def _keep(self, context: FitContext, sums: list[list[CategorySums]], known: Model | None = None) -> None:
         statistic = context.rules[0].statistic
         assert isinstance(statistic, OneHot)
-        keyed = [(own.key, own.codes) for own in context.categories]
+        keyed = [(index.key, index.codes) for index in context.categories]
         refuse_at_fit(statistic, keyed, context.columns, context.rows.ops)
         super()._keep(context, sums, known)
 
@@ -274,25 +217,19 @@ class OneHotEncoder(Encoder):
     def _publish(self, model: Model) -> None:
         super()._publish(OneHotModel.of(model))
 
-    def _encoded_names(self, names: Any) -> list[str]:
-        inputs = [entry.name for entry in self._model.selection.named([str(name) for name in names]).entries]
+    def _encoded_names(self, model: Model, names: Any) -> list[str]:
+        inputs = [entry.name for entry in model.selection.named([str(name) for name in names]).entries]
         return self._columns.names(inputs, combiner(self.feature_name_combiner))
 
-    def _assemble(self, frame: Frame | Pieces, arrays: Any, place: ColumnMap) -> Any:
+    def _assemble(self, frame: Frame | Pieces, arrays: Any, columns: ColumnMap) -> Any:
         """Put ones and zeros together in the container that the user wants."""
         model, dtype, passed = self._model, checked_type(self.dtype), self._model.selection.passed
-        check_passed(self.sparse_output, place, passed)
+        check_passed(self.sparse_output, columns, passed)
         if self.sparse_output:
             return sparse_tables(frame, arrays, dtype)
         matrix = dense(arrays, dtype)
-        if has_names(frame, self):
-            names = model.feature_names or [f"x{i}" for i in range(model.n_features)]
-            check_unique(self._encoded_names(own_names(frame, model) or names))
+        if has_names(frame, wanted_container(self)):
+            check_unique(self._encoded_names(model, output_names(frame, model)))
         elif not matrix.shape[1] and not passed:
             return cut(frame, matrix)
-        return super()._assemble(frame, [matrix[:, i] for i in range(matrix.shape[1])], place)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False
-        return tags
+        return super()._assemble(frame, [matrix[:, i] for i in range(matrix.shape[1])], columns)

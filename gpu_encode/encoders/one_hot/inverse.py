@@ -30,16 +30,16 @@ def original(columns: OneHotColumns, X: Any) -> Array:
     if X.shape[1] != columns.n_columns:
         raise other_number_of_codes(columns.n_columns, X.shape[1])
     labels = [entry.labels() for entry in columns.entries]
-    found = np.empty((X.shape[0], len(labels)), common_type(labels))
+    values = np.empty((X.shape[0], len(labels)), common_type(labels))
     unknown: dict[int, NDArray[np.bool_]] = {}
     for number, (entry, start) in enumerate(zip(columns.entries, columns.starts, strict=False)):
         if entry.width:
             largest, zeros = largest_column(X, start, start + entry.width)
-            found[:, number] = entry.kept_labels()[largest]
+            values[:, number] = entry.kept_labels()[largest]
         else:
             zeros = np.full(X.shape[0], True)
         if entry.dropped is not None:
-            found[zeros, number] = labels[number][[entry.dropped]]
+            values[zeros, number] = labels[number][[entry.dropped]]
         elif zeros.any():
             if not may_be_zeros(columns, entry):
                 raise ValueError(
@@ -48,10 +48,10 @@ def original(columns: OneHotColumns, X: Any) -> Array:
                 )
             unknown[number] = zeros
     if unknown:
-        found = found.astype(object)
+        values = values.astype(object)
         for number, rows in unknown.items():
-            found[rows, number] = None
-    return found
+            values[rows, number] = None
+    return values
 
 
 def may_be_zeros(columns: OneHotColumns, entry: EntryColumns) -> bool:
@@ -72,7 +72,7 @@ def on_host(X: Any) -> Any:
 def common_type(labels: list[Array]) -> np.dtype[Any]:
     """Type that holds the values of all columns."""
     try:
-        return np.result_type(*(each.dtype for each in labels))
+        return np.result_type(*(values.dtype for values in labels))
     except TypeError:
         return np.dtype(object)
 

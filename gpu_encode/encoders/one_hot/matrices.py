@@ -1,14 +1,12 @@
 """Zeros and ones in the container that the user wants: a sparse matrix for each table, or columns of a table."""
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
-from sklearn.utils._set_output import _get_output_config
 
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames
@@ -19,7 +17,6 @@ from gpu_encode.formulas.one_hot import OWNER
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
 
-Method = TypeVar("Method", bound=Callable[..., Any])
 ARRAYS = ("numpy", "cupy")
 # Up to this many columns and ones their numbers are int32, as scikit-learn has them, else int64.
 MOST_SMALL = (1 << 31) - 1
@@ -44,28 +41,21 @@ class Ones(NamedTuple):
     ops: Ops
 
 
-def container_checked(method: Method) -> Method:
-    """Refuse containers that hold no sparse matrix, before anything is done."""
-
-    @wraps(method)
-    def call(encoder: Any, X: Any, *vectors: Any, **named: Any) -> Any:
-        wanted = _get_output_config("transform", encoder)["dense"]
-        if encoder.sparse_output and wanted != "default":
-            raise sparse_in_frame(wanted)
-        if encoder.sparse_output and frames.is_partitioned(X) and not isinstance(X, (list, tuple)):
-            raise ValueError(
-                "A Dask frame has no sparse partitions. Set sparse_output=False, or give X as a list of Delayed "
-                "objects, one for each partition."
-            )
-        return method(encoder, X, *vectors, **named)
-
-    return cast(Method, call)
+def check_container(wanted: str, X: Any) -> None:
+    """Raise ValueError for containers that hold no sparse matrix."""
+    if wanted != "default":
+        raise sparse_in_frame(wanted)
+    if frames.is_partitioned(X) and not isinstance(X, (list, tuple)):
+        raise ValueError(
+            "A Dask frame has no sparse partitions. Set sparse_output=False, or give X as a list of Delayed "
+            "objects, one for each partition."
+        )
 
 
 def check_passed(sparse_output: bool, at: ColumnMap, passed: Sequence[int]) -> None:
     """Raise ValueError for columns that pass through beside a sparse matrix."""
     if sparse_output and passed:
-        raise sparse_beside_passed([at.frame.label(at.places[each]) for each in passed if each in at.places])
+        raise sparse_beside_passed([at.frame.label(at.places[column]) for column in passed if column in at.places])
 
 
 def check_form(sparse_output: Any, dtype: Any, feature_name_combiner: Any) -> None:
@@ -79,12 +69,12 @@ def check_form(sparse_output: Any, dtype: Any, feature_name_combiner: Any) -> No
 def checked_type(dtype: Any) -> np.dtype[Any]:
     """Type of the output; ValueError if it is none of numbers."""
     try:
-        found: np.dtype[Any] = np.dtype(dtype)
+        kind: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
-        found = np.dtype(object)
-    if found.kind not in "biuf":
+        kind = np.dtype(object)
+    if kind.kind not in "biuf":
         raise bad_option(OWNER, "dtype", dtype, ("a NumPy type of numbers", "bool"))
-    return found
+    return kind
 
 
 def sparse_tables(frame: Frame | Pieces, ones: Ones, dtype: Any) -> Any:
@@ -102,9 +92,8 @@ def cut(frame: Frame | Pieces, matrix: Array) -> Any:
     return [matrix[rows] for _, _, rows in frame.stretches()] if isinstance(frame, Pieces) else matrix
 
 
-def has_names(frame: Frame | Pieces, encoder: Any) -> bool:
+def has_names(frame: Frame | Pieces, wanted: str) -> bool:
     """Whether any table of the output has names of columns."""
-    wanted = _get_output_config("transform", encoder)["dense"]
     return wanted != "default" or any(part.kind not in ARRAYS for part in frame.parts)
 
 

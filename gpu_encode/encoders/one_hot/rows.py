@@ -68,18 +68,17 @@ def places_of(
     """
     statistic, odd = columns.statistic, []
     places = ops.empty((at.n_rows, len(keys)), number_type(columns.n_columns))
-    for number, (key, own) in enumerate(zip(keys, codes, strict=True)):
-        refuse_missing(statistic, key, own, at)
+    for number, (key, key_codes) in enumerate(zip(keys, codes, strict=True)):
+        refuse_missing(statistic, key, key_codes, at)
         # A table has two rows more than there are categories, so that a negative code counts from the end.
-        found = ops.to_device(columns.table(number, key.n_categories, places.dtype))[own]
-        if len(own) and int(found.min()) == UNKNOWN:
-            unknown = found == UNKNOWN
+        column = ops.to_device(columns.table(number, key.n_categories, places.dtype))[key_codes]
+        if len(key_codes) and int(column.min()) == UNKNOWN:
+            unknown = column == UNKNOWN
             if statistic.handle_unknown == "error":
                 raise unknown_values(key, at, np.flatnonzero(ops.to_host(unknown)), "transform", LATER)
             odd.append(label_of(key, at))
-            place = columns.place_of_unknown(number)
-            found = np.where(unknown, places.dtype.type(place), found)
-        places[:, number] = found
+            column = np.where(unknown, places.dtype.type(columns.place_of_unknown(number)), column)
+        places[:, number] = column
     if odd and (statistic.handle_unknown == "warn" or statistic.drop is not None):
         warn_of_unknown(odd, statistic)
     return places
@@ -104,8 +103,9 @@ def refuse_missing(statistic: OneHot, key: CategoryIndex, codes: Array, at: Colu
 def unknown_values(key: CategoryIndex, at: ColumnMap, rows: Array, when: str, advice: str) -> ValueError:
     """Error for rows whose values have no column; names those of the table that has the first of them."""
     part, first = part_with(at.frame, int(rows[0]))
-    own = rows - rows[0] + first
-    columns = [part.values(at.places[position])[own[own < part.n_rows]].tolist() for position in key.entry.members]
+    in_part = rows - rows[0] + first
+    in_part = in_part[in_part < part.n_rows]
+    columns = [part.values(at.places[position])[in_part].tolist() for position in key.entry.members]
     values: list[Any] = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
     distinct = list(dict.fromkeys(values))
     return with_piece(at.frame, category_without_column(distinct, label_of(key, at), when, rows, advice))

@@ -1,15 +1,15 @@
 """OrdinalEncoder: categories become whole numbers, in one of several orders."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Tags, check_array
+from sklearn.utils import check_array
 
 from cpu_fallback.types import Array
-from gpu_encode import schemes
 from gpu_encode.categories.keys import categories_as_numpy
-from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.base import Encoder, read_scheme
 from gpu_encode.encoders.ordinal.inverse import inverses_of
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.errors.statistics import other_number_of_codes
@@ -18,13 +18,13 @@ from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.ranks import Ranks, check_dtype
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.schemes.folds import integer_folds
 
 COMPUTED = ("float64", "float32")
 # Codes are floats until they are assembled, and these are all integers up to here.
 LARGEST = 1 << 53
 
 
+@dataclass(eq=False, repr=False)
 class OrdinalEncoder(Encoder):
     """Encode categories as the integers 0 to K - 1, by value, frequency, mean of the target, or at random.
 
@@ -110,70 +110,47 @@ class OrdinalEncoder(Encoder):
     [0.0, 1.0, 2.0]
     """
 
-    def __init__(
-        self,
-        categories: Any = "auto",
-        dtype: Any = "float64",
-        handle_unknown: str = "error",
-        unknown_value: Any = None,
-        encoded_missing_value: Any = np.nan,
-        min_frequency: Any = None,
-        max_categories: int | None = None,
-        *,
-        order: str = "value",
-        n_draws: int = 1,
-        target_type: Any = "auto",
-        cv: Any = 5,
-        random_state: Any = 0,
-        columns: Any = None,
-        device: str = "auto",
-    ) -> None:
-        self.categories = categories
-        self.dtype = dtype
-        self.handle_unknown = handle_unknown
-        self.unknown_value = unknown_value
-        self.encoded_missing_value = encoded_missing_value
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.order = order
-        self.n_draws = n_draws
-        self.target_type = target_type
-        self.cv = cv
-        self.random_state = random_state
-        self.columns = columns
-        self.device = device
+    categories: Any = "auto"
+    dtype: Any = "float64"
+    handle_unknown: str = "error"
+    unknown_value: Any = None
+    encoded_missing_value: Any = np.nan
+    min_frequency: Any = None
+    max_categories: int | None = None
+    _: KW_ONLY
+    order: str = "value"
+    n_draws: int = 1
+    target_type: Any = "auto"
+    cv: Any = 5
+    random_state: Any = 0
+    columns: Any = None
+    device: str = "auto"
 
     def _parameters(self) -> Parameters:
         self._check_codes()
         by_target, name = self.order == "target", check_dtype(self.dtype).name
-        scheme = (
-            schemes.resolve(self.cv, True, self.random_state, type(self).__name__) if by_target else schemes.Greedy()
+        statistic = Ranks(
+            self.order,
+            self.n_draws,
+            self.random_state if self.order == "random" else 0,
+            None if self.unknown_value is None else float(self.unknown_value),
+            float(self.encoded_missing_value),
+            self.min_frequency,
+            self.max_categories,
+            isinstance(self.categories, list),
+            name,
         )
-        parameters = Parameters(
-            owner=type(self).__name__,
-            statistic=Ranks(
-                self.order,
-                self.n_draws,
-                self.random_state if self.order == "random" else 0,
-                None if self.unknown_value is None else float(self.unknown_value),
-                float(self.encoded_missing_value),
-                self.min_frequency,
-                self.max_categories,
-                isinstance(self.categories, list),
-                name,
-            ),
+        return Parameters.of(
+            self,
+            statistic,
             target_type=self.target_type if by_target else None,
-            categories=self.categories,
-            scheme=scheme,
-            integer_folds=integer_folds(self.cv, scheme),
-            columns=self.columns,
             as_unseen="use_encoded_value",
-            handle_unknown=self.handle_unknown,
+            # Ranks pools infrequent categories by itself.
+            min_frequency=None,
+            max_categories=None,
             dtype=name if name in COMPUTED else "float64",
-            device=self.device,
+            **(read_scheme(self, self.cv) if by_target else {}),
         )
-        parameters.check()
-        return parameters
 
     def _check_codes(self) -> None:
         """Raise ValueError or TypeError for codes of unknown and missing values that do not go with the others."""
@@ -249,19 +226,19 @@ class OrdinalEncoder(Encoder):
         model = self._fitted()
         X = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
         entries = inverses_of(model)
-        if X.shape[1] != sum(each.n_columns for each in entries):
-            raise other_number_of_codes(sum(each.n_columns for each in entries), X.shape[1])
+        if X.shape[1] != (n_columns := sum(entry.n_columns for entry in entries)):
+            raise other_number_of_codes(n_columns, X.shape[1])
         values = self.categories_
-        kinds = [each.dtype for each in values]
+        kinds = [categories.dtype for categories in values]
         plain = len(set(kinds)) == 1 or all(kind.kind in "biuf" for kind in kinds)
         dtype = np.result_type(*kinds) if plain else np.dtype(object)
-        if any(each.statistic.unknown is not None or each.rare.any() for each in entries):
+        if any(entry.statistic.unknown is not None or entry.rare.any() for entry in entries):
             dtype = np.dtype(object)
-        found, column = np.empty((len(X), len(entries)), dtype), 0
+        originals, column = np.empty((len(X), len(entries)), dtype), 0
         for number, (entry, words) in enumerate(zip(entries, values, strict=True)):
-            found[:, number] = entry.values_of(X[:, column].astype(np.float64), words, dtype)
+            originals[:, number] = entry.values_of(X[:, column].astype(np.float64), words, dtype)
             column += entry.n_columns
-        return found
+        return originals
 
     def _check_model(self, model: Model) -> None:
         """Raise ValueError for codes that two things would share, or that the type cannot hold."""
@@ -300,7 +277,7 @@ class OrdinalEncoder(Encoder):
                     "Choose a wider dtype."
                 )
 
-    def _assemble(self, frame: Frame | Pieces, arrays: list[Array], place: ColumnMap) -> Any:
+    def _assemble(self, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap) -> Any:
         """Put columns together, in a type that nothing is computed in, where that is asked for."""
         statistic = self._model.rules[0].statistic
         assert isinstance(statistic, Ranks)
@@ -312,12 +289,11 @@ class OrdinalEncoder(Encoder):
                     "dtype='float64', or handle_unknown='use_encoded_value'."
                 )
             arrays = [array.astype(dtype) for array in arrays]
-        return super()._assemble(frame, arrays, place)
+        return super()._assemble(frame, arrays, columns)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = self.order == "target"
-        return tags
+    @property
+    def _needs_target(self) -> bool:
+        return self.order == "target"
 
 
 def is_code(value: Any) -> bool:
