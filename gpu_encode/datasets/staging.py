@@ -31,7 +31,7 @@ from gpu_encode.parts.segments import SegmentSums
 from gpu_encode.schemes import Splits
 from gpu_encode.storage import archive, encoders, models
 from gpu_encode.storage.archive import sync_file, sync_folder
-from gpu_encode.storage.fields import read_count, read_field, read_list
+from gpu_encode.storage.json_fields import read_count, read_field, read_list
 from gpu_encode.storage.parameters import UnwritableError, decode_array, describe, encode, show
 from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
 

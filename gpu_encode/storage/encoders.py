@@ -9,7 +9,7 @@ import gpu_encode
 from gpu_encode.notices import warn
 from gpu_encode.storage import models
 from gpu_encode.storage.archive import Reader, Writer
-from gpu_encode.storage.fields import read_field, read_option
+from gpu_encode.storage.json_fields import read_field, read_option
 from gpu_encode.storage.parameters import describe as describe_parameters
 from gpu_encode.storage.parameters import parameters_of, show
 

@@ -15,7 +15,7 @@ from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.scales import check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
-from gpu_encode.storage.fields import pair, read_count, read_counts, read_field, read_list, read_option
+from gpu_encode.storage.json_fields import pair, read_count, read_counts, read_field, read_list, read_option
 from gpu_encode.storage.keys import describe_entry, describe_key, read_entry, read_key
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
 from gpu_encode.sums.category_sums import CategorySums, SumSpec

@@ -18,7 +18,7 @@ from gpu_encode.categories import objects
 from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
-from gpu_encode.storage.fields import read_counts, read_field
+from gpu_encode.storage.json_fields import read_counts, read_field
 
 
 def concrete_classes(base: Any) -> list[type]:

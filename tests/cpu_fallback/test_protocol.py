@@ -62,8 +62,10 @@ def test_signatures_are_those_of_the_protocol(package, name):
 
 @pytest.mark.parametrize("name", [*OPERATIONS, *ATTRIBUTES])
 def test_an_operation_lives_in_files_of_one_name(name):
-    modules = {homes(package)[name].rsplit(".", 1)[-1] for package in ("cpu_fallback", "gpu_encode/cuda")}
-    assert len(modules) == 1
+    modules = [homes(package)[name] for package in ("cpu_fallback/compiled", "gpu_encode/cuda")]
+    # A backend may take the definition as it is.
+    rewritten = {module.rsplit(".", 1)[-1] for module in modules if module != homes("cpu_fallback")[name]}
+    assert len(rewritten) <= 1
 
 
 @pytest.mark.parametrize("name", functions_of(FusedOps))

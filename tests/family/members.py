@@ -90,7 +90,9 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "impact, James-Stein, ordered": member(
         ImpactEncoder, SOLD, ["impact", "logit"], JamesStein(), **CITY, cv=Ordered(2)
     ),
-    "impact, classes, in rows": member(ImpactEncoder, KIND, **CITY, cv=Ordered(shuffle=False)),
+    "impact, classes, in rows": member(
+        ImpactEncoder, KIND, **CITY, target_type="multiclass", cv=Ordered(shuffle=False)
+    ),
     "ordinal": member(OrdinalEncoder, None),
     "ordinal, frequency": member(
         OrdinalEncoder, None, **BOTH, order="frequency", min_frequency=3, dtype="int32", encoded_missing_value=-1

@@ -14,7 +14,7 @@ def read_field(document: Any, name: str, *types: Any) -> Any:
 
     Examples
     --------
-    >>> from gpu_encode.storage.fields import read_field
+    >>> from gpu_encode.storage.json_fields import read_field
     >>> read_field({"rows": 3}, "rows", int, None)
     3
     """
