@@ -4,21 +4,21 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from benchmarks.gpu.drawn import Columns, codes
+from benchmarks.gpu.encoders import CASES, call_of
 from benchmarks.gpu.report import Run
 from benchmarks.gpu.timing import host_seconds_of, measure, seconds_of, wait
-from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
 from gpu_encode.cuda import casting, counting, memory, raw
 from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.runtime import kernel, launch, xp
 
-# Milliseconds that 1,000 rows may take.
+# Cases of the step encoders, and milliseconds that 1,000 rows may take.
+FEW_ROWS = ("folds-int", "loo-int", "ordered-int", "transform")
 GOAL_OF_FEW_ROWS = 2.0
 BINARY = ("add", "subtract", "multiply", "divide", "fmod")
 OF_POSITIVE = ("sqrt", "floor", "rint")
@@ -183,17 +183,11 @@ def few_rows(step: Run) -> None:
     """Time a frame of 1,000 rows by the host's clock."""
     n_rows = step.size(1000, 16)
     X, y = codes(n_rows, 50, "uniform").reshape(-1, 1), Columns(n_rows)["binary"]
-    for name, cv in {"5 folds": KFold(5), "leave one out": LeaveOneOut(), "ordered": Ordered(), "transform": 5}.items():
-        encoder = TargetEncoder(cv=cv, smooth=10.0, target_type="binary", device="cuda").fit(X, y)
-
-        def call(encoder: TargetEncoder = encoder, new: bool = name == "transform") -> Any:
-            return encoder.transform(X) if new else encoder.fit_transform(X, y)
-
-        with step.attempt(name), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ms = 1e3 * measure(call, host_seconds_of, 20)
+    for name in FEW_ROWS:
+        with step.attempt(name):
+            ms = 1e3 * measure(call_of(step, CASES[name], X, y), host_seconds_of, 20)
             figures = {"ms": ms, "goal": GOAL_OF_FEW_ROWS, "reached": ms <= GOAL_OF_FEW_ROWS}
-            step.row("1,000 rows", work=name, rows=n_rows, **({"ran": True} if step.simulated else figures))
+            step.row("1,000 rows", case=name, rows=n_rows, **({"ran": True} if step.simulated else figures))
 
 
 def run(step: Run) -> None:

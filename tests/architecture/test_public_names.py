@@ -2,8 +2,6 @@
 
 import doctest
 import inspect
-import subprocess
-import sys
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -11,7 +9,6 @@ from sklearn.preprocessing import TargetEncoder as Theirs
 
 import gpu_encode
 from gpu_encode import TargetEncoder
-from tests.architecture.imports import ROOT
 
 CLASSES = [name for name in gpu_encode.__all__ if inspect.isclass(getattr(gpu_encode, name))]
 
@@ -75,27 +72,6 @@ def test_parameters_are_a_superset_of_scikit_learns():
             assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
 
 
-def test_further_parameters_are_those_of_the_design():
-    further = {
-        "columns": None,
-        "prior": "mean",
-        "handle_unknown": "prior",
-        "handle_missing": "category",
-        "min_count": 0,
-        "min_frequency": None,
-        "max_categories": None,
-        "handle_infrequent": "prior",
-        "hierarchy": None,
-        "scale": "identity",
-        "indicators": False,
-        "drop": None,
-        "device": "auto",
-        "dtype": "float64",
-    }
-    ours = inspect.signature(TargetEncoder.__init__).parameters
-    assert {name: ours[name].default for name in list(ours)[7:]} == further
-
-
 @pytest.mark.parametrize(
     "method", ["fit", "transform", "get_feature_names_out", "set_output", "get_params", "set_params"]
 )
@@ -110,10 +86,3 @@ def test_fitted_attributes_are_a_superset_of_scikit_learns():
     theirs = {name for name in vars(Theirs().fit(X, y)) if name.endswith("_") and not name.startswith("_")}
     ours = TargetEncoder().fit(X, y)
     assert [name for name in theirs if not hasattr(ours, name)] == []
-
-
-def test_the_command_is_there():
-    done = subprocess.run(
-        [sys.executable, "-m", "gpu_encode.cli", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert "fit-transform" in done.stdout

@@ -7,7 +7,6 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -210,18 +209,6 @@ def test_files_that_were_there_are_replaced_and_keep_their_mode(folder: Path, ru
     run(f"{FIT} sold --columns city")
     assert [stat.S_IMODE(Path(name).stat().st_mode) for name in ("codes.parquet", "orders.model")] == [0o640] * 2
     assert read_rows("codes.parquet").num_rows == 200
-
-
-@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (SystemExit(143), 143)])
-def test_an_interrupt_before_anything_is_finished_leaves_nothing(
-    folder: Path, error: BaseException, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: Any, **__: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(encoding, "fit", interrupted)
-    assert main(f"{FIT} sold --columns city".split()) == status
-    assert [path.name for path in folder.iterdir()] == ["orders.parquet"]
 
 
 @pytest.mark.parametrize("words", ["in codes/", "in/*.parquet codes", "in/0.parquet in/1.parquet in/2.parquet codes"])

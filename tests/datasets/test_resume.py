@@ -22,7 +22,6 @@ from gpu_encode import (
     transform_dataset,
 )
 from gpu_encode.datasets import encoding
-from gpu_encode.datasets.staging import Staging
 from tests.architecture.imports import ROOT
 from tests.bits import assert_same_encoder
 from tests.datasets.conftest import read_folder
@@ -226,22 +225,3 @@ def test_an_early_error_leaves_nothing(tmp_path: Path, rows: Path, monkeypatch: 
     with pytest.raises(Stopped):
         encode(rows, tmp_path / "codes", TargetEncoder(columns=["city"]), "sold", chunk_rows=64)
     assert names_in(tmp_path) == ["orders.parquet"]
-
-
-def test_the_final_name_shows_nothing_before_the_end(
-    tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[list[str]] = []
-    publish = Staging.publish
-
-    def watched(staging: Staging) -> None:
-        seen.append(names_in(tmp_path))
-        publish(staging)
-
-    monkeypatch.setattr(Staging, "publish", watched)
-    told = lambda *_: seen.append(names_in(tmp_path))  # noqa: E731
-    for name in ("codes", "codes.parquet"):
-        encode(rows, tmp_path / name, TargetEncoder(columns=["city"]), "sold", chunk_rows=64, progress=told)
-        assert seen
-        assert not [names for names in seen if name in names]
-        seen.clear()

@@ -78,11 +78,6 @@ def test_an_error_of_the_work_ends_reading(error: type[BaseException]) -> None:
     assert threads() == []
 
 
-def test_nothing_to_read() -> None:
-    with ReadAhead(lambda stopped: iter(())) as ahead:
-        assert list(ahead) == []
-
-
 def test_items_are_written_one_after_another() -> None:
     written: list[int] = []
     gate = threading.Semaphore(0)

@@ -85,18 +85,6 @@ def test_their_folds_can_be_given():
     np.testing.assert_array_equal(encodings(named), encodings(ours))
 
 
-def test_random_folds_are_drawn_one_by_one_there_and_nearly_even_here():
-    rows = pd.DataFrame({"same": np.zeros(1020, int)})
-    target = np.arange(1020) ** 1.5
-    theirs = np.bincount(OfCuML(split_method="random").fit(rows, target).folds)
-    # A column of one value has for its encoding the mean of the other folds, which tells the folds apart.
-    ours = np.unique(TargetEncoder(cv=KFold(FOLDS), smooth=0).fit_transform(rows, target), return_counts=True)[1]
-    assert len(theirs) == len(ours) == FOLDS
-    # Rows are dealt out in blocks of 4, 8, 16, ... 512 rows, as many to each fold.
-    assert ours.tolist() == [255] * FOLDS
-    assert np.ptp(theirs) > 10
-
-
 def test_continuous_folds_are_leave_one_out_there_and_blocks_here():
     frame, target = trained_rows()
     theirs = OfCuML(split_method="continuous").fit(frame[["shop"]], target)
