@@ -9,13 +9,14 @@ from scipy.stats import t
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.metrics import get_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.comparison.contenders import Encoded
 
 MODELS = ("linear", "tree")
+SCORERS = {"binary": "roc_auc", "multiclass": "roc_auc_ovr", "continuous": "r2"}
 SCORES = {"binary": "ROC AUC", "multiclass": "ROC AUC, one class against the rest, averaged", "continuous": "R2"}
 
 
@@ -30,23 +31,14 @@ def make_model(name: str, kind: str, is_sparse: bool, categories: int) -> Any:
     return last if is_sparse else make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), last)
 
 
-def score(trained: Any, X: Any, y: np.ndarray, kind: str) -> float:
-    """R2, or the area under the ROC curve."""
-    if kind == "continuous":
-        return float(r2_score(y, trained.predict(X)))
-    shares = trained.predict_proba(X)
-    if kind == "binary":
-        return float(roc_auc_score(y, shares[:, 1]))
-    return float(roc_auc_score(y, shares, multi_class="ovr", labels=trained.classes_))
-
-
 def score_both(
     model: str, kind: str, encoded: Encoded, y: np.ndarray, y_new: np.ndarray, categories: int = 0
 ) -> tuple[float, float]:
     """Train on training encodings; give the score on them and on new rows."""
     X, X_new = encoded
     trained = make_model(model, kind, sparse.issparse(X), categories).fit(X, y)
-    return score(trained, X, y, kind), score(trained, X_new, y_new, kind)
+    score = get_scorer(SCORERS[kind])
+    return float(score(trained, X, y)), float(score(trained, X_new, y_new))
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.cpu.judge import floor_places
 from benchmarks.rapids.job import N_FOLDS, SMOOTH, Job
 from cpu_fallback.types import Array
 
-# An order's prior is taken at its places of nine binary digits and zeros.
-DIGITS_OF_PLACE = 9
 # Relative: sums of floats are no worse than that.
 TOLERANCE = 1e-9
 BY_DEFINITION, STEP = 24, 2_654_435_761
@@ -119,8 +118,7 @@ class Judge:
         """Share of each class in all rows that the row at a place may see, or in an order most of them."""
         seen = target >= 0
         if self.job.name == "ordered" and place > 0:
-            spare = max(place.bit_length() - DIGITS_OF_PLACE, 0)
-            seen[place >> spare << spare :] = False
+            seen[int(floor_places(np.array(place))) :] = False
         elif self.job.name == "ordered":
             # It sees nobody: its prior is that of all others.
             seen[0] = False

@@ -7,10 +7,7 @@ import pytest
 
 from benchmarks.harness import memory, program, turns
 from benchmarks.harness.judge import Answer, Numbering
-from benchmarks.harness.rows import draw, open_rows
 from tests.benchmarks.topic import SCRATCH, TOPIC
-
-KEYS = ("int", "text")
 
 
 @pytest.fixture
@@ -98,12 +95,3 @@ def test_codes_are_judged_up_to_their_numbers():
     assert expected.verdict(renumbered // 2)[0] == "two values have one code"
     assert expected.verdict(np.where(np.arange(500) == 480, 25, renumbered))[0] == "one value has two codes"
     assert "type float64" in expected.verdict(renumbered + 0.5)[0]
-
-
-@pytest.mark.parametrize("keys", KEYS)
-def test_all_containers_hold_the_same_rows(keys, tmp_path):
-    cell = {"rows": 500, "categories": 20, "keys": keys}
-    rows = open_rows(draw(tmp_path, cell), cell)
-    values = rows.series.astype(object).tolist()
-    assert rows.arrow.to_pylist() == values
-    assert len(set(zip(values, rows.codes.tolist(), strict=True))) == len(np.unique(rows.codes))

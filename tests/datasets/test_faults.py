@@ -156,7 +156,8 @@ def test_errors_name_the_row_among_all_and_in_its_file(
     encoder = TargetEncoder(columns=["city"], cv=cv, handle_missing="error" if column == "city" else "category")
     with pytest.raises(ValueError, match=message) as caught:
         encode(tmp_path / "in", tmp_path / "codes", encoder, chunk_rows=100, **choices)
-    assert ("drop_missing_target=True" in "".join(getattr(caught.value, "__notes__", []))) is (column == "price")
+    notes = "".join(getattr(caught.value, "__notes__", []))
+    assert ("drop_missing_target=True (--drop-missing-target)" in notes) is (column == "price")
     assert names_in(tmp_path) == ["in"]
 
 

@@ -65,14 +65,6 @@ def test_leaks_and_cures_are_those_of_the_page(script, tmp_path):
         np.testing.assert_allclose([*scores(row).values()], [*scores(written).values()], rtol=0, atol=NEAR)
 
 
-def test_an_encoding_under_leave_one_out_is_one_of_two_numbers(script):
-    leaks = script("show_leaks")
-    X, y = leaks.rows(1000)
-    encodings = leaks.TargetEncoder(columns=["country"], cv=leaks.LeaveOneOut()).fit_transform(X[["country"]], y)
-    ones = int(y.sum())
-    assert encodings["country"].tolist() == [(ones - one) / 999 for one in y.tolist()]
-
-
 def test_a_page_keeps_everything_around_its_table(script, tmp_path):
     pages, page = script("pages"), tmp_path / "page.md"
     page.write_text("before\n<!-- a: begin -->\nold\n<!-- a: end -->\nbetween\n<!-- b: begin -->\n\n<!-- b: end -->\n")
