@@ -61,5 +61,5 @@ def imports_of(module: str) -> frozenset[Import]:
     return frozenset(found)
 
 
-def within(module: str, package: str) -> bool:
-    return module == package or module.startswith(package + ".")
+def within(module: str, *packages: str) -> bool:
+    return any(module == package or module.startswith(package + ".") for package in packages)

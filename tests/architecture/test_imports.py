@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 
 import pytest
 
-from tests.architecture.imports import ROOT, imports_of, modules, within
+from tests.architecture.imports import PACKAGES, ROOT, imports_of, modules, within
 
 # From the ground floor up: a folder or module may import those above its line here, and itself.
 LAYERS = (
@@ -76,15 +76,19 @@ def test_imports_go_down(module):
             assert PLACE[unit(imported.module)] <= PLACE[unit(module)], f"{module} imports {imported.module}"
 
 
-@pytest.mark.parametrize("module", [module for module in OURS if within(module, "cpu_fallback")])
-def test_the_backend_knows_nothing_above_the_seam(module):
-    assert not [each.module for each in imports_of(module) if within(each.module, "gpu_encode")]
+def importers(library, of=PACKAGES, without=(), times=(True, False)):
+    """Give the modules of some packages, but for others, that import a library, at once or when it is needed."""
+    outside = [name for name in OURS if within(name, *of) and not within(name, *without)]
+    uses = {name: [each for each in imports_of(name) if within(each.module, library)] for name in outside}
+    return [name for name, imports in uses.items() if any(each.at_once in times for each in imports)]
+
+
+def test_the_backend_knows_nothing_above_the_seam():
+    assert importers("gpu_encode", of=["cpu_fallback"]) == []
 
 
 def test_the_numpy_backend_does_not_know_the_compiled_one():
-    for module in OURS:
-        if within(module, "cpu_fallback") and not within(module, "cpu_fallback.compiled"):
-            assert not [each for each in imports_of(module) if within(each.module, "cpu_fallback.compiled")]
+    assert importers("cpu_fallback.compiled", of=["cpu_fallback"], without=["cpu_fallback.compiled"]) == []
 
 
 def test_the_backend_is_reached_through_the_seam_alone():
@@ -108,13 +112,11 @@ def test_the_cuda_backend_knows_the_seam_and_the_other_backends_alone():
         if within(module, "gpu_encode.cuda"):
             reached = {each.module for each in imports_of(module)}
             ours = [each for each in reached if each.startswith(("gpu_encode.", "cpu_fallback."))]
-            assert not [each for each in ours if not any(within(each, home) for home in known)], module
+            assert not [each for each in ours if not within(each, *known)], module
 
 
 def test_the_cuda_backend_is_loaded_when_it_is_resolved():
-    for module in OURS:
-        if within(module, "gpu_encode") and not within(module, "gpu_encode.cuda"):
-            assert not [each for each in imports_of(module) if within(each.module, "gpu_encode.cuda")], module
+    assert importers("gpu_encode.cuda", of=["gpu_encode"], without=["gpu_encode.cuda"]) == []
 
 
 def test_no_module_imports_itself_by_a_detour():
@@ -130,16 +132,12 @@ def test_no_module_imports_itself_by_a_detour():
 
 @pytest.mark.parametrize("library", HOMES)
 def test_libraries_stay_at_home(library):
-    for module in OURS:
-        if not any(within(module, home) for home in HOMES[library]):
-            assert not [each.module for each in imports_of(module) if within(each.module, library)], module
+    assert importers(library, without=HOMES[library]) == []
 
 
 @pytest.mark.parametrize("library", ["numba", "cupy", "cudf", "dask", "pandas", "polars"])
 def test_heavy_libraries_are_imported_where_they_are_used(library):
-    for module in OURS:
-        if not within(module, "cpu_fallback.compiled") and module != "gpu_encode.cuda.runtime":
-            assert not [each for each in imports_of(module) if each.at_once and within(each.module, library)], module
+    assert importers(library, without=["cpu_fallback.compiled", "gpu_encode.cuda.runtime"], times=[True]) == []
 
 
 def loaded_by(code):
