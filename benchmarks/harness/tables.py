@@ -68,26 +68,32 @@ def ratio_text(grid: Grid, cell: Record, seconds: float, family: str) -> str | N
     return said[0] if said else (records[0]["status"] if records else None)
 
 
+def begin_line(cell: Record, column: str, name: str) -> Record:
+    """Give the axes of a cell, and what became of a contender; its time where it has one."""
+    record = cell["contenders"][name]
+    line = {axis: value for axis, value in axes_of(cell).items() if axis != "grid"} | {column: name}
+    if "seconds" not in record:
+        return line | {"ms": f"{record['status']} {record.get('said', '')[:40]}".strip()}
+    return line | {"ms": record["seconds"] * 1e3, "cold, ms": record["cold"] * 1e3}
+
+
 def compare(grid: Grid, cell: Record) -> Iterable[Record]:
     """Lines of one cell: ours, in each of its views, beside the fastest of every family."""
     families = [each.family for each in grid.contenders] + [each["family"] for each in cell["contenders"].values()]
     families = [family for family in dict.fromkeys(families) if family != grid.contenders[0].family]
     views: dict[str, Collection[str] | None] = dict(grid.views or {grid.contenders[0].name: None})
     for name, allowed in views.items():
-        record = cell["contenders"].get(name, {})
-        if not record:
+        record = cell["contenders"].get(name)
+        if record is None:
             continue
-        line = {axis: value for axis, value in axes_of(cell).items() if axis != "grid"} | {"ours": name}
-        if "seconds" not in record:
-            yield line | {"ms": record["status"]}
-            continue
-        line |= {"ms": record["seconds"] * 1e3, "cold, ms": record["cold"] * 1e3}
-        if "rows a second" in record:
-            line["M rows/s"] = record["rows a second"] / 1e6
-        for family in families:
-            known = allowed is None or family in allowed
-            line[f"x {family}"] = ratio_text(grid, cell, record["seconds"], family) if known else None
-        yield line | {"B/row": bytes_a_row(cell, name)}
+        line = begin_line(cell, "ours", name)
+        if "seconds" in record:
+            line["M rows/s"] = record["rows a second"] / 1e6 if "rows a second" in record else None
+            for family in families:
+                known = allowed is None or family in allowed
+                line[f"x {family}"] = ratio_text(grid, cell, record["seconds"], family) if known else None
+            line["B/row"] = bytes_a_row(cell, name)
+        yield line
 
 
 def list_contenders(cells: list[Record]) -> list[Record]:
@@ -96,14 +102,11 @@ def list_contenders(cells: list[Record]) -> list[Record]:
     for cell in cells:
         first = next(iter(cell["contenders"].values()), {}).get("seconds")
         for name, record in cell["contenders"].items():
-            line = {axis: value for axis, value in axes_of(cell).items() if axis != "grid"} | {"contender": name}
-            if "seconds" not in record:
-                lines.append(line | {"ms": f"{record['status']} {record.get('said', '')[:40]}".strip()})
-                continue
-            line |= {"ms": record["seconds"] * 1e3, "cold, ms": record["cold"] * 1e3}
-            line |= {"over the first": record["seconds"] / first if first else None, "turns": record["turns"]}
-            line["spread"] = f"{100 * record['spread']:.0f} %"
-            lines.append(line | {"B/row": bytes_a_row(cell, name)})
+            line = begin_line(cell, "contender", name)
+            if "seconds" in record:
+                line |= {"over the first": record["seconds"] / first if first else None, "turns": record["turns"]}
+                line |= {"spread": f"{100 * record['spread']:.0f} %", "B/row": bytes_a_row(cell, name)}
+            lines.append(line)
     return lines
 
 

@@ -5,17 +5,15 @@ import ast
 import pytest
 
 from tests.architecture.imports import modules
+from tests.architecture.line_count import docstring_lines
 
 LINES_OF_A_FUNCTION = 40
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def lines_without_docstring(function):
-    """Count the lines of a function from `def` on, but for its docstring."""
-    total = function.end_lineno - function.lineno + 1
-    if ast.get_docstring(function, clean=False) is None:
-        return total
-    docstring = function.body[0]
-    return total - (docstring.end_lineno - docstring.lineno + 1)
+def lines_without_docstrings(function, docstrings):
+    """Count the lines of a function from `def` on, but for those in docstrings."""
+    return len(set(range(function.lineno, function.end_lineno + 1)) - docstrings)
 
 
 def keeps_parameters(function):
@@ -31,18 +29,13 @@ def test_parameters_that_are_kept_do_not_count():
 
 
 def test_a_docstring_does_not_count():
-    (function,) = ast.parse('def f(\n    x,\n):\n    """One.\n\n    Two.\n    """\n    return x\n').body
-    assert lines_without_docstring(function) == 4
+    source = 'def f(\n    x,\n):\n    """One.\n\n    Two.\n    """\n    return x\n'
+    assert lines_without_docstrings(ast.parse(source).body[0], docstring_lines(source)) == 4
 
 
 @pytest.mark.parametrize("module", sorted(modules()))
 def test_sizes(module):
     source = modules()[module].read_text()
-    too_long = {
-        node.name: lines_without_docstring(node)
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and lines_without_docstring(node) > LINES_OF_A_FUNCTION
-        and not keeps_parameters(node)
-    }
-    assert too_long == {}
+    docstrings, nodes = docstring_lines(source), ast.walk(ast.parse(source))
+    functions = [node for node in nodes if isinstance(node, FUNCTIONS) and not keeps_parameters(node)]
+    assert [each.name for each in functions if lines_without_docstrings(each, docstrings) > LINES_OF_A_FUNCTION] == []

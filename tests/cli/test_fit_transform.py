@@ -31,11 +31,6 @@ FIT = "fit-transform orders.parquet codes.parquet --model orders.model --target"
 OPTIONS = "--target sold --weight weight --columns city,device+zip --folds 4 --smooth m=5"
 
 
-def write(path: str, table: pa.Table) -> None:
-    with RowWriter(Path(path), table.schema) as writer:
-        writer.write(table)
-
-
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let chunks have 24 rows, whatever the limit."""
@@ -257,7 +252,8 @@ def test_columns_that_pass_through_come_back_as_they_were(run: Run, suffix: str)
             "key": ["a", "b", "a", "a"],
         }
     )
-    write(f"rows{suffix}", rows)
+    with RowWriter(Path(f"rows{suffix}"), rows.schema) as writer:
+        writer.write(rows)
     run(f"fit-transform rows{suffix} codes{suffix} --encoder count --columns key")
     output = read_rows(f"codes{suffix}")
     assert output.drop_columns(["key"]).equals(rows.drop_columns(["key"]))
