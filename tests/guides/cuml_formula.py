@@ -8,7 +8,7 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
-# "stat" is always the mean here: the others have no counterpart.  Random folds are CuPy's, and not here.
+# "stat" is always the mean here: the others have no counterpart.
 PARAMETERS = {"n_folds", "smooth", "seed", "split_method", "verbose", "output_type", "stat", "multi_feature_mode"}
 
 
@@ -20,12 +20,14 @@ class TargetEncoder:
         *,
         n_folds=4,
         smooth=0,
+        seed=42,
         split_method="interleaved",
         output_type=None,
         multi_feature_mode="combination",
     ):
         self.n_folds = n_folds
         self.smooth = smooth
+        self.seed = seed
         self.split_method = split_method
         self.output_type = output_type
         self.multi_feature_mode = multi_feature_mode
@@ -62,6 +64,9 @@ class TargetEncoder:
         n_folds = min(self.n_folds, n_rows)
         if fold_ids is not None:
             return np.asarray(fold_ids)
+        if self.split_method == "random":
+            # CuPy's generator there: the same law, other numbers.
+            return np.random.default_rng(self.seed).integers(0, n_folds, n_rows)
         if self.split_method == "continuous":
             # The fold number is never cut to an integer.
             return (np.arange(n_rows) / (n_rows / n_folds)) % n_folds

@@ -1,7 +1,6 @@
 """What NVTabular 23.8's ``ops.TargetEncoding`` computes, in plain loops: a definition to compare with.
 
-Written from a description of its steps, in pandas and floats; only what decides a number is here, of keys and targets
-without nulls, and of new rows without folds.
+Written from a description of its steps, in pandas and floats; only what decides a number is here.
 """
 
 from collections import defaultdict
@@ -15,6 +14,14 @@ PARAMETERS = {
 }
 
 
+def folds_of(n_rows, kfold, fold_seed):
+    """Fold of each row of one partition: a generator that starts anew in each, on the CPU NumPy's."""
+    numbers = np.arange(kfold, dtype=np.min_scalar_type(kfold * 2))
+    if fold_seed is None:
+        return np.arange(n_rows) % kfold
+    return np.random.RandomState(fold_seed).choice(numbers, n_rows)
+
+
 class TargetEncoding:
     """The peer, with the parameters that matter; `groups` are the columns left of the ``>>``."""
 
@@ -25,48 +32,57 @@ class TargetEncoding:
         self.fold_seed = fold_seed
         self.p_smooth = p_smooth
 
-    def fit(self, frame):
+    def fit(self, partitions):
+        frame = pd.concat(partitions, ignore_index=True)
         self.means = {target: frame[target].mean() for target in self.targets}
-        folds = self.folds(len(frame))
+        folds = np.concatenate([self.folds(len(part)) for part in partitions])
         # Of each group: sums and counts by key, and by fold and key.
         self.tables = [(self.table(frame, group), self.table(frame, group, folds)) for group in self.groups]
         return self
 
     def folds(self, n_rows):
-        """Fold of each row: a generator that starts anew in each partition, on the CPU NumPy's."""
-        if self.fold_seed is None or self.kfold == 1:
-            return np.arange(n_rows) % self.kfold
-        numbers = np.arange(self.kfold, dtype=np.min_scalar_type(self.kfold * 2))
-        return np.random.RandomState(self.fold_seed).choice(numbers, n_rows)
+        return folds_of(n_rows, self.kfold, self.fold_seed) if self.kfold > 1 else np.zeros(n_rows, int)
 
     def table(self, frame, group, folds=None):
-        """Count and sums of each key, or of each fold and key."""
+        """Count and sums of each key.  The first name of the key is counted, without nulls: a fold never is one."""
         result = defaultdict(lambda: [0, *(0.0 for _ in self.targets)])
         for row, key in enumerate(keys_of(frame, group)):
             cell = result[key] if folds is None else result[folds[row], key]
-            cell[0] += 1
+            cell[0] += 1 if folds is not None else key[0] is not None
             for place, target in enumerate(self.targets, start=1):
-                cell[place] += frame[target].iloc[row]
-        return result
+                value = frame[target].iloc[row]
+                cell[place] += 0.0 if pd.isna(value) else value
+        return dict(result)
 
-    def transform(self, frame):
-        """Encode out of fold, and with one fold by all rows."""
-        folds, columns = self.folds(len(frame)), {}
+    def transform(self, partition):
+        """Out-of-fold encodings, whatever the partition: folds are drawn for new rows too."""
+        folds = self.folds(len(partition))
+        names, columns = [], []
         for group, (by_key, by_fold) in zip(self.groups, self.tables, strict=True):
-            cells = list(zip(keys_of(frame, group), folds, strict=True))
+            keys = keys_of(partition, group)
             for place, target in enumerate(self.targets, start=1):
-                columns[f"TE_{'_'.join(group)}_{target}"] = [
-                    self.shrink(by_key[key], by_fold[fold, key], place, self.means[target]) for key, fold in cells
-                ]
-        return pd.DataFrame(columns, index=frame.index).astype(np.float32)
+                names.append(f"TE_{'_'.join(group)}_{target}")
+                columns.append(
+                    [
+                        self.shrink(by_key.get(key), by_fold.get((fold, key)), place, self.means[target])
+                        for key, fold in zip(keys, folds, strict=True)
+                    ]
+                )
+        return pd.DataFrame(dict(zip(names, columns, strict=True)), index=partition.index).astype(np.float32)
 
     def shrink(self, everywhere, in_fold, place, mean):
+        # The table by fold is the left side of the join: what the fold has not is not found.
+        if everywhere is None or (self.kfold > 1 and in_fold is None):
+            return mean
         n, s = everywhere[0], everywhere[place]
         if self.kfold > 1:
             n, s = n - in_fold[0], s - in_fold[place]
-        return (s + self.p_smooth * mean) / (n + self.p_smooth)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            result = np.float64(s + self.p_smooth * mean) / (n + self.p_smooth)
+        return mean if np.isnan(result) else result
 
 
 def keys_of(frame, group):
-    """Give one key for each row."""
-    return list(frame[group].itertuples(index=False, name=None))
+    """One key for each row, with None for nulls."""
+    rows = frame[group].itertuples(index=False, name=None)
+    return [tuple(None if pd.isna(part) else part for part in row) for row in rows]

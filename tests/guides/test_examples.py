@@ -84,6 +84,16 @@ def test_a_cluster_makes_and_encodes_partitions(frames, tmp_path):
     assert score(scores, "test") > 0.55
 
 
+def test_rows_are_the_same_every_time(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    orders = importlib.import_module("orders")
+    first, again = orders.columns(50), orders.columns(50)
+    assert {len(column) for column in first.values()} == {100}
+    for name, column in first.items():
+        assert column.tolist() == again[name].tolist()
+    sys.modules.pop("orders", None)
+
+
 def test_every_example_is_listed():
     listed = re.findall(r"^\| `(\w+)\.py`", (FOLDER / "README.md").read_text(), re.MULTILINE)
     assert sorted(listed) == SCRIPTS

@@ -60,6 +60,20 @@ def test_training_rows_differ_by_the_share_of_the_prior_times_the_difference_of_
     assert (np.abs(by) > 0.1).sum() == (8 if smooth == 0 else len(frame))
 
 
+def test_a_row_sees_its_own_target_through_their_prior_and_not_through_ours():
+    frame, target = trained_rows()
+    alone = frame["shop"].map(frame["shop"].value_counts()).to_numpy() == 1
+    changed = target.copy()
+    changed[np.flatnonzero(alone)[0]] += 1000.0
+    moved = [
+        made.fit_transform(frame[["shop"]], changed) - made.fit_transform(frame[["shop"]], target)
+        for made in (OfCuML(), TargetEncoder(cv=INTERLEAVED, smooth=0))
+    ]
+    place = np.flatnonzero(alone)[0]
+    assert np.asarray(moved[0])[place, 0] == 1000.0 / 64
+    assert np.asarray(moved[1])[place, 0] == 0.0
+
+
 def test_their_folds_can_be_given():
     frame, target = trained_rows()
     folds = np.repeat([2, 0, 1, 0], 16)
@@ -69,6 +83,18 @@ def test_their_folds_can_be_given():
     in_column = frame[["shop"]].assign(fold=folds)
     named = encoder(["shop"], smooth=0, cv="fold", prior=float(target.mean())).fit_transform(in_column, target)
     np.testing.assert_array_equal(encodings(named), encodings(ours))
+
+
+def test_random_folds_are_drawn_one_by_one_there_and_nearly_even_here():
+    rows = pd.DataFrame({"same": np.zeros(1020, int)})
+    target = np.arange(1020) ** 1.5
+    theirs = np.bincount(OfCuML(split_method="random").fit(rows, target).folds)
+    # A column of one value has for its encoding the mean of the other folds, which tells the folds apart.
+    ours = np.unique(TargetEncoder(cv=KFold(FOLDS), smooth=0).fit_transform(rows, target), return_counts=True)[1]
+    assert len(theirs) == len(ours) == FOLDS
+    # Rows are dealt out in blocks of 4, 8, 16, ... 512 rows, as many to each fold.
+    assert ours.tolist() == [255] * FOLDS
+    assert np.ptp(theirs) > 10
 
 
 def test_continuous_folds_are_leave_one_out_there_and_blocks_here():
@@ -93,6 +119,17 @@ def test_independent_columns_are_not_cross_fitted_there():
     np.testing.assert_allclose(greedy, theirs, rtol=1e-14)
     cross_fitted = TargetEncoder(cv=INTERLEAVED, smooth=0).fit_transform(frame[names], target)
     assert (cross_fitted != theirs).any(axis=None)
+
+
+def test_transform_asks_whether_the_frame_is_the_training_frame_there_and_never_here():
+    frame, target = fitted_rows()
+    X, reversed_rows = frame[["shop"]], frame[["shop"]][::-1]
+    theirs = OfCuML().fit(X, target)
+    assert (theirs.transform(X) != theirs.transform(reversed_rows)[::-1]).any()
+    ours = encoder(["shop"], smooth=0).fit(X, target)
+    np.testing.assert_array_equal(encodings(ours.transform(X)), encodings(ours.transform(reversed_rows))[::-1])
+    np.testing.assert_array_equal(encodings(ours.transform(X)), theirs.transform(reversed_rows)[::-1])
+    assert (encodings(ours.fit_transform(X, target)) != encodings(ours.transform(X))).any()
 
 
 def test_nulls_get_the_prior_there_and_are_a_category_here():

@@ -65,6 +65,14 @@ def test_leaks_and_cures_are_those_of_the_page(script, tmp_path):
         np.testing.assert_allclose([*scores(row).values()], [*scores(written).values()], rtol=0, atol=NEAR)
 
 
+def test_an_encoding_under_leave_one_out_is_one_of_two_numbers(script):
+    leaks = script("show_leaks")
+    X, y = leaks.rows(1000)
+    encodings = leaks.TargetEncoder(columns=["country"], cv=leaks.LeaveOneOut()).fit_transform(X[["country"]], y)
+    ones = int(y.sum())
+    assert encodings["country"].tolist() == [(ones - one) / 999 for one in y.tolist()]
+
+
 def test_a_page_keeps_everything_around_its_table(script, tmp_path):
     pages, page = script("pages"), tmp_path / "page.md"
     page.write_text("before\n<!-- a: begin -->\nold\n<!-- a: end -->\nbetween\n<!-- b: begin -->\n\n<!-- b: end -->\n")
@@ -86,6 +94,15 @@ def test_cells_of_the_page_on_regularisation(script, learner):
         table = [regularisation.score(draw, keys, int(row["K"]), m, learner) for draw in draws]
         written = [float(score) for score in row[f"m = {m}"].split(" / ")]
         np.testing.assert_allclose(np.mean(table, axis=0), written, rtol=0, atol=NEAR)
+
+
+def test_many_folds_come_close_to_leave_one_out_on_training_rows_alone(script):
+    regularisation = script("regularisation")
+    data, keys = regularisation.generated(3000)
+    draw = regularisation.split(data, 1500, 0)
+    few, many = (regularisation.score(draw, keys, k, 1, "boosting") for k in (2, 64))
+    assert many[0] > few[0] + 0.02
+    assert many[1] < few[1] + 0.05
 
 
 def test_the_grid_is_printed_and_drawn_in_seconds(script, monkeypatch, capsys, tmp_path):
