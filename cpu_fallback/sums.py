@@ -1,6 +1,5 @@
 """Exact counts and sums per (category, fold, class) cell, and what a fold or a row sees of them."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,21 +121,16 @@ def visible(accumulators: "Array", visibility: "Array | None", /) -> "Array":
     if is_others(visibility, accumulators.shape[1]):
         others: Array = total - accumulators
         return others
-    return np.stack([sum_over(accumulators, neighbouring_folds(seen)) for seen in visibility], axis=1)
+    return np.stack([sum_over(accumulators, seen) for seen in visibility], axis=1)
 
 
-def sum_over(accumulators: "Array", folds: Sequence[tuple[int, int]]) -> "Array":
-    """Sums over stretches [start, stop) of folds."""
+def sum_over(accumulators: "Array", seen: "Array") -> "Array":
+    """Sums over the folds that a view sees, from the 0 or 1 of each fold; neighbouring folds are added at once."""
     total = np.zeros_like(accumulators[:, 0])
-    for start, stop in folds:
+    edges = np.flatnonzero(np.diff(seen, prepend=0, append=0)).tolist()
+    for start, stop in zip(edges[::2], edges[1::2], strict=True):
         total += accumulators[:, start:stop].sum(axis=1)
     return total
-
-
-def neighbouring_folds(seen: "Array") -> list[tuple[int, int]]:
-    """Stretches [start, stop) of neighbouring folds that a view sees, from the 0 or 1 of each fold."""
-    edges = np.flatnonzero(np.diff(seen, prepend=0, append=0)).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def totals(accumulators: "Array", /) -> "Array":

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from cpu_fallback.types import Array
-from gpu_encode.errors.parameters import check_count, empty_separator
+from gpu_encode.errors.parameters import bad_parameter, check_count
 
 
 class Derived(BaseEstimator):
@@ -107,7 +107,7 @@ class Parts(Derived):
     def check(self) -> None:
         """Raise ValueError for an empty separator."""
         if not isinstance(self.separator, str) or not self.separator:
-            raise empty_separator(self.separator)
+            raise bad_parameter("Parts", "separator", self.separator, "must be a text that is not empty")
 
     def paths(self, values: Array) -> list[list[Any]]:
         """Top 1, 2, ... parts of each value, None for values that have no more parts than that."""

@@ -91,8 +91,9 @@ class CategoryIndex:
         factorized = [frame.keys(column, ops) for column in entry.columns]
         vocabularies = [column.vocabulary for column in factorized]
         if len(factorized) == 1:
-            codes, has_missing = factorized[0].codes, missing_is_category and not factorized[0].complete
-            return cls(entry, vocabularies, None, has_missing and has_negative(codes)), codes
+            codes = factorized[0].codes
+            may_miss = missing_is_category and not factorized[0].complete and len(codes) > 0
+            return cls(entry, vocabularies, None, may_miss and int(codes.min()) < 0), codes
         columns = [column.codes for column in factorized]
         whole = None if missing_is_category else all_present(columns[len(entry.above) :])
         if whole is not None and not bool(whole.all()):
@@ -232,11 +233,6 @@ class CategoryIndex:
         _, first, inverse = np.unique(filled, axis=0, return_index=True, return_inverse=True)
         places: Codes = inverse.reshape(-1).astype(np.int32)
         return replace(self, vocabularies=words, members=both[first]), places[: len(mine)], places[len(mine) :]
-
-
-def has_negative(codes: Codes) -> bool:
-    """Whether any row is missing."""
-    return bool(len(codes)) and int(codes.min()) < 0
 
 
 def all_present(columns: Sequence[Codes]) -> NDArray[np.bool_]:

@@ -142,8 +142,8 @@ def from_numpy(array: Array, column: object) -> Values:
 
 
 def numpy_name(dtype: np.dtype[Any]) -> str:
-    """Name of a number type that `astype` gives back exactly."""
-    return "float64" if dtype.itemsize > 8 else dtype.name
+    """Name of a number type that `astype` gives back exactly; "decimal" of objects."""
+    return "decimal" if dtype.kind == "O" else "float64" if dtype.itemsize > 8 else dtype.name
 
 
 def number_storage(array: Array, column: object) -> Array:
@@ -270,7 +270,7 @@ def union(parts: Sequence[Values]) -> Values:
     dtype = first.dtype if len({part.dtype for part in kinds}) == 1 else None
     if first.kind == "number":
         array = _union_of_numbers([part.array for part in kinds])
-        return Values("number", array, dtype or ("decimal" if array.dtype.kind == "O" else array.dtype.name))
+        return Values("number", array, dtype or numpy_name(array.dtype))
     if first.kind in TEMPORAL:
         unit = max((part.unit or "s" for part in kinds), key=UNITS.__getitem__)
         scaled = [rescale(part.array, part.unit or "s", unit) for part in kinds]

@@ -278,21 +278,14 @@ def union_of(parts: list[Values]) -> Values:
         floats, exact = values.as_dtype(array, np.dtype(np.float64))
         array = floats if exact.all() else array
     names = {part.dtype for part in numbers}
-    return replace(union, array=array, dtype=union.dtype if len(names) == 1 else _name_of(array))
-
-
-def _name_of(array: Array) -> str:
-    return "decimal" if array.dtype.kind == "O" else array.dtype.name
+    return replace(union, array=array, dtype=union.dtype if len(names) == 1 else values.numpy_name(array.dtype))
 
 
 def _alike(one: Values, other: Values) -> bool:
     """Whether values of both are held in one and the same way."""
-    traits = [(each.kind, each.dtype, each.unit, each.timezone, _type(each.array)) for each in (one, other)]
-    return traits[0] == traits[1]
-
-
-def _type(array: Any) -> Any:
-    return array.dtype if isinstance(array, np.ndarray) else array.type
+    held = [part.array.dtype if isinstance(part.array, np.ndarray) else part.array.type for part in (one, other)]
+    traits = [(part.kind, part.dtype, part.unit, part.timezone) for part in (one, other)]
+    return held[0] == held[1] and traits[0] == traits[1]
 
 
 def _misfit(array: Any, kind: Any, dtype: Any, unit: Any, timezone: Any) -> str | None:

@@ -1,7 +1,5 @@
 """Folds that the rows at hand cannot be dealt out to."""
 
-from gpu_encode.errors.values import RowError
-
 
 def nothing_to_stratify() -> ValueError:
     """Error for stratified folds without classes."""
@@ -13,13 +11,3 @@ def no_groups() -> ValueError:
     return ValueError(
         "GroupKFold needs groups: name their column, GroupKFold(groups='...'), or pass fit_transform(X, y, groups=...)."
     )
-
-
-def fractional_fold(named: str, row: int, value: object) -> RowError:
-    """Error for a fold number that is no integer."""
-    return RowError(f"{named} must be integers. Row ", row, f" has {value}.")
-
-
-def negative_fold(named: str, row: int, value: object) -> RowError:
-    """Error for a fold number below zero."""
-    return RowError(f"{named} must not be negative. Row ", row, f" has {value}.")

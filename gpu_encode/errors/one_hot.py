@@ -5,7 +5,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gpu_encode.errors.values import RowError, first_of
+from gpu_encode.errors.values import RowError, first_of, missing_values
 
 
 def category_without_column(
@@ -18,12 +18,7 @@ def category_without_column(
 
 def missing_without_column(column: object, rows: NDArray[Any]) -> RowError:
     """Error for missing values that the user wants to have refused."""
-    return first_of(
-        f"Column {column!r} holds ",
-        rows,
-        "missing values",
-        '. Fill them, or choose handle_missing="category" or "zero".',
-    )
+    return missing_values(f"Column {column!r}", rows, '. Fill them, or choose handle_missing="category" or "zero".')
 
 
 def drops_not_found(absent: Sequence[tuple[object, object]]) -> ValueError:

@@ -13,7 +13,7 @@ def check_number(
     if not (inside and math.isfinite(number)):
         bound = "" if low == -math.inf else f" above {low:g}" if open_low else f" of at least {low:g}"
         upper = f" and at most {high:g}" if high < math.inf else ""
-        raise _bad_parameter(owner, name, value, f"must be a finite number{bound}{upper}")
+        raise bad_parameter(owner, name, value, f"must be a finite number{bound}{upper}")
 
 
 def check_count(owner: str, name: str, value: object, *, low: int, high: int | None = None) -> None:
@@ -21,7 +21,7 @@ def check_count(owner: str, name: str, value: object, *, low: int, high: int | N
     wrong = not isinstance(value, Integral) or isinstance(value, bool) or value < low
     if wrong or (high is not None and value > high):  # type: ignore[operator]
         upper = "" if high is None else f" and at most {high}"
-        raise _bad_parameter(owner, name, value, f"must be an integer of at least {low}{upper}")
+        raise bad_parameter(owner, name, value, f"must be an integer of at least {low}{upper}")
 
 
 def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:
@@ -32,38 +32,12 @@ def check_option(owner: str, name: str, value: object, allowed: tuple[object, ..
 
 def bad_option(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> ValueError:
     """Error for an option that does not exist; names those that do."""
-    return _bad_parameter(owner, name, value, f"must be one of {', '.join(allowed)}")
+    return bad_parameter(owner, name, value, f"must be one of {', '.join(allowed)}")
 
 
-def _bad_parameter(owner: str, name: str, value: object, law: str) -> ValueError:
+def bad_parameter(owner: str, name: str, value: object, law: str) -> ValueError:
+    """Error for a parameter that breaks a law, which begins with "must"."""
     return ValueError(f"The {name!r} parameter of {owner} {law}. Got {value!r} instead.")
-
-
-def infinite_code(owner: str, value: object) -> ValueError:
-    """Error for a code of unknown values that is infinite."""
-    return _bad_parameter(owner, "handle_unknown", value, "must not be infinite")
-
-
-def gap_too_wide(gap: object, n_splits: int) -> ValueError:
-    """Error for a gap that leaves no fold to see."""
-    return _bad_parameter(
-        "TimeFolds", "gap", gap, f"must be at most n_splits - 2 = {n_splits - 2}, or no row sees any other"
-    )
-
-
-def fraction_too_near_the_ends(fraction: object) -> ValueError:
-    """Error for a share of rows that rounds to none or all."""
-    return _bad_parameter("Holdout", "fraction", fraction, "must lie between 0.005 and 0.995")
-
-
-def burn_in_between(burn_in: object) -> ValueError:
-    """Error for a burn-in that is neither a count nor a share."""
-    return _bad_parameter("Ordered", "burn_in", burn_in, "must be an integer or a share below 1")
-
-
-def empty_separator(separator: object) -> ValueError:
-    """Error for a separator that separates nothing."""
-    return _bad_parameter("Parts", "separator", separator, "must be a text that is not empty")
 
 
 def no_list_of(name: str, value: object, example: str) -> ValueError:

@@ -14,12 +14,6 @@ def series_among_tables(number: int, type_name: str, has_to_frame: bool) -> Type
     )
 
 
-def in_piece(role: str, number: int, error: Exception) -> Exception:
-    """Give the error that one table of several raised, with the number of the table; where it names no row."""
-    kind = TypeError if isinstance(error, TypeError) else ValueError
-    return kind(f"{role}[{number}]: {error}")
-
-
 def columns_of_piece(number: int, first: Sequence[object] | None, found: Sequence[object] | None) -> ValueError:
     """Error for a table whose columns are not those of the first; None is a table without column names."""
     if first is None:

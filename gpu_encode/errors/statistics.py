@@ -51,11 +51,6 @@ def term_not_finite(name: str, place: int, row: int, found: object, value: objec
     )
 
 
-def cube_out_of_range(row: int, found: object) -> RowError:
-    """Error for a value whose cube float64 has no room for."""
-    return RowError(f"'skew' sums cubes, of values up to 1e100, but a value is {found!r} in row ", row, ".")
-
-
 def inexact_beside_fractions(row: int, found: object) -> RowError:
     """Error for a whole number that float64 would round, where terms have fractions."""
     return RowError(
@@ -63,11 +58,6 @@ def inexact_beside_fractions(row: int, found: object) -> RowError:
         row,
         ". Convert the values to float64, which rounds them, or leave such statistics out.",
     )
-
-
-def in_value_column(error: RowError, column: object) -> RowError:
-    """Error for a number that no statistic can take, with the name of its column."""
-    return RowError(f"values: in column {column!r}, {error.before}", error.row, error.after)
 
 
 def no_value_columns(found: object) -> ValueError:

@@ -65,17 +65,3 @@ def not_encoded(parameter: str, column: object) -> ValueError:
     return ValueError(
         f"{parameter} names {column!r}, which is not among the columns to encode. Add it to columns, or leave it out."
     )
-
-
-def repeated_in_joint_key(column: object) -> ValueError:
-    """Error for a joint key that is empty, or has one column twice."""
-    return ValueError(f"The joint key {_must_differ(column)}.")
-
-
-def repeated_in_hierarchy(column: object, levels: object) -> ValueError:
-    """Error for a hierarchy that is empty, or has one column twice."""
-    return ValueError(f"hierarchy of {_must_differ(column)}. Got {levels!r}.")
-
-
-def _must_differ(column: object) -> str:
-    return f"{column!r} must name different columns, at least one"

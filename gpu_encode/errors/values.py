@@ -129,33 +129,11 @@ def damaged_vocabulary(reason: str) -> ValueError:
     return ValueError(f"the stored categories are damaged: {reason}.")
 
 
-def unknown_categories(column: str, rows: NDArray[Any], value: object) -> RowError:
-    """Error for new rows of categories that the fit did not see."""
-    return _unknown(column, rows, f' ({value!r}). Choose another handle_unknown than "error" to accept them.')
+def unknown_categories(where: str, rows: NDArray[Any], advice: str) -> RowError:
+    """Error for rows of categories that the fit, or the user's list, does not hold."""
+    return first_of(f"Found unknown categories in column {where}: ", rows, "rows", advice)
 
 
-def outside_given_categories(column: str, rows: NDArray[Any]) -> RowError:
-    """Error for training rows of categories that are not among those that the user gave."""
-    return _unknown(
-        f"{column} during fit", rows, '. Add them to categories, or choose another handle_unknown than "error".'
-    )
-
-
-def _unknown(where: str, rows: NDArray[Any], after: str) -> RowError:
-    return first_of(f"Found unknown categories in column {where}: ", rows, "rows", after)
-
-
-def missing_values(named: str, rows: NDArray[Any]) -> RowError:
-    """Error for missing values where a scheme needs one in every row."""
-    return _missing(named, rows, ". Fill or drop them.")
-
-
-def missing_categories(column: str, rows: NDArray[Any]) -> RowError:
-    """Error for missing values that the user wants to have refused."""
-    return _missing(
-        f"Column {column}", rows, '. Fill them, or choose handle_missing="category", or another one than "error".'
-    )
-
-
-def _missing(named: str, rows: NDArray[Any], after: str) -> RowError:
-    return first_of(f"{named} holds ", rows, "missing values", after)
+def missing_values(named: str, rows: NDArray[Any], advice: str) -> RowError:
+    """Error for missing values that are refused."""
+    return first_of(f"{named} holds ", rows, "missing values", advice)

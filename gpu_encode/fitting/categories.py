@@ -11,10 +11,10 @@ from gpu_encode import frames
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.categories.values import Values
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.errors.folds import fractional_fold, negative_fold, no_groups
+from gpu_encode.errors.folds import no_groups
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.tables import inconsistent_lengths
-from gpu_encode.errors.values import missing_values, outside_given_categories
+from gpu_encode.errors.values import RowError, missing_values, unknown_categories
 from gpu_encode.fitting.columns import ColumnMap, locate
 from gpu_encode.fitting.inputs import SummedColumn
 from gpu_encode.fitting.model import refuse_missing
@@ -141,7 +141,8 @@ def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
 def refuse_unknown(handle_unknown: Any, codes: Array, name: str, frame: Frame | Pieces) -> None:
     """Raise ValueError for training rows outside of given categories where the policy is "error"."""
     if handle_unknown == "error" and bool((codes == UNKNOWN).any()):
-        raise with_piece(frame, outside_given_categories(repr(name), np.flatnonzero(codes == UNKNOWN)))
+        advice = '. Add them to categories, or choose another handle_unknown than "error".'
+        raise with_piece(frame, unknown_categories(f"{name!r} during fit", np.flatnonzero(codes == UNKNOWN), advice))
 
 
 def sum_whole_numbers(
@@ -191,7 +192,7 @@ def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> 
         named = f"The array given as {role}"
     keys = source.keys(position, backend)
     if len(keys.codes) and int(keys.codes.min()) < 0:
-        raise with_piece(source, missing_values(named, np.flatnonzero(keys.codes < 0)))
+        raise with_piece(source, missing_values(named, np.flatnonzero(keys.codes < 0), ". Fill or drop them."))
     if role == "fold numbers":
         check_fold_numbers(keys, named, source, backend)
     return keys
@@ -201,14 +202,10 @@ def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Piece
     """Raise ValueError unless all values are integers of at least zero, naming the first row of a wrong one."""
     values = keys.vocabulary.to_numpy()
     if keys.vocabulary.kind == "text":
-        raise with_piece(source, fractional_fold(named, 0, values[int(keys.codes[0])]))
+        raise with_piece(source, RowError(f"{named} must be integers. Row ", 0, f" has {values[int(keys.codes[0])]}."))
     if keys.vocabulary.kind != "number":
         raise ValueError(f"{named} must be integers of at least 0. Got {keys.vocabulary.kind} values.")
-    fractional, negative = values != values // 1, values < 0
-    if fractional.any() or negative.any():
-        wrong = fractional if fractional.any() else negative
-        row = int(backend.to_device(wrong)[keys.codes].argmax())
-        value = values[int(keys.codes[row])]
-        if fractional.any():
-            raise with_piece(source, fractional_fold(named, row, value))
-        raise with_piece(source, negative_fold(named, row, value))
+    for wrong, law in ((values != values // 1, "must be integers"), (values < 0, "must not be negative")):
+        if wrong.any():
+            row = int(backend.to_device(wrong)[keys.codes].argmax())
+            raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[int(keys.codes[row])]}."))

@@ -12,13 +12,7 @@ from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.keys import KeySpec
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.parameters import check_count
-from gpu_encode.errors.tables import (
-    not_encoded,
-    other_width,
-    repeated_in_hierarchy,
-    repeated_in_joint_key,
-    unknown_column,
-)
+from gpu_encode.errors.tables import not_encoded, other_width, unknown_column
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
 
@@ -152,7 +146,7 @@ def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
         members = column if isinstance(column, tuple) else (column,)
         group = tuple(locate(frame, member, "columns:") for member in members)
         if not group or len(set(group)) < len(group):
-            raise repeated_in_joint_key(column)
+            raise ValueError(f"The joint key {column!r} must name different columns, at least one.")
         if group in groups:
             raise ValueError(f"columns lists {column!r} twice.")
         groups.append(group)
@@ -183,7 +177,7 @@ def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ..
         named = [above] if isinstance(above, str) or not isinstance(above, Iterable) else list(above)
         levels = tuple(locate(frame, level, f"hierarchy of {column!r}:") for level in named)
         if not levels or len({*levels, *group}) < len(levels) + len(group):
-            raise repeated_in_hierarchy(column, named)
+            raise ValueError(f"hierarchy of {column!r} must name different columns, at least one. Got {named!r}.")
         tree[group] = levels
     return tree
 

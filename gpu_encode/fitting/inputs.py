@@ -13,7 +13,6 @@ from cpu_fallback.types import Array, Rows
 from gpu_encode import devices, frames, ops
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.statistics import (
-    in_value_column,
     inexact_beside_fractions,
     no_value_columns,
     other_number_of_targets,
@@ -337,7 +336,7 @@ def naming_column(column: str | None) -> Iterator[None]:
     except RowError as error:
         if column is None:
             raise
-        raise in_value_column(error, column) from error
+        raise RowError(f"values: in column {column!r}, {error.before}", error.row, error.after) from error
 
 
 def refuse_inexact(values: Array) -> None:

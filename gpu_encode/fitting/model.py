@@ -10,7 +10,7 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, Array
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.errors.targets import more_than_two_labels_now
-from gpu_encode.errors.values import missing_categories, unknown_categories
+from gpu_encode.errors.values import missing_values, unknown_categories
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table
 from gpu_encode.frames import Frame, Pieces, part_with, with_piece
@@ -193,7 +193,8 @@ class Model:
                 part, row = part_with(frame, int(rows[0]))
                 values = [part.values(columns.places[position])[row] for position in key.entry.members]
                 shown = values[0] if len(values) == 1 else tuple(values)
-                raise with_piece(frame, unknown_categories(named, rows, shown))
+                advice = f' ({shown!r}). Choose another handle_unknown than "error" to accept them.'
+                raise with_piece(frame, unknown_categories(named, rows, advice))
 
     def merge(self, other: "Model") -> "Model":
         """Give the model of the rows of both, its sums in canonical digits."""
@@ -226,7 +227,8 @@ class Model:
 def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces) -> None:
     """Raise ValueError for missing values where the policy is "error"."""
     if missing == "error" and bool((codes == MISSING).any()):
-        raise with_piece(frame, missing_categories(named, np.flatnonzero(codes == MISSING)))
+        advice = '. Fill them, or choose handle_missing="category", or another one than "error".'
+        raise with_piece(frame, missing_values(f"Column {named}", np.flatnonzero(codes == MISSING), advice))
 
 
 def join_keys(mine: CategoryIndex, theirs: CategoryIndex) -> tuple[CategoryIndex, Array, Array]:

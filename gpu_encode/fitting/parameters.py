@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
-from gpu_encode.errors.parameters import bad_option, check_number, check_option, infinite_code
+from gpu_encode.errors.parameters import bad_option, bad_parameter, check_number, check_option
 from gpu_encode.errors.tables import not_encoded
 from gpu_encode.fitting.borders import Cut
 from gpu_encode.fitting.columns import Selection, locate
@@ -121,7 +121,7 @@ class Parameters:
         if not isinstance(self.handle_unknown, Real) or isinstance(self.handle_unknown, bool):
             check_option(owner, "handle_unknown", self.handle_unknown, words, "a number")
         elif np.isinf(float(self.handle_unknown)):
-            raise infinite_code(owner, self.handle_unknown)
+            raise bad_parameter(owner, "handle_unknown", self.handle_unknown, "must not be infinite")
         check_option(owner, "handle_missing", self.handle_missing, ("category", *words))
         check_number(owner, "min_count", self.min_count, low=0.0)
         check_indicators(owner, self.indicators)

@@ -48,11 +48,6 @@ class OneHot(Statistic):
         check_rule(OWNER, self.min_frequency, self.max_categories)
 
     @property
-    def groups_infrequent(self) -> bool:
-        """Whether infrequent categories are told apart at all."""
-        return self.min_frequency is not None or self.max_categories is not None
-
-    @property
     def unknown_is_infrequent(self) -> bool:
         """Whether an unknown category goes with the infrequent ones, where there are any."""
         return self.handle_unknown in ("infrequent_if_exist", "warn")

@@ -198,9 +198,7 @@ class JamesStein(Smoothing):
 
     def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """Weight of the category means."""
-        if context.categories is None:
-            message = "James-Stein needs the category means"
-            raise RuntimeError(message)
+        assert context.categories is not None
         k, total = context.categories.k, context.total
         if self.model == "pooled":
             scatter = context.categories.about(total.mean)
@@ -243,9 +241,7 @@ class PartialPooling(Smoothing):
 
     def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """1 / (1 + within / (n * between)), 0 where between is zero."""
-        if context.categories is None:
-            message = "partial pooling needs the category means"
-            raise RuntimeError(message)
+        assert context.categories is not None
         within = visible.sample_variance.times(visible.n).plus(context.total.sample_variance).over(visible.n + 1.0)
         between = context.categories.between(1.0)
         return np.where(between.fraction > 0, shrunk(within, between.times(visible.n)), 0.0)

@@ -9,7 +9,8 @@ import numpy as np
 from cpu_fallback.exact import Floats, Scaled, cube_parts
 from cpu_fallback.types import Array
 from gpu_encode.errors.parameters import check_option
-from gpu_encode.errors.statistics import cube_out_of_range, misshapen_statistic
+from gpu_encode.errors.statistics import misshapen_statistic
+from gpu_encode.errors.values import RowError
 from gpu_encode.formulas.mergeable import MergeableStatistic
 from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic, side_by_side
 from gpu_encode.formulas.statistic_names import (
@@ -127,7 +128,8 @@ class Summaries(Statistic):
                 beyond &= present != 0
             if bool(beyond.any()):
                 row = int(np.flatnonzero(beyond)[0])
-                raise cube_out_of_range(row, numbers[row].item())
+                what = "'skew' sums cubes, of values up to 1e100, but a value is"
+                raise RowError(f"{what} {numbers[row].item()!r} in row ", row, ".")
             terms += cube_parts(numbers)
         for statistic in self._sums:
             if isinstance(statistic, MergeableStatistic):

@@ -78,25 +78,25 @@ def _join_dictionaries(array: Any) -> tuple[Array, Any]:
         if not entries or not _same(entries[-1], part.dictionary):
             start = sum(map(len, entries))
             entries.append(part.dictionary)
-        own = _codes(part.indices)
-        lowest, highest = (int(own.min()), int(own.max())) if len(own) else (0, -1)
+        indices = _codes(part.indices)
+        lowest, highest = (int(indices.min()), int(indices.max())) if len(indices) else (0, -1)
         if lowest < -1 or highest >= len(part.dictionary):
             raise ValueError(
                 f"a dictionary column of X has the index {lowest if lowest < -1 else highest}, but its dictionary has "
                 f"{len(part.dictionary)} entries. The array is damaged: array.validate(full=True) of pyarrow says "
                 "where."
             )
-        codes.append(np.where(own < 0, own, own + np.int32(start)) if start else own)
-    joined = entries[0] if len(entries) == 1 else pa.concat_arrays([pa.array([], array.type.value_type), *entries])
-    return codes[1] if len(codes) == 2 else np.concatenate(codes), joined
+        codes.append(np.where(indices < 0, indices, indices + np.int32(start)) if start else indices)
+    every = entries[0] if len(entries) == 1 else pa.concat_arrays([pa.array([], array.type.value_type), *entries])
+    return codes[1] if len(codes) == 2 else np.concatenate(codes), every
 
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two arrays are one, which chunks of one file often show by their addresses alone."""
-    places = [
+    memory = [
         (len(array), array.offset, [buffer and buffer.address for buffer in array.buffers()]) for array in (one, other)
     ]
-    return bool(places[0] == places[1] or one.equals(other))
+    return bool(memory[0] == memory[1] or one.equals(other))
 
 
 def dictionary_parts(encoded: Any) -> tuple[Array, Any]:
@@ -184,6 +184,22 @@ def is_temporal(column: Column) -> bool:
     return bool(pa.types.is_temporal(column.data.type))
 
 
+def drop_nulls(array: Any) -> tuple[Any, Array | None]:
+    """Values of an Arrow array that are not null, and which rows are (None: none is)."""
+    if not array.null_count:
+        return array, None
+    return array.drop_null(), array.is_null().to_numpy(zero_copy_only=False)
+
+
+def spread(present: Array, nulls: Array | None, blank: float) -> Array:
+    """Values of the rows that are not null, put in their rows, and `blank` in all others."""
+    if nulls is None:
+        return present
+    every = np.full(len(nulls), blank, present.dtype)
+    every[~nulls] = present
+    return every
+
+
 def plain(column: Column) -> tuple[Array, Array]:
     """Plain values of a column and which rows are null: numbers, dates and times as int64, everything else as objects.
 
@@ -211,33 +227,53 @@ def plain(column: Column) -> tuple[Array, Array]:
 
 
 def _plain_arrow(data: Any) -> tuple[Array, Array]:
-    nulls = data.is_null().to_numpy(zero_copy_only=False)
     if is_number(data) or (pa.types.is_temporal(data.type) and not pa.types.is_interval(data.type)):
-        present = data.drop_null()
-        found = to_numpy(present) if is_number(data) else typed.arrow_timestamps(present)[0]
-        if nulls.any():
-            spread = np.full(len(nulls), np.nan if found.dtype.kind == "f" else 0, found.dtype)
-            spread[~nulls] = found
-            found = spread
-        return found, nulls | np.isnan(found) if found.dtype.kind == "f" else nulls
+        present, nulls = drop_nulls(data)
+        numbers = to_numpy(present) if is_number(data) else typed.arrow_timestamps(present)[0]
+        values = spread(numbers, nulls, np.nan if numbers.dtype.kind == "f" else 0)
+        nulls = np.zeros(len(data), bool) if nulls is None else nulls
+        return values, nulls | np.isnan(values) if values.dtype.kind == "f" else nulls
     values = np.empty(len(data), object)
     values[:] = data.to_pylist()
-    return values, nulls
+    return values, data.is_null().to_numpy(zero_copy_only=False)
 
 
 def _plain_dictionary(column: Column, codes: Array) -> tuple[Array, Array]:
     entries, nulls = plain(Column(column.data, column.nulls))
     if not len(entries):
-        found = np.full(len(codes), None, object)
-        return found, np.ones(len(codes), bool)
+        return np.full(len(codes), None, object), np.ones(len(codes), bool)
     missing = (codes < 0) | nulls[codes]
-    found = entries[codes]
+    values = entries[codes]
     if missing.any():
-        found[missing] = np.nan if found.dtype.kind == "f" else None if found.dtype.kind == "O" else 0
-    return found, missing
+        values[missing] = {"f": np.nan, "O": None}.get(values.dtype.kind, 0)
+    return values, missing
 
 
 def check_real(name: object, values: Any) -> None:
     """Raise for complex numbers, in scikit-learn's words."""
     if values.dtype.kind == "c":
         raise ValueError(f"Complex data not supported\n{name}={values}\n")
+
+
+def matrix_of(arrays: list[Array]) -> Array | None:
+    """Give the matrix whose columns the arrays are, in order and complete; None if there is none."""
+    matrix: Any = arrays[0].base if arrays else None
+    if getattr(matrix, "shape", None) != (len(arrays[0]) if arrays else 0, len(arrays)):
+        return None
+    same = all(same_memory(array, matrix[:, position]) for position, array in enumerate(arrays))
+    return matrix if same else None
+
+
+def same_memory(one: Any, other: Any) -> bool:
+    """Whether two arrays are one."""
+    starts = [array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr for array in (one, other)]
+    return bool(starts[0] == starts[1] and one.strides == other.strides and one.dtype == other.dtype)
+
+
+def rounded_integer(columns: list[Array], dtype: np.dtype[Any]) -> int | None:
+    """Give the largest magnitude of the columns of integers, where a type of floats may round it; None if none does."""
+    integers = [column for column in columns if column.dtype.kind in "iu" and len(column)]
+    if dtype.kind != "f" or not integers:
+        return None
+    largest = max(abs(int(end)) for column in integers for end in (column.max(), column.min()))
+    return largest if largest.bit_length() > np.finfo(dtype).nmant + 1 else None

@@ -28,43 +28,25 @@ def adopt(data: Any, role: str) -> Array:
 
 
 def to_host(array: Array) -> Array:
-    """NumPy copy of a CuPy array."""
-    found: Array = devices.cuda().to_host(array)
-    return found
-
-
-def matrix_of(arrays: list[Array], n_rows: int) -> Array:
-    """Matrix of encoded columns; the one that they are columns of, where there is one."""
-    base: Any = arrays[0].base
-    if getattr(base, "shape", None) == (n_rows, len(arrays)):
-        matrix: Array = base
-        columns = (matrix[:, position] for position in range(len(arrays)))
-        if all(same_memory(one, other) for one, other in zip(arrays, columns, strict=True)):
-            return matrix
-    return np.stack(arrays, axis=1)
-
-
-def same_memory(one: Any, other: Any) -> bool:
-    """Whether two arrays are one."""
-    return bool(one.data.ptr == other.data.ptr and one.strides == other.strides and one.dtype == other.dtype)
+    """NumPy copy of a CuPy array; an array of the host as it is."""
+    return array if isinstance(array, np.ndarray) else devices.cuda().to_host(array)
 
 
 def assemble_matrix(arrays: list[Array], native: Array, passed: list[int]) -> Array:
     """Matrix of encoded columns and of those that pass through, in one type that holds them all."""
     encoded = there(arrays)
     if encoded and not passed:
-        return matrix_of(encoded, len(native))
-    columns = [*encoded, *(native[:, position] for position in passed)]
-    dtype = np.result_type(*(column.dtype for column in columns))
-    if native.dtype.kind in "iu" and dtype.kind == "f" and len(native):
-        largest = max(abs(int(end)) for column in columns[len(encoded) :] for end in (column.max(), column.min()))
-        if largest.bit_length() > np.finfo(dtype).nmant + 1:
-            raise ValueError(
-                f"A column that passes through holds {largest}, which {dtype!s} codes beside it cannot hold "
-                "exactly. Pass a frame, whose columns have types of their own, or leave the column out."
-            )
+        matrix = columns.matrix_of(encoded)
+        return np.stack(encoded, axis=1) if matrix is None else matrix
+    kept = [native[:, position] for position in passed]
+    dtype = np.result_type(*(column.dtype for column in [*encoded, *kept]))
+    if (largest := columns.rounded_integer(kept, dtype)) is not None:
+        raise ValueError(
+            f"A column that passes through holds {largest}, which {dtype!s} codes beside it cannot hold "
+            "exactly. Pass a frame, whose columns have types of their own, or leave the column out."
+        )
     cast = devices.cuda().cast
-    return np.stack([cast(column, dtype) for column in columns], axis=1)
+    return np.stack([cast(column, dtype) for column in [*encoded, *kept]], axis=1)
 
 
 def there(arrays: list[Array]) -> list[Array]:
@@ -130,8 +112,8 @@ def keys(column: DeviceColumn, name: object, ops: Ops) -> FactorizedColumn:
     if column.holds_strings and values.is_text(column.type):
         # They were sorted on the device, where a million take no time.
         return FactorizedColumn(codes, Vocabulary(values.from_arrow(entries.data)))
-    found = factorizing.keys(entries, name, host(len(entries)))
-    return FactorizedColumn(through(found.codes, codes, ops), found.vocabulary)
+    places, vocabulary, _ = factorizing.keys(entries, name, host(len(entries)))
+    return FactorizedColumn(through(places, codes, ops), vocabulary)
 
 
 def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
@@ -140,8 +122,8 @@ def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops)
         return lookup_numbers(column, name, vocabulary, ops)
     if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
         strings = devices.cuda().strings
-        found: Array = strings.lookup_strings(column.rows, upload_strings(vocabulary, ops), column.nulls)
-        return found
+        places: Array = strings.lookup_strings(column.rows, upload_strings(vocabulary, ops), column.nulls)
+        return places
     codes, entries = number_rows(column, ops)
     return through(factorizing.lookup(entries, name, vocabulary, host(len(entries))), codes, ops)
 

@@ -103,7 +103,8 @@ def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: O
     if not are_numbers_of(column, vocabulary):
         return None
     present, nulls = present_numbers(column, Place(name, int))
-    return _fill_nulls(ops.lookup(typed.number_storage(present, name), vocabulary.values.array), nulls)
+    codes = ops.lookup(typed.number_storage(present, name), vocabulary.values.array)
+    return columns.spread(codes, nulls, MISSING)
 
 
 def factorize(column: Column, place: Place, ops: Ops) -> Dictionary:
@@ -117,9 +118,10 @@ def factorize(column: Column, place: Place, ops: Ops) -> Dictionary:
     kind = column.data.dtype.kind
     if kind in "Mm":
         ticks, _ = typed.timestamp_storage(column.data, place.column)
-        nulls = _null_rows(ticks == NOT_A_TIME, column.nulls)
+        nulls = ticks == NOT_A_TIME if column.nulls is None else column.nulls | (ticks == NOT_A_TIME)
         read = typed.from_numpy(column.data[:0], place.column)
-        return _factorize_timestamps(ticks if nulls is None else ticks[~nulls], nulls, read, ops)
+        present = ticks[~nulls] if nulls.any() else ticks
+        return _factorize_timestamps(present, read, nulls if nulls.any() else None, ops)
     if kind in "US":
         return _factorize_fixed_width(column, place, ops)
     if kind == "O":
@@ -156,36 +158,22 @@ def _fixed_width_to_arrow(column: Column, place: Place) -> Any:
         raise broken_text(place.column) from None
 
 
-def _null_rows(first: Array, second: Array | None) -> Array | None:
-    both = first if second is None else first | second
-    return both if both.any() else None
-
-
-def _fill_nulls(codes: Array, nulls: Array | None) -> Array:
-    """Codes of the rows that are not null, put in their rows."""
-    if nulls is None:
-        return codes
-    spread = np.full(len(nulls), MISSING, np.int32)
-    spread[~nulls] = codes
-    return spread
-
-
 def _factorize_numbers(column: Column, place: Place, ops: Ops) -> Dictionary:
     present, nulls = present_numbers(column, place)
     if present.dtype.kind == "b":
         # Without False, True is the only value and has code 0.
         seen = np.array([False, True])[[bool(len(present)) and not present.all(), bool(present.any())]]
         codes = present.astype(np.int32) - np.int32(0 if len(seen) and not seen[0] else 1)
-        return Dictionary(_fill_nulls(codes, nulls), Values("number", seen, "bool"), is_sorted=True)
+        return Dictionary(columns.spread(codes, nulls, MISSING), Values("number", seen, "bool"), is_sorted=True)
     codes, distinct = ops.factorize(typed.number_storage(present, place.column))
     read = Values("number", distinct, typed.numpy_name(present.dtype))
-    return Dictionary(_fill_nulls(codes, nulls), read, is_sorted=True, complete=nulls is None)
+    return Dictionary(columns.spread(codes, nulls, MISSING), read, is_sorted=True, complete=nulls is None)
 
 
-def _factorize_timestamps(present: Array, nulls: Array | None, read: Values, ops: Ops) -> Dictionary:
+def _factorize_timestamps(present: Array, read: Values, nulls: Array | None, ops: Ops) -> Dictionary:
     codes, distinct = ops.factorize(present)
     values = Values(read.kind, distinct, read.dtype, read.unit, read.timezone)
-    return Dictionary(_fill_nulls(codes, nulls), values, is_sorted=True)
+    return Dictionary(columns.spread(codes, nulls, MISSING), values, is_sorted=True)
 
 
 def _factorize_arrow(array: Any, place: Place, ops: Ops) -> Dictionary:
@@ -193,9 +181,8 @@ def _factorize_arrow(array: Any, place: Place, ops: Ops) -> Dictionary:
     if pa.types.is_null(type_):
         return Dictionary(np.full(len(array), MISSING, np.int32), typed.nothing(), is_sorted=True)
     if pa.types.is_temporal(type_) and not pa.types.is_interval(type_):
-        nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-        present, read = typed.arrow_timestamps(array.drop_null() if array.null_count else array)
-        return _factorize_timestamps(present, nulls, read, ops)
+        present, nulls = columns.drop_nulls(array)
+        return _factorize_timestamps(*typed.arrow_timestamps(present), nulls, ops)
     if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
         raise unsupported_type(place.column, str(type_))
     if not pa.types.is_decimal(type_) and (backend := host_strings(len(array), ops)) is not None:
@@ -235,8 +222,8 @@ def present_numbers(column: Column, place: Place) -> tuple[Array, Array | None]:
     """Numbers that are not null, and which rows are (None: none is); infinity is an error."""
     data, nulls = column.data, column.nulls
     if not isinstance(data, np.ndarray):
-        nulls = data.is_null().to_numpy(zero_copy_only=False) if data.null_count else None
-        data = to_numpy(data.drop_null() if data.null_count else data)
+        present, nulls = columns.drop_nulls(data)
+        data = to_numpy(present)
     elif nulls is not None:
         data = data[~nulls]
     # The smallest and the largest show NaN and infinity without a temporary array.

@@ -74,17 +74,17 @@ class Frame:
 
     def column(self, position: int) -> Column:
         """Rows of a column, not yet encoded."""
-        if self.kind == "numpy":
-            return columns.from_numpy(self.native[:, position])
         if self.is_on_device:
             return device_columns.column_to_host(self._device_column(position))
+        return _READERS[self.kind](self.native_column(position))
+
+    def native_column(self, position: int) -> Any:
+        """Column of a table on the host, as its library has it."""
+        if self.kind in ("numpy", "other"):
+            return self.native[:, position]
         if self.kind == "pandas":
-            return columns.from_pandas(self.native.iloc[:, position])
-        if self.kind == "polars":
-            return columns.from_polars(self.native.to_series(position))
-        if self.kind == "other":
-            return columns.from_arrow(self.native[:, position].to_arrow())
-        return columns.from_arrow(self.native.column(position))
+            return self.native.iloc[:, position]
+        return self.native.to_series(position) if self.kind == "polars" else self.native.column(position)
 
     def keys(self, position: int, ops: Ops) -> FactorizedColumn:
         """Codes of a column (int32; -1 for null), where `ops` computes, and its sorted vocabulary.
@@ -100,8 +100,8 @@ class Frame:
         """
         if self._stays(ops):
             return device_columns.keys(self._device_column(position), self.label(position), ops)
-        found = factorizing.keys(self.column(position), self.label(position), host(self.n_rows))
-        return found._replace(codes=ops.to_device(found.codes))
+        factorized = factorizing.keys(self.column(position), self.label(position), host(self.n_rows))
+        return factorized._replace(codes=ops.to_device(factorized.codes))
 
     def lookup(self, position: int, vocabulary: Vocabulary, ops: Ops) -> Array:
         """Position in a vocabulary of each row of a column (int32): -1 for null, -2 where it is absent."""
@@ -383,64 +383,31 @@ def wrap_like(frame: Frame, table: Any, own: bool) -> Any:
     return frame.wrap(table) if frame.wrap is not None and own else table
 
 
-def matrix_of(arrays: list[Array]) -> Array | None:
-    """Give the matrix whose columns the arrays are, in order and complete; None if there is none."""
-    base = arrays[0].base if arrays else None
-    if not isinstance(base, np.ndarray) or base.shape != (len(arrays[0]), len(arrays)):
-        return None
-    for position, array in enumerate(arrays):
-        column = base[:, position]
-        if array.dtype != base.dtype or array.__array_interface__["data"] != column.__array_interface__["data"]:
-            return None
-        if array.strides != column.strides:
-            return None
-    return base
-
-
 def _numpy(frame: Frame, arrays: list[Array], passed: list[int]) -> Array:
-    if not passed and (matrix := matrix_of(arrays)) is not None:
+    if not passed and (matrix := columns.matrix_of(arrays)) is not None:
         return matrix
-    columns = arrays + [_as_numpy(frame, position) for position in passed]
-    dtype = np.result_type(*columns) if all(column.dtype.kind in "biuf" for column in columns) else np.dtype(object)
-    if not all(_exact(column, dtype) for column in columns):
+    every = arrays + [_as_numpy(frame, position) for position in passed]
+    dtype = np.result_type(*every) if all(column.dtype.kind in "biuf" for column in every) else np.dtype(object)
+    if columns.rounded_integer(every, dtype) is not None:
         dtype = np.dtype(object)
-    table = np.empty((frame.n_rows, len(columns)), dtype, order="F")
-    for position, column in enumerate(columns):
+    table = np.empty((frame.n_rows, len(every)), dtype, order="F")
+    for position, column in enumerate(every):
         table[:, position] = column
     return table
 
 
-def _exact(column: Array, dtype: np.dtype[Any]) -> bool:
-    """Whether integers come back from a float type as they were."""
-    if column.dtype.kind not in "iu" or dtype.kind != "f" or not len(column):
-        return True
-    largest: int = max(abs(int(column.min())), abs(int(column.max())))
-    digits: int = np.finfo(dtype).nmant + 1
-    return largest.bit_length() <= digits
-
-
 def _as_numpy(frame: Frame, position: int) -> Array:
-    native = frame.native
-    if frame.kind == "numpy":
-        found = native[:, position]
-    elif frame.kind == "pandas":
-        found = native.iloc[:, position].to_numpy()
-    elif frame.kind == "polars":
-        found = native.to_series(position).to_numpy()
-    elif frame.kind == "other":
-        found = native[:, position].to_numpy()
-    elif frame.kind == "pyarrow":
-        found = native.column(position).to_numpy()
-    else:
-        found = native.column(position).to_numpy(zero_copy_only=False)
-    return np.asarray(found)
+    native = frame.native_column(position)
+    if frame.kind in ("pyarrow", "pyarrow_batch"):
+        return np.asarray(native.to_numpy(zero_copy_only=False))
+    return np.asarray(native if frame.kind == "numpy" else native.to_numpy())
 
 
 def _pandas(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
     import pandas as pd
 
     index = frame.native.index if frame.kind == "pandas" else pd.RangeIndex(frame.n_rows)
-    matrix = matrix_of(arrays)
+    matrix = columns.matrix_of(arrays)
     if matrix is not None:
         encoded = pd.DataFrame(matrix, index=index, columns=names, copy=False)
     else:
@@ -518,6 +485,14 @@ def _select(frame: Frame, passed: list[int]) -> Any:
     return nw.from_native(native, eager_only=True)[:, passed]
 
 
+_READERS: dict[str, Callable[[Any], Column]] = {
+    "numpy": columns.from_numpy,
+    "pandas": columns.from_pandas,
+    "polars": columns.from_polars,
+    "pyarrow": columns.from_arrow,
+    "pyarrow_batch": columns.from_arrow,
+    "other": lambda series: columns.from_arrow(series.to_arrow()),
+}
 _BUILDERS: dict[str, Callable[[Frame, list[str], list[Array], list[int]], Any]] = {
     "pandas": _pandas,
     "polars": _polars,

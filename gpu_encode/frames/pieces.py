@@ -11,7 +11,7 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary, union_of
-from gpu_encode.errors.pieces import columns_of_piece, in_piece, series_among_tables
+from gpu_encode.errors.pieces import columns_of_piece, series_among_tables
 from gpu_encode.errors.targets import incomparable_labels
 from gpu_encode.errors.values import RowError, mixed_types
 from gpu_encode.frames.device_columns import to_host
@@ -94,14 +94,14 @@ class Pieces:
             with self._naming_piece(number):
                 return part.keys(position, ops)
         codes = ops.empty((self.n_rows,), np.int32)
-        found: dict[int, Vocabulary] = {}
+        vocabularies: dict[int, Vocabulary] = {}
         for number, part, rows in filled:
             with self._naming_piece(number):
-                codes[rows], found[number], _ = part.keys(position, ops)
-        vocabulary, places = join_vocabularies(found, self.label(position), self.role)
+                codes[rows], vocabularies[number], _ = part.keys(position, ops)
+        vocabulary, places = join_vocabularies(vocabularies, self.label(position), self.role)
         for number, _, rows in filled:
             # Sorted values are in the places of all values if there are as many of them.
-            if len(found[number]) < len(vocabulary):
+            if len(vocabularies[number]) < len(vocabulary):
                 codes[rows] = through(places[number], codes[rows], ops)
         return FactorizedColumn(codes, vocabulary)
 
@@ -208,8 +208,7 @@ def read_pieces(tables: Sequence[Any]) -> Pieces:
         with naming_piece("X", number):
             parts.append(read(table))
     for number, part in enumerate(parts):
-        if not _same_columns(parts[0], part):
-            raise _other_columns(number, parts[0], part)
+        _check_columns(number, parts[0], part)
     return Pieces(tuple(parts), parts[0].labels)
 
 
@@ -235,48 +234,45 @@ def naming_piece(role: str, number: int, lengths: Sequence[int] = ()) -> Iterato
     except RowError as error:
         raise error.below(sum(lengths[:number])).in_pieces(role, lengths) from error
     except (TypeError, ValueError) as error:
-        raise in_piece(role, number, error) from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{role}[{number}]: {error}") from error
 
 
-def _same_columns(first: Frame, other: Frame) -> bool:
-    """Whether names are the same; names that are no strings count for nothing beside an array, which has none."""
-    if first.labels is None or other.labels is None:
-        return first.n_columns == other.n_columns and first.names == other.names
-    return first.labels == other.labels
-
-
-def _other_columns(number: int, first: Frame, other: Frame) -> ValueError:
-    if first.n_columns != other.n_columns and (first.labels is None or other.labels is None):
-        return ValueError(
+def _check_columns(number: int, first: Frame, other: Frame) -> None:
+    """Raise unless names are the same; names that are no strings count for nothing beside an array, which has none."""
+    nameless = first.labels is None or other.labels is None
+    if nameless and first.n_columns != other.n_columns:
+        raise ValueError(
             f"X[{number}] has {other.n_columns} columns, but X[0] has {first.n_columns}. All tables must have the same "
             "columns."
         )
-    return columns_of_piece(number, first.labels, other.labels)
+    if first.names != other.names if nameless else first.labels != other.labels:
+        raise columns_of_piece(number, first.labels, other.labels)
 
 
 NUMBERS = set("biuf")
 
 
-def join_vocabularies(found: dict[int, Vocabulary], column: object, role: str) -> tuple[Vocabulary, dict[int, Array]]:
+def join_vocabularies(parts: dict[int, Vocabulary], column: object, role: str) -> tuple[Vocabulary, dict[int, Array]]:
     """Give the sorted vocabulary of all values, and the places in it of the values of each table.
 
     Parameters
     ----------
-    found : dict of int to Vocabulary
+    parts : dict of int to Vocabulary
         By the number of the table.
     column : str
         Name of the column, for messages.
     role : str
         What the tables are, for messages.
     """
-    filled = {number: vocabulary.values for number, vocabulary in found.items() if len(vocabulary)}
-    titles = [each.title for each in filled.values()]
-    for number, each in filled.items():
-        if each.title != titles[0]:
-            raise mixed_types(column, titles[0], f"{each.title} (in {role}[{number}])")
-    vocabulary, places = Vocabulary.from_unsorted(union_of([each.values for each in found.values()]))
-    ends = np.cumsum([len(each) for each in found.values()])
-    return vocabulary, dict(zip(found, np.split(places, ends[:-1]), strict=True))
+    filled = {number: vocabulary.values for number, vocabulary in parts.items() if len(vocabulary)}
+    titles = [values.title for values in filled.values()]
+    for number, values in filled.items():
+        if values.title != titles[0]:
+            raise mixed_types(column, titles[0], f"{values.title} (in {role}[{number}])")
+    vocabulary, places = Vocabulary.from_unsorted(union_of([part.values for part in parts.values()]))
+    ends = np.cumsum([len(part) for part in parts.values()])
+    return vocabulary, dict(zip(parts, np.split(places, ends[:-1]), strict=True))
 
 
 def join_vectors(parts: Sequence[Any]) -> Any:
@@ -308,7 +304,7 @@ def concatenate(arrays: Sequence[Array]) -> Array:
     on_host = [isinstance(array, np.ndarray) for array in filled]
     if len({array.dtype for array in filled}) == 1 and len(set(on_host)) == 1:
         return filled[0] if len(filled) == 1 else np.concatenate(filled)
-    held = [array if here else to_host(array) for array, here in zip(filled, on_host, strict=True)]
+    held = [to_host(array) for array in filled]
     kinds = {array.dtype.kind for array in held}
     if kinds <= NUMBERS | {"O"} and kinds != {"O"}:
         # Nothing but nulls says no more of the type than NaN.
@@ -317,9 +313,9 @@ def concatenate(arrays: Sequence[Array]) -> Array:
     if len(kinds) > 1 and not kinds <= NUMBERS:
         # NumPy would turn numbers beside text into text without a word.
         return np.concatenate([array.astype(object) for array in held])
-    found = np.concatenate(held)
-    if found.dtype.kind != "f" or "f" in kinds:
-        return found
+    joint = np.concatenate(held)
+    if joint.dtype.kind != "f" or "f" in kinds:
+        return joint
     # Signed and unsigned integers, which NumPy makes floats of.
     for target in (np.dtype(np.int64), np.dtype(np.uint64)):
         if all(_fits(array, target) for array in held):

@@ -54,12 +54,16 @@ def read_vector(data: Any, role: str, n_rows: int | None = None) -> Array:
     >>> read_vector(["a", None], "groups")
     array(['a', None], dtype=object)
     """
-    targets = _read_all(data, role, n_rows)
-    if len(targets) != 1:
-        raise not_one_column(role, (len(targets[0][1]), len(targets)))
-    values = targets[0][1]
+    values = _only_one(read_targets(data, n_rows, role), role)
     # Labels are for targets; who wants numbers says what it got instead.
     return values.fetch() if isinstance(values, NumberedLabels) and role != "y" else values
+
+
+def _only_one(targets: list[tuple[str | None, Any]], role: str) -> Any:
+    """Values of the one target; more are an error."""
+    if len(targets) != 1:
+        raise not_one_column(role, (len(targets[0][1]), len(targets)))
+    return targets[0][1]
 
 
 def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
@@ -79,36 +83,32 @@ def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
 
 def read_targets(y: Any, n_rows: int | None = None, role: str = "y") -> list[tuple[str | None, Array]]:
     """Read one or several targets: the name, if there is one, and the values of each."""
-    return _read_all(y, role, n_rows)
+    targets = _read_columns(y, role)
+    if n_rows is not None and len(targets[0][1]) != n_rows:
+        raise inconsistent_lengths(role, [n_rows, len(targets[0][1])])
+    return targets
 
 
 def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
     """Targets that were read, for those who know NumPy alone: one vector, or a matrix of a column each."""
-    found = [_fetch(values) for _, values in targets]
-    return found[0] if len(found) == 1 else np.column_stack(found)
+    fetched = [values.fetch() if isinstance(values, NumberedLabels) else to_host(values) for _, values in targets]
+    return fetched[0] if len(fetched) == 1 else np.column_stack(fetched)
 
 
-def _fetch(values: Any) -> Array:
-    if isinstance(values, NumberedLabels):
-        return values.fetch()
-    return values if isinstance(values, np.ndarray) else to_host(values)
-
-
-def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
+def _read_columns(data: Any, role: str) -> list[tuple[str | None, Array]]:
     if not hasattr(data, "__array__"):
         refuse_dask(data, role)
     refuse_sparse(data, role)
     data = devices.unwrap(data)
     if devices.is_cudf_frame(data) or devices.is_cudf_vector(data):
-        found = device_vectors.read_cudf(data, role)
-        return _of_length(found, role, n_rows)
+        return device_vectors.read_cudf(data, role)
     if devices.on_gpu(data):
-        return _of_length(device_vectors.read_array(data, role), role, n_rows)
+        return device_vectors.read_array(data, role)
     if nw.dependencies.is_narwhals_dataframe(data) or is_frame(data):
         frame = read(data)
         names: Sequence[str | None] = frame.names or [None] * frame.n_columns
         parts = [(name, frame.column(position)) for position, name in enumerate(names)]
-    elif (column := columns.from_native(data)) is not None and not _is_matrix(data):
+    elif (column := columns.from_native(data)) is not None and getattr(data, "ndim", 1) == 1:
         name = getattr(data, "name", None)
         parts = [(name if isinstance(name, str) else None, column)]
     else:
@@ -117,18 +117,7 @@ def _read_all(data: Any, role: str, n_rows: int | None) -> list[tuple[str | None
             raise not_one_column(role, array.shape)
         matrix = array[:, None] if array.ndim == 1 else array
         parts = [(None, columns.from_numpy(matrix[:, position])) for position in range(matrix.shape[1])]
-    return _of_length([(name, _to_vector(column, role)) for name, column in parts], role, n_rows)
-
-
-def _of_length(found: list[tuple[str | None, Array]], role: str, n_rows: int | None) -> list[tuple[str | None, Array]]:
-    """Give what was found, if it is one value for every row."""
-    if n_rows is not None and len(found[0][1]) != n_rows:
-        raise inconsistent_lengths(role, [n_rows, len(found[0][1])])
-    return found
-
-
-def _is_matrix(data: Any) -> bool:
-    return isinstance(data, np.ndarray) and data.ndim != 1
+    return [(name, _to_vector(column, role)) for name, column in parts]
 
 
 def _to_vector(column: Column, role: str) -> Array:
@@ -168,11 +157,7 @@ def _as_numbers(objects: Array, nulls: Array) -> Array:
     numbers = np.array([float(value) if isinstance(value, Decimal) else value for value in present])
     if numbers.dtype.kind not in "biuf":
         return objects
-    if not nulls.any():
-        return numbers
-    spread = np.full(len(objects), np.nan)
-    spread[~nulls] = numbers
-    return spread
+    return columns.spread(numbers.astype(np.float64), nulls, np.nan) if nulls.any() else numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,44 +180,41 @@ class PieceVectors:
 
     def targets(self) -> list[tuple[str | None, Any]]:
         """Read them as one vector, or several: the name, if there is one, and the values of all rows."""
-        found = [read_targets(part, role=role) for role, part in self._named()]
-        self._check_lengths([each[0][1] for each in found])
+        per_part = [read_targets(part, role=role) for role, part in self._named()]
+        self._check_lengths([targets[0][1] for targets in per_part])
         self._check_temporal()
-        if self.role == "y" and any(_holds_timestamps(values) for each in found for _, values in each):
+        if self.role == "y" and any(_holds_timestamps(values) for targets in per_part for _, values in targets):
             raise timestamps_as_target()
-        names = [[name for name, _ in each] for each in found]
-        for number, each in enumerate(names):
+        names = [[name for name, _ in targets] for targets in per_part]
+        for number, own_names in enumerate(names):
             # A series' name means nothing where there is but one target.
-            if len(each) != len(names[0]) or (len(each) > 1 and each != names[0]):
-                raise targets_of_piece(number, names[0], each)
-        every = [join_vectors([each[i][1] for each in found]) for i in range(len(names[0]))]
+            if len(own_names) != len(names[0]) or (len(own_names) > 1 and own_names != names[0]):
+                raise targets_of_piece(number, names[0], own_names)
+        every = [join_vectors([targets[i][1] for targets in per_part]) for i in range(len(names[0]))]
         for values in every if self.role == "y" else ():
             _refuse_missing(values)
-        same = all(each == names[0] for each in names)
+        same = all(own_names == names[0] for own_names in names)
         return list(zip(names[0] if same else [None], every, strict=True))
 
     def vector(self) -> Array:
         """Read them as one vector."""
-        targets = self.targets()
-        if len(targets) != 1:
-            raise not_one_column(self.role, (len(targets[0][1]), len(targets)))
-        values = targets[0][1]
+        values = _only_one(self.targets(), self.role)
         return values.fetch() if isinstance(values, NumberedLabels) else values
 
     def grouping(self) -> Pieces:
         """Read them as one column of values of any kind, to be numbered."""
-        found = [read_grouping(part, role) for role, part in self._named()]
-        self._check_lengths(found)
+        groups = [read_grouping(part, role) for role, part in self._named()]
+        self._check_lengths(groups)
         self._check_temporal()
-        return Pieces(tuple(found), [self.role], self.role)
+        return Pieces(tuple(groups), [self.role], self.role)
 
     def _named(self) -> Iterator[tuple[str, Any]]:
         for number, part in enumerate(self.parts):
             yield f"{self.role}[{number}]", part
 
-    def _check_lengths(self, found: Sequence[Any]) -> None:
-        for number, (each, n_rows) in enumerate(zip(found, self.lengths, strict=True)):
-            length = each.n_rows if isinstance(each, Frame) else len(each)
+    def _check_lengths(self, read_parts: Sequence[Any]) -> None:
+        for number, (part, n_rows) in enumerate(zip(read_parts, self.lengths, strict=True)):
+            length = part.n_rows if isinstance(part, Frame) else len(part)
             if length != n_rows:
                 raise ValueError(
                     f"Found input variables with inconsistent numbers of samples: {[n_rows, length]}. X[{number}] has "
@@ -242,10 +224,10 @@ class PieceVectors:
 
     def _check_temporal(self) -> None:
         """Raise for dates and times as a target, and for those of several units: of each bare numbers are read."""
-        found = [_temporal_kind(column) for part in self.parts for column in _typed_columns_of(part) if len(column)]
-        if self.role == "y" and any(found):
+        typed_columns = [column for part in self.parts for column in _typed_columns_of(part) if len(column)]
+        kinds = list(dict.fromkeys(map(_temporal_kind, typed_columns)))
+        if self.role == "y" and any(kinds):
             raise timestamps_as_target()
-        kinds = list(dict.fromkeys(found))
         if len(kinds) > 1:
             raise mixed_types(self.role, *(kind or "other values" for kind in kinds[:2]))
 
@@ -328,6 +310,4 @@ def _refuse_missing(values: Any) -> None:
         nulls = np.fromiter((is_null(value) for value in values), bool, len(values))
     else:
         return
-    if bool(nulls.any()):
-        rows = np.flatnonzero(nulls)
-        raise missing_targets("y", rows if isinstance(rows, np.ndarray) else to_host(rows))
+    device_vectors.refuse_missing(nulls, "y")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from gpu_encode.parts.plans import EncodingPlan
 from gpu_encode.parts.segments import orders_of, starts_in
 from gpu_encode.parts.sums import PartialSums
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, first_rows
-from gpu_encode.sums.category_sums import CategorySums, SumSpec, layout_of_both
+from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
 from gpu_encode.training.encodings import tables_by_fold
 from gpu_encode.training.outputs import in_type
 from gpu_encode.training.scans import CheckpointState, checkpoint_places
@@ -142,7 +143,7 @@ def device_of(encoding_plan: EncodingPlan) -> str:
 
 def widen(statistics: CategorySums, reach: Layout) -> CategorySums:
     """Give the same sums in a layout that holds the sums of any of the rows, too."""
-    layout = layout_of_both(statistics.spec.layout, reach)
+    layout = join_layouts(statistics.spec.layout, reach, repeat(True))
     spec = replace(statistics.spec, layout=layout)
     return replace(statistics, accumulators=statistics.in_layout(layout), spec=spec)
 

@@ -10,14 +10,7 @@ import numpy as np
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers, key_of
 from gpu_encode import frames
 from gpu_encode.errors.folds import nothing_to_stratify
-from gpu_encode.errors.parameters import (
-    bad_option,
-    check_count,
-    check_number,
-    check_option,
-    fraction_too_near_the_ends,
-    gap_too_wide,
-)
+from gpu_encode.errors.parameters import bad_option, bad_parameter, check_count, check_number, check_option
 from gpu_encode.schemes.plans import (
     ByPattern,
     ByValue,
@@ -209,7 +202,8 @@ class TimeFolds(Scheme):
         check_count("TimeFolds", "n_splits", self.n_splits, low=2)
         check_count("TimeFolds", "gap", self.gap, low=0)
         if self.gap > self.n_splits - 2:
-            raise gap_too_wide(self.gap, self.n_splits)
+            most = f"n_splits - 2 = {self.n_splits - 2}"
+            raise bad_parameter("TimeFolds", "gap", self.gap, f"must be at most {most}, or no row sees any other")
 
     def reads(self) -> list[tuple[Any, str]]:
         """Give the time column."""
@@ -261,7 +255,7 @@ class Holdout(Scheme):
         check_random_state(self.random_state)
         check_number("Holdout", "fraction", self.fraction, low=0.0, high=1.0)
         if not 0 < self._share() < 1:
-            raise fraction_too_near_the_ends(self.fraction)
+            raise bad_parameter("Holdout", "fraction", self.fraction, "must lie between 0.005 and 0.995")
 
     def plan(self, request: Request) -> FoldPlan:
         """Two folds: 0 calibrates, 1 is trained on."""

@@ -4,7 +4,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from cpu_fallback.row_numbers import Permutation
-from gpu_encode.errors.parameters import burn_in_between, check_count, check_number, check_option
+from gpu_encode.errors.parameters import bad_parameter, check_count, check_number, check_option
 from gpu_encode.schemes.plans import (
     ByTime,
     LeaveOneOutPlan,
@@ -98,7 +98,7 @@ class Ordered(Scheme):
         check_random_state(self.random_state)
         check_number("Ordered", "burn_in", self.burn_in, low=0.0)
         if (not isinstance(self.burn_in, Integral) and self.burn_in >= 1) or not isinstance(self.burn_in, Real):
-            raise burn_in_between(self.burn_in)
+            raise bad_parameter("Ordered", "burn_in", self.burn_in, "must be an integer or a share below 1")
         if self.time is not None and self.n_permutations != 1:
             raise ValueError("Ordered(time=...) has one order: leave n_permutations at 1.")
         if not self.shuffle and (self.time is not None or self.n_permutations != 1):

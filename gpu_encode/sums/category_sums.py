@@ -1,5 +1,6 @@
 """Exact sums per category that add up across parts, and the digits that hold them."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -157,7 +158,7 @@ class CategorySums:
 
         In place, these sums are given up to hold the result, where it fits in their memory.
         """
-        layout = layout_of_sum(self, other)
+        layout = join_layouts(self.spec.layout, other.spec.layout, self.sums_that_fit(other))
         spec = replace(self.spec, layout=layout)
         ours, others = self.in_layout(layout), other.in_layout(layout)
         if n_categories == self.n_categories and bool((mine == np.arange(n_categories)).all()):
@@ -174,12 +175,23 @@ class CategorySums:
         total = CategorySums(accumulators, spec, self.added + other.added, values)
         return total.to_canonical() if total.added >= CARRY_AFTER else total
 
+    def sums_that_fit(self, other: "CategorySums") -> Iterator[bool]:
+        """Say of each sum whether both are whole numbers, and all their totals stay inside int64."""
+        pairs = zip(self.spec.layout.measures(), other.spec.layout.measures(), strict=True)
+        for (a, _, mine), (b, _, theirs) in pairs:
+            whole = a.whole and b.whole
+            yield (
+                whole and magnitude(self.accumulators[..., mine]) + magnitude(other.accumulators[..., theirs]) < 1 << 62
+            )
+
     def in_layout(self, layout: Layout) -> Integers:
         """Give the accumulators in another, wider layout; not a copy where it is their own."""
         if layout == self.spec.layout:
             return self.accumulators
         parts = [
-            move_digits(self.accumulators[..., columns], old, new)
+            self.accumulators[..., columns]
+            if old.whole and new.whole
+            else widen(digits_of(self.accumulators[..., columns], old), new.low, new.width)
             for (old, _, columns), (new, _, _) in zip(self.spec.layout.measures(), layout.measures(), strict=True)
         ]
         return np.concatenate(parts, axis=-1)
@@ -218,20 +230,15 @@ def carry(accumulators: Integers, layout: Layout) -> None:
             accumulators[..., column + 1] += over
 
 
-def layout_of_sum(left: CategorySums, right: CategorySums) -> Layout:
-    """Give the smallest layout that holds the sums of both and their total."""
-    windows = []
-    pairs = zip(left.spec.layout.measures(), right.spec.layout.measures(), strict=True)
-    for (a, _, columns), (b, _, other_columns) in pairs:
-        whole = a.whole and b.whole and fits(left.accumulators[..., columns], right.accumulators[..., other_columns])
-        windows.append(Window() if whole else window_of_both(a, b))
-    return Layout(*windows)
-
-
-def layout_of_both(one: Layout, other: Layout) -> Layout:
-    """Give the smallest layout that holds the sums of two layouts; whole numbers stay whole, though a total may not."""
-    pairs = zip(one.measures(), other.measures(), strict=True)
-    return Layout(*(Window() if a.whole and b.whole else window_of_both(a, b) for (a, _, _), (b, _, _) in pairs))
+def join_layouts(one: Layout, other: Layout, whole: Iterable[bool]) -> Layout:
+    """Give the smallest layout that holds the sums of two layouts; `whole` says which may stay whole numbers."""
+    pairs = zip(one.measures(), other.measures(), whole, strict=False)
+    return Layout(
+        *(
+            Window() if a.whole and b.whole and may_stay else window_of_both(a, b)
+            for (a, _, _), (b, _, _), may_stay in pairs
+        )
+    )
 
 
 def window_of_both(a: Window, b: Window) -> Window:
@@ -240,11 +247,6 @@ def window_of_both(a: Window, b: Window) -> Window:
     # A whole int64 spreads over two digits, and a third leaves room for the carry.
     top = max(a.low + (3 if a.whole else a.width), b.low + (3 if b.whole else b.width))
     return Window(low, top - low, False)
-
-
-def fits(left: Integers, right: Integers) -> bool:
-    """Say whether all sums of one number of each stay inside int64."""
-    return magnitude(left) + magnitude(right) < 1 << 62
 
 
 def magnitude(accumulators: Integers) -> int:
@@ -272,11 +274,6 @@ def as_integers(number: Limbs) -> Integers | None:
     for i in range(number.digits.shape[-1]):
         whole = whole + (number.digits[..., i : i + 1] << (32 * (number.low + i)))
     return whole if magnitude(whole) < MOST_WHOLE else None
-
-
-def move_digits(digits: Integers, old: Window, new: Window) -> Integers:
-    """Give the digits of one window in another that holds it."""
-    return digits if old.whole and new.whole else widen(digits_of(digits, old), new.low, new.width)
 
 
 def choose_spec(ops: Ops, target: Target, weight: Array | None, squares: bool, drop: str | None) -> SumSpec:
@@ -341,19 +338,8 @@ class DigitSpan:
             whole_bound(rows.target, rows.weight, power, len(rows)) or 0 if window.whole else 0
             for window, power, _ in measures
         )
-        return cls(common_layout(layout, layout, bounds), bounds)
+        return cls(join_layouts(layout, layout, [bound < MOST_WHOLE for bound in bounds]), bounds)
 
     def __add__(self, other: "DigitSpan") -> "DigitSpan":
         bounds = tuple(mine + theirs for mine, theirs in zip(self.bounds, other.bounds, strict=True))
-        return DigitSpan(common_layout(self.layout, other.layout, bounds), bounds)
-
-
-def common_layout(one: Layout, other: Layout, bounds: tuple[int, ...]) -> Layout:
-    """Give the layout for the sums of both; one whole number where the canonical sums of all such rows are."""
-    pairs = zip(one.measures(), other.measures(), bounds, strict=True)
-    return Layout(
-        *(
-            a if a.whole and b.whole and bound < MOST_WHOLE else window_of_both(a, b)
-            for (a, _, _), (b, _, _), bound in pairs
-        )
-    )
+        return DigitSpan(join_layouts(self.layout, other.layout, [bound < MOST_WHOLE for bound in bounds]), bounds)
