@@ -58,16 +58,16 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
         )
     levels: list[Level] = []
     for paths in rule.paths(values):
-        labels, _ = Vocabulary.from_values(
-            np.array(
-                sorted({path for path in paths if path is not None}), dtype=object if rule.kind == "text" else np.int64
-            ),
-            column,
-        )
+        labels = label_vocabulary(sorted({path for path in paths if path is not None}), rule.kind == "text", column)
         blank = Level(np.zeros(0, np.int32), np.zeros(0, np.int32), len(labels), labels)
         of_leaf = positions_of_labels(blank, paths, column)
         levels.append(Level(of_leaf, link(of_leaf, len(labels), levels), len(labels), labels))
     return levels
+
+
+def label_vocabulary(labels: Sequence[Any], are_text: bool, column: str) -> Vocabulary:
+    """Give the vocabulary of the distinct labels of a level."""
+    return Vocabulary.from_values(np.array(labels, dtype=object if are_text else np.int64), column)[0]
 
 
 def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Codes:
@@ -76,9 +76,7 @@ def positions_of_labels(level: Level, paths: Sequence[Any], column: str) -> Code
     rows = np.array([i for i, path in enumerate(paths) if path is not None], dtype=np.int64)
     if len(rows) and level.labels is not None and level.n:
         distinct = sorted({paths[i] for i in rows})
-        words, _ = Vocabulary.from_values(
-            np.array(distinct, dtype=object if isinstance(distinct[0], str) else np.int64), column
-        )
+        words = label_vocabulary(distinct, isinstance(distinct[0], str), column)
         position = dict(zip(distinct, level.labels.positions(words, column), strict=True))
         places[rows] = [position[paths[i]] for i in rows]
     return np.where(places < 0, -1, places).astype(np.int32)

@@ -108,7 +108,7 @@ def _timestamps(objects: Sequence[object], kind: str, column: object) -> Values:
         raise unsupported_type(column, "time with time zone")
     ticks, units = zip(*(_ticks(value, column) for value in objects), strict=True)
     unit = max(units, key=UNITS.__getitem__)
-    scaled = [tick * 10 ** (UNITS[unit] - UNITS[own]) for tick, own in zip(ticks, units, strict=True)]
+    scaled = [tick * 10 ** (UNITS[unit] - UNITS[tick_unit]) for tick, tick_unit in zip(ticks, units, strict=True)]
     try:
         array = np.array(scaled, np.int64)
     except OverflowError:
@@ -116,12 +116,9 @@ def _timestamps(objects: Sequence[object], kind: str, column: object) -> Values:
     name = {"datetime": f"datetime64[{unit}]", "duration": f"timedelta64[{unit}]", "time": "time"}[kind]
     if all(type(value) is datetime.date for value in objects):
         name = "date"
-    return Values(kind, array, name, unit, _time_zone(objects) if any(aware) else None)
-
-
-def _time_zone(objects: Sequence[Any]) -> str:
-    names = {str(value.tzinfo) for value in objects}
-    return names.pop() if len(names) == 1 else "UTC"
+    zones = {str(getattr(value, "tzinfo", None)) for value in objects}
+    zone = (zones.pop() if len(zones) == 1 else "UTC") if any(aware) else None
+    return Values(kind, array, name, unit, zone)
 
 
 def _ticks(value: Any, column: object) -> tuple[int, str]:

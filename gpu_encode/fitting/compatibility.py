@@ -51,10 +51,7 @@ def check_same_columns(
     known: Model, frame: Frame | Pieces, selection: Selection, summed: Sequence[SummedColumn]
 ) -> None:
     """Raise ValueError if a later call has other columns than the first, or sums others; `summed` columns of X."""
-    if frame.n_columns != known.n_features:
-        raise other_width(frame.n_columns, known.n_features)
-    if frame.names != known.feature_names:
-        raise other_columns(known.feature_names, frame.names)
+    check_columns(known, frame)
     entries, later_entries = (
         [tuple(map(frame.label, entry.columns)) for entry in columns.entries]
         for columns in (known.selection, selection)
@@ -65,6 +62,14 @@ def check_same_columns(
     if summed and names != later_names:
         of_columns = any(rule.statistic.names_targets for rule in known.rules)
         raise other_parameters("values", names if of_columns else None, later_names)
+
+
+def check_columns(known: Model, frame: Frame | Pieces) -> None:
+    """Raise ValueError if a table has other columns than the one that was learned from."""
+    if frame.n_columns != known.n_features:
+        raise other_width(frame.n_columns, known.n_features)
+    if frame.names != known.feature_names:
+        raise other_columns(known.feature_names, frame.names)
 
 
 def first_other(earlier: dict[str, Any], later: dict[str, Any]) -> str | None:
@@ -113,16 +118,7 @@ def check_same_parameters(
     keys: Sequence[CategoryIndex],
 ) -> None:
     """Raise ValueError if a parameter that shapes the encodings has changed since the first call."""
-    before = {
-        "indicators": known.indicators,
-        "dtype": known.dtype,
-        "drop": name_drop([sums.spec for sums in known.statistics[0]]),
-    }
-    now = {
-        "indicators": parameters.indicators,
-        "dtype": parameters.dtype,
-        "drop": name_drop(specs),
-    }
+    before, now = of_all_entries(known, [sums.spec for sums in known.statistics[0]]), of_all_entries(parameters, specs)
     unknown_is_error = parameters.handle_unknown == "error"
     for old_rule, rule, old_key, key in zip(known.rules, rules, known.keys, keys, strict=True):
         earlier = entry_parameters(old_rule, old_key, parameters.as_unseen, known.unknown_is_error, before)
@@ -132,9 +128,10 @@ def check_same_parameters(
             raise other_parameters(name, earlier[name], later[name])
 
 
-def name_drop(specs: Sequence[SumSpec]) -> str | None:
-    """Give `drop` of an encoder, by the class that each target's outputs begin with."""
-    return "first" if any(spec.first_output for spec in specs) else None
+def of_all_entries(source: Model | Parameters, specs: Sequence[SumSpec]) -> dict[str, Any]:
+    """Give the parameters that all entries share; `drop` by the class that each target's outputs begin with."""
+    drop = "first" if any(spec.first_output for spec in specs) else None
+    return {"indicators": source.indicators, "dtype": source.dtype, "drop": drop}
 
 
 def entry_parameters(
@@ -180,7 +177,8 @@ def merge_models(encoder: BaseEstimator, model: Model, others: Sequence[Any]) ->
         check_is_fitted(other, "_model")
         check_mergeable_parameters(encoder, other)
         check_mergeable_columns(model, other._model)
-        check_no_blow_up(model)
+        if model.statistics[0][0].n_views > 1:
+            raise ValueError("Blow-up encoders cannot be merged: each fold's encoder belongs to its own rows.")
         learned = learned.merge(other._model)
     return learned
 
@@ -205,12 +203,6 @@ def check_mergeable_columns(one: Model, other: Model) -> None:
         )
     if [target.name for target in one.targets] != [target.name for target in other.targets]:
         raise merge_of_other_targets()
-
-
-def check_no_blow_up(model: Model) -> None:
-    """Raise ValueError for sums of each fold's own, which are not those of other encoders' folds."""
-    if model.statistics[0][0].n_views > 1:
-        raise ValueError("Blow-up encoders cannot be merged: each fold's encoder belongs to its own rows.")
 
 
 def are_equal(a: Any, b: Any) -> bool:

@@ -86,13 +86,7 @@ class Model:
         if memory not in self._tables:
             self._tables[memory] = [
                 [
-                    table(
-                        replace(sums, accumulators=ops.to_device(sums.accumulators)),
-                        None,
-                        key,
-                        rule.of_target(number),
-                        ops,
-                    )
+                    table(sums.to_device(ops), None, key, rule.of_target(number), ops)
                     for number, sums in enumerate(per_target)
                 ]
                 for key, per_target, rule in zip(self.keys, self.statistics, self.rules, strict=True)
@@ -134,12 +128,8 @@ class Model:
 
     def means(self) -> list[Floats]:
         """Exact mean of each target over the rows that new rows see: (outputs,)."""
-        return [
-            Moments.of(
-                host(0), sums.totals(host(len(sums.accumulators))).accumulators[0, 0], sums.spec, variances=False
-            ).mean
-            for sums in self.statistics[0]
-        ]
+        totals = [sums.totals(host(len(sums.accumulators))) for sums in self.statistics[0]]
+        return [Moments.of(host(0), total.accumulators[0, 0], total.spec, variances=False).mean for total in totals]
 
     def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], ColumnMap]:
         """Encode every row of a new table: an array for each column, then the indicators; and where the columns are."""

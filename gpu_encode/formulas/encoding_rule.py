@@ -192,7 +192,11 @@ def table(
     leaf, counted, infrequent = split_infrequent(sums, visibility, rule, ops, total, leaf)
     blocks: list[Floats] = []
     if rule.statistic.needs.table:
-        values, prior = encode_together(sums, visibility, rule, ops, total, leaf, counted)
+        if sums.distribution is None:
+            values, prior = rule.statistic.encode_table(ops, leaf, counted, total, sums.spec.classification)
+        else:
+            in_order = OfViews.of(sums.distribution.visible(visibility), sums.n_categories)
+            values, prior = rule.statistic.encode_in_order(ops, leaf, total, in_order)
         prior = np.broadcast_to(prior, values.shape)
     else:
         categories = rule.categories_of(leaf, counted)
@@ -204,22 +208,6 @@ def table(
         # The last row is that of all infrequent categories together.
         values, counted, prior = np.where(infrequent, values[-1], values[:-1]), counted[:-1] | infrequent, prior[:-1]
     return assemble(values, prior, counted, blocks, rule)
-
-
-def encode_together(
-    sums: CategorySums,
-    visibility: Visibility,
-    rule: EncodingRule,
-    ops: Ops,
-    total: Moments,
-    leaf: Moments,
-    counted: Mask,
-) -> tuple[Floats, Floats]:
-    """Encode all categories at once, for statistics that compare them; and give their prior."""
-    if sums.distribution is None:
-        return rule.statistic.encode_table(ops, leaf, counted, total, sums.spec.classification)
-    in_order = OfViews.of(sums.distribution.visible(visibility), sums.n_categories)
-    return rule.statistic.encode_in_order(ops, leaf, total, in_order)
 
 
 def encode_levels(

@@ -100,17 +100,22 @@ class MergeableStatistic(BaseEstimator):
 
     def of_sums(self, visible: Moments, first: int) -> Floats:
         """Finish the sums: (..., 1); `first` is the number of the first of them among the further ones."""
-        ops = holding(visible.n)
         sums = [visible.further[..., first + number, None] for number in range(len(self.terms))]
-        # Of copies, which it may write to: other statistics are computed from the same arrays.
-        arrays = [ops.to_host(array).copy() for array in (visible.n, *sums)]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            values = self.finish(*arrays)
-        if getattr(values, "shape", None) != visible.n.shape:
-            raise misshapen_statistic(self.name, visible.n.shape, getattr(values, "shape", type(values).__name__))
+        values = call_on_host(self.finish, self.name, (visible.n, *sums))
         if values.dtype.kind not in "biuf":
             raise misshapen_statistic(self.name, visible.n.shape, f"{values.dtype} values")
-        return ops.to_device(values.astype(np.float64))
+        return holding(visible.n).to_device(values.astype(np.float64))
+
+
+def call_on_host(function: Callable[..., Any], name: str, arrays: Sequence[Array]) -> Any:
+    """Call a function of the user's, on the host, and see that it gives a number for every category."""
+    # Of copies, which it may write to: other statistics are computed from the same arrays.
+    copies = [holding(array).to_host(array).copy() for array in arrays]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        values = function(*copies)
+    if getattr(values, "shape", None) != copies[0].shape:
+        raise misshapen_statistic(name, copies[0].shape, getattr(values, "shape", type(values).__name__))
+    return values
 
 
 def takes(function: Callable[..., Any], number: int) -> bool:

@@ -9,9 +9,8 @@ import numpy as np
 from cpu_fallback.exact import Floats, Scaled, cube_parts
 from cpu_fallback.types import Array
 from gpu_encode.errors.parameters import check_option
-from gpu_encode.errors.statistics import misshapen_statistic
 from gpu_encode.errors.values import RowError
-from gpu_encode.formulas.mergeable import MergeableStatistic
+from gpu_encode.formulas.mergeable import MergeableStatistic, call_on_host
 from gpu_encode.formulas.statistic import Context, Needs, OrderStatistics, Statistic, side_by_side
 from gpu_encode.formulas.statistic_names import (
     OF_LABELS,
@@ -204,9 +203,9 @@ class Summaries(Statistic):
         if isinstance(statistic, MergeableStatistic):
             return statistic.of_sums(visible, self._first_term(statistic))
         if callable(statistic):
-            return call_statistic(
-                statistic, count, visible.mean, as_floats(self._variance(visible), self._enough(visible))
-            )
+            variance = as_floats(self._variance(visible), self._enough(visible))
+            values = call_on_host(statistic, statistic.__name__, (count, visible.mean, variance))
+            return holding(visible.mean).to_device(values.astype(np.float64))
         if statistic in ("count", "sum", "mean"):
             return {"count": count, "sum": visible.total, "mean": visible.mean}[statistic]
         return self._of_powers(statistic, count, visible)
@@ -231,18 +230,6 @@ class Summaries(Statistic):
 
     def _enough(self, visible: Moments) -> Any:
         return (visible.less_one if self.ddof else visible.n) > 0
-
-
-def call_statistic(function: "Callable[..., Any]", count: Floats, mean: Floats, variance: Floats) -> Floats:
-    """Call a function of the user's, on the host, and see that it gives a number for every category."""
-    ops = holding(mean)
-    # Of copies, which it may write to: other statistics are computed from the same arrays.
-    arrays = [ops.to_host(array).copy() for array in (count, mean, variance)]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        values = function(*arrays)
-    if getattr(values, "shape", None) != mean.shape:
-        raise misshapen_statistic(function.__name__, mean.shape, getattr(values, "shape", type(values).__name__))
-    return ops.to_device(values.astype(np.float64))
 
 
 def skewness(moments: Moments, ddof: int) -> Floats:

@@ -1,6 +1,5 @@
 """Tables and vectors of every library: read into codes and arrays, and assembled again where they came from."""
 
-from gpu_encode.categories.vocabulary import FactorizedColumn
 from gpu_encode.frames.device_columns import to_host
 from gpu_encode.frames.device_vectors import NumberedLabels
 from gpu_encode.frames.frame import Frame, is_collection, is_partitioned, read
@@ -16,7 +15,6 @@ from gpu_encode.frames.vectors import (
 )
 
 __all__ = [
-    "FactorizedColumn",
     "Frame",
     "NumberedLabels",
     "PieceVectors",

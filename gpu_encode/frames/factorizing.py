@@ -263,14 +263,6 @@ def are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
     return bool(np.dtype(given).kind == fitted.dtype.kind)
 
 
-def comparable_numbers(column: Column, name: object, vocabulary: Vocabulary) -> Array | None:
-    """Whole numbers of missing row that those of a vocabulary can be compared with; None of any other column."""
-    if not are_numbers_of(column, vocabulary):
-        return None
-    numbers = whole_numbers(column, name)
-    return None if numbers is None else numbers[0]
-
-
 def _strings_of_objects(column: Column) -> Any:
     """Python objects that are all text or null as an Arrow array; None if any is not, or few of them are different."""
     data = column.data

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -115,7 +115,11 @@ class Frame:
         """Whole numbers of a column that a vocabulary can be compared with, on the host; None of any other."""
         if self.is_on_device:
             return None
-        return factorizing.comparable_numbers(self.column(position), self.label(position), vocabulary)
+        column = self.column(position)
+        if not factorizing.are_numbers_of(column, vocabulary):
+            return None
+        numbers = factorizing.whole_numbers(column, self.label(position))
+        return None if numbers is None else numbers[0]
 
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
         """Whole numbers of every row of a column, on the host, and the name of their type; None of any other."""
@@ -354,12 +358,12 @@ def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
     if kind == "pandas" and frame.wrap is devices.accelerate:
         # It is pandas to its user already, and stays where it is.
         kind = None
-    own = kind is None or kind == frame.kind
+    is_own_kind = kind is None or kind == frame.kind
     wanted = frame.kind if kind is None else kind
     if wanted == "cupy":
         return device_columns.assemble_matrix(arrays, frame.native, passed)
     if wanted == "cudf":
-        return wrap_like(frame, cudf.assemble(frame, names, arrays, passed), own)
+        return wrap_like(frame, cudf.assemble(frame, names, arrays, passed), is_own_kind)
     if arrays and not isinstance(arrays[0], np.ndarray):
         arrays = device_columns.here(arrays)
     if frame.kind == "cupy":
@@ -375,12 +379,12 @@ def assemble(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
         raise ValueError(
             f"kind {kind!r} of table is not known. Use one of {', '.join(map(repr, ['numpy', *_BUILDERS]))}."
         )
-    return wrap_like(frame, table, own)
+    return wrap_like(frame, table, is_own_kind)
 
 
-def wrap_like(frame: Frame, table: Any, own: bool) -> Any:
+def wrap_like(frame: Frame, table: Any, is_own_kind: bool) -> Any:
     """Put a table of the frame's kind into what the frame came in."""
-    return frame.wrap(table) if frame.wrap is not None and own else table
+    return frame.wrap(table) if frame.wrap is not None and is_own_kind else table
 
 
 def _numpy(frame: Frame, arrays: list[Array], passed: list[int]) -> Array:
@@ -414,12 +418,7 @@ def _pandas(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
         encoded = pd.DataFrame(dict(zip(names, arrays, strict=True)), index=index, copy=False)
     if not passed:
         return encoded
-    if frame.kind == "pandas":
-        rest = frame.native.iloc[:, passed]
-    elif frame.kind == "numpy":
-        rest = pd.DataFrame(_named_columns(frame, passed), index=index)
-    else:
-        rest = _select(frame, passed).to_pandas()
+    rest = frame.native.iloc[:, passed] if frame.kind == "pandas" else _select(frame, passed, "pandas").to_pandas()
     return pd.concat([encoded, rest], axis=1) if names else rest
 
 
@@ -429,12 +428,7 @@ def _polars(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
     encoded = pl.DataFrame({name: np.ascontiguousarray(array) for name, array in zip(names, arrays, strict=True)})
     if not passed:
         return encoded
-    if frame.kind == "polars":
-        rest = frame.native[:, passed]
-    elif frame.kind == "numpy":
-        rest = pl.DataFrame(_named_columns(frame, passed))
-    else:
-        rest = _select(frame, passed).to_polars()
+    rest = frame.native[:, passed] if frame.kind == "polars" else _select(frame, passed, "polars").to_polars()
     return encoded.hstack(rest) if names else rest
 
 
@@ -448,8 +442,7 @@ def _pyarrow(frame: Frame, names: list[str], arrays: list[Array], passed: list[i
         # What pandas wrote there is about the columns as they were.
         metadata = {key: text for key, text in (frame.native.schema.metadata or {}).items() if key != b"pandas"}
     elif passed:
-        of_numpy = frame.kind == "numpy"
-        rest = pa.table(_named_columns(frame, passed)) if of_numpy else _select(frame, passed).to_arrow()
+        rest = _select(frame, passed, "pyarrow").to_arrow()
         fields += [rest.schema.field(position) for position in range(len(passed))]
         columns += rest.columns
     return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=metadata or None))
@@ -469,13 +462,15 @@ def _other(frame: Frame, names: list[str], arrays: list[Array], passed: list[int
     return nw.to_native(nw.concat([encoded, rest], how="horizontal") if passed else encoded)
 
 
-def _named_columns(frame: Frame, passed: list[int]) -> dict[str, Array]:
-    names = frame.labels or [f"x{position}" for position in range(frame.n_columns)]
-    return {names[position]: np.ascontiguousarray(frame.native[:, position]) for position in passed}
+def _select(frame: Frame, passed: list[int], kind: Literal["pandas", "polars", "pyarrow"]) -> Any:
+    """Give the columns of a frame as a narwhals frame, which knows how to turn one library's into another's.
 
-
-def _select(frame: Frame, passed: list[int]) -> Any:
-    """Give the columns of a frame as a narwhals frame, which knows how to turn one library's into another's."""
+    Those of an array are of the library that is wanted.
+    """
+    if frame.kind == "numpy":
+        names = frame.labels or [f"x{position}" for position in range(frame.n_columns)]
+        held = {names[position]: np.ascontiguousarray(frame.native[:, position]) for position in passed}
+        return nw.from_dict(held, backend=kind)
     if frame.kind == "pandas":
         chosen = frame.native.iloc[:, passed].reset_index(drop=True)
         return nw.from_native(chosen.set_axis([str(name) for name in chosen.columns], axis=1), eager_only=True)

@@ -10,15 +10,13 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode import notices, ops
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.errors.statistics import other_columns
-from gpu_encode.errors.tables import other_width
 from gpu_encode.errors.targets import no_target
 from gpu_encode.fitting.categories import look_up_known
 from gpu_encode.fitting.columns import ColumnMap, map_columns
+from gpu_encode.fitting.compatibility import check_columns
 from gpu_encode.fitting.fit import FitContext, find_missing
 from gpu_encode.fitting.inputs import Inputs, TrainingRows, read_fixed_targets
 from gpu_encode.formulas.encoding_rule import EncodingTable
-from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
 from gpu_encode.parts.part import Part
 from gpu_encode.parts.plans import EncodingPlan
@@ -26,11 +24,9 @@ from gpu_encode.parts.scans import RowEncodings
 from gpu_encode.parts.sums import prepare_part
 from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan
-from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.training.leave_one_out import leave_one_out
 from gpu_encode.training.ordered import average
 from gpu_encode.training.outputs import OutputColumns, in_type, look_up, missing_rows
-from gpu_encode.training.tasks import EncodingTask
 
 
 def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEncodings]] | None = None) -> Any:
@@ -72,7 +68,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
             with notices.kept():  # Warnings of encodings that no row here gets.
                 return tables.encoder.transform(part.X)
         if not tables.encoding_plan.parameters.trains_apart:
-            check_columns(given.frame, tables)
+            check_columns(tables.model, given.frame)
             return tables.encoder.transform(part.X)
         if isinstance(plan, FoldPlan):
             return by_folds(tables, part, given)
@@ -94,7 +90,7 @@ def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     backend = ops.resolve(given.frame.n_rows, given.device(tables.encoding_plan.parameters.device))
     # Neither weights nor, as a rule, the target matter any more: they are not read.
     rows = TrainingRows(given, backend, None, given.groups())
-    check_columns(rows.frame, tables)
+    check_columns(model, rows.frame)
     plan = plan_of_folds(tables.encoding_plan, given, rows, part.first_row)
     columns = map_columns(rows.frame)
     width = sum(encodings.values.shape[2] for encodings in tables.encodings)
@@ -126,7 +122,7 @@ def plan_of_folds(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows
 def by_row(tables: EncodingTables, context: FitContext) -> Any:
     """Take every row out of the sums of all rows."""
     model, rows = tables.model, context.rows
-    check_columns(rows.frame, tables)
+    check_columns(model, rows.frame)
     n_outputs = sum(task.n_outputs for tasks in context.tasks for task in tasks)
     output = OutputColumns(rows.ops.empty((rows.n_rows, n_outputs), model.dtype, "F"), model.indicators)
     for entry, (tasks, sums, in_order) in enumerate(zip(context.tasks, tables.sums, tables.others, strict=True)):
@@ -134,27 +130,13 @@ def by_row(tables: EncodingTables, context: FitContext) -> Any:
             if not task.n_outputs:
                 continue
             first = target == context.rules[entry].statistic.first_target
-            aligned, statistics = align(task, whole)
+            # The sums of all rows and the task of a part are in one layout.
+            aligned = replace(task, spec=whole.spec)
             want = first and "unseen" in model.indicators
-            unseen = leave_one_out(aligned, statistics, output.next(task.n_outputs), want, others)
+            unseen = leave_one_out(aligned, whole.to_device(task.ops), output.next(task.n_outputs), want, others)
             if first:
                 output.add_indicators(unseen, partial(find_missing, context, entry))
     return tables.encoder._assemble(rows.frame, output.to_list(), context.columns)
-
-
-def align(task: EncodingTask, whole: CategorySums) -> tuple[EncodingTask, CategorySums]:
-    """Give the task of a part and the sums of all rows in the same layout, where the backend computes."""
-    on_device = replace(whole, accumulators=task.ops.to_device(whole.accumulators))
-    return replace(task, spec=whole.spec), on_device
-
-
-def check_columns(frame: Frame | Pieces, tables: EncodingTables) -> None:
-    """Raise ValueError if the columns are not those that were measured."""
-    model = tables.model
-    if frame.n_columns != model.n_features:
-        raise other_width(frame.n_columns, model.n_features)
-    if frame.names != model.feature_names:
-        raise other_columns(model.feature_names, frame.names)
 
 
 def by_place(
@@ -173,7 +155,7 @@ def by_place(
         values = np.stack([order.values for order in orders], axis=2).reshape(n_rows, -1)
     matrix = backend.to_device(np.asfortranarray(in_type(values, model.dtype, ops.host(n_rows))))
     unseen = np.logical_and.reduce([order.unseen for order in orders])
-    check_columns(given.frame, tables)
+    check_columns(tables.model, given.frame)
     columns, output = map_columns(given.frame), OutputColumns(matrix, model.indicators)
     for entry, (key, rule) in enumerate(zip(model.keys, model.rules, strict=True)):
         flags = backend.to_device(unseen[:, entry]) if unseen.shape[1] else None

@@ -1,8 +1,8 @@
 """Rows of an ordered scheme, sorted by place into groups of neighbouring places."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -51,14 +51,8 @@ class OrderedRows:
 
     def pick(self, chosen: Array | slice) -> "OrderedRows":
         """Select rows, in the order in which they are given."""
-        return OrderedRows(
-            self.rows[chosen],
-            self.begins[chosen],
-            None if self.ties is None else self.ties[chosen],
-            [codes[chosen] for codes in self.codes],
-            [target[chosen] for target in self.targets],
-            None if self.weight is None else self.weight[chosen],
-        )
+        rows: OrderedRows = map_arrays(self, lambda array: array[chosen])
+        return rows
 
     @classmethod
     def join(cls, groups: "Sequence[OrderedRows]") -> "OrderedRows":
@@ -175,3 +169,15 @@ def sort_by_place(
     by_group = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups, minlength=n_groups))
     return [whole.pick(chosen) for chosen in np.split(by_group, ends[:-1])]
+
+
+def map_arrays(value: Any, function: Callable[[Array], Array]) -> Any:
+    """Give the same value, list or dataclass with the function of each array in place of the array."""
+    if isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__"):
+        return function(value)
+    if isinstance(value, list):
+        return [map_arrays(item, function) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        mapped = {field.name: map_arrays(getattr(value, field.name), function) for field in fields(value) if field.init}
+        return replace(value, **mapped)
+    return value

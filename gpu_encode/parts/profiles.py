@@ -192,23 +192,18 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
         if parameters.cut is not None:
             parameters.cut.check_fixed()
             named = parameters.cut.buckets(backend, named)
-        asked = asked_kinds(parameters.target_type, len(named))
-        found = [profile_target(backend, *each, kind) for each, kind in zip(named, asked, strict=True)]
+        # Whether the kind that the user asks for is possible, all rows will tell.
+        asked = parameters.target_type
+        asked = asked if isinstance(asked, (list, tuple)) and len(asked) == len(named) else [asked] * len(named)
+        profiles = [profile_target(backend, *target, kind) for target, kind in zip(named, asked, strict=True)]
         weight = given.weight()
         some = weight is None or bool(targets.check_weight(backend, weight, all_rows=False).any())
         values = {role: value_counts(given, column, role, backend) for column, role in parameters.scheme.reads()}
-    if parameters.scheme.reads_classes and not found:
+    if parameters.scheme.reads_classes and not profiles:
         raise nothing_to_stratify()
-    within = {part.first_row: (found[0].labels, found[0].counts)} if parameters.scheme.reads_classes else {}
+    within = {part.first_row: (profiles[0].labels, profiles[0].counts)} if parameters.scheme.reads_classes else {}
     floats = weight is not None and weight.dtype.kind == "f"
-    return Profile(given.frame.n_rows, found, some, floats, values, within)  # type: ignore[arg-type]
-
-
-def asked_kinds(target_type: Any, number: int) -> list[Any]:
-    """Kind that the user asks for, one a target; whether that is possible all rows will tell."""
-    if isinstance(target_type, (list, tuple)) and len(target_type) == number:
-        return list(target_type)
-    return [target_type] * number
+    return Profile(given.frame.n_rows, profiles, some, floats, values, within)  # type: ignore[arg-type]
 
 
 def profile_target(backend: Ops, name: str | None, values: Any, asked: Any) -> TargetProfile:

@@ -1,8 +1,7 @@
 """Scans of ordered schemes in parts: groups of ordered rows one after another, each from all that came before it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from cpu_fallback.exact import Floats
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
 from gpu_encode.ops import host
-from gpu_encode.parts.ordered_rows import OrderedRows, PrecedingSums
+from gpu_encode.parts.ordered_rows import OrderedRows, PrecedingSums, map_arrays
 from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import OrderedPlan
 from gpu_encode.sums.moments import CategoryMoments
@@ -90,30 +89,24 @@ class OrderedScan:
                 if not task.n_outputs:
                     continue
                 first = target == model.rules[key].statistic.first_target
-                flags = unseen[:, key] if unseen.shape[1] and first else None
-                self._write(task, self._scan(key, target, task), rows, output.next(task.n_outputs), flags)
+                out, scan = output.next(task.n_outputs), self._scan(key, target, task)
+                for tile in rows.tiles(task):
+                    values, missing = scan.encode(tile)
+                    out[tile.numbers] = task.ops.to_host(values)
+                    if unseen.shape[1] and first:
+                        unseen[tile.numbers, key] = task.ops.to_host(missing)
         return RowEncodings(rows.rows, output.matrix, unseen)
 
     def _scan(self, key: int, target: int, task: EncodingTask) -> SequentialScan:
         """Give the scan of a key and a target, to go on with."""
         scan = self._scans.get((key, target))
         if scan is None:
-            before = move_arrays(self.tables.before[self.order][key][target], task.ops.to_device)
+            before = map_arrays(self.tables.before[self.order][key][target], task.ops.to_device)
             earlier = None if self.earlier is None else self.earlier.sums[key][target]
             scan = self._scans[key, target] = SequentialScan(task, before, self.shuffled, self.burn_in, earlier)
         # Few and many rows are computed by different backends.
         scan.task = task
         return scan
-
-    def _write(
-        self, task: EncodingTask, scan: SequentialScan, rows: OrderedRows, out: Array, flags: Array | None
-    ) -> None:
-        fetch = task.ops.to_host
-        for tile in rows.tiles(task):
-            values, missing = scan.encode(tile)
-            out[tile.numbers] = fetch(values)
-            if flags is not None:
-                flags[tile.numbers] = fetch(missing)
 
 
 class CategoryMeanScan:
@@ -151,7 +144,7 @@ class CategoryMeanScan:
     def deltas(self) -> "CategoryMeanDeltas":
         """Give the changes by the rows added so far."""
         return CategoryMeanDeltas(
-            {key: move_arrays(deltas.sums, deltas.task.ops.to_host) for key, deltas in self._deltas.items()}
+            {key: map_arrays(deltas.sums, deltas.task.ops.to_host) for key, deltas in self._deltas.items()}
         )
 
 
@@ -190,15 +183,3 @@ def with_categories(tables: EncodingTables, deltas: Sequence[CategoryMeanDeltas]
         for per_key, of_order in zip(tables.before, deltas, strict=True)
     ]
     return replace(tables, before=before)
-
-
-def move_arrays(value: Any, move: Callable[[Array], Array]) -> Any:
-    """Give the same with all its arrays moved."""
-    if isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__"):
-        return move(value)
-    if isinstance(value, list):
-        return [move_arrays(item, move) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        moved = {field.name: move_arrays(getattr(value, field.name), move) for field in fields(value) if field.init}
-        return replace(value, **moved)
-    return value

@@ -129,6 +129,10 @@ class CategorySums:
         """Give the same sums in the host's memory, where models are kept."""
         return replace(self, accumulators=ops.to_host(self.accumulators))
 
+    def to_device(self, ops: Ops) -> "CategorySums":
+        """Give the same sums where a backend computes."""
+        return replace(self, accumulators=ops.to_device(self.accumulators))
+
     def totals(self, ops: Ops) -> "CategorySums":
         """Sum over all rows whatever their category: one category."""
         accumulators = np.zeros_like(self.accumulators, shape=(3, *self.accumulators.shape[1:]))
@@ -179,10 +183,8 @@ class CategorySums:
         """Say of each sum whether both are whole numbers, and all their totals stay inside int64."""
         pairs = zip(self.spec.layout.measures(), other.spec.layout.measures(), strict=True)
         for (a, _, mine), (b, _, theirs) in pairs:
-            whole = a.whole and b.whole
-            yield (
-                whole and magnitude(self.accumulators[..., mine]) + magnitude(other.accumulators[..., theirs]) < 1 << 62
-            )
+            sums = self.accumulators[..., mine], other.accumulators[..., theirs]
+            yield a.whole and b.whole and sum(map(magnitude, sums)) < 1 << 62
 
     def in_layout(self, layout: Layout) -> Integers:
         """Give the accumulators in another, wider layout; not a copy where it is their own."""

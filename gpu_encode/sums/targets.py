@@ -151,7 +151,9 @@ def infer_kind(labels: Labels) -> str:
         return "continuous"
     if not isinstance(values, np.ndarray) or (values.dtype.kind in "biu" and len(values) >= MANY_ROWS):
         # The same answer from the threads that number the labels; scikit-learn's warnings are for small data.
-        return infer_kind_of_numbers(labels)
+        n_classes = len(labels.distinct[0])
+        warn_of_many_classes(n_classes)
+        return "binary" if n_classes <= 2 else "multiclass"
     if values.dtype.kind == "O":
         _ = labels.distinct  # refuses labels that cannot be compared, in words
     kind = str(type_of_target(values, input_name="y"))
@@ -177,13 +179,6 @@ def has_fractions(ops: Ops, values: Array) -> bool:
         return bool((wide != np.floor(wide)).any())
     # Where there are fractions, they are seldom far.
     return any(bool((part != np.floor(part)).any()) for part in (values[:FEW_ROWS], values[FEW_ROWS:]))
-
-
-def infer_kind_of_numbers(labels: Labels) -> str:
-    """Infer the kind of whole numbers, which may stay on a device, as scikit-learn would."""
-    n_classes = len(labels.distinct[0])
-    warn_of_many_classes(n_classes)
-    return "binary" if n_classes <= 2 else "multiclass"
 
 
 def warn_of_many_classes(n_classes: int) -> None:
@@ -345,8 +340,9 @@ class Termwise:
         extents = self._ops.extents(in_one_piece(target[:, 0]), weight, powers)
         plain = tuple(power for power in powers if power < 2)
         for column in range(1, target.shape[1]):
-            own = dict(zip(plain, self._ops.extents(in_one_piece(target[:, column]), weight, plain), strict=True))
-            extents = [join_extents(first, own.get(power, first)) for first, power in zip(extents, powers, strict=True)]
+            of_term = dict(zip(plain, self._ops.extents(in_one_piece(target[:, column]), weight, plain), strict=True))
+            pairs = zip(extents, powers, strict=True)
+            extents = [join_extents(first, of_term.get(power, first)) for first, power in pairs]
         return extents
 
     def accumulate(

@@ -60,14 +60,9 @@ def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, u
     fused, fused_rule = task.ops.fused, task.fused_rule()
     if fused is None or fused_rule is None:
         return None
-    accumulators, total, spec = (
-        statistics.accumulators[:, 0],
-        statistics.totals(task.ops).accumulators[0, 0],
-        task.spec,
-    )
-    return fused.leave_one_out_encodings(
-        accumulators, total, task.rows, spec.layout, spec.first_output, fused_rule, out, unseen
-    )
+    accumulators, total = statistics.accumulators[:, 0], statistics.totals(task.ops).accumulators[0, 0]
+    layout, first = task.spec.layout, task.spec.first_output
+    return fused.leave_one_out_encodings(accumulators, total, task.rows, layout, first, fused_rule, out, unseen)
 
 
 def by_own_class(task: EncodingTask, statistics: CategorySums, out: Array, want_unseen: bool) -> Mask | None:

@@ -5,7 +5,7 @@ a table of a few thousand priors, at most 1/256 stale, instead of one prior for 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -243,7 +243,7 @@ def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: Categor
     start = Carry.empty(level.n, task.n_classes, layout.width, ties, task.ops.xp)
     if earlier is None:
         return start
-    whole = replace(earlier, accumulators=task.ops.to_device(earlier.accumulators))
+    whole = earlier.to_device(task.ops)
     if level.level is not None:
         whole = whole.sum_by_parent(task.ops, level.level.of_leaf, level.n)
     start.sums[...] = whole.in_layout(layout)[:, 0]
