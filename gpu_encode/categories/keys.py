@@ -218,6 +218,9 @@ class CategoryIndex:
 
     def union(self, other: "CategoryIndex") -> "tuple[CategoryIndex, Codes, Codes]":
         """Join two keys of the same entry; also gives the new code of each category of either."""
+        if self.given:
+            same = np.arange(self.n_categories, dtype=np.int32)
+            return self, same, same
         joined = [
             mine.union(theirs, self.entry.name)
             for mine, theirs in zip(self.vocabularies, other.vocabularies, strict=True)

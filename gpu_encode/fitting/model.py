@@ -201,7 +201,7 @@ class Model:
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
         keys, statistics = [], []
         for mine, theirs, own, others in zip(self.keys, other.keys, self.statistics, other.statistics, strict=True):
-            key, to_key, from_other = join_keys(mine, theirs)
+            key, to_key, from_other = mine.union(theirs)
             keys.append(key)
             statistics.append(
                 [
@@ -219,14 +219,6 @@ def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces
     if missing == "error" and bool((codes == MISSING).any()):
         advice = '. Fill them, or choose handle_missing="category", or another one than "error".'
         raise with_piece(frame, missing_values(f"Column {named}", np.flatnonzero(codes == MISSING), advice))
-
-
-def join_keys(mine: CategoryIndex, theirs: CategoryIndex) -> tuple[CategoryIndex, Array, Array]:
-    """Give the key of the categories of both, and the new codes of the categories of each."""
-    if mine.given:
-        same = np.arange(mine.n_categories, dtype=np.int32)
-        return mine, same, same
-    return mine.union(theirs)
 
 
 def join_targets(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:

@@ -128,6 +128,8 @@ class CountRatios(WithPriors):
     weight : float, default=1.0
     """
 
+    asked_by = "statistic"
+
     def __init__(self, statistic: str = "counter", priors: Any = (0.0,), weight: float = 1.0) -> None:
         super().__init__(priors, weight)
         self.statistic = statistic
@@ -136,11 +138,6 @@ class CountRatios(WithPriors):
     def needs(self) -> Needs:
         """What it needs of the sums: a counter divides by the largest category."""
         return Needs(table=self.statistic == "counter")
-
-    @property
-    def asked(self) -> str:
-        """What the user asked for."""
-        return f"statistic={self.statistic!r}"
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""

@@ -23,10 +23,7 @@ class Evidence(Statistic):
         Rows added to each side, at least 0.  At 0 a category of one label alone gives inf or -inf.
     """
 
-    @property
-    def needs(self) -> Needs:
-        """What it needs of the sums and of the target."""
-        return Needs(totals=True, others=True, target_kinds=("binary", "multiclass"))
+    needs = Needs(totals=True, others=True, target_kinds=("binary", "multiclass"))
 
     def __init__(self, regularization: float = 1.0) -> None:
         self.regularization = regularization

@@ -31,6 +31,8 @@ class GradientRatios(Statistic):
         Lambda.
     """
 
+    asked_by = "output"
+
     def __init__(self, output: str = "ratio", regularization: float = 10.0) -> None:
         self.output = output
         self.regularization = regularization
@@ -46,11 +48,6 @@ class GradientRatios(Statistic):
             joined_targets=True,
             target_kinds=("continuous",),
         )
-
-    @property
-    def asked(self) -> str:
-        """What the user asked for."""
-        return f"output={self.output!r}"
 
     def check(self) -> None:
         """Raise ValueError for an unknown output, and for a lambda out of range."""

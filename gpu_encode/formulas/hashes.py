@@ -21,10 +21,7 @@ class Hashes(Statistic):
     seed : int, default=0
     """
 
-    @property
-    def needs(self) -> Needs:
-        """What it needs of the sums and of the target."""
-        return Needs(sums=False)
+    needs = Needs(sums=False)
 
     def __init__(
         self, n_components: int = 8, alternate_sign: bool = False, per_column: bool = False, seed: int = 0

@@ -50,10 +50,8 @@ class Ranks(Statistic):
         Number of the column among those that are encoded: each has draws of its own.
     """
 
-    @property
-    def needs(self) -> Needs:
-        """What it needs of the sums and of the target."""
-        return Needs(table=True)
+    needs = Needs(table=True)
+    asked_by = "order"
 
     def __init__(
         self,
@@ -78,11 +76,6 @@ class Ranks(Statistic):
         self.listed = listed
         self.dtype = dtype
         self.place = place
-
-    @property
-    def asked(self) -> str:
-        """What the user asked for."""
-        return f"order={self.order!r}"
 
     def check(self) -> None:
         """Raise ValueError for an unknown order, a type that is none of numbers, and numbers out of range."""

@@ -184,10 +184,7 @@ class JamesStein(Smoothing):
     [2.118, 7.902]
     """
 
-    @property
-    def needs(self) -> Needs:
-        """What is asked of the sums and of the target."""
-        return Needs(squares=True, categories=True)
+    needs = Needs(squares=True, categories=True)
 
     def __init__(self, model: str = "pooled") -> None:
         self.model = model
@@ -234,10 +231,7 @@ class PartialPooling(Smoothing):
     [1.6745]
     """
 
-    @property
-    def needs(self) -> Needs:
-        """What is asked of the sums and of the target."""
-        return Needs(squares=True, categories=True)
+    needs = Needs(squares=True, categories=True)
 
     def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """1 / (1 + within / (n * between)), 0 where between is zero."""

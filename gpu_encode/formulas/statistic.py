@@ -90,6 +90,8 @@ class Statistic(BaseEstimator):
 
     # Whether the encoding of what no visible row has is a mean, or a number that the user gives.
     takes_prior: ClassVar[bool] = False
+    # The parameter by which the user asks for it, where a class of its name is not what the user sees.
+    asked_by: ClassVar[str | None] = None
 
     @property
     def needs(self) -> Needs:
@@ -108,8 +110,8 @@ class Statistic(BaseEstimator):
 
     @property
     def asked(self) -> str:
-        """What the user asked for to get it, for messages: a class of that name, unless overridden."""
-        return type(self).__name__
+        """What the user asked for to get it, for messages: a class of that name, or a parameter of the encoder."""
+        return type(self).__name__ if self.asked_by is None else f"{self.asked_by}={getattr(self, self.asked_by)!r}"
 
     def of_entry(self, number: int) -> "Statistic":
         """Give the statistic of one key, by its number; the same for all, unless overridden."""

@@ -115,13 +115,6 @@ def _codes(indices: Any) -> Array:
     return (whole.fill_null(-1) if whole.null_count else whole).to_numpy()  # type: ignore[no-any-return]
 
 
-def _read_only(array: Array) -> Array:
-    """Give a view that cannot be written to: the memory may be the caller's."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 def from_pandas(series: Any) -> Column:
     """Column of a pandas Series or Index."""
     dtype = series.dtype
@@ -129,7 +122,9 @@ def from_pandas(series: Any) -> Column:
     if type(dtype).__name__ == "CategoricalDtype":
         # By hand, since Arrow has no type for every kind of category.
         entries = from_pandas(dtype.categories)
-        return Column(entries.data, entries.nulls, _read_only(np.asarray(values.codes).astype(np.int32, copy=False)))
+        codes = np.asarray(values.codes).astype(np.int32, copy=False).view()
+        codes.flags.writeable = False  # the memory may be the caller's
+        return Column(entries.data, entries.nulls, codes)
     if isinstance(dtype, np.dtype):
         return from_numpy(series.to_numpy())
     if type(dtype).__name__ == "SparseDtype":

@@ -50,10 +50,7 @@ class GLMM(Smoothing):
     [1.5714, 2.5357, 6.3929]
     """
 
-    @property
-    def needs(self) -> Needs:
-        """What it needs of the sums and of the target."""
-        return Needs(squares=True, table=True)
+    needs = Needs(squares=True, table=True)
 
     def __init__(self, points: int = 1) -> None:
         self.points = points
