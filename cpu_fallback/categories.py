@@ -42,8 +42,8 @@ def lookup(values: "Array", categories: "Array", /) -> NDArray[np.int32]:
     """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
     if not len(categories):
         return np.full(len(values), -2, np.int32)
-    place = np.minimum(np.searchsorted(categories, values), len(categories) - 1)
-    return np.where(categories[place] == values, place, -2).astype(np.int32)
+    positions = np.minimum(np.searchsorted(categories, values), len(categories) - 1)
+    return np.where(categories[positions] == values, positions, -2).astype(np.int32)
 
 
 def combine(left: "Array", right: "Array", n_right: int, /) -> NDArray[np.int64]:

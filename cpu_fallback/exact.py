@@ -394,14 +394,14 @@ def sums_of(accumulators: "Array", layout: "Layout", first_output: int) -> tuple
     if layout.total is not None:
         return sums[0], sums[1], sums[-1]
     count = sums[0]
-    own = Limbs(count.digits[..., first_output:, :], count.low)
-    return Limbs(count.digits.sum(axis=-2, keepdims=True), count.low), own, own
+    labeled = Limbs(count.digits[..., first_output:, :], count.low)
+    return Limbs(count.digits.sum(axis=-2, keepdims=True), count.low), labeled, labeled
 
 
 def empty_moments(shape: tuple[int, ...], first_output: int, deviations: bool) -> MomentArrays:
     """Room for the moments of cells of this shape."""
-    one, each = (*shape[:-2], 1), (*shape[:-2], shape[-2] - first_output)
+    one, per_output = (*shape[:-2], 1), (*shape[:-2], shape[-2] - first_output)
     none = (*shape[:-2], 0)
-    less, spread = (one, each) if deviations else (none, none)
-    n, mean, less_one, fraction = (empty(size, np.float64) for size in (one, each, less, spread))
+    less, spread = (one, per_output) if deviations else (none, none)
+    n, mean, less_one, fraction = (empty(size, np.float64) for size in (one, per_output, less, spread))
     return MomentArrays(n, mean, less_one, fraction, empty(spread, np.int64))

@@ -36,17 +36,17 @@ def to_host(array: "Array", /) -> "Array":
 
 def empty(shape: "int | tuple[int, ...]", dtype: Any, order: "Order" = "C", /) -> "Array":
     """Room for an array, as `numpy.empty` gives it."""
-    found = take_from_pool(shape, np.dtype(dtype), order)
-    return np.empty(shape, dtype, order) if found is None else found
+    pooled = take_from_pool(shape, np.dtype(dtype), order)
+    return np.empty(shape, dtype, order) if pooled is None else pooled
 
 
 def zeros(shape: "int | tuple[int, ...]", dtype: Any, /) -> "Array":
     """Room for an array, all zero, as `numpy.zeros` gives it."""
-    found = take_from_pool(shape, np.dtype(dtype), "C")
-    if found is None:
+    pooled = take_from_pool(shape, np.dtype(dtype), "C")
+    if pooled is None:
         return np.zeros(shape, dtype)
-    found[...] = 0
-    return found
+    pooled[...] = 0
+    return pooled
 
 
 def take_from_pool(shape: "int | tuple[int, ...]", dtype: np.dtype[Any], order: "Order") -> "Array | None":

@@ -63,10 +63,10 @@ class MemoryPool:
         ]:
             # The smallest, and of these the newest: a cache may still hold it.
             smallest = min(length for length, _ in fitting)
-            found = self.free.pop(next(at for length, at in reversed(fitting) if length == smallest), None)
+            block = self.free.pop(next(at for length, at in reversed(fitting) if length == smallest), None)
             # Another thread may have been quicker, and given something else back that lies there.
-            if found is not None and len(found) >= size:
-                return found
+            if block is not None and len(block) >= size:
+                return block
         try:
             return fresh(size)
         except MemoryError:

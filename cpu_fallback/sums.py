@@ -159,6 +159,6 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
 def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
     """Category sums (categories + 2, n_classes, width) less the row itself: (rows, n_classes, width) digits."""
     seen = accumulators[rows.codes]
-    own = row_digits(rows, layout)
-    seen[np.arange(len(own)), 0 if rows.classes is None else rows.classes] -= own
+    digits = row_digits(rows, layout)
+    seen[np.arange(len(digits)), 0 if rows.classes is None else rows.classes] -= digits
     return seen

@@ -54,12 +54,12 @@ class Layout:
 
     def measures(self) -> list[tuple[Window, int, slice]]:
         """Window, power of the target and columns of each sum kept."""
-        found, start = [], 0
+        measures, start = [], 0
         for power, window in enumerate((self.count, self.total, self.square)):
             if window is not None:
-                found.append((window, power, slice(start, start + window.width)))
+                measures.append((window, power, slice(start, start + window.width)))
                 start += window.width
-        return found
+        return measures
 
 
 @dataclass(frozen=True)

@@ -45,10 +45,10 @@ def spell(values: Values) -> list[bytes]:
         return [text.encode() for text in values.array.to_pylist()]
     mark = APART + (ZONED if values.timezone else KINDS[values.kind])
     if values.kind == "bytes":
-        return [mark + each for each in values.array.to_pylist()]
+        return [mark + value for value in values.array.to_pylist()]
     if values.kind == "number" and values.array.dtype.kind in "fO":
-        return [mark + each for each in map(decimal, values.array.tolist())]
-    return [mark + each for each in integers(values.array.tolist(), -UNITS[values.unit] if values.unit else 0)]
+        return [mark + digits for digits in map(decimal, values.array.tolist())]
+    return [mark + digits for digits in integers(values.array.tolist(), -UNITS[values.unit] if values.unit else 0)]
 
 
 def integers(numbers: Iterable[int], power: int) -> list[bytes]:

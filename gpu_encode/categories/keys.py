@@ -121,7 +121,7 @@ class CategoryIndex:
 
     def without_categories(self) -> "CategoryIndex":
         """Give the key without its categories: only the kinds of values stay."""
-        vocabularies = [Vocabulary(each.values.take(np.zeros(0, np.int64))) for each in self.vocabularies]
+        vocabularies = [Vocabulary(vocabulary.values.take(np.zeros(0, np.int64))) for vocabulary in self.vocabularies]
         n_columns = len(vocabularies)
         return CategoryIndex(self.entry, vocabularies, np.zeros((0, n_columns), np.int32) if n_columns > 1 else None)
 
@@ -254,7 +254,7 @@ def code_missing(codes: Codes, size: int) -> Codes:
 def renumber(members: Codes, places: Sequence[Codes]) -> Codes:
     """Members under new value numbers; missing stays."""
     return np.column_stack(
-        [np.append(place, np.int32(MISSING))[members[:, i]] for i, place in enumerate(places)]
+        [np.append(codes, np.int32(MISSING))[members[:, i]] for i, codes in enumerate(places)]
     ).astype(np.int32)
 
 

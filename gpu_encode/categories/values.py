@@ -253,13 +253,13 @@ def as_dtype(array: Array, target: np.dtype[Any]) -> tuple[Array, Array]:
 
 def _objects_as_dtype(array: Array, target: np.dtype[Any]) -> tuple[Array, Array]:
     converted, exact = np.zeros(len(array), target), np.zeros(len(array), bool)
-    for place, value in enumerate(array):
+    for row, value in enumerate(array):
         try:
             whole = float(value) if target.kind == "f" else int(value)
-            converted[place] = whole
+            converted[row] = whole
         except OverflowError:
             continue
-        exact[place] = whole == value
+        exact[row] = whole == value
     return converted, exact
 
 

@@ -49,9 +49,9 @@ class Vocabulary:
         self.values = distinct
 
     @classmethod
-    def from_unsorted(cls, found: Values) -> tuple["Vocabulary", Array]:
+    def from_unsorted(cls, unsorted: Values) -> tuple["Vocabulary", Array]:
         """Give the vocabulary of values in any order, repeated or not; and the position (int32) of each of them."""
-        distinct, places = found.sort()
+        distinct, places = unsorted.sort()
         return cls(distinct), places
 
     @classmethod
@@ -82,12 +82,12 @@ class Vocabulary:
         if has_null and nulls.index(True) != len(nulls) - 1:
             raise null_not_last(column)
         if isinstance(given, np.ndarray) and given.dtype.kind in "biufmMUS":
-            found = values.from_numpy(given[: len(given) - has_null], column)
+            read = values.from_numpy(given[: len(given) - has_null], column)
         else:
-            found = objects.from_objects(listed[: len(listed) - has_null], column)
-        if len(found.infinite()):
+            read = objects.from_objects(listed[: len(listed) - has_null], column)
+        if len(read.infinite()):
             raise infinite_category(column)
-        return cls.in_order(found, column), has_null
+        return cls.in_order(read, column), has_null
 
     def __len__(self) -> int:
         return len(self.values)
@@ -182,49 +182,49 @@ class Vocabulary:
         array = self.values.array
         if wanted.equals(array):
             return np.arange(len(array), dtype=np.int32)
-        if (found := self.places_of(wanted, host(len(wanted)))) is not None:
-            return found
+        if (positions := self.places_of(wanted, host(len(wanted)))) is not None:
+            return positions
         if len(wanted) <= _FEW:
-            found = np.full(len(wanted), UNKNOWN, np.int32)
+            positions = np.full(len(wanted), UNKNOWN, np.int32)
             for index, value in enumerate(wanted.to_pylist()):
                 rank = bisect_left(range(len(array)), value, key=lambda rank: array[self._place(rank)].as_py())
                 if rank < len(array) and array[self._place(rank)].as_py() == value:
-                    found[index] = self._place(rank)
-            return found
+                    positions[index] = self._place(rank)
+            return positions
         if len(wanted) > len(array) // 4:
             return pc.index_in(wanted, value_set=array).fill_null(UNKNOWN).to_numpy()  # type: ignore[no-any-return]
         # A hash of the few and a pass over the many costs far less than a hash of the many.
         repeated = wanted.dictionary_encode()
         hit = pc.index_in(array, value_set=repeated.dictionary)
-        place = np.flatnonzero(hit.is_valid().to_numpy(zero_copy_only=False))
-        found = np.full(len(repeated.dictionary), UNKNOWN, np.int32)
-        found[hit.drop_null().to_numpy()] = place
+        present = np.flatnonzero(hit.is_valid().to_numpy(zero_copy_only=False))
+        positions = np.full(len(repeated.dictionary), UNKNOWN, np.int32)
+        positions[hit.drop_null().to_numpy()] = present
         indices: Array = repeated.indices.to_numpy()
-        return found[indices]
+        return positions[indices]
 
     def _place(self, rank: int) -> int:
         return rank if self._order is None else int(self._order[rank])
 
     def union(self, other: "Vocabulary", column: object) -> tuple["Vocabulary", Array, Array]:
         """Give the sorted vocabulary of the values of both; and the positions in it of the one's and of the other's."""
-        found = self.positions(other, column)  # refuses another kind
+        positions = self.positions(other, column)  # refuses another kind
         if self.is_sorted and _alike(self.values, other.values):
-            new = np.flatnonzero(found == UNKNOWN)
+            new = np.flatnonzero(positions == UNKNOWN)
             if not len(new):
-                return self, np.arange(len(self), dtype=np.int32), found
+                return self, np.arange(len(self), dtype=np.int32), positions
             if isinstance(self.values.array, np.ndarray) and other.is_sorted:
-                return self._with_new(other.values.take(new), found, new)
+                return self._with_new(other.values.take(new), positions, new)
         both, places = Vocabulary.from_unsorted(union_of([self.values, other.values]))
         return both, places[: len(self)], places[len(self) :]
 
-    def _with_new(self, added: Values, found: Array, new: Array) -> tuple["Vocabulary", Array, Array]:
+    def _with_new(self, added: Values, positions: Array, new: Array) -> tuple["Vocabulary", Array, Array]:
         """Put sorted numbers that are not here where they belong; of many numbers that costs less than to sort all."""
         before = np.searchsorted(self.values.array, added.array)
         both = replace(self.values, array=np.insert(self.values.array, before, added.array))
         shift = np.cumsum(np.bincount(before, minlength=len(self) + 1))[: len(self)]
         mine = (np.arange(len(self)) + shift).astype(np.int32)
-        theirs, known = np.empty(len(found), np.int32), np.flatnonzero(found >= 0)
-        theirs[known] = mine[found[known]]
+        theirs, known = np.empty(len(positions), np.int32), np.flatnonzero(positions >= 0)
+        theirs[known] = mine[positions[known]]
         theirs[new] = before + np.arange(len(new))
         return Vocabulary(both), mine, theirs
 
@@ -241,8 +241,8 @@ class Vocabulary:
 
     def metadata(self) -> dict[str, str | None]:
         """Describe what the Arrow array does not say, fit for JSON."""
-        found = self.values
-        return {"kind": found.kind, "dtype": found.dtype, "unit": found.unit, "timezone": found.timezone}
+        held = self.values
+        return {"kind": held.kind, "dtype": held.dtype, "unit": held.unit, "timezone": held.timezone}
 
     @classmethod
     def from_arrow(cls, array: Any, metadata: dict[str, Any]) -> "Vocabulary":
@@ -256,9 +256,9 @@ class Vocabulary:
                 stored = objects.from_text(array.to_pylist())
             elif kind not in ("text", "bytes"):
                 stored = array.to_numpy(zero_copy_only=False)
-            found = Values(kind, stored, metadata["dtype"], metadata.get("unit"), metadata.get("timezone"))
-            found.take(np.zeros(0, np.int64)).to_numpy()
-            return cls.in_order(found, None)
+            distinct = Values(kind, stored, metadata["dtype"], metadata.get("unit"), metadata.get("timezone"))
+            distinct.take(np.zeros(0, np.int64)).to_numpy()
+            return cls.in_order(distinct, None)
         except (TypeError, ValueError, KeyError, ArithmeticError) as error:
             raise damaged_vocabulary(str(error)) from None
 

@@ -15,8 +15,8 @@ KINDS_OF_SOURCES = "the path of a file or folder, a glob, a list of paths, or a 
 
 def _near(word: str, known: Sequence[str]) -> str:
     """Say which known words one that is not known may stand for."""
-    found = difflib.get_close_matches(word, known)
-    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+    near = difflib.get_close_matches(word, known)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def not_a_source(type_name: str) -> TypeError:
@@ -100,7 +100,7 @@ def disk_is_full(destination: str) -> OSError:
 
 def other_work(folder: str, what: str, before: object, now: object) -> ValueError:
     """Error for going on with work that is not the same."""
-    shown = [repr(each) if len(repr(each)) <= 200 else repr(each)[:200] + "..." for each in (before, now)]
+    shown = [repr(value) if len(repr(value)) <= 200 else repr(value)[:200] + "..." for value in (before, now)]
     return ValueError(
         f"cannot go on with the interrupted run in {folder!r}: {what} was {shown[0]} there and is {shown[1]} now. "
         "Run without resume to start afresh, or with what it was."

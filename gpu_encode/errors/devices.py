@@ -9,13 +9,13 @@ def no_gpu(missing: Sequence[str], has_driver: bool, held: bool) -> RuntimeError
     """Error for a GPU that is asked for, or that holds the data, and cannot be used."""
     wish = "The data lies in a GPU's memory" if held else "device='cuda' was asked for"
     if missing:
-        found = f"{' and '.join(missing)} cannot be imported: {INSTALL}"
+        reason = f"{' and '.join(missing)} cannot be imported: {INSTALL}"
     elif has_driver:
-        found = "the driver shows no GPU to this process: look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
+        reason = "the driver shows no GPU to this process: look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
     else:
-        found = "NVIDIA's driver (libcuda) is not installed on this machine"
+        reason = "NVIDIA's driver (libcuda) is not installed on this machine"
     advice = "" if held else " Or choose device='cpu' or 'auto', which give the same codes."
-    return RuntimeError(f"{wish}, but {found}. `gpu-encode doctor` shows what works here.{advice}")
+    return RuntimeError(f"{wish}, but {reason}. `gpu-encode doctor` shows what works here.{advice}")
 
 
 def backend_cannot_run(name: str) -> RuntimeError:

@@ -21,10 +21,10 @@ def columns_of_piece(number: int, first: Sequence[object] | None, found: Sequenc
     elif found is None:
         says = f"X[{number}] has no column names, but X[0] has {_cut(first)}"
     elif set(first) == set(found):
-        place = next(i for i, pair in enumerate(zip(first, found, strict=True)) if pair[0] != pair[1])
+        position = next(i for i, pair in enumerate(zip(first, found, strict=True)) if pair[0] != pair[1])
         says = (
-            f"X[{number}] has the columns of X[0] in another order: at position {place} it has {found[place]!r}, "
-            f"but X[0] has {first[place]!r}"
+            f"X[{number}] has the columns of X[0] in another order: at position {position} it has {found[position]!r}, "
+            f"but X[0] has {first[position]!r}"
         )
     else:
         missing, extra = _without(first, found), _without(found, first)

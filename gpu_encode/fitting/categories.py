@@ -171,15 +171,14 @@ def read_scheme_columns(
     """Number the values of every column that a scheme reads, by what it reads the column as; `groups` beside X."""
     columns = {}
     for column, role in scheme.reads():
-        source = groups if column is None else column
-        if source is None:
-            raise no_groups()
-        columns[role] = column_keys(frame, source, role, ops)
+        columns[role] = column_keys(frame, groups if column is None else column, role, ops)
     return columns
 
 
 def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> FactorizedColumn:
     """Codes and vocabulary of the values that a scheme reads: a column of X by name or position, or an array."""
+    if column is None:
+        raise no_groups()
     source: Frame | Pieces
     if isinstance(column, (Frame, Pieces)):
         source, position, named = column, 0, f"The array given as {role}"

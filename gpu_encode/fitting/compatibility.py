@@ -90,8 +90,8 @@ def as_user_gave(statistic: Summaries, keys: Any, values: Any) -> dict[str, Any]
         return {"statistics": statistic.statistics, "values": values if statistic.of_columns else None}
     pairs = {
         (key, value): statistics
-        for key, own in zip(keys, statistic.pairs, strict=True)
-        for value, statistics in zip(values, own, strict=True)
+        for key, per_value in zip(keys, statistic.pairs, strict=True)
+        for value, statistics in zip(values, per_value, strict=True)
         if statistics
     }
     return {"statistics": pairs, "values": None}
@@ -138,7 +138,7 @@ def entry_parameters(
     rule: EncodingRule, key: CategoryIndex, as_unseen: str, unknown_is_error: bool, of_all: dict[str, Any]
 ) -> dict[str, Any]:
     """Give what must stay the same of an entry between calls, by the names that an encoder's parameters have."""
-    infrequent, own = rule.infrequent or Infrequent(), parameters_of(rule.statistic)
+    infrequent, of_statistic = rule.infrequent or Infrequent(), parameters_of(rule.statistic)
     others = {
         "handle_unknown": "error" if unknown_is_error else as_unseen if rule.unseen is None else rule.unseen,
         "handle_missing": as_unseen if rule.missing == "prior" else rule.missing,
@@ -152,7 +152,7 @@ def entry_parameters(
         "categories": key.vocabularies[0].to_numpy().tolist() if key.given else "auto",
     }
     # Where the statistic has a parameter of that name, the user gave that one.
-    return {name: value for name, value in {**others, **of_all}.items() if name not in own}
+    return {name: value for name, value in {**others, **of_all}.items() if name not in of_statistic}
 
 
 def parameters_of(statistic: Statistic) -> dict[str, Any]:

@@ -149,16 +149,16 @@ def make_tasks(
         [
             EncodingTask(
                 rows.ops,
-                column.rows(own.codes),
-                own.key,
+                column.rows(of_key.codes),
+                of_key.key,
                 column.target.n_classes,
                 specs[number],
                 rule.of_target(number),
-                own.sums,
+                of_key.sums,
             )
             for number, column in enumerate(summed)
         ]
-        for own, rule in zip(categories, rules, strict=True)
+        for of_key, rule in zip(categories, rules, strict=True)
     ]
 
 
@@ -221,8 +221,8 @@ def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list
 
 def find_missing(context: FitContext, entry: int) -> Array:
     """Find the rows of one key that have no value."""
-    own, as_category = context.categories[entry], context.parameters.missing == "category"
-    return missing_rows(own.key, own.codes, context.columns, context.rows.ops, as_category)
+    categories, as_category = context.categories[entry], context.parameters.missing == "category"
+    return missing_rows(categories.key, categories.codes, context.columns, context.rows.ops, as_category)
 
 
 def warn_of_plan(context: FitContext, plan: Plan, sums: Sequence[Sequence[CategorySums]]) -> None:
@@ -234,12 +234,12 @@ def warn_of_plan(context: FitContext, plan: Plan, sums: Sequence[Sequence[Catego
         return
     rows = context.rows
     # As scikit-learn does.  Each row has one category of any key: the sums of one key tell.
-    for target, own in zip(context.targets, sums[0], strict=True):
+    for target, target_sums in zip(context.targets, sums[0], strict=True):
         if target.classes is None:
             continue
         number = len(target.classes)
         if rows.weight is None:
-            counts = own.totals(rows.ops).accumulators[0, :, :number, 0].sum(axis=0)
+            counts = target_sums.totals(rows.ops).accumulators[0, :, :number, 0].sum(axis=0)
         else:
             counts = rows.ops.accumulate(Rows(target.values), number, None, 1, 1, Layout())[:number]
         targets.warn_of_rare_classes(counts, parameters.integer_folds)
@@ -255,7 +255,7 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]]) -> M
         frame.names,
         [TargetInfo(target.name, target.kind, target.classes) for target in context.targets],
         context.keys if parameters.statistic.needs.sums else [key.without_categories() for key in context.keys],
-        [[own.on_host(ops) for own in per_target] for per_target in sums],
+        [[target_sums.on_host(ops) for target_sums in per_target] for per_target in sums],
         context.rules,
         bool(parameters.handle_unknown == "error"),
         parameters.indicators,

@@ -314,13 +314,13 @@ def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> lis
     """Put the terms that a statistic asks for in place of each target; of several that it joins, in place of all."""
     columns = []
     for number, group in enumerate([summed] if statistic.needs.joined_targets else [[column] for column in summed]):
-        own = statistic.of_target(number)
-        if own.needs.terms == 1:
+        of_target = statistic.of_target(number)
+        if of_target.needs.terms == 1:
             columns += group
             continue
         target = group[0].target
         with naming_column(target.name if statistic.names_targets else None):
-            terms = own.terms(ops, [column.target.values for column in group], group[0].weight)
+            terms = of_target.terms(ops, [column.target.values for column in group], group[0].weight)
             if terms[0].dtype.kind == "i" and any(term.dtype.kind == "f" for term in terms):
                 refuse_inexact(terms[0])
         name = None if statistic.needs.joined_targets else target.name

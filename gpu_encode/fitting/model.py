@@ -200,15 +200,16 @@ class Model:
         """Give the model of the rows of both; in place, this one is given up to hold the result."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
         keys, statistics = [], []
-        for mine, theirs, own, others in zip(self.keys, other.keys, self.statistics, other.statistics, strict=True):
-            key, to_key, from_other = mine.union(theirs)
+        pairs = zip(self.statistics, other.statistics, strict=True)
+        for my_key, their_key, (mine, theirs) in zip(self.keys, other.keys, pairs, strict=True):
+            key, to_key, from_other = my_key.union(their_key)
             keys.append(key)
             statistics.append(
                 [
                     widen_classes(a, self.targets[i], info).plus(
                         widen_classes(b, other.targets[i], info), to_key, from_other, key.n_categories, in_place
                     )
-                    for i, (a, b, info) in enumerate(zip(own, others, targets, strict=True))
+                    for i, (a, b, info) in enumerate(zip(mine, theirs, targets, strict=True))
                 ]
             )
         return replace(self, targets=targets, keys=keys, statistics=statistics)

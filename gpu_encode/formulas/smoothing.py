@@ -204,10 +204,10 @@ class JamesStein(Smoothing):
             alike = (total.sample_variance.fraction > 0).astype(np.float64)
             pulled = np.where(scatter.fraction == 0, alike, pulled)
         else:
-            own = visible.sample_variance
-            share = own.ratio(total.sample_variance.plus(own))
+            noise = visible.sample_variance
+            share = noise.ratio(total.sample_variance.plus(noise))
             with np.errstate(divide="ignore", invalid="ignore"):
-                pulled = np.where(own.fraction == 0, 0.0, share) * ((k - 3.0) / (k - 1.0))
+                pulled = np.where(noise.fraction == 0, 0.0, share) * ((k - 3.0) / (k - 1.0))
         pulled = np.where(k <= 3.0, 0.0, pulled)
         return np.broadcast_to(1.0 - np.clip(pulled, 0.0, 1.0), visible.mean.shape)
 

@@ -1,6 +1,6 @@
 """The statistics of `StatisticEncoder`: those that follow from sums, and those that follow from sorted values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, takewhile
 from typing import Any
 
@@ -102,7 +102,7 @@ class Summaries(Statistic):
         summed = self._sums
         cubes = "skew" in summed
         # The value itself, the parts of its cube, and the terms of the user's statistics.
-        terms = 1 + 4 * cubes + sum(len(own.terms) for own in summed if isinstance(own, MergeableStatistic))
+        terms = 1 + 4 * cubes + count_terms(summed)
         in_order = any(map(is_ordered, self.statistics))
         return Needs(
             squares=any(callable(statistic) or statistic in OF_SQUARES for statistic in summed),
@@ -144,7 +144,7 @@ class Summaries(Statistic):
         """Raise ValueError for labels, where a statistic is asked for that takes numbers."""
         for kind in kinds:
             if kind not in self.needs.target_kinds:
-                numeric = next(each for each in self.statistics if is_ordered(each) or has_terms(each))
+                numeric = next(name for name in self.statistics if is_ordered(name) or has_terms(name))
                 raise ValueError(
                     f"Unknown label type: {numeric!r} of {owner} needs a continuous target, but y is {kind}. Pass "
                     'target_type="continuous" if its labels are numbers, or take statistics of sums: '
@@ -165,7 +165,10 @@ class Summaries(Statistic):
 
     def ranges(self, least: float, largest: float) -> list[tuple[str, float, float]]:
         """Give the range of each statistic."""
-        return [(f"the statistic {name_of(own)!r}", *range_of(own, least, largest)) for own in self.statistics]
+        return [
+            (f"the statistic {name_of(statistic)!r}", *range_of(statistic, least, largest))
+            for statistic in self.statistics
+        ]
 
     def find_prior(self, total: Moments) -> Floats:
         """Give the statistics of all that is visible."""
@@ -223,13 +226,20 @@ class Summaries(Statistic):
     def _first_term(self, statistic: MergeableStatistic) -> int:
         """Give the number of the first term of a statistic among those beside the value itself."""
         before = takewhile(lambda summed: summed != statistic, self._sums)
-        return 4 * self.needs.cubes + sum(len(own.terms) for own in before if isinstance(own, MergeableStatistic))
+        return 4 * self.needs.cubes + sum(
+            len(statistic.terms) for statistic in before if isinstance(statistic, MergeableStatistic)
+        )
 
     def _variance(self, visible: Moments) -> Scaled:
         return visible.sample_variance if self.ddof else visible.variance
 
     def _enough(self, visible: Moments) -> Any:
         return (visible.less_one if self.ddof else visible.n) > 0
+
+
+def count_terms(statistics: Iterable[Any]) -> int:
+    """Count the terms of the statistics of a user's own."""
+    return sum(len(statistic.terms) for statistic in statistics if isinstance(statistic, MergeableStatistic))
 
 
 def skewness(moments: Moments, ddof: int) -> Floats:

@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 
 from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.errors.folds import no_groups
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.targets import more_than_two_labels, weights_all_zero
 from gpu_encode.fitting.categories import column_keys
 from gpu_encode.fitting.inputs import TrainingRows
 from gpu_encode.fitting.model import TargetInfo
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.parts.profiles import Profile, ValueCounts
+from gpu_encode.parts.profiles import Profile, TargetProfile, ValueCounts
 from gpu_encode.schemes import Ordered, Splits
 from gpu_encode.schemes.plans import OrderedPlan, Plan, Request, RowOrder, RowsAtHand, assign
 from gpu_encode.sums import targets
@@ -65,15 +64,12 @@ class EncodingPlan:
 
     def codes_of(self, rows: TrainingRows, column: Any, role: str) -> Array:
         """Place of each row's value among the sorted values, of all rows, of a column that the scheme reads."""
-        column = rows.groups if column is None else column
-        if column is None:
-            raise no_groups()
-        keys = column_keys(rows.frame, column, role, rows.ops)
+        keys = column_keys(rows.frame, rows.groups if column is None else column, role, rows.ops)
         places = self.values[role].vocabulary.positions(keys.vocabulary, role)
         if len(places) and int(places.min()) == UNKNOWN:
             raise rows_have_changed(f"The column of {role} has values")
-        found: Array = rows.ops.to_device(places)[keys.codes]
-        return found
+        codes: Array = rows.ops.to_device(places)[keys.codes]
+        return codes
 
     @property
     def needs_labels(self) -> bool:
@@ -138,17 +134,17 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
         raise weights_all_zero()
     infos = target_infos(profile, parameters)
     known = list(zip(profile.targets, infos, strict=True)) if parameters.reads_target else []
-    counts = [class_counts(*each) for each in known] or [None]
+    counts = [class_counts(target, info) for target, info in known] or [None]
     groups = profile.values.get("groups")
     value_counts = {role: values.counts for role, values in profile.values.items()}
     request = Request(profile.n_rows, value_counts, counts, groups=groups)
     plan = parameters.scheme.plan(request)
     if parameters.integer_folds is not None:
-        for found, info in known:
+        for target, info in known:
             if info.classes is not None:
-                targets.warn_of_rare_classes(found.counts, parameters.integer_folds)
+                targets.warn_of_rare_classes(target.counts, parameters.integer_folds)
     before = classes_before(profile)
-    floats = [each.are_floats and info.classes is None for each, info in known]
+    floats = [target.are_floats and info.classes is None for target, info in known]
     return EncodingPlan(
         encoder, parameters, profile.n_rows, infos, plan, profile.values, before, floats, profile.float_weight
     )
@@ -158,34 +154,34 @@ def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
     """Kinds of all targets, asked for or inferred, and their classes."""
     if not parameters.reads_target:
         return [TargetInfo(None, targets.NO_TARGET, None)]
-    kinds = targets.kinds_of([each.kind for each in profile.targets], parameters.target_type)
+    kinds = targets.kinds_of([target.kind for target in profile.targets], parameters.target_type)
     infos = []
-    for each, kind in zip(profile.targets, kinds, strict=True):
-        classes = None if kind == "continuous" else each.labels
+    for target, kind in zip(profile.targets, kinds, strict=True):
+        classes = None if kind == "continuous" else target.labels
         if kind == "binary" and classes is not None and len(classes) > 2:
             raise more_than_two_labels(classes)
-        infos.append(TargetInfo(each.name, kind, classes))
+        infos.append(TargetInfo(target.name, kind, classes))
     return infos
 
 
-def class_counts(found: Any, info: TargetInfo) -> NDArray[np.int64] | None:
+def class_counts(target: TargetProfile, info: TargetInfo) -> NDArray[np.int64] | None:
     """Rows of each class of a target, None of a continuous one."""
     if info.classes is None:
         return None
     counts = np.zeros(targets.counted_classes(info.kind, info.classes), np.int64)
-    counts[: len(found.counts)] = found.counts
+    counts[: len(target.counts)] = target.counts
     return counts
 
 
 def classes_before(profile: Profile) -> dict[int, NDArray[np.int64]]:
     """Rows of each class before the first row of each part."""
     labels = profile.targets[0].labels if profile.targets else None
-    found: dict[int, NDArray[np.int64]] = {}
+    before: dict[int, NDArray[np.int64]] = {}
     if labels is None:
-        return found
+        return before
     running = np.zeros(max(len(labels), 2), np.int64)
     for row in sorted(profile.classes_from):
-        own, counts = profile.classes_from[row]
-        found[row] = running.copy()
-        running[np.searchsorted(labels, own)] += counts
-    return found
+        part_labels, counts = profile.classes_from[row]
+        before[row] = running.copy()
+        running[np.searchsorted(labels, part_labels)] += counts
+    return before

@@ -12,7 +12,7 @@ from cpu_fallback.types import Array
 from gpu_encode import ops
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.encoders.base import Encoder
-from gpu_encode.errors.folds import no_groups, nothing_to_stratify
+from gpu_encode.errors.folds import nothing_to_stratify
 from gpu_encode.errors.statistics import merge_of_other_targets
 from gpu_encode.errors.targets import no_target, text_as_quantity, unknown_target_type
 from gpu_encode.fitting.categories import column_keys
@@ -50,8 +50,8 @@ class TargetProfile:
             return replace(quantity, are_floats=self.are_floats or other.are_floats)
         labels = targets.join_labels(self.labels, other.labels)
         counts = np.zeros(len(labels), np.int64)
-        for each in (self, other):
-            counts[np.searchsorted(labels, each.labels)] += each.counts  # type: ignore[arg-type]
+        for part in (self, other):
+            counts[np.searchsorted(labels, part.labels)] += part.counts  # type: ignore[arg-type]
         return replace(self, labels=labels, counts=counts, are_floats=self.are_floats or other.are_floats)
 
     def kind(self) -> str:
@@ -121,7 +121,7 @@ class Profile:
     def __add__(self, other: "Profile") -> "Profile":
         if not self.n_rows or not other.n_rows:
             return self if self.n_rows else other
-        if [each.name for each in self.targets] != [each.name for each in other.targets]:
+        if [target.name for target in self.targets] != [target.name for target in other.targets]:
             raise merge_of_other_targets()
         return Profile(
             self.n_rows + other.n_rows,
@@ -134,7 +134,7 @@ class Profile:
 
     def moved(self, first_row: int) -> "Profile":
         """Give the profile of a part whose place among all rows was not known when it was looked at."""
-        return replace(self, classes_from={first_row + row: found for row, found in self.classes_from.items()})
+        return replace(self, classes_from={first_row + row: counts for row, counts in self.classes_from.items()})
 
 
 def scheme_columns(encoder: Encoder) -> list[Any]:
@@ -228,11 +228,8 @@ def value_counts(given: Inputs, column: Any, role: str, backend: Ops) -> ValueCo
             f"An array of {role} is one for all rows, and these come in parts. Give the name of a column that holds "
             f"the {role}, which is then read part by part."
         )
-    if column is None:
-        column = given.groups()
-        if column is None:
-            raise no_groups()
-    codes, vocabulary, _ = column_keys(given.frame, column, role, backend)
+    source = given.groups() if column is None else column
+    codes, vocabulary, _ = column_keys(given.frame, source, role, backend)
     return ValueCounts(role, vocabulary, backend.to_host(np.bincount(codes, minlength=len(vocabulary))))
 
 

@@ -285,8 +285,8 @@ def check_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
     if not isinstance(weight, np.ndarray) and weight.dtype.kind == "f":
         weight = ops.cast(weight, np.float64)
     if weight.dtype.kind not in "fiub":
-        found = next((value for value in weight if not isinstance(value, Real)), weight.dtype)
-        raise ValueError(f"sample_weight must hold numbers, one per row. Got {found!r} instead.")
+        stray = next((value for value in weight if not isinstance(value, Real)), weight.dtype)
+        raise ValueError(f"sample_weight must hold numbers, one per row. Got {stray!r} instead.")
     bad = ~np.isfinite(weight) if weight.dtype.kind == "f" else np.zeros_like(weight, bool)
     for wrong, word in ((bad, "NaN or infinite"), (weight < 0, "negative")):
         if wrong.any():
@@ -353,9 +353,9 @@ class Termwise:
             return self._ops.accumulate(rows, n_categories, folds, n_folds, n_classes, layout)
         accumulators = self._ops.zeros((n_categories + 2, n_folds, rows.target.shape[1], layout.width), np.int64)
         for column in range(rows.target.shape[1]):
-            own = columns_of(layout, column)
-            sums = self._ops.accumulate(term(rows, column), n_categories, folds, n_folds, 1, own)
-            accumulators[:, :, column, : own.width] = sums[:, :, 0]
+            of_term = columns_of(layout, column)
+            sums = self._ops.accumulate(term(rows, column), n_categories, folds, n_folds, 1, of_term)
+            accumulators[:, :, column, : of_term.width] = sums[:, :, 0]
         return accumulators
 
     def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout) -> tuple[Array, Array]:
@@ -367,19 +367,19 @@ class Termwise:
         """Give the digits of each row's category less the row: (rows, terms, layout.width)."""
         others = self._ops.zeros((len(rows), accumulators.shape[1], layout.width), np.int64)
         for column in range(accumulators.shape[1]):
-            own = columns_of(layout, column)
-            whole = in_one_piece(accumulators[:, column : column + 1, : own.width])
-            others[:, column, : own.width] = self._ops.leave_one_out(whole, term(rows, column), own)[:, 0]
+            of_term = columns_of(layout, column)
+            whole = in_one_piece(accumulators[:, column : column + 1, : of_term.width])
+            others[:, column, : of_term.width] = self._ops.leave_one_out(whole, term(rows, column), of_term)[:, 0]
         return others
 
     def ordered(self, rows: Rows, ties: Array | None, layout: Layout, carry: Carry) -> Array:
         """Give the digits of each row's category before the row, in the order given: (rows, terms, layout.width)."""
         earlier = self._ops.zeros((len(rows), carry.sums.shape[1], layout.width), np.int64)
         for column in range(carry.sums.shape[1]):
-            own = columns_of(layout, column)
-            part = slice(column, column + 1), slice(own.width)
+            of_term = columns_of(layout, column)
+            part = slice(column, column + 1), slice(of_term.width)
             state = Carry(carry.sums[:, *part].copy(), carry.at_tie[:, *part].copy(), carry.last_tie.copy())
-            earlier[:, column, : own.width] = self._ops.ordered(term(rows, column), ties, own, state)[:, 0]
+            earlier[:, column, : of_term.width] = self._ops.ordered(term(rows, column), ties, of_term, state)[:, 0]
             carry.sums[:, *part] = state.sums
             if carry.at_tie.size:
                 carry.at_tie[:, *part] = state.at_tie

@@ -55,10 +55,10 @@ class Counts:
         order = np.lexsort((share, n))
         n, share = n[order], share[order]
         new = np.concatenate([[True], (n[1:] != n[:-1]) | (share[1:] != share[:-1])])
-        place = np.cumsum(new) - 1
+        number = np.cumsum(new) - 1
         group = np.empty(len(order), np.intp)
-        group[order] = place
-        return cls(n[new], share[new], np.bincount(place).astype(np.float64)), group
+        group[order] = number
+        return cls(n[new], share[new], np.bincount(number).astype(np.float64)), group
 
     def blocks(self) -> "list[Counts]":
         """Cut into blocks that stay in a processor's cache."""
