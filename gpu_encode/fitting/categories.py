@@ -11,7 +11,6 @@ from gpu_encode import frames
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.categories.values import Values
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
-from gpu_encode.errors.folds import no_groups
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.tables import inconsistent_lengths
 from gpu_encode.errors.values import RowError, missing_values, unknown_categories
@@ -178,7 +177,10 @@ def read_scheme_columns(
 def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> FactorizedColumn:
     """Codes and vocabulary of the values that a scheme reads: a column of X by name or position, or an array."""
     if column is None:
-        raise no_groups()
+        raise ValueError(
+            "GroupKFold needs groups: name their column, GroupKFold(groups='...'), or pass fit_transform(X, y, "
+            "groups=...)."
+        )
     source: Frame | Pieces
     if isinstance(column, (Frame, Pieces)):
         source, position, named = column, 0, f"The array given as {role}"
