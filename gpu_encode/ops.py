@@ -135,7 +135,7 @@ class FusedOps(Protocol):
     """Passes that do everything between sums and encodings at once, for the rules that `formulas.smoothing` names.
 
     Their definition is the array expressions that stand in for them where a backend has none: `encoding_rule.table`,
-    `leave_one_out.Evaluation` and `ordered.OrderedTiles`.
+    `leave_one_out.Evaluation` and `training.scans.SequentialScan`.
     """
 
     def encode_categories(

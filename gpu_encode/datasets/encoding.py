@@ -264,9 +264,9 @@ class Encoding:
         run, total, parameters = self._run, Profile(), self._encoder._parameters()
         used = [self._roles.features[column] for column in self._selected.training_only]
         columns = [*self._roles.aside, *used]
-        with run.reading("surveying", columns, self._pass_size(columns, work)) as chunks:
+        with run.reading("profiling", columns, self._pass_size(columns, work)) as chunks:
             for chunk in chunks:
-                with self._roles.explain_missing_target(chunk), run.timed("surveying"):
+                with self._roles.explain_missing_target(chunk), run.timed("profiling"):
                     total += profile_rows(parameters, self._roles.part(chunk))
         return total
 

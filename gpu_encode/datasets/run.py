@@ -232,7 +232,7 @@ def with_prefix(number: float) -> str:
 
 
 # As people say it: thread by thread.
-STAGES = ("opening", "surveying", "measuring", "placing", "encoding", "waiting", "reading", "writing")
+STAGES = ("opening", "profiling", "measuring", "placing", "encoding", "waiting", "reading", "writing")
 
 
 @dataclass(frozen=True)

@@ -98,9 +98,9 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     def _check_container(self, X: Any) -> None:
         """Refuse containers that cannot hold the output, before anything is done."""
 
-    def __dask_tokenize__(self) -> tuple[Any, ...]:
+    def __dask_tokenize__(self) -> Any:
         # Of a dataclass Dask would look at the parameters alone, and take two fitted encoders for one.
-        return type(self), vars(self)
+        return import_module(ENGINES["dask"]).tokenize(self)
 
     @dispatch
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -147,7 +147,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     @dispatch
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
-        """Learn the encodings of new rows, and give the training encodings of these rows by the scheme.
+        """Learn the encodings of new rows, and give those of these rows: by the scheme, where a target is read.
 
         Parameters
         ----------
@@ -157,8 +157,9 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         Returns
         -------
         table of shape (n_rows, n_outputs), or list of tables
-            Of X's kind: encoded columns, indicators, columns that pass through.  Of several tables a list, of one for
-            each, of its kind and with its index; row numbers, and so folds and orders, run through all of them.
+            Of X's kind, or the CSR matrix of `OneHotEncoder`: encoded columns, indicators, columns that pass through.
+            Of several tables a list, of one for each, of its kind and with its index; row numbers, and so folds and
+            orders, run through all of them.
 
         Raises
         ------
@@ -172,8 +173,9 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
         Notes
         -----
-        ``fit(X, y).transform(X)`` gives other numbers: there each row has seen its own target, and a model trained on
-        them trusts the encodings of small categories more than new rows bear out.
+        Where a target is read, ``fit(X, y).transform(X)`` gives other numbers: there each row has seen its own target,
+        and a model trained on them trusts the encodings of small categories more than new rows bear out.  Encoders that
+        read none give the same in both ways.
 
         Examples
         --------
@@ -205,7 +207,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         Returns
         -------
         table of shape (n_rows, n_outputs), or list of tables
-            Of X's kind.
+            Of X's kind, or the CSR matrix of `OneHotEncoder`.
 
         Raises
         ------
@@ -460,9 +462,8 @@ def wanted_container(encoder: Encoder) -> str:
     return wanted
 
 
-def read_scheme(encoder: Any, cv: Any) -> dict[str, Any]:
+def read_scheme(encoder: Any, cv: Any, shuffle: Any = True) -> dict[str, Any]:
     """Read what the user of an encoder gave as `cv`, as fields of `Parameters`."""
-    shuffle = getattr(encoder, "shuffle", True)
     scheme = schemes.resolve(cv, shuffle, encoder.random_state, type(encoder).__name__)
     return {"scheme": scheme, "integer_folds": integer_folds(cv, scheme)}
 

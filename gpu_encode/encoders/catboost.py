@@ -35,15 +35,6 @@ class CatBoostEncoder(CategoryEncoder):
         the buckets.  A list gives the borders, in rising order.  An int is a number of borders at quantiles of y, 1 for
         its median; these see the y of every row, its own included, as CatBoost's do, and need all rows in one call.
         With "mean", y becomes the number of its bucket over the number of borders (BinarizedTargetMeanValue).
-    cv : "auto", int, None, scheme, splitter, iterable, str or array, default="auto"
-        Who may look at whom in training, as in `TargetEncoder`.  "auto": `Ordered`, the rows before it in a random
-        order; for "counter" and "frequency", which read no target, all rows, as in CatBoost.  "counter" takes schemes
-        with folds alone; `Ordered` counts the rows before with "frequency".
-    target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
-    shuffle : bool, default=True
-        False makes the folds of an integer `cv` contiguous, and leaves rows in order for "auto" (CatBoost's has_time).
-    random_state : int, RandomState, Generator or None, default=0
-        Seed of the order for "auto", and of the folds of an integer `cv`.
     categories : "auto" or list, default="auto"
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
@@ -59,13 +50,22 @@ class CatBoostEncoder(CategoryEncoder):
         is visible, are infrequent.  Both need a scheme with folds, which "auto" gives to the counts alone.
     handle_infrequent : {"prior", "category"}, default="prior"
         Infrequent categories are as if unseen, or one category together.
-    scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
-        Scale of the encodings, as in `TargetEncoder`.  All priors, and the values of y, need a place on it.
     indicators : bool or list of {"unseen", "missing"}, default=False
         0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
+    cv : "auto", int, None, scheme, splitter, iterable, str or array, default="auto"
+        Who may look at whom in training, as in `TargetEncoder`.  "auto": `Ordered`, the rows before it in a random
+        order; for "counter" and "frequency", which read no target, all rows, as in CatBoost.  "counter" takes schemes
+        with folds alone; `Ordered` counts the rows before with "frequency".
+    target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
+    shuffle : bool, default=True
+        False makes the folds of an integer `cv` contiguous, and leaves rows in order for "auto" (CatBoost's has_time).
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the order for "auto", and of the folds of an integer `cv`.
+    scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
+        Scale of the encodings, as in `TargetEncoder`.  All priors, and the values of y, need a place on it.
 
     See Also
     --------

@@ -25,10 +25,6 @@ class GradientEncoder(CategoryEncoder):
         Lambda, in hessians: LightGBM's ``cat_smooth``, and its default.
     cv : int, None, scheme, splitter, iterable, str or array, default=5
         Who may look at whom in training, as in `TargetEncoder`.
-    shuffle : bool, default=True
-        False makes the folds of an integer `cv` contiguous.
-    random_state : int, RandomState, Generator or None, default=0
-        Seed of the folds of an integer `cv`.
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
     columns : list, optional
@@ -53,6 +49,10 @@ class GradientEncoder(CategoryEncoder):
         value, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
+    shuffle : bool, default=True
+        False makes the folds of an integer `cv` contiguous.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the folds of an integer `cv`.
 
     Attributes
     ----------
@@ -111,4 +111,4 @@ class GradientEncoder(CategoryEncoder):
 
     def _parameters(self) -> Parameters:
         statistic = GradientRatios(self.output, self.regularization)
-        return Parameters.of(self, statistic, target_type="continuous", **read_scheme(self, self.cv))
+        return Parameters.of(self, statistic, target_type="continuous", **read_scheme(self, self.cv, self.shuffle))

@@ -26,11 +26,6 @@ class ImpactEncoder(CategoryEncoder):
         How means are shrunk, as in `TargetEncoder`, `GLMM` excepted; None is vtreat's `PartialPooling`.
     cv : int, None, scheme, splitter, iterable, str or array, default=5
         Who may look at whom in training, as in `TargetEncoder`.
-    target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
-    shuffle : bool, default=True
-        False makes the folds of an integer `cv` contiguous.
-    random_state : int, RandomState, Generator or None, default=0
-        Seed of the folds of an integer `cv`.
     categories : "auto" or list, default="auto"
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
@@ -53,6 +48,11 @@ class ImpactEncoder(CategoryEncoder):
         vtreat's isBAD.
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
+    target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
+    shuffle : bool, default=True
+        False makes the folds of an integer `cv` contiguous.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the folds of an integer `cv`.
 
     Attributes
     ----------
@@ -95,4 +95,4 @@ class ImpactEncoder(CategoryEncoder):
         shrunk = (
             smoothing.PartialPooling() if self.smooth is None else smoothing.resolve(self.smooth, type(self).__name__)
         )
-        return Parameters.of(self, Impact(shrunk, self.parts), **read_scheme(self, self.cv))
+        return Parameters.of(self, Impact(shrunk, self.parts), **read_scheme(self, self.cv, self.shuffle))

@@ -41,23 +41,6 @@ class StatisticEncoder(CategoryEncoder):
         Of y, "count", "sum" and "nunique" are of the rows that a row may see: by default those of four folds in
         five in training, and of all for new rows, whose numbers are larger.  "mean" has no such step; nor has
         `CountEncoder`, which counts all rows.
-    values : list, optional
-        Names (or positions) of numeric columns of X.  None: the values are y.  Columns of values are read in training
-        alone, need not be there afterwards, are not encoded, and pass through where `columns` is a list.
-    cv : "auto", int, None, scheme, splitter, iterable, str or array, default="auto"
-        Who may look at whom in training, as in `TargetEncoder`.  "auto": 5 folds where the values are y; all rows,
-        their own included, where they are columns of X.  "min" and all that is named after it take `LeaveOneOut` and
-        schemes with folds, not `Ordered`.
-    ddof : {0, 1}, default=1
-        "var", "std" and "sem" divide by N - ddof.  A category without so many rows gets NaN, as in pandas.
-    target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
-        What y is.  Of labels "count", "sum", "mean", "var", "std", "sem" and functions are those of 0/1 columns: of the
-        label that sorts last of two, of each one of more; all others need a continuous target.  A list gives one kind
-        per target.
-    shuffle : bool, default=True
-        False makes the folds of an integer `cv` contiguous.
-    random_state : int, RandomState, Generator or None, default=0
-        Seed of the folds of an integer `cv`.
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
     columns : list, optional
@@ -79,15 +62,32 @@ class StatisticEncoder(CategoryEncoder):
     handle_infrequent : {"prior", "category"}, default="prior"
         Infrequent categories are as if unseen, or one category together; this not for "min" and all that is named
         after it.
-    scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
-        Scale of all statistics, as in `TargetEncoder`.  Fit refuses statistics that may have no place on it: of
-        negative numbers, of functions of your own, and for "logit" all that are no shares of numbers between 0 and 1.
     indicators : bool or list of {"unseen", "missing"}, default=False
         0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category (and a value in the
         first column of values); the row's key is missing, of a joint key in any of its columns, whatever
         `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
+    values : list, optional
+        Names (or positions) of numeric columns of X.  None: the values are y.  Columns of values are read in training
+        alone, need not be there afterwards, are not encoded, and pass through where `columns` is a list.
+    cv : "auto", int, None, scheme, splitter, iterable, str or array, default="auto"
+        Who may look at whom in training, as in `TargetEncoder`.  "auto": 5 folds where the values are y; all rows,
+        their own included, where they are columns of X.  "min" and all that is named after it take `LeaveOneOut` and
+        schemes with folds, not `Ordered`.
+    ddof : {0, 1}, default=1
+        "var", "std" and "sem" divide by N - ddof.  A category without so many rows gets NaN, as in pandas.
+    target_type : {"continuous", "auto", "binary", "multiclass"} or list, default="continuous"
+        What y is.  Of labels "count", "sum", "mean", "var", "std", "sem" and functions are those of 0/1 columns: of the
+        label that sorts last of two, of each one of more; all others need a continuous target.  A list gives one kind
+        per target.
+    shuffle : bool, default=True
+        False makes the folds of an integer `cv` contiguous.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the folds of an integer `cv`.
+    scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
+        Scale of all statistics, as in `TargetEncoder`.  Fit refuses statistics that may have no place on it: of
+        negative numbers, of functions of your own, and for "logit" all that are no shares of numbers between 0 and 1.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class StatisticEncoder(CategoryEncoder):
             target_type=None if of_columns else self.target_type,
             columns=asked.columns,
             values=asked.values,
-            **read_scheme(self, cv),
+            **read_scheme(self, cv, self.shuffle),
         )
 
     @property

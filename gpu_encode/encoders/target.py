@@ -37,8 +37,6 @@ class TargetEncoder(CategoryEncoder):
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
-    prior : "mean", "category_mean", float or dict, default="mean"
-        mu: the mean of the visible rows, the mean of the category means, a number, or one number per column.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
         Encoding of values that no visible row has.  "error" refuses values that fit did not see.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
@@ -52,22 +50,24 @@ class TargetEncoder(CategoryEncoder):
         is visible, are infrequent.  Both need a scheme with folds.
     handle_infrequent : {"prior", "category"}, default="prior"
         Infrequent categories are as if unseen, or one category together.
+    indicators : bool or list of {"unseen", "missing"}, default=False
+        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
+        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute.  "auto": where the data is, else a GPU if there is one, else the CPU.  The encodings are the
+        same bits everywhere; "cuda" without a GPU raises RuntimeError and says what to install.
+    dtype : {"float64", "float32"}, default="float64"
+        Encodings are computed in float64 and rounded once.
+    prior : "mean", "category_mean", float or dict, default="mean"
+        mu: the mean of the visible rows, the mean of the category means, a number, or one number per column.
     hierarchy : dict, optional
         Levels above a column: other columns, nearest first, or `Prefixes`, `Parts`, `Bits`.  The blended encoding of a
         level is the prior of the one below.
     scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
         Scale of the encodings: as they are, log(1 + x), the root, the log-odds of a share (of 2**-20 at least), or a
         power.  A number given as `handle_unknown` stays as it is.
-    indicators : bool or list of {"unseen", "missing"}, default=False
-        0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
-        value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     drop : {None, "first"}, default=None
         "first" leaves out the first class of a multiclass target.
-    device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute.  "auto": where the data is, else a GPU if there is one, else the CPU.  The encodings are the
-        same bits everywhere; "cuda" without a GPU raises RuntimeError and says what to install.
-    dtype : {"float64", "float32"}, default="float64"
-        Encodings are computed in float64 and rounded once.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class TargetEncoder(CategoryEncoder):
     drop: str | None = None
 
     def _parameters(self) -> Parameters:
-        return Parameters.of(self, smoothing.resolve(self.smooth), **read_scheme(self, self.cv))
+        return Parameters.of(self, smoothing.resolve(self.smooth), **read_scheme(self, self.cv, self.shuffle))
 
     @property
     def target_mean_(self) -> Any:

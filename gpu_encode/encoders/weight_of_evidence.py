@@ -27,13 +27,6 @@ class WeightOfEvidenceEncoder(CategoryEncoder):
         Who may look at whom in training, as in `TargetEncoder`.
     regularization : float, default=1.0
         The r above, in rows.  At 0 a category of one label alone gets inf or -inf, which most models refuse.
-    target_type : {"auto", "binary", "multiclass"} or list, default="auto"
-        Of two labels the one that sorts last is positive.  Of more labels each is set against all others, in a column
-        of its own.  A list gives one kind per target.
-    shuffle : bool, default=True
-        False makes the folds of an integer `cv` contiguous.
-    random_state : int, RandomState, Generator or None, default=0
-        Seed of the folds of an integer `cv`.
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
     columns : list, optional
@@ -57,6 +50,13 @@ class WeightOfEvidenceEncoder(CategoryEncoder):
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
+    target_type : {"auto", "binary", "multiclass"} or list, default="auto"
+        Of two labels the one that sorts last is positive.  Of more labels each is set against all others, in a column
+        of its own.  A list gives one kind per target.
+    shuffle : bool, default=True
+        False makes the folds of an integer `cv` contiguous.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the folds of an integer `cv`.
 
     Attributes
     ----------
@@ -126,4 +126,5 @@ class WeightOfEvidenceEncoder(CategoryEncoder):
         return np.concatenate(per_output)
 
     def _parameters(self) -> Parameters:
-        return Parameters.of(self, Evidence(self.regularization), as_unseen="zero", **read_scheme(self, self.cv))
+        scheme = read_scheme(self, self.cv, self.shuffle)
+        return Parameters.of(self, Evidence(self.regularization), as_unseen="zero", **scheme)

@@ -1,4 +1,4 @@
-"""Statistics that there are not, columns of which none can be computed, and what does not go together with one."""
+"""What cannot be computed or learned: unknown statistics, columns of another kind, calls with other parameters."""
 
 import difflib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Values that cannot be categories, or that an encoder was told to refuse."""
+"""Rows that are refused, by their numbers, and values that cannot be categories."""
 
 from collections.abc import Sequence
 from typing import Any, Self

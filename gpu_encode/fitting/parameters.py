@@ -128,7 +128,7 @@ class Parameters:
         check_option(owner, "drop", self.drop, (None, "first"))
         check_option(owner, "dtype", self.dtype, ("float64", "float32"))
         check_option(owner, "device", self.device, devices.DEVICES)
-        if self.scale != "identity":
+        if not (isinstance(self.scale, str) and self.scale == "identity"):
             check_scale(owner, self.scale)
         self.statistic.check()
         if self.cut is not None:

@@ -18,6 +18,7 @@ from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import DeviceColumn
 from gpu_encode.ops import Ops, device_of, host
 
+# No frame library is imported to find out which one a table is of: narwhals looks at what has been.
 _MODULE = nw.dependencies
 # What a table or an array has, Arrow's reader of batches and what lies on a device too; any of them is enough.
 READABLE = ("__arrow_c_stream__", "__dataframe__", "__array__", "__cuda_array_interface__", "ndim")

@@ -76,7 +76,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
             if placed is None:
                 raise ValueError(
                     "Rows of an ordered scheme are encoded from those before them: pass what OrderedScan gave for "
-                    "their buckets, encode(tables, part, placed)."
+                    "their groups, encode(tables, part, placed)."
                 )
             return by_place(tables, part, given, plan, placed)
         context = prepare_part(tables.encoding_plan, part, tables.model.keys)
@@ -178,7 +178,7 @@ def sort_by_row(pieces: Sequence[RowEncodings], first_row: int, n_rows: int) -> 
     if not inside or (position < 0).any():
         raise ValueError(
             f"The placed codes are not those of rows {first_row} to {first_row + n_rows - 1}, each once per order. "
-            "Pass what OrderedScan gave for the buckets of this part, RowEncodings.between(first, last + 1) of each."
+            "Pass what OrderedScan gave for the groups of this part, RowEncodings.between(first, last + 1) of each."
         )
     values, unseen = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("values", "unseen"))
     return RowEncodings(rows + first_row, values[position], unseen[position])

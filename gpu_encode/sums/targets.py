@@ -318,6 +318,10 @@ def side_by_side(terms: Sequence[Array], ops: Ops) -> Array:
 class Termwise:
     """A backend that takes rows of several terms, and hands them to another one after the other.
 
+    The terms of a target stand where the classes of another do: accumulators are (categories, folds, terms, width), so
+    that whatever adds, moves or keeps them need not know of terms.  Of the first term, the target itself, squares may
+    be summed, too.
+
     Parameters
     ----------
     ops : Ops

@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import re
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -79,3 +80,10 @@ def test_fitted_attributes_are_a_superset_of_scikit_learns():
     theirs = {name for name in vars(Theirs().fit(X, y)) if name.endswith("_") and not name.startswith("_")}
     ours = TargetEncoder().fit(X, y)
     assert [name for name in theirs if not hasattr(ours, name)] == []
+
+
+@pytest.mark.parametrize("name", [name for name in gpu_encode.__all__ if name.endswith("Encoder")])
+def test_docstrings_tell_parameters_in_the_order_of_the_signature(name):
+    encoder = getattr(gpu_encode, name)
+    told = re.findall(r"^(\w[\w, ]*) : ", inspect.getdoc(encoder).partition("Attributes\n")[0], re.MULTILINE)
+    assert ", ".join(told).split(", ") == list(inspect.signature(encoder).parameters)

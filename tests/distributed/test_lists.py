@@ -31,10 +31,6 @@ def vectors(name, number=5):
     return [delayed(part[name].to_numpy()) for part in pieces(WHOLE, number)]
 
 
-def as_pandas(table):
-    return pd.DataFrame(table) if isinstance(table, np.ndarray) else nw.from_native(table).to_pandas()
-
-
 @pytest.mark.parametrize("scheme", [KFold(4), LeaveOneOut(), Ordered(2), Ordered(shuffle=False)], ids=str)
 @pytest.mark.parametrize("kind", MADE)
 def test_tables_of_a_library_come_back_as_such(kind, scheme):
