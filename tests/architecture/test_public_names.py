@@ -85,5 +85,7 @@ def test_fitted_attributes_are_a_superset_of_scikit_learns():
 @pytest.mark.parametrize("name", [name for name in gpu_encode.__all__ if name.endswith("Encoder")])
 def test_docstrings_tell_parameters_in_the_order_of_the_signature(name):
     encoder = getattr(gpu_encode, name)
-    told = re.findall(r"^(\w[\w, ]*) : ", inspect.getdoc(encoder).partition("Attributes\n")[0], re.MULTILINE)
+    told = re.findall(
+        r"^(\w[\w, ]*) : ", re.split(r"\n(Attributes|See Also)\n", inspect.getdoc(encoder))[0], re.MULTILINE
+    )
     assert ", ".join(told).split(", ") == list(inspect.signature(encoder).parameters)
