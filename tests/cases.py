@@ -7,54 +7,41 @@ from typing import Any
 
 import pytest
 
-from gpu_encode import (
-    EmpiricalBayes,
-    Greedy,
-    GroupKFold,
-    Holdout,
-    JamesStein,
-    KFold,
-    LeaveOneOut,
-    MEstimate,
-    Ordered,
-    PartialPooling,
-    Sigmoid,
-    TimeFolds,
-)
+import gpu_encode as ge
 
 SMOOTHINGS: dict[str, Any] = {
     "none": None,
     "auto": "auto",
     "number": 2.5,
-    "m-estimate": MEstimate(0.3),
-    "sigmoid": Sigmoid(k=3.0, f=1.5),
-    "between": EmpiricalBayes(tau="between"),
-    "james-stein": JamesStein(),
-    "james-stein-independent": JamesStein(model="independent"),
-    "partial-pooling": PartialPooling(),
+    "m-estimate": ge.MEstimate(0.3),
+    "sigmoid": ge.Sigmoid(k=3.0, f=1.5),
+    "between": ge.EmpiricalBayes(tau="between"),
+    "james-stein": ge.JamesStein(),
+    "james-stein-independent": ge.JamesStein(model="independent"),
+    "partial-pooling": ge.PartialPooling(),
 }
 
 # Folds with about equal shares of each class: for targets of classes.
 STRATIFIED: dict[str, Any] = {
-    "stratified": KFold(3, stratify=True),
-    "stratified-contiguous": KFold(3, stratify=True, order="contiguous"),
-    "stratified-interleaved": KFold(3, stratify=True, order="interleaved"),
+    "stratified": ge.KFold(3, stratify=True),
+    "stratified-contiguous": ge.KFold(3, stratify=True, order="contiguous"),
+    "stratified-interleaved": ge.KFold(3, stratify=True, order="interleaved"),
 }
 
 
 def fold_schemes(groups: Any = "shop", time: Any = "day", folds: Any = "fold") -> dict[str, Any]:
     """Schemes of folds, and of one row each; `groups`, `time` and `folds` name columns of the frame."""
     return {
-        "greedy": Greedy(),
+        "greedy": ge.Greedy(),
         "number": 3,
-        "k-fold": KFold(3, random_state=4),
-        "contiguous": KFold(4, order="contiguous"),
-        "interleaved": KFold(3, order="interleaved"),
-        "blow-up": KFold(2, blow_up=True),
-        "groups": GroupKFold(3, groups=groups),
-        "time-folds": TimeFolds(4, time=time, gap=1),
-        "holdout": Holdout(0.4, random_state=2),
-        "leave-one-out": LeaveOneOut(),
+        "k-fold": ge.KFold(3, random_state=4),
+        "contiguous": ge.KFold(4, order="contiguous"),
+        "interleaved": ge.KFold(3, order="interleaved"),
+        "blow-up": ge.KFold(2, blow_up=True),
+        "groups": ge.GroupKFold(3, groups=groups),
+        "time-folds": ge.TimeFolds(4, time=time, gap=1),
+        "holdout": ge.Holdout(0.4, random_state=2),
+        "leave-one-out": ge.LeaveOneOut(),
         "fold-column": folds,
     }
 
@@ -62,14 +49,14 @@ def fold_schemes(groups: Any = "shop", time: Any = "day", folds: Any = "fold") -
 def ordered_schemes(time: Any = "day") -> dict[str, Any]:
     """Schemes in which a row sees the rows before it; `time` names a column of the frame."""
     return {
-        "ordered-rows": Ordered(shuffle=False),
-        "ordered-rows-burn-in": Ordered(shuffle=False, burn_in=30),
-        "ordered": Ordered(random_state=6),
-        "ordered-burn-in": Ordered(burn_in=0.2),
-        "averaged": Ordered(3),
-        "apart": Ordered(2, average=False),
-        "ordered-time": Ordered(time=time),
-        "ordered-time-burn-in": Ordered(time=time, burn_in=9),
+        "ordered-rows": ge.Ordered(shuffle=False),
+        "ordered-rows-burn-in": ge.Ordered(shuffle=False, burn_in=30),
+        "ordered": ge.Ordered(random_state=6),
+        "ordered-burn-in": ge.Ordered(burn_in=0.2),
+        "averaged": ge.Ordered(3),
+        "apart": ge.Ordered(2, average=False),
+        "ordered-time": ge.Ordered(time=time),
+        "ordered-time-burn-in": ge.Ordered(time=time, burn_in=9),
     }
 
 

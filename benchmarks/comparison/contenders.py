@@ -12,24 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.preprocessing import TargetEncoder as TheirEncoder
 
+import gpu_encode as ge
 from benchmarks.comparison.datasets import Dataset
 from benchmarks.cpu.contenders.libraries import splitter
-from gpu_encode import (
-    GLMM,
-    EmpiricalBayes,
-    Greedy,
-    GroupKFold,
-    Holdout,
-    JamesStein,
-    KFold,
-    LeaveOneOut,
-    MEstimate,
-    Ordered,
-    PartialPooling,
-    Sigmoid,
-    TargetEncoder,
-    TimeFolds,
-)
 
 Rows = tuple[pd.DataFrame, np.ndarray, pd.DataFrame]
 # Dense arrays or sparse ones.
@@ -37,24 +22,24 @@ Encoded = tuple[Any, Any]
 # A line here is all that a further smoothing needs.
 SMOOTHINGS: dict[str, Any] = {
     "none": None,
-    "m=10": MEstimate(10),
-    "sigmoid": Sigmoid(),
-    "auto": EmpiricalBayes(),
-    "james-stein": JamesStein(),
-    "partial-pooling": PartialPooling(),
-    "glmm": GLMM(),
+    "m=10": ge.MEstimate(10),
+    "sigmoid": ge.Sigmoid(),
+    "auto": ge.EmpiricalBayes(),
+    "james-stein": ge.JamesStein(),
+    "partial-pooling": ge.PartialPooling(),
+    "glmm": ge.GLMM(),
 }
 SCHEMES: dict[str, Callable[[Dataset], Any]] = {
-    "greedy": lambda _: Greedy(),
-    "kfold-5": lambda _: KFold(5),
-    "kfold-10": lambda _: KFold(10),
-    "kfold-5-blow-up": lambda _: KFold(5, blow_up=True),
-    "holdout": lambda _: Holdout(),
-    "leave-one-out": lambda _: LeaveOneOut(),
-    "ordered": lambda _: Ordered(),
-    "group-kfold-5": lambda data: GroupKFold(5, groups=data.groups) if data.groups else None,
-    "time-folds-5": lambda data: TimeFolds(5, time=data.time) if data.time else None,
-    "ordered-by-time": lambda data: Ordered(time=data.time) if data.time else None,
+    "greedy": lambda _: ge.Greedy(),
+    "kfold-5": lambda _: ge.KFold(5),
+    "kfold-10": lambda _: ge.KFold(10),
+    "kfold-5-blow-up": lambda _: ge.KFold(5, blow_up=True),
+    "holdout": lambda _: ge.Holdout(),
+    "leave-one-out": lambda _: ge.LeaveOneOut(),
+    "ordered": lambda _: ge.Ordered(),
+    "group-kfold-5": lambda data: ge.GroupKFold(5, groups=data.groups) if data.groups else None,
+    "time-folds-5": lambda data: ge.TimeFolds(5, time=data.time) if data.time else None,
+    "ordered-by-time": lambda data: ge.Ordered(time=data.time) if data.time else None,
 }
 # The distinct values of a column that HistGradientBoosting takes as categories.
 MOST_NATIVE = 254
@@ -71,7 +56,7 @@ def ours(data: Dataset, rows: Rows, scheme: str, smoothing: str) -> Encoded:
     policy = SCHEMES[scheme](data)
     extra = [name for name in (getattr(policy, "groups", None), getattr(policy, "time", None)) if name]
     drop = "first" if data.kind == "multiclass" else None
-    encoder = TargetEncoder(
+    encoder = ge.TargetEncoder(
         columns=data.keys, cv=policy, smooth=SMOOTHINGS[smoothing], target_type=data.kind, drop=drop
     )
     with warnings.catch_warnings():

@@ -10,21 +10,7 @@ import pyarrow.parquet
 import pytest
 
 import gpu_encode
-from gpu_encode import (
-    CatBoostEncoder,
-    CountEncoder,
-    GradientEncoder,
-    HashingEncoder,
-    ImpactEncoder,
-    KFold,
-    LeaveOneOut,
-    OneHotEncoder,
-    Ordered,
-    OrdinalEncoder,
-    StatisticEncoder,
-    TargetEncoder,
-    WeightOfEvidenceEncoder,
-)
+import gpu_encode as ge
 from gpu_encode.cli import main
 from gpu_encode.cli.arguments import parse
 from gpu_encode.cli.encoders import ELSEWHERE, ENCODERS, encoder_choices, parameters_of
@@ -39,38 +25,38 @@ KEYS = ["city", ("device", "zip")]
 # Words of the command, the target that they name, and the encoder that they stand for.
 FAMILY = [
     ("--target sold --smooth m=3 --max-categories 5 --set handle_infrequent=category --set scale=sqrt", "sold",
-     TargetEncoder(smooth=gpu_encode.MEstimate(3.0), max_categories=5, handle_infrequent="category", scale="sqrt",
-                   cv=KFold())),
+     ge.TargetEncoder(smooth=gpu_encode.MEstimate(3.0), max_categories=5, handle_infrequent="category", scale="sqrt",
+                   cv=ge.KFold())),
     ("--encoder count --kind log --min-frequency 0.01 --handle-unknown nan", None,
-     CountEncoder("log", min_frequency=0.01, handle_unknown="nan")),
+     ge.CountEncoder("log", min_frequency=0.01, handle_unknown="nan")),
     ("--encoder count --min-frequency 3 --handle-missing zero --indicators --dtype float32", None,
-     CountEncoder(min_frequency=3, handle_missing="zero", indicators=True, dtype="float32")),
+     ge.CountEncoder(min_frequency=3, handle_missing="zero", indicators=True, dtype="float32")),
     ("--encoder ordinal --dtype int32 --order frequency --set encoded_missing_value=-1", None,
-     OrdinalEncoder(dtype="int32", order="frequency", encoded_missing_value=-1)),
+     ge.OrdinalEncoder(dtype="int32", order="frequency", encoded_missing_value=-1)),
     ("--encoder ordinal --order random --seed 4 --set n_draws=2", None,
-     OrdinalEncoder(order="random", random_state=4, n_draws=2)),
+     ge.OrdinalEncoder(order="random", random_state=4, n_draws=2)),
     ("--encoder ordinal --order target --target price --handle-unknown use_encoded_value --set unknown_value=NaN",
-     "price", OrdinalEncoder(order="target", handle_unknown="use_encoded_value", unknown_value=np.nan)),
+     "price", ge.OrdinalEncoder(order="target", handle_unknown="use_encoded_value", unknown_value=np.nan)),
     ("--encoder one-hot --max-categories 3 --drop first --handle-unknown infrequent_if_exist", None,
-     OneHotEncoder(max_categories=3, drop="first", handle_unknown="infrequent_if_exist", sparse_output=False)),
+     ge.OneHotEncoder(max_categories=3, drop="first", handle_unknown="infrequent_if_exist", sparse_output=False)),
     ("--encoder hashing --n-components 5 --seed 3 --set per_column=true --set alternate-sign=True", None,
-     HashingEncoder(5, seed=3, per_column=True, alternate_sign=True)),
+     ge.HashingEncoder(5, seed=3, per_column=True, alternate_sign=True)),
     ("--encoder weight-of-evidence --target sold --regularization 0.5 --scheme loo", "sold",
-     WeightOfEvidenceEncoder(LeaveOneOut(), 0.5)),
+     ge.WeightOfEvidenceEncoder(ge.LeaveOneOut(), 0.5)),
     ("--encoder statistic --target price --statistics mean,std,median,quantile:0.9,share:0.5 --folds 3", "price",
-     StatisticEncoder(["mean", "std", "median", ("quantile", 0.9), ("share", 0.5)], cv=KFold(3, random_state=0))),
+     ge.StatisticEncoder(["mean", "std", "median", ("quantile", 0.9), ("share", 0.5)], cv=ge.KFold(3, random_state=0))),
     ("--encoder statistic --values price,amount --statistics sum,var --set ddof=0", None,
-     StatisticEncoder(["sum", "var"], values=["price", "amount"], ddof=0)),
+     ge.StatisticEncoder(["sum", "var"], values=["price", "amount"], ddof=0)),
     ("--encoder impact --target sold --parts impact,logit --smooth none --groups shop", "sold",
-     ImpactEncoder(["impact", "logit"], smooth=0.0, cv=gpu_encode.GroupKFold(groups="shop"))),
+     ge.ImpactEncoder(["impact", "logit"], smooth=0.0, cv=gpu_encode.GroupKFold(groups="shop"))),
     ("--encoder catboost --target sold --priors 0.5,1 --set weight=2 --seed 7", "sold",
-     CatBoostEncoder(priors=[0.5, 1.0], weight=2, random_state=7)),
+     ge.CatBoostEncoder(priors=[0.5, 1.0], weight=2, random_state=7)),
     ("--encoder catboost --target price --statistic borders --borders 0.2,0.7 --time day", "price",
-     CatBoostEncoder("borders", borders=[0.2, 0.7], cv=Ordered(time="day"))),
+     ge.CatBoostEncoder("borders", borders=[0.2, 0.7], cv=ge.Ordered(time="day"))),
     ("--encoder catboost --statistic frequency --scheme kfold", None,
-     CatBoostEncoder("frequency", cv=KFold())),
+     ge.CatBoostEncoder("frequency", cv=ge.KFold())),
     ("--encoder gradient --target price,weight --regularization 2 --set output=order", ["price", "weight"],
-     GradientEncoder("order", 2.0)),
+     ge.GradientEncoder("order", 2.0)),
 ]  # fmt: skip
 
 
@@ -108,7 +94,7 @@ def test_inspect_shows_each(run: Run, words: str, target: str, encoder, capsys: 
     assert report["encoder"] == type(encoder).__name__
     assert [column["name"] for column in report["columns"]] == ["city", "device_x_zip"]
     kept = gpu_encode.load("orders.model")
-    if isinstance(kept, HashingEncoder):
+    if isinstance(kept, ge.HashingEncoder):
         assert [column["top"] for column in report["columns"]] == [[], []]
         return
     for number, column in enumerate(report["columns"]):
@@ -120,7 +106,7 @@ def test_inspect_shows_each(run: Run, words: str, target: str, encoder, capsys: 
 
 
 def test_a_sparse_model_made_in_python_encodes_files(run: Run, orders: pa.Table) -> None:
-    encoder = OneHotEncoder(columns=["city"]).fit(orders.select(["city"]))
+    encoder = ge.OneHotEncoder(columns=["city"]).fit(orders.select(["city"]))
     encoder.save("sparse.model")
     pyarrow.parquet.write_table(orders.select(["city"]), "city.parquet")
     run("transform city.parquet new.parquet --model sparse.model")

@@ -5,24 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpu_encode import (
-    GLMM,
-    CatBoostEncoder,
-    CountEncoder,
-    GradientEncoder,
-    HashingEncoder,
-    ImpactEncoder,
-    JamesStein,
-    KFold,
-    LeaveOneOut,
-    OneHotEncoder,
-    Ordered,
-    OrdinalEncoder,
-    StatisticEncoder,
-    TargetEncoder,
-    TimeFolds,
-    WeightOfEvidenceEncoder,
-)
+import gpu_encode as ge
 
 N = 90
 RNG = np.random.default_rng(7)
@@ -66,77 +49,77 @@ PAIRS = {
 }
 
 MEMBERS: dict[str, tuple[Any, Any]] = {
-    "count": member(CountEncoder, None),
-    "frequency": member(CountEncoder, None, "frequency", indicators=True),
-    "log": member(CountEncoder, None, "log", **ZIP, min_count=3, dtype="float32"),
-    "count, rare together": member(CountEncoder, None, **BOTH, **TOGETHER, max_categories=4),
-    "glmm": member(TargetEncoder, AMOUNT, smooth=GLMM(), cv=KFold(3)),
-    "glmm, binary": member(TargetEncoder, SOLD, smooth=GLMM(), cv=KFold(3)),
-    "glmm, classes": member(TargetEncoder, KIND, smooth=GLMM(3), cv=KFold(2), **CITY, **CLASSES),
-    "glmm, blow-up": member(TargetEncoder, SOLD, **ZIP, smooth=GLMM(), cv=KFold(2, blow_up=True)),
+    "count": member(ge.CountEncoder, None),
+    "frequency": member(ge.CountEncoder, None, "frequency", indicators=True),
+    "log": member(ge.CountEncoder, None, "log", **ZIP, min_count=3, dtype="float32"),
+    "count, rare together": member(ge.CountEncoder, None, **BOTH, **TOGETHER, max_categories=4),
+    "glmm": member(ge.TargetEncoder, AMOUNT, smooth=ge.GLMM(), cv=ge.KFold(3)),
+    "glmm, binary": member(ge.TargetEncoder, SOLD, smooth=ge.GLMM(), cv=ge.KFold(3)),
+    "glmm, classes": member(ge.TargetEncoder, KIND, smooth=ge.GLMM(3), cv=ge.KFold(2), **CITY, **CLASSES),
+    "glmm, blow-up": member(ge.TargetEncoder, SOLD, **ZIP, smooth=ge.GLMM(), cv=ge.KFold(2, blow_up=True)),
     "glmm, rare together": member(
-        TargetEncoder, AMOUNT, smooth=GLMM(), cv=KFold(2), max_categories=4, **BOTH, **TOGETHER
+        ge.TargetEncoder, AMOUNT, smooth=ge.GLMM(), cv=ge.KFold(2), max_categories=4, **BOTH, **TOGETHER
     ),
-    "rare together": member(TargetEncoder, AMOUNT, cv=KFold(3), min_frequency=3, **TOGETHER),
-    "missing": member(TargetEncoder, SOLD, cv=LeaveOneOut(), dtype="float32", **FLAGS),
-    "missing, ordered": member(TargetEncoder, SOLD, cv=Ordered(2), indicators=["missing"]),
+    "rare together": member(ge.TargetEncoder, AMOUNT, cv=ge.KFold(3), min_frequency=3, **TOGETHER),
+    "missing": member(ge.TargetEncoder, SOLD, cv=ge.LeaveOneOut(), dtype="float32", **FLAGS),
+    "missing, ordered": member(ge.TargetEncoder, SOLD, cv=ge.Ordered(2), indicators=["missing"]),
     "missing, impact": member(
-        ImpactEncoder, AMOUNT, cv=KFold(3), indicators=["missing"], handle_missing="prior", **QUANTITY
+        ge.ImpactEncoder, AMOUNT, cv=ge.KFold(3), indicators=["missing"], handle_missing="prior", **QUANTITY
     ),
-    "log-odds": member(TargetEncoder, SOLD, cv=LeaveOneOut(), scale="logit"),
-    "impact": member(ImpactEncoder, AMOUNT, cv=KFold(3), **QUANTITY),
-    "impact, leave-one-out": member(ImpactEncoder, SOLD, ["logit"], **ZIP, cv=LeaveOneOut()),
-    "impact, ordered": member(ImpactEncoder, AMOUNT, **CITY, **QUANTITY, cv=Ordered(random_state=3)),
+    "log-odds": member(ge.TargetEncoder, SOLD, cv=ge.LeaveOneOut(), scale="logit"),
+    "impact": member(ge.ImpactEncoder, AMOUNT, cv=ge.KFold(3), **QUANTITY),
+    "impact, leave-one-out": member(ge.ImpactEncoder, SOLD, ["logit"], **ZIP, cv=ge.LeaveOneOut()),
+    "impact, ordered": member(ge.ImpactEncoder, AMOUNT, **CITY, **QUANTITY, cv=ge.Ordered(random_state=3)),
     "impact, James-Stein, ordered": member(
-        ImpactEncoder, SOLD, ["impact", "logit"], JamesStein(), **CITY, cv=Ordered(2)
+        ge.ImpactEncoder, SOLD, ["impact", "logit"], ge.JamesStein(), **CITY, cv=ge.Ordered(2)
     ),
     "impact, classes, in rows": member(
-        ImpactEncoder, KIND, **CITY, target_type="multiclass", cv=Ordered(shuffle=False)
+        ge.ImpactEncoder, KIND, **CITY, target_type="multiclass", cv=ge.Ordered(shuffle=False)
     ),
-    "ordinal": member(OrdinalEncoder, None),
+    "ordinal": member(ge.OrdinalEncoder, None),
     "ordinal, frequency": member(
-        OrdinalEncoder, None, **BOTH, order="frequency", min_frequency=3, dtype="int32", encoded_missing_value=-1
+        ge.OrdinalEncoder, None, **BOTH, order="frequency", min_frequency=3, dtype="int32", encoded_missing_value=-1
     ),
-    "ordinal, random": member(OrdinalEncoder, None, order="random", n_draws=2, dtype="float32", random_state=3),
-    "ordinal, target": member(OrdinalEncoder, AMOUNT, order="target", cv=KFold(3)),
+    "ordinal, random": member(ge.OrdinalEncoder, None, order="random", n_draws=2, dtype="float32", random_state=3),
+    "ordinal, target": member(ge.OrdinalEncoder, AMOUNT, order="target", cv=ge.KFold(3)),
     "ordinal, target, few": member(
-        OrdinalEncoder,
+        ge.OrdinalEncoder,
         SOLD,
         "auto",
         "int64",
         order="target",
-        cv=KFold(3),
+        cv=ge.KFold(3),
         max_categories=4,
         encoded_missing_value=9,
         **CITY,
     ),
-    "ordinal, target, blow-up": member(OrdinalEncoder, SOLD, **ZIP, order="target", cv=KFold(2, blow_up=True)),
-    "one-hot": member(OneHotEncoder, None, sparse_output=False, handle_unknown="ignore"),
-    "one-hot, few": member(OneHotEncoder, None, **ZIP, **DENSE, max_categories=4, drop="first", dtype="float32"),
-    "one-hot, rare": member(OneHotEncoder, None, **BOTH, **DENSE, min_frequency=0.1, drop="if_binary"),
-    "one-hot, missing are zeros": member(OneHotEncoder, None, **CITY, **DENSE, handle_missing="zero"),
-    "hashing": member(HashingEncoder, None),
+    "ordinal, target, blow-up": member(ge.OrdinalEncoder, SOLD, **ZIP, order="target", cv=ge.KFold(2, blow_up=True)),
+    "one-hot": member(ge.OneHotEncoder, None, sparse_output=False, handle_unknown="ignore"),
+    "one-hot, few": member(ge.OneHotEncoder, None, **ZIP, **DENSE, max_categories=4, drop="first", dtype="float32"),
+    "one-hot, rare": member(ge.OneHotEncoder, None, **BOTH, **DENSE, min_frequency=0.1, drop="if_binary"),
+    "one-hot, missing are zeros": member(ge.OneHotEncoder, None, **CITY, **DENSE, handle_missing="zero"),
+    "hashing": member(ge.HashingEncoder, None),
     "hashing, per column": member(
-        HashingEncoder, None, 5, per_column=True, alternate_sign=True, handle_missing="zero", dtype="float32"
+        ge.HashingEncoder, None, 5, per_column=True, alternate_sign=True, handle_missing="zero", dtype="float32"
     ),
-    "evidence": member(WeightOfEvidenceEncoder, SOLD, cv=KFold(3)),
-    "evidence, leave-one-out": member(WeightOfEvidenceEncoder, SOLD, **ZIP, cv=LeaveOneOut(), min_count=2),
-    "evidence, classes": member(WeightOfEvidenceEncoder, KIND, KFold(2), **CITY, **CLASSES, indicators=True),
-    "evidence, ordered": member(WeightOfEvidenceEncoder, SOLD, Ordered(), **CITY),
-    "evidence, rare": member(WeightOfEvidenceEncoder, SOLD, KFold(3), min_frequency=0.05, **TOGETHER),
-    "statistics": member(StatisticEncoder, AMOUNT, ["count", "sum", "mean", "var", "sem"], cv=KFold(3)),
-    "statistics, columns": member(StatisticEncoder, None, ["count", "var"], values=["price"]),
+    "evidence": member(ge.WeightOfEvidenceEncoder, SOLD, cv=ge.KFold(3)),
+    "evidence, leave-one-out": member(ge.WeightOfEvidenceEncoder, SOLD, **ZIP, cv=ge.LeaveOneOut(), min_count=2),
+    "evidence, classes": member(ge.WeightOfEvidenceEncoder, KIND, ge.KFold(2), **CITY, **CLASSES, indicators=True),
+    "evidence, ordered": member(ge.WeightOfEvidenceEncoder, SOLD, ge.Ordered(), **CITY),
+    "evidence, rare": member(ge.WeightOfEvidenceEncoder, SOLD, ge.KFold(3), min_frequency=0.05, **TOGETHER),
+    "statistics": member(ge.StatisticEncoder, AMOUNT, ["count", "sum", "mean", "var", "sem"], cv=ge.KFold(3)),
+    "statistics, columns": member(ge.StatisticEncoder, None, ["count", "var"], values=["price"]),
     "statistics, columns, time folds": member(
-        StatisticEncoder,
+        ge.StatisticEncoder,
         None,
         ["mean", "median"],
         values=["price", "rank"],
-        cv=TimeFolds(3, time="zip"),
+        cv=ge.TimeFolds(3, time="zip"),
         **CITY,
         **FLAGS,
     ),
     "statistics, rare, roots": member(
-        StatisticEncoder,
+        ge.StatisticEncoder,
         None,
         ["count", "mean", "std"],
         values=["zip"],
@@ -145,33 +128,35 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
         **CITY,
         **TOGETHER,
     ),
-    "statistics, missing, ordered": member(StatisticEncoder, AMOUNT, cv=Ordered(2), **CITY, **FLAGS),
+    "statistics, missing, ordered": member(ge.StatisticEncoder, AMOUNT, cv=ge.Ordered(2), **CITY, **FLAGS),
     "statistics, in time": member(
-        StatisticEncoder, AMOUNT, ["count", "std"], cv=Ordered(time="zip"), scale="log1p", **CITY
+        ge.StatisticEncoder, AMOUNT, ["count", "std"], cv=ge.Ordered(time="zip"), scale="log1p", **CITY
     ),
-    "pairs": member(StatisticEncoder, None, PAIRS, columns=None, indicators=True),
-    "pairs, leave-one-out": member(StatisticEncoder, None, PAIRS, columns=None, cv=LeaveOneOut(), indicators=True),
-    "skewness": member(StatisticEncoder, AMOUNT, ["skew", "sum", "std"], cv=KFold(3)),
-    "skewness, leave-one-out": member(StatisticEncoder, AMOUNT, ["skew"], **ZIP, cv=LeaveOneOut(), ddof=0),
-    "skewness, columns": member(StatisticEncoder, None, ["skew"], values=["price", "zip"], **CITY),
-    "order statistics": member(StatisticEncoder, AMOUNT, ["median", "nunique", "mode"], cv=KFold(3)),
+    "pairs": member(ge.StatisticEncoder, None, PAIRS, columns=None, indicators=True),
+    "pairs, leave-one-out": member(
+        ge.StatisticEncoder, None, PAIRS, columns=None, cv=ge.LeaveOneOut(), indicators=True
+    ),
+    "skewness": member(ge.StatisticEncoder, AMOUNT, ["skew", "sum", "std"], cv=ge.KFold(3)),
+    "skewness, leave-one-out": member(ge.StatisticEncoder, AMOUNT, ["skew"], **ZIP, cv=ge.LeaveOneOut(), ddof=0),
+    "skewness, columns": member(ge.StatisticEncoder, None, ["skew"], values=["price", "zip"], **CITY),
+    "order statistics": member(ge.StatisticEncoder, AMOUNT, ["median", "nunique", "mode"], cv=ge.KFold(3)),
     "order statistics, leave-one-out": member(
-        StatisticEncoder, AMOUNT.round(), ["median", "mode", ("share", 0), "sem"], cv=LeaveOneOut()
+        ge.StatisticEncoder, AMOUNT.round(), ["median", "mode", ("share", 0), "sem"], cv=ge.LeaveOneOut()
     ),
-    "order statistics, columns": member(StatisticEncoder, None, ["max"], values=["price"], **CITY),
-    "gradients": member(GradientEncoder, GRADIENTS, cv=KFold(3)),
-    "gradients, leave-one-out": member(GradientEncoder, GRADIENTS, **ZIP, cv=LeaveOneOut(), min_count=2),
-    "gradients, in time": member(GradientEncoder, GRADIENTS, regularization=0.5, cv=Ordered(time="zip"), **CITY),
-    "gradients, places": member(GradientEncoder, GRADIENTS, "order", 1.0, KFold(3)),
-    "catboost": member(CatBoostEncoder, AMOUNT, "borders", borders=BORDERS, cv=KFold(3)),
-    "catboost, leave-one-out": member(CatBoostEncoder, KIND, "buckets", **CITY, **CLASSES, cv=LeaveOneOut()),
+    "order statistics, columns": member(ge.StatisticEncoder, None, ["max"], values=["price"], **CITY),
+    "gradients": member(ge.GradientEncoder, GRADIENTS, cv=ge.KFold(3)),
+    "gradients, leave-one-out": member(ge.GradientEncoder, GRADIENTS, **ZIP, cv=ge.LeaveOneOut(), min_count=2),
+    "gradients, in time": member(ge.GradientEncoder, GRADIENTS, regularization=0.5, cv=ge.Ordered(time="zip"), **CITY),
+    "gradients, places": member(ge.GradientEncoder, GRADIENTS, "order", 1.0, ge.KFold(3)),
+    "catboost": member(ge.CatBoostEncoder, AMOUNT, "borders", borders=BORDERS, cv=ge.KFold(3)),
+    "catboost, leave-one-out": member(ge.CatBoostEncoder, KIND, "buckets", **CITY, **CLASSES, cv=ge.LeaveOneOut()),
     "catboost, stratified": member(
-        CatBoostEncoder, WHOLE_AT_FIRST, "buckets", borders=BORDERS, cv=KFold(3, stratify=True)
+        ge.CatBoostEncoder, WHOLE_AT_FIRST, "buckets", borders=BORDERS, cv=ge.KFold(3, stratify=True)
     ),
-    "catboost, ordered": member(CatBoostEncoder, WHOLE_AT_FIRST, borders=BORDERS, cv=Ordered(), **CITY),
-    "catboost, frequency": member(CatBoostEncoder, None, "frequency", weight=0.0, cv=KFold(2)),
-    "catboost, counter": member(CatBoostEncoder, None, "counter"),
-    "catboost, counter, rare": member(CatBoostEncoder, None, "counter", max_categories=3, scale="log1p", **TOGETHER),
+    "catboost, ordered": member(ge.CatBoostEncoder, WHOLE_AT_FIRST, borders=BORDERS, cv=ge.Ordered(), **CITY),
+    "catboost, frequency": member(ge.CatBoostEncoder, None, "frequency", weight=0.0, cv=ge.KFold(2)),
+    "catboost, counter": member(ge.CatBoostEncoder, None, "counter"),
+    "catboost, counter, rare": member(ge.CatBoostEncoder, None, "counter", max_categories=3, scale="log1p", **TOGETHER),
 }
 MERGEABLE = {name: entry for name, entry in MEMBERS.items() if "blow-up" not in name}
 
