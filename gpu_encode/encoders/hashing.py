@@ -1,8 +1,8 @@
 """HashingEncoder: values are hashed to a few columns, and nothing of them is kept."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,9 @@ class HashingEncoder(Encoder):
     handle_missing: str = "category"
     device: str = "auto"
     dtype: Any = "float64"
-    _model: "HashedModel" = field(init=False)
+    if TYPE_CHECKING:
+        # Declared for types alone: a field would be a parameter.
+        _model: "HashedModel"
     _needs_target = False
 
     def _parameters(self) -> Parameters:

@@ -1,27 +1,19 @@
-"""Files can hold every encoder, and whatever its codes are read off sums by."""
-
-import pkgutil
-from importlib import import_module
+"""Files can hold every encoder and what it is made of, and nothing else is ever made of a file."""
 
 import gpu_encode
-from gpu_encode import formulas
-from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.encoders import ENCODERS
 from gpu_encode.storage.parameters import CLASSES
 
-
-def concrete(base):
-    """Give the subclasses of a class that have none themselves, in this library."""
-    own = [each for each in base.__subclasses__() if each.__module__.startswith("gpu_encode.")]
-    return {found for each in own for found in concrete(each)} if own else {base}
+SCHEMES = "FoldNumbers Greedy GroupKFold Holdout KFold LeaveOneOut Ordered TimeFolds"
+SMOOTHINGS = "EmpiricalBayes GLMM JamesStein MEstimate NoSmoothing PartialPooling Sigmoid"
+STATISTICS = "CountRatios Counts Evidence GradientRatios Hashes Impact OneHot Ranks Summaries TargetRatios"
+HIERARCHIES = "Bits Parts Prefixes"
 
 
 def test_every_encoder_can_be_saved():
     assert set(ENCODERS) == {name for name in gpu_encode.__all__ if name.endswith("Encoder")}
 
 
-def test_every_statistic_can_be_saved():
-    for module in pkgutil.iter_modules(formulas.__path__):
-        import_module(f"{formulas.__name__}.{module.name}")
-    missing = {found.__name__ for found in concrete(Statistic) if CLASSES.get(found.__name__) is not found}
-    assert not missing, f"not in CLASSES of gpu_encode/storage/parameters.py: {missing}"
+def test_what_a_file_may_name_is_said_here():
+    # The library finds them among its subclasses: a class that gets a subclass of its own would drop out.
+    assert sorted(CLASSES) == sorted(f"{SCHEMES} {SMOOTHINGS} {STATISTICS} {HIERARCHIES}".split())

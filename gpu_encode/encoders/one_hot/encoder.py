@@ -1,7 +1,7 @@
 """OneHotEncoder: a column of zeros and ones for each category."""
 
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -123,7 +123,9 @@ class OneHotEncoder(Encoder):
     handle_missing: str = "category"
     columns: Any = None
     device: str = "auto"
-    _model: OneHotModel = field(init=False)
+    if TYPE_CHECKING:
+        # Declared for types alone: a field would be a parameter.
+        _model: OneHotModel
     _needs_target = False
 
     def _parameters(self) -> Parameters:
