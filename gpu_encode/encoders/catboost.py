@@ -146,7 +146,7 @@ class CatBoostEncoder(CategoryEncoder):
             target_type=None if counts else target_type,
             cut=cut,
             drop="first" if self.statistic == "borders" else None,
-            **read_scheme(self, self._scheme()),
+            **read_scheme(self, self._scheme(), self.shuffle),
         )
 
     def _scheme(self) -> Any:
