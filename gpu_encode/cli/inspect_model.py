@@ -62,7 +62,7 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
         "columns": [
             {
                 "name": key_name(keys[number]),
-                "codes": names[number],
+                "encodings": names[number],
                 "categories": None if categories is None else len(categories[number]),
                 "top": []
                 if categories is None or encodings is None
@@ -89,7 +89,7 @@ def encoding_names(encoder: Any, number: int) -> list[str]:
     folds = [f"_fold{fold}" for fold in range(n_views)] if n_views > 1 else [""]
     statistic = model.rules[number].statistic
     return [
-        f"code{part}{suffix}{fold}"
+        f"encoding{part}{suffix}{fold}"
         for target, info in enumerate(model.targets)
         for part in target_parts(model, target, info)
         for suffix in statistic.of_target(target).suffixes()
@@ -113,14 +113,14 @@ def weightiest(categories: Any, weight: Any, encodings: list[Any], top: int) -> 
     Examples
     --------
     >>> weightiest(["a", "b"], np.array([1.0, 2.0]), [np.array([0.25, 0.5])], 1)
-    [{'category': 'b', 'weight': 2.0, 'codes': [0.5]}]
+    [{'category': 'b', 'weight': 2.0, 'encodings': [0.5]}]
     """
     order = np.argsort(-weight, kind="stable")[:top]
     return [
         {
             "category": plain(categories[one]),
             "weight": plain(weight[one]),
-            "codes": [plain(values[one]) for values in encodings],
+            "encodings": [plain(values[one]) for values in encodings],
         }
         for one in order
     ]
@@ -141,16 +141,16 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def shown(value: Any) -> str:
+def text_of(value: Any) -> str:
     """Return a value as people read it.
 
     Examples
     --------
-    >>> shown(0.123456789), shown(["Bonn", None]), shown(3.0)
+    >>> text_of(0.123456789), text_of(["Bonn", None]), text_of(3.0)
     ('0.123457', 'Bonn, missing', '3')
     """
     if isinstance(value, list):
-        return ", ".join(map(shown, value))
+        return ", ".join(map(text_of, value))
     return "missing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -160,7 +160,7 @@ def show(report: dict[str, Any]) -> None:
     facts = Table(show_header=False)
     for name in ("encoder", "target_type", "classes", "target_mean"):
         if report[name] is not None:
-            facts.add_row(name.replace("_", " "), shown(report[name]))
+            facts.add_row(name.replace("_", " "), text_of(report[name]))
     facts.add_section()
     for name, value in report["parameters"].items():
         facts.add_row(name, escape(value))
@@ -176,8 +176,8 @@ def show(report: dict[str, Any]) -> None:
         table = Table()
         table.add_column("category", overflow="fold")
         table.add_column("weight", justify="right")
-        for name in one["codes"]:
+        for name in one["encodings"]:
             table.add_column(name, justify="right")
         for row in one["top"]:
-            table.add_row(escape(shown(row["category"])), f"{row['weight']:,.6g}", *map(shown, row["codes"]))
+            table.add_row(escape(text_of(row["category"])), f"{row['weight']:,.6g}", *map(text_of, row["encodings"]))
         console.print(table)

@@ -98,11 +98,11 @@ def test_inspect_shows_each(run: Run, words: str, target: str, encoder, capsys: 
         assert [column["top"] for column in report["columns"]] == [[], []]
         return
     for number, column in enumerate(report["columns"]):
-        values, n_outputs = plain(kept.categories_[number]), len(column["codes"])
+        values, n_outputs = plain(kept.categories_[number]), len(column["encodings"])
         encodings = kept.encodings_[number * n_outputs :][:n_outputs]
         for row in column["top"]:
             expected = [output[values.index(row["category"])] for output in encodings]
-            assert np.array_equal(np.array(row["codes"], float), np.array(expected, float), equal_nan=True)
+            assert np.array_equal(np.array(row["encodings"], float), np.array(expected, float), equal_nan=True)
 
 
 def test_a_sparse_model_made_in_python_encodes_files(run: Run, orders: pa.Table) -> None:
