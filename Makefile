@@ -72,7 +72,7 @@ types: $(INSTALLED)  ## mypy --strict on both packages
 test: $(INSTALLED)  ## the whole suite; on all cores; PYTEST_ARGS="-k ordered" narrows it
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-# A seed draws the same examples again: make test-long SEED=... PYTEST_ARGS=tests/laws/test_folds.py
+# A seed draws the same examples again: make test-long SEED=... PYTEST_ARGS=tests/laws/test_orders.py
 SEED ?= $(shell date +%s)
 test-long: $(INSTALLED)  ## the tests that draw examples, on new ones, ten times as many; SEED=... repeats a run
 	$(BIN)/python -m pytest --hypothesis-profile=long --hypothesis-seed=$(SEED) -m hypothesis $(PYTEST_ARGS)
