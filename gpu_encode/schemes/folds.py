@@ -32,7 +32,7 @@ FINEST_FRACTION = 100
 
 
 class Greedy(Scheme):
-    """Every row sees all rows, itself included.  It leaks the target into training codes and warns of it.
+    """Every row sees all rows, itself included.  It leaks the target into training encodings and warns of it.
 
     References
     ----------
@@ -61,10 +61,11 @@ class KFold(Scheme):
         Random folds are a function of `random_state` and the row number: the same in every chunking.
     stratify : bool, default=False
         Spread each class evenly over the folds.  A row's fold then depends on y, so changing a row's label can change
-        other rows' folds and, through them, its own code.
+        other rows' folds and, through them, its own encoding.
     blow_up : bool, default=False
         One column per fold's encoder, for training and new rows alike.  A row is seen by all of these encoders but one:
-        models fitted on these columns lose about as much as on greedy codes (benchmarks/results/comparison-2026-11-22).
+        models fitted on these columns lose about as much as on greedy encodings
+        (benchmarks/results/comparison-2026-11-22).
     random_state : int, RandomState, Generator or None, default=0
 
     Examples

@@ -21,9 +21,9 @@ from gpu_encode.schemes.plans import (
 class LeaveOneOut(Scheme):
     """Every row sees all rows but itself.
 
-    It keeps the promise that a row's own target never changes its code, and still misleads a learner: within a category
-    the code falls where the own target rises, so on a constant feature one threshold separates the classes.  Prefer
-    `KFold` or `Ordered`.
+    It keeps the promise that a row's own target never changes its encoding, and still misleads a learner: within a
+    category the encoding falls where the own target rises, so on a constant feature one threshold separates the
+    classes.  Prefer `KFold` or `Ordered`.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Ordered(Scheme):
         return [] if self.time is None else [(self.time, "time")]
 
     def plan(self, request: Request) -> OrderedPlan:
-        """Orders, and the place from which rows get codes."""
+        """Orders, and the place from which rows get encodings."""
         n = request.n_rows
         burn_in = int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n)
         if self.time is not None:

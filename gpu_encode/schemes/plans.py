@@ -15,11 +15,60 @@ from gpu_encode.errors.parameters import check_count
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops, device_of, tiles
 
-# The visibility matrix is square, and sums are kept per category and fold.
-MOST_FOLDS = 10_000
-# Their fold numbers fit the fast caches.
-FEW_ROWS = 1 << 15
 PURPOSES = {"KFold": 1, "Stratified": 2, "GroupKFold": 3, "Holdout": 4, "Ordered": 16}
+
+
+class Scheme(BaseEstimator):
+    """Base of all schemes."""
+
+    def check(self) -> None:
+        """Raise ValueError for parameters out of range."""
+
+    def reads(self) -> list[tuple[Any, str]]:
+        """Columns whose values the scheme asks for, and as what; None is the groups given beside X."""
+        return []
+
+    @property
+    def reads_classes(self) -> bool:
+        """Whether a row's fold depends on its class."""
+        return False
+
+    def used_columns(self) -> list[Any]:
+        """Columns of X that the scheme reads, which are never encoded."""
+        return [column for column, _ in self.reads() if column is not None and not isinstance(column, (Frame, Pieces))]
+
+    def plan(self, request: "Request") -> "Plan":
+        """Decide who looks at whom."""
+        raise NotImplementedError
+
+
+def seed_of(random_state: Any, purpose: str, number: int = 0) -> int:
+    """64-bit key of a user's `random_state`: an int, None (fresh entropy), or a NumPy generator (one draw)."""
+    check_random_state(random_state)
+    if random_state is None:
+        random_state = int(np.random.default_rng().integers(1 << 62))
+    elif isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(0, 2**31 - 1))
+    elif isinstance(random_state, np.random.Generator):
+        random_state = int(random_state.integers(1 << 62))
+    return key_of(int(random_state), PURPOSES[purpose] + number)
+
+
+def check_random_state(random_state: Any) -> None:
+    """Raise ValueError unless `random_state` is an int, None or a NumPy generator."""
+    allowed = (Integral, np.random.RandomState, np.random.Generator)
+    if random_state is not None and (isinstance(random_state, bool) or not isinstance(random_state, allowed)):
+        raise ValueError(f"random_state must be an integer, None or a NumPy generator. Got {random_state!r} instead.")
+
+
+def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") -> None:
+    """Raise ValueError unless there are at least two splits and as many rows."""
+    check_count(owner, "n_splits", n_splits, low=2)
+    if n_splits > n_rows:
+        raise ValueError(
+            f"Cannot have number of splits n_splits={n_splits} greater than the number of {noun}: n_{noun}={n_rows}. "
+            f"Take fewer splits in {owner}, or more {noun}."
+        )
 
 
 @dataclass(frozen=True)
@@ -175,57 +224,8 @@ class OrderedPlan:
 Plan = FoldPlan | SplitPlan | LeaveOneOutPlan | OrderedPlan
 
 
-def seed_of(random_state: Any, purpose: str, number: int = 0) -> int:
-    """64-bit key of a user's `random_state`: an int, None (fresh entropy), or a NumPy generator (one draw)."""
-    check_random_state(random_state)
-    if random_state is None:
-        random_state = int(np.random.default_rng().integers(1 << 62))
-    elif isinstance(random_state, np.random.RandomState):
-        random_state = int(random_state.randint(0, 2**31 - 1))
-    elif isinstance(random_state, np.random.Generator):
-        random_state = int(random_state.integers(1 << 62))
-    return key_of(int(random_state), PURPOSES[purpose] + number)
-
-
-def check_random_state(random_state: Any) -> None:
-    """Raise ValueError unless `random_state` is an int, None or a NumPy generator."""
-    allowed = (Integral, np.random.RandomState, np.random.Generator)
-    if random_state is not None and (isinstance(random_state, bool) or not isinstance(random_state, allowed)):
-        raise ValueError(f"random_state must be an integer, None or a NumPy generator. Got {random_state!r} instead.")
-
-
-def check_splits(owner: str, n_splits: Any, n_rows: int, noun: str = "samples") -> None:
-    """Raise ValueError unless there are at least two splits and as many rows."""
-    check_count(owner, "n_splits", n_splits, low=2)
-    if n_splits > n_rows:
-        raise ValueError(
-            f"Cannot have number of splits n_splits={n_splits} greater than the number of {noun}: n_{noun}={n_rows}. "
-            f"Take fewer splits in {owner}, or more {noun}."
-        )
-
-
-class Scheme(BaseEstimator):
-    """Base of all schemes."""
-
-    def check(self) -> None:
-        """Raise ValueError for parameters out of range."""
-
-    def reads(self) -> list[tuple[Any, str]]:
-        """Columns whose values the scheme asks for, and as what; None is the groups given beside X."""
-        return []
-
-    @property
-    def reads_classes(self) -> bool:
-        """Whether a row's fold depends on its class."""
-        return False
-
-    def used_columns(self) -> list[Any]:
-        """Columns of X that the scheme reads, which are never encoded."""
-        return [column for column, _ in self.reads() if column is not None and not isinstance(column, (Frame, Pieces))]
-
-    def plan(self, request: Request) -> Plan:
-        """Decide who looks at whom."""
-        raise NotImplementedError
+# The visibility matrix is square, and sums are kept per category and fold.
+MOST_FOLDS = 10_000
 
 
 def all_but_own(folds: FoldPattern | FoldRule, n_folds: int, blow_up: bool = False) -> FoldPlan:
@@ -306,9 +306,10 @@ def row_numbers(chosen: Any, n_rows: int, role: str) -> NDArray[np.int64]:
 
 
 def first_rows(plan: Plan, n_rows: int) -> int:
-    """How many rows see no other, and are not told to get no code; a random order's first sees all others.
+    """Count the rows that see no other row and were not left without an encoding by burn-in.
 
-    Of folds only a single row is known to: what others see depends on the weights.
+    The first row of a random order does not count: its prior comes from all other rows.  Of folds only a single row is
+    known to see no other: what others see depends on the weights.
     """
     if not isinstance(plan, OrderedPlan):
         return int(n_rows == 1)
@@ -345,6 +346,10 @@ class RowsAtHand:
     labels: Array
     first_row: int = 0
     earlier: NDArray[np.int64] | None = None
+
+
+# Their fold numbers fit the fast caches.
+FEW_ROWS = 1 << 15
 
 
 def assign(plan: Plan, rows: RowsAtHand) -> Plan:
