@@ -55,12 +55,12 @@ def digit_products(left: list[NDArray[np.uint64]], right: list[NDArray[np.uint64
 
 def carry(columns: list[NDArray[np.uint64]], /) -> list[NDArray[np.uint64]]:
     """Propagate carries so that every digit is below 2**32; the number must fit the columns."""
-    carry = np.zeros_like(columns[0])
+    above = np.zeros_like(columns[0])
     digits = []
     for column in columns:
-        total = column + carry
+        total = column + above
         digits.append(total & MASK)
-        carry = total >> np.uint64(DIGIT_BITS)
+        above = total >> np.uint64(DIGIT_BITS)
     return digits
 
 

@@ -1,8 +1,8 @@
 """Exact sums in tables: addition, multiplication, rounding once at the end, and the moments of cells.
 
 A `Limbs` is an array of integers times a common power of 2**32, held as signed int64 digits.  Nothing is lost by
-adding, subtracting or multiplying; only `rounded` and `pair` leave the integers.  The grid is absolute, so the result
-does not depend on how wide the window happened to be.
+adding, subtracting or multiplying; only `pair`, `to_scaled` and `to_floats` leave the integers.  The grid is
+absolute, so the result does not depend on how wide the window happened to be.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,6 @@ MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
 # No exponent comes near it.
 NEVER = 1 << 40
-LOWEST_EXPONENT = -1074
-SMALL = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -162,12 +160,12 @@ class Limbs:
         sign, digits = self.magnitude()
         return split(digits, sign, self.low)
 
-    def scaled(self) -> Scaled:
+    def to_scaled(self) -> Scaled:
         """Correctly rounded to 53 bits, with the exponent apart."""
         high, _, exponent = self.pair()
         return Scaled(high, exponent)
 
-    def rounded(self) -> Floats:
+    def to_floats(self) -> Floats:
         """Correctly rounded float64; inf where too large."""
         high, low, exponent = self.pair()
         plain = shift(high, exponent)
@@ -255,7 +253,7 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
 
 def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
     """N * Q - S**2 in integers, rounded once: the sum of squared deviations, times N."""
-    return (count * square - total * total).scaled()
+    return (count * square - total * total).to_scaled()
 
 
 def cube_parts(values: Floats) -> list[Floats]:
@@ -305,6 +303,9 @@ def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, I
     lower = np.ldexp(rest.astype(np.float64), -64) + np.ldexp(deep.astype(np.float64), -128)
     signs = sign.astype(np.float64)
     return signs * high, signs * lower, 32 * (top + low)
+
+
+LOWEST_EXPONENT = -1074
 
 
 def round_subnormal(high: Floats, low: Floats, exponent: Integers) -> Floats:
@@ -357,6 +358,9 @@ class MomentArrays(NamedTuple):
     exponent: NDArray[np.int64]
 
 
+SMALL = 1 << 31
+
+
 def moments(accumulators: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
     """Count, mean and, where asked for, squared deviations of cells (..., classes, layout.width)."""
     out = empty_moments(accumulators.shape, first_output, deviations)
@@ -367,11 +371,11 @@ def moments(accumulators: "Array", layout: "Layout", first_output: int, deviatio
     ):
         small_moments(out, *(sums.digits[..., 0] for sums in (count, total, square)))
         return out
-    out.n[:] = count.rounded()
+    out.n[:] = count.to_floats()
     out.mean[:] = quotient(total, count)
     if deviations:
         spread = deviation(count, total, square)
-        out.less_one[:] = (count - Limbs.of_integers(np.ones(1, np.int64))).rounded()
+        out.less_one[:] = (count - Limbs.of_integers(np.ones(1, np.int64))).to_floats()
         out.fraction[:] = spread.fraction
         out.exponent[:] = spread.exponent
     return out

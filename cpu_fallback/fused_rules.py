@@ -28,7 +28,7 @@ class Shrinkage(NamedTuple):
 
 
 class Blend(NamedTuple):
-    """Everything that turns the sums of a cell into a code, but for what each view sees.
+    """Everything that turns the sums of a cell into an encoding, but for what each view sees.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class PopulationMoments(NamedTuple):
 
 
 class FusedRule(NamedTuple):
-    """Everything that turns what a row sees into its code.
+    """Everything that turns what a row sees into its encoding.
 
     Parameters
     ----------
@@ -84,14 +84,14 @@ class FusedRule(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a pass over all rows leaves beside the codes.
+    """What a pass over all rows leaves beside the encodings.
 
     Parameters
     ----------
     accumulators : int64 array (categories + 2, classes, layout.width)
         Sums over all rows.
     lost : int
-        Codes that became infinite because the type of the output cannot hold them.
+        Encodings that became infinite because the type of the output cannot hold them.
     """
 
     accumulators: NDArray[np.int64]

@@ -82,7 +82,7 @@ def ways_to_count(table_bytes: int, more: Settings, suffix: str) -> list[Path]:
 
 def list_counts() -> list[Path]:
     """Ways of counting, in numba and in CUDA C++ where that runs."""
-    ways = ways_to_count(counting.compiled().table_bytes, {"counting.engine": counting.compiled}, "")
+    ways = ways_to_count(counting.compiled_engine().table_bytes, {"counting.engine": counting.compiled_engine}, "")
     if runtime.SIMULATED:
         return ways
     work = of(accumulate, "0/1", "random")

@@ -62,7 +62,7 @@ def counts_in_numba() -> None:
 
     def count(numbers: Any, cells: Any) -> None:
         rows = (numbers, numbers, 0, *fold_source(None), n, 1, 1)
-        counting.count_in_tables(counting.compiled(), rows, cells)
+        counting.count_in_tables(counting.compiled_engine(), rows, cells)
 
     counts_of(n, 5_000_000, count)
 

@@ -1,4 +1,4 @@
-"""Sums to codes in one pass over the categories: what each view sees, its mean, lam, and the blend with the prior."""
+"""Sums to encodings in one pass over the categories: what each view sees, its mean, lam, and the blend with a prior."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ from cpu_fallback.compiled import moments, threads
 from cpu_fallback.compiled.block_moments import BLOCK, BlockMoments, moment_rows, room_for_moments, room_for_weights
 from cpu_fallback.compiled.border import Array, freeze, inlined, kernel
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
+from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weight_of
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, Blend, PopulationMoments
 from cpu_fallback.memory import empty
@@ -21,10 +21,10 @@ SMALLEST_SHARE = 1 << 12
 
 
 @inlined
-def code_of_counts(
+def encode_counts(
     weight: float, count: int, own: int, mu: float, lam: float, bayes: bool, total: float, total_exponent: int
 ) -> float:
-    """Code of one class from counts below 2**31: of all rows that are seen, and of those of the class."""
+    """Encoding of one class from counts below 2**31: of all rows that are seen, and of those of the class."""
     # Quotients of such numbers are rounded correctly as they are.
     mean = np.float64(own) / weight
     if bayes:
@@ -54,7 +54,7 @@ def blend_binary(
     values: Array,
     unseen: Array,
 ) -> bool:
-    """Write the codes of the categories [start, stop) from whole counts of two classes.
+    """Write the encodings of the categories [start, stop) from whole counts of two classes.
 
     False, with nothing promised, if a count is not below 2**31.  Every category is a handful of numbers: loops over
     them would cost more than the arithmetic.
@@ -78,12 +78,12 @@ def blend_binary(
             hidden = not (count > 0 and weight >= blend.least)
             unseen[i, view] = hidden
             if hidden:
-                values[i, view] = unseen_code(mu, blend)
+                values[i, view] = unseen_encoding(mu, blend)
             else:
                 lam = 1.0 if bayes else weight_of(weight, blend.shrinkage)
                 total = fraction[view, 0] if bayes else 0.0
                 power = exponent[view, 0] if bayes else 0
-                values[i, view] = code_of_counts(weight, count, ones, mu, lam, bayes, total, power)
+                values[i, view] = encode_counts(weight, count, ones, mu, lam, bayes, total, power)
     return True
 
 
@@ -100,7 +100,10 @@ def blend_counts(
     values: Array,
     unseen: Array,
 ) -> bool:
-    """Do the same for any number of classes."""
+    """Write the encodings of the categories [start, stop) from whole counts of any number of classes.
+
+    False, with nothing promised, if a count is not below 2**31.
+    """
     # What is taken out of a tuple is counted: once here, and not for every category.
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
     prior, fraction, exponent = background.prior, background.fraction, background.exponent
@@ -123,9 +126,9 @@ def blend_counts(
                 total = fraction[view, output] if bayes else 0.0
                 power = exponent[view, output] if bayes else 0
                 values[i, view * n_outputs + output] = (
-                    unseen_code(mu, blend)
+                    unseen_encoding(mu, blend)
                     if hidden
-                    else code_of_counts(weight, count, own, mu, lam, bayes, total, power)
+                    else encode_counts(weight, count, own, mu, lam, bayes, total, power)
                 )
     return True
 
@@ -142,7 +145,7 @@ def blend_lines(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Write the codes of some lines, each what a view sees of a category, one view after the other.
+    """Write the encodings of some lines, each what a view sees of a category, one view after the other.
 
     `found_at` says where the moments of each of them are.
     """
@@ -159,7 +162,7 @@ def blend_lines(
             mu = prior[view, k]
             if bayes and not hidden:
                 lam = bayes_weight(weight[at], own[k, at], own_exponent[k, at], fraction[view, k], exponent[view, k])
-            lines[i, k] = unseen_code(mu, blend) if hidden else blend_one(mu, mean[k, at], lam)
+            lines[i, k] = unseen_encoding(mu, blend) if hidden else blend_one(mu, mean[k, at], lam)
         view = view + 1 if view + 1 < n_views else 0
 
 
@@ -176,7 +179,7 @@ def blend_digits(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Write the codes of the categories [start, stop) from digits of any number, a block of them at a time."""
+    """Write the encodings of the categories [start, stop) from digits of any number, a block of them at a time."""
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
     bayes, room = blend.shrinkage.kind == EMPIRICAL_BAYES, scratch(shape)
     length = cell_width(shape) * shape.n_classes
@@ -211,7 +214,7 @@ def blend_others(
     values: Array,
     unseen: Array,
 ) -> None:
-    """Do the same where each of at most BLOCK views sees all folds but its own.
+    """Write the encodings of the categories [start, stop) from digits; at most BLOCK views, of all folds but their own.
 
     Views whose own fold has no row of a category see the same of it: its moments are found once for all of them.
     """
@@ -228,7 +231,7 @@ def blend_others(
 
 @kernel
 def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array) -> None:
-    """Make the codes zero where the cell of a category and class has no row: they are codes of nobody."""
+    """Make the encodings zero where the cell of a category and class has no row: they are encodings of nobody."""
     width = len(accumulators) // len(values)
     place = np.uint64(start * width)
     for line in range(start, stop):
@@ -250,7 +253,7 @@ def encode_categories(
     less_one: bool,
     /,
 ) -> tuple[Array, Array]:
-    """Codes of every category and view, and where it is unseen; see `gpu_encode.ops.FusedOps`."""
+    """Encodings of every category and view, and where it is unseen; see `gpu_encode.ops.FusedOps`."""
     views = views_of(visibility, accumulators.shape[1])
     shape = moments.shape_of(layout, accumulators.shape[2])
     # Each class is a view of its own that sees one row of it less.

@@ -1,4 +1,4 @@
-"""From what the rows of a block see, as digits, to codes: stage by stage, each a loop over the block.
+"""From what the rows of a block see, as digits, to encodings: stage by stage, each a loop over the block.
 
 Arrays are given to a stage one by one and once a block: what a loop takes off a tuple, or gives to a function, is
 counted as in use for every row, which threads wait for.
@@ -12,8 +12,8 @@ from cpu_fallback.compiled.border import Array, kernel
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, spread
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
-from cpu_fallback.compiled.row_codes import code_without, has_category
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
+from cpu_fallback.compiled.row_encodings import encoding_without, has_category
+from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weight_of
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, PLAIN, SIGMOID, Blend, FusedRule
 
 BLOCK = 256
@@ -255,13 +255,13 @@ def prior_rows(
 
 @kernel
 def blend_weights(weight: Array, mean: Array, mu: Array, blend: Blend, values: Array, counted: Array) -> None:
-    """Write the codes of rows that have a category, where lam is a quotient: without branches."""
+    """Write the encodings of rows that have a category, where lam is a quotient: without branches."""
     m, least, every = blend.shrinkage.first, blend.least, blend.shrinkage.kind == PLAIN
     for i in range(len(counted)):
         counts = (weight[i] > 0) & (weight[i] >= least)
         lam = 1.0 if every else weight[i] / (weight[i] + m)
-        code = blend_one(mu[i], mean[i], lam)
-        values[i] = code if counts else unseen_code(mu[i], blend)
+        encoding = blend_one(mu[i], mean[i], lam)
+        values[i] = encoding if counts else unseen_encoding(mu[i], blend)
         counted[i] = counts
 
 
@@ -279,19 +279,19 @@ def blend_rows(
     values: Array,
     counted: Array,
 ) -> None:
-    """Write the codes of one output of a block, and whether the category of each row counts."""
+    """Write the encodings of one output of a block, and whether the category of each row counts."""
     kind = rule.blend.shrinkage.kind
     if kind < SIGMOID:
         blend_weights(weight, mean, mu, rule.blend, values, counted)
         for i in range(len(codes)):
             if codes[i] < 0 and not has_category(codes[i], rule):
-                counted[i], values[i] = False, code_without(codes[i], mu[i], rule)
+                counted[i], values[i] = False, encoding_without(codes[i], mu[i], rule)
         return
     for i in range(len(codes)):
         counts = has_category(codes[i], rule) and weight[i] > 0 and weight[i] >= rule.blend.least
         counted[i] = counts
         if not counts:
-            values[i] = code_without(codes[i], mu[i], rule)
+            values[i] = encoding_without(codes[i], mu[i], rule)
         elif kind == EMPIRICAL_BAYES:
             lam = bayes_weight(weight[i], fraction[i], exponent[i], total[i], total_exponent[i])
             values[i] = blend_one(mu[i], mean[i], lam)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cpu_fallback.compiled.kernel_files import kept
+from cpu_fallback.compiled.kernel_files import keep_on_disk
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds, Layout, Rows
@@ -27,7 +27,7 @@ ORDERS = {"interleaved": INTERLEAVED, "contiguous": CONTIGUOUS, "random": RANDOM
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function at its first call, once for all processes; no fastmath, whose reordering would change bits."""
-    return kept(njit(nogil=True, error_model="numpy")(function))
+    return keep_on_disk(njit(nogil=True, error_model="numpy")(function))
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -36,7 +36,7 @@ def inlined(function: Callable[..., Any]) -> Any:
     Arrays are counted when they cross a call, and when they are taken out of a tuple, which costs more than the
     arithmetic on a cell: for what is called once a cell or a row.
     """
-    return kept(njit(nogil=True, error_model="numpy", forceinline=True)(function))
+    return keep_on_disk(njit(nogil=True, error_model="numpy", forceinline=True)(function))
 
 
 class Numbers(NamedTuple):

@@ -48,7 +48,10 @@ def checkpoint(place: int) -> tuple[int, int]:
 
 @kernel
 def enter(walk: Walk, at: int) -> bool:
-    """Begin the segment at `at`; gives whether its prior is of the sums held instead of those so far."""
+    """Begin the segment at `at`.
+
+    True if its prior comes from the sums kept at the last checkpoint, not the current ones.
+    """
     floor, step = checkpoint(at)
     if not len(walk.starts):
         walk.state[END] = walk.state[PIVOT] = min(floor + step, walk.n_rows)

@@ -194,7 +194,10 @@ def cut_products(
     digit: Array,
     place: Array,
 ) -> int:
-    """Do the same with products of two numbers, into five digits."""
+    """Unpack, multiply, aim and cut products of two numbers into five digits in one go.
+
+    Gives all shifts or-ed together, as `cut_singles` does.
+    """
     every = 0
     for i in range(len(left)):
         word, sign, exponent = parts(left[i], left_kind)
@@ -227,7 +230,10 @@ def cut_triples(
     digit: Array,
     place: Array,
 ) -> int:
-    """Do the same with left * right**2, into seven digits, of which the last is zero where all are float64."""
+    """Unpack, multiply, aim and cut left * right**2 into seven digits; the last is zero where all are float64.
+
+    Gives all shifts or-ed together, as `cut_singles` does.
+    """
     every = 0
     for i in range(len(left)):
         word, sign, exponent = parts(left[i], left_kind)

@@ -36,7 +36,7 @@ def places_of_words(united: Array) -> tuple[int, int]:
 
 @kernel
 def extent_of_one(bits: Array, kind: int, start: int, stop: int) -> tuple[int, int]:
-    """Places of numbers: one bit of each place that any mantissa of an exponent has tells it all."""
+    """Find the binary places of numbers.  For each exponent only the OR of all mantissas is needed."""
     united, given = np.zeros(N_FIELDS if kind == REAL else 1, np.uint64), bits[start:stop]
     if kind == REAL:
         for i in range(len(given)):

@@ -1,4 +1,4 @@
-"""The code of each row: a look-up by category and fold, or by number, written wherever the output lies."""
+"""The encoding of each row: a look-up by category and fold, or by number, written wherever the output lies."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -75,7 +75,7 @@ class KernelCache(FunctionCache):
         self._cache_file = KernelFiles(Path(self.cache_path), self._impl.filename_base, sources_stamp())
 
 
-def kept(kernel: Any) -> Any:
+def keep_on_disk(kernel: Any) -> Any:
     """Keep what the kernel compiles to on disk, where a folder for it can be written."""
     # With NUMBA_DISABLE_JIT a kernel is the Python function itself; RuntimeError: no folder can be written.
     if hasattr(kernel, "enable_caching"):

@@ -1,4 +1,4 @@
-"""Codes of all rows, each left out of what it sees, in one pass over the rows: see `gpu_encode.ops.FusedOps`."""
+"""Encodings of all rows, each left out of what it sees, in one pass over the rows: see `gpu_encode.ops.FusedOps`."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from cpu_fallback.compiled.border import Array, Numbers, codes_of, freeze, kerne
 from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
-from cpu_fallback.compiled.row_codes import Destination, destination
+from cpu_fallback.compiled.row_encodings import Destination, destination
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, FusedRule
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def leave_out_range(
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the codes of the rows [start, stop); gives how many are lost."""
+    """Write the encodings of the rows [start, stop); gives how many are lost."""
     width, n_outputs, lost, in_order = cell_width(shape), shape.n_classes - first, 0, np.empty(0, np.int64)
     length = width * shape.n_classes
     room, digits, slots = scratch(shape), digit_room(), np.empty(BLOCK, np.int64)
@@ -82,7 +82,7 @@ def leave_one_out_encodings(
     unseen: Array | None,
     /,
 ) -> int | None:
-    """Write the code of every row from all others; see `gpu_encode.ops.FusedOps`."""
+    """Write the encoding of every row from all others; see `gpu_encode.ops.FusedOps`."""
     n_classes, n_rows = accumulators.shape[1], len(rows.codes)
     to = destination(out, unseen, n_classes - first_output)
     if to is None:

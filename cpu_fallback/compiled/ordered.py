@@ -41,7 +41,7 @@ def pass_tied_rows(
     last_tie: Array,
     seen: Array,
 ) -> None:
-    """Do the same, where every row of a tie sees what the first one saw."""
+    """Let each row see its category's sums as the first row of its tie saw them, then add its digits to them."""
     for i in range(len(lines)):
         source, target = np.uint64(lines[i]), np.uint64((first + i) * length)
         if ties[i] != last_tie[lines[i] // length]:

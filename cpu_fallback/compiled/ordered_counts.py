@@ -1,4 +1,4 @@
-"""Codes in an order from counts of classes: sums are handed out row by row, and blended block by block.
+"""Encodings in an order from counts of classes: sums are handed out row by row, and blended block by block.
 
 One thread hands out: an order has no halves.  Loops over a block are apart, so that misses of the cache overlap in
 those that read rows and cells, and the compiler makes vector instructions of those that divide.
@@ -11,14 +11,14 @@ import numpy as np
 from cpu_fallback.compiled.block_moments import BlockMoments
 from cpu_fallback.compiled.border import BLOCK, Array, kernel
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
-from cpu_fallback.compiled.row_codes import (
+from cpu_fallback.compiled.row_encodings import (
     Destination,
-    code_without,
+    encoding_without,
     flag,
     has_category,
     write,
 )
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_code, weight_of
+from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weight_of
 from cpu_fallback.fused_rules import AS_CATEGORY, EMPIRICAL_BAYES, SIGMOID, Blend, FusedRule
 from cpu_fallback.memory import zeros
 
@@ -103,7 +103,7 @@ def pass_lines(
     count: Array,
     own: Array,
 ) -> None:
-    """Do so for any number of classes; every row of a tie sees what the first one saw."""
+    """Let each row see the counts of any number of classes, then count it; all rows of a tie see what its first saw."""
     source, n_lines = at_tie if len(ties) else sums, len(sums) // k
     for i in range(len(codes)):
         code, total = np.int64(codes[i]), np.int64(0)
@@ -135,7 +135,7 @@ def least_of(numbers: Array) -> int:
 def blend_block(
     count: Array, own: Array, mu: float, nothing: float, blend: Blend, variance: tuple[float, int], value: Array
 ) -> None:
-    """Codes of one class from small counts, whose quotients are rounded correctly as they are."""
+    """Encodings of one class from small counts, whose quotients are rounded correctly as they are."""
     shrinkage = blend.shrinkage
     least = max(blend.least, 1.0)
     if shrinkage.kind < SIGMOID:
@@ -143,8 +143,8 @@ def blend_block(
         m = shrinkage.first
         for i in range(len(count)):
             weight = np.float64(count[i])
-            code = mu + weight / (weight + m) * (np.float64(own[i]) / weight - mu)
-            value[i] = code if weight >= least else nothing
+            encoding = mu + weight / (weight + m) * (np.float64(own[i]) / weight - mu)
+            value[i] = encoding if weight >= least else nothing
         return
     for i in range(len(count)):
         weight = np.float64(count[i])
@@ -171,7 +171,7 @@ def write_block(
     priors: BlockMoments,
     to: Destination,
 ) -> int:
-    """Write the codes of a block of which the first `burned` rows get none; gives how many are lost."""
+    """Write the encodings of a block of which the first `burned` rows get none; gives how many are lost."""
     lost, value, own, count, codes = 0, block.value[:n], block.own, block.number[:n], block.code[:n]
     negative = least_of(codes) < 0
     for i in range(n if negative else 0):
@@ -179,11 +179,11 @@ def write_block(
             count[i] = 0
     for output in range(len(own) - first):
         mu, variance = priors.mean[output, 0], (priors.fraction[output, 0], priors.exponent[output, 0])
-        nothing = unseen_code(mu, rule.blend)
+        nothing = unseen_encoding(mu, rule.blend)
         blend_block(count, own[first + output, :n], mu, nothing, rule.blend, variance, value)
         for i in range(n if negative and rule.missing != AS_CATEGORY else 0):
             if codes[i] == -1:
-                value[i] = code_without(-1, mu, rule)
+                value[i] = encoding_without(-1, mu, rule)
         value[: max(min(burned, n), 0)] = np.nan
         lost += write(value, to.columns[output], numbers, begin, to.wide, to.narrow)
     if len(to.unseen):
@@ -222,7 +222,7 @@ def pass_block(block: Block, n: int, pairs: bool, ties: Array, table: Table, tot
 
 
 @kernel
-def counted_rows(
+def encode_from_counts(
     codes: Array,
     classes: Array,
     numbers: Array,
@@ -236,7 +236,7 @@ def counted_rows(
     priors: BlockMoments,
     to: Destination,
 ) -> int:
-    """Write the codes of the places [start, stop); gives how many are lost.  `numbers` are those of these places."""
+    """Write the encodings of the places [start, stop), whose rows are `numbers`; gives how many are lost."""
     block, lost, at = block_of(n_classes), 0, start
     pairs = n_classes == 2 and first == 1 and not len(walk.starts)
     while at < stop:

@@ -1,4 +1,4 @@
-"""Codes from sums of any kind: what each row of a stretch sees is handed out first, then blended by all threads."""
+"""Encodings from sums of any kind: what each row of a tile sees is handed out first, then blended by all threads."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,21 +23,21 @@ from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch
 from cpu_fallback.compiled.ordered import pass_rows, pass_tied_rows
 from cpu_fallback.compiled.ordered_counts import Table
-from cpu_fallback.compiled.row_codes import Destination, flag, write
+from cpu_fallback.compiled.row_encodings import Destination, flag, write
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, FusedRule
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
 
-# Segments of one prior at a time, and numbers that a stretch may hold at a time.
+# Segments of one prior at a time, and numbers that a tile may hold at a time.
 MOST_SEGMENTS = 1 << 10
 MOST_NUMBERS = 1 << 18
 # A row costs as much as some ten of other kernels.
 SMALLEST_SHARE = 1 << 11
 
 
-class Stretch(NamedTuple):
-    """What the rows of a stretch see, as digits, and where the rows of each prior end."""
+class Tile(NamedTuple):
+    """What the rows of a tile see, as digits, and where the rows of each prior end."""
 
     seen: Array
     ends: Array
@@ -105,11 +105,11 @@ def hand_out(
     rule: FusedRule,
     walk: Walk,
     table: Table,
-    stretch: Stretch,
+    tile: Tile,
 ) -> tuple[int, int]:
     """Hand out sums to the places [start, stop) until priors run out; gives where, and how many priors there are."""
     width, at, segments, room, digits = cell_width(shape), start, 0, scratch(shape), digit_room()
-    totals, ends, number = walk.totals, stretch.ends, room_for_weights(1, shape.n_width)
+    totals, ends, number = walk.totals, tile.ends, room_for_weights(1, shape.n_width)
     prior = room_for_moments(shape.n_classes - first, 1)
     block = Added(np.empty(width * BLOCK, np.int64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64))
     slots = np.arange(BLOCK) * width
@@ -120,7 +120,7 @@ def hand_out(
         if entering:
             source = walk.held if enter(walk, at) else totals
             prior_rows(source, 0, 1, shape, first, rule, room, number, prior)
-            keep(prior, stretch.priors, segments)
+            keep(prior, tile.priors, segments)
             pause(walk, at)
         segments += 1 if entering or at == start else 0
         end = min(leg(walk, at, stop), at + BLOCK)
@@ -128,7 +128,7 @@ def hand_out(
         block.own[: n * width] = 0
         add_rows(numbers, measures, begin, begin + n, 0, digits, slots[:n], block.own)
         ties = walk.ties[at:end] if len(walk.starts) else walk.ties
-        pass_block(codes[begin : begin + n], classes[begin : begin + n], ties, shape, begin, block, table, stretch.seen)
+        pass_block(codes[begin : begin + n], classes[begin : begin + n], ties, shape, begin, block, table, tile.seen)
         add_lines(block.own, block.accumulators, block.lines, n, width, totals)
         at = end
         pause(walk, at)
@@ -166,7 +166,7 @@ def write_rows(
     counted: Array,
     to: Destination,
 ) -> int:
-    """Write the codes of a block whose first `burned` rows get none; gives how many are lost."""
+    """Write the encodings of a block whose first `burned` rows get none; gives how many are lost."""
     lost, n = 0, len(codes)
     for output in range(len(own.mean)):
         mu, total, exponent = around.mean[output], around.fraction[output], around.exponent[output]
@@ -188,12 +188,12 @@ def blend_seen(
     shape: Shape,
     first: int,
     rule: FusedRule,
-    stretch: Stretch,
+    tile: Tile,
     start: int,
     stop: int,
     to: Destination,
 ) -> int:
-    """Write the codes of the rows [start, stop) of a stretch that begins at `place`; gives how many are lost."""
+    """Write the encodings of the rows [start, stop) of a tile that begins at `place`; gives how many are lost."""
     room, length, n_outputs = scratch(shape), cell_width(shape) * shape.n_classes, shape.n_classes - first
     own, around, number = (
         room_for_moments(n_outputs, BLOCK),
@@ -204,27 +204,27 @@ def blend_seen(
     bayes, lost, segment = rule.blend.shrinkage.kind == EMPIRICAL_BAYES, 0, 0
     for begin in range(start, stop, BLOCK):
         n, at = min(BLOCK, stop - begin), place + begin
-        segment = spread_priors(stretch.ends, at, segment, n, stretch.priors, around)
-        moment_rows(stretch.seen, begin * length, n, shape, first, bayes, room, number, own)
+        segment = spread_priors(tile.ends, at, segment, n, tile.priors, around)
+        moment_rows(tile.seen, begin * length, n, shape, first, bayes, room, number, own)
         mine = numbers[begin : begin + n] if len(numbers) else numbers
         here = codes[begin : begin + n]
         lost += write_rows(here, mine, at, burned - at, number, own, around, rule, values, counted, to)
     return lost
 
 
-def stretch_of(n_rows: int, length: int, n_outputs: int) -> Stretch:
-    """Give room for the rows of a stretch."""
-    return Stretch(
+def tile_of(n_rows: int, length: int, n_outputs: int) -> Tile:
+    """Give room for the rows of a tile."""
+    return Tile(
         np.empty(n_rows * length, np.int64),
         np.zeros(MOST_SEGMENTS, np.int64),
         room_for_moments(n_outputs, MOST_SEGMENTS),
     )
 
 
-def seen_rows(
-    rows: "Rows", numbers: Array, layout: "Layout", places: Sequence[int], stretch: Stretch, fixed: tuple[Any, ...]
+def encode_from_digits(
+    rows: "Rows", numbers: Array, layout: "Layout", places: Sequence[int], tile: Tile, fixed: tuple[Any, ...]
 ) -> int:
-    """Write the codes of the places of one stretch; gives how many are lost."""
+    """Write the encodings of the places of one tile; gives how many are lost."""
     shape, first, rule, walk, _, to = fixed
     at, stop = places
     here = rows.pick(numbers) if len(numbers) else rows.block(at, stop)
@@ -232,11 +232,11 @@ def seen_rows(
     while at < stop:
         codes = codes_of(here.codes)
         reached, segments = hand_out(
-            codes, codes_of(here.classes), numbers_of(here), measures_of(layout), at, stop, *fixed[:-1], stretch
+            codes, codes_of(here.classes), numbers_of(here), measures_of(layout), at, stop, *fixed[:-1], tile
         )
-        given = codes, numbers, at, walk.burned, shape, first, rule, stretch
+        given = codes, numbers, at, walk.burned, shape, first, rule, tile
         lost += run_counting(blend_seen, reached - at, given, to)
-        for part in stretch.priors:
+        for part in tile.priors:
             part[:, 0] = part[:, segments - 1]
         here, numbers = here.block(reached - at, stop - at), numbers[reached - at :]
         at = reached
@@ -248,8 +248,8 @@ def run_counting(work: Callable[..., int], n_rows: int, given: tuple[Any, ...], 
     parts = threads.shares(n_rows, smallest=SMALLEST_SHARE)
     counts = [0] * len(parts)
 
-    def counted(share: int) -> None:
+    def count(share: int) -> None:
         counts[share] = work(*given, *parts[share], to)
 
-    threads.run(counted, len(parts))
+    threads.run(count, len(parts))
     return sum(counts)

@@ -1,4 +1,4 @@
-"""Codes of all rows from the rows before them, in one pass: see `gpu_encode.ops.FusedOps`."""
+"""Encodings of all rows from the rows before them, in one pass: see `gpu_encode.ops.FusedOps`."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from cpu_fallback.compiled.border import Array, codes_of, freeze
 from cpu_fallback.compiled.checkpoints import walk_of
 from cpu_fallback.compiled.folds import walk_range
 from cpu_fallback.compiled.moments import shape_of
-from cpu_fallback.compiled.ordered_counts import counted_rows, table_of
-from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, seen_rows, stretch_of
-from cpu_fallback.compiled.row_codes import destination
+from cpu_fallback.compiled.ordered_counts import encode_from_counts, table_of
+from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, encode_from_digits, tile_of
+from cpu_fallback.compiled.row_encodings import destination
 from cpu_fallback.fused_rules import FusedRule, Written
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
 
 # Rows whose numbers in a random order are known at a time.
-STRETCH = 1 << 16
-LEAST_STRETCH = 1 << 10
+TILE = 1 << 16
+LEAST_TILE = 1 << 10
 
 
 def rows_of(order: "Permutation", start: int, stop: int) -> Array:
@@ -35,9 +35,9 @@ def rows_of(order: "Permutation", start: int, stop: int) -> Array:
 
 
 def cut_order(order: "Permutation | Array | None", n_rows: int, size: int) -> Iterator[tuple[int, int, Array]]:
-    """Cut an order into stretches of places, each with the numbers of its rows; none where rows stand in order.
+    """Cut an order into tiles of places, each with the numbers of its rows; none where rows stand in order.
 
-    Those of the next stretch of a random order are computed on a second thread, while the caller works on this one.
+    Those of the next tile of a random order are computed on a second thread, while the caller works on this one.
     """
     edges = [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
     if order is None or isinstance(order, np.ndarray):
@@ -67,7 +67,7 @@ def ordered_encodings(
     unseen: Array | None,
     /,
 ) -> Written | None:
-    """Write the code of every row from the rows before it; see `gpu_encode.ops.FusedOps`."""
+    """Write the encoding of every row from the rows before it; see `gpu_encode.ops.FusedOps`."""
     n_rows = len(rows.codes)
     to = destination(out, unseen, n_classes - first_output)
     if to is None:
@@ -76,15 +76,15 @@ def ordered_encodings(
     walk = walk_of(ties, n_rows, burn_in, length)
     table = table_of(n_categories + 2, length, bool(len(walk.starts)))
     if rows.classes is not None and rows.weight is None and layout.count.whole:
-        # Only a random order has numbers that come stretch by stretch.
-        parts = cut_order(order, n_rows, n_rows if order is None or isinstance(order, np.ndarray) else STRETCH)
+        # Only a random order has numbers that come tile by tile.
+        parts = cut_order(order, n_rows, n_rows if order is None or isinstance(order, np.ndarray) else TILE)
         priors, known = room_for_moments(n_classes - first_output, 1), (codes_of(rows.codes), codes_of(rows.classes))
         given = n_classes, first_output, rule, walk, table, priors, to
-        found = [counted_rows(*known, numbers, *places, *given) for *places, numbers in parts]
+        found = [encode_from_counts(*known, numbers, *places, *given) for *places, numbers in parts]
     else:
-        size = max(min(STRETCH, MOST_NUMBERS // length), LEAST_STRETCH)
+        size = max(min(TILE, MOST_NUMBERS // length), LEAST_TILE)
         parts = cut_order(order, n_rows, size)
         fixed = shape_of(layout, n_classes), first_output, rule, walk, table, to
-        stretch = stretch_of(min(size, n_rows), length, n_classes - first_output)
-        found = [seen_rows(rows, numbers, layout, places, stretch, fixed) for *places, numbers in parts]
+        tile = tile_of(min(size, n_rows), length, n_classes - first_output)
+        found = [encode_from_digits(rows, numbers, layout, places, tile, fixed) for *places, numbers in parts]
     return Written(table.sums.reshape(n_categories + 2, n_classes, layout.width), sum(found))

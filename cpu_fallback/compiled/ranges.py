@@ -97,7 +97,7 @@ def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
     """
     given, codes = freeze(numbers, numbers.dtype), empty(len(numbers), np.int32)
     most, parts = min(DENSE_RANGE * len(codes) + 1024, MOST_CODES), shares(len(codes))
-    base, guessed = guessed_range(numbers, most)
+    base, guessed = guess_marks(numbers, most)
     # Each thread has its own marks: a line of memory that one writes is taken away from the others.
     present, bounds = [zeros(guessed, np.bool_) for _ in parts], [(0, 0)] * len(parts)
 
@@ -125,7 +125,7 @@ def factorize_dense(numbers: Array) -> tuple[Array, Array] | None:
     return codes, found.view(numbers.dtype)
 
 
-def guessed_range(numbers: Array, most: int) -> tuple[Any, int]:
+def guess_marks(numbers: Array, most: int) -> tuple[Any, int]:
     """Guess the smallest number, most often zero or near the first, and how many from it on are worth a mark."""
     first = numbers[0]
     base = numbers.dtype.type(0) if 0 <= first < MOST_CODES else first

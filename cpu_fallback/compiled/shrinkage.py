@@ -27,11 +27,11 @@ def bayes_weight(n: float, own: float, own_exponent: int, total: float, total_ex
 
 @inlined
 def blend_one(mu: float, mean: float, lam: float) -> float:
-    """Code of a cell that counts."""
+    """Encoding of a cell that counts."""
     return mu + lam * (mean - mu)
 
 
 @inlined
-def unseen_code(mu: float, blend: Blend) -> float:
-    """Code of what no visible row has; NaN where there is no visible row at all."""
+def unseen_encoding(mu: float, blend: Blend) -> float:
+    """Encoding of what no visible row has; NaN where there is no visible row at all."""
     return blend.unseen if blend.has_unseen and mu == mu else mu  # noqa: PLR0124 - NaN

@@ -18,7 +18,7 @@ DIGIT_BITS = 10
 
 
 @kernel
-def differing_bits(words: Array, start: int, stop: int) -> np.uint64:
+def find_different_bits_of_range(words: Array, start: int, stop: int) -> np.uint64:
     """Bits that are not the same in all words."""
     given = words[start:stop]
     every = some = given[0]
@@ -96,14 +96,14 @@ def ranks_of(order: Array) -> Array:
     return ranks
 
 
-def differing(words: Array) -> int:
+def find_different_bits(words: Array) -> int:
     """Bits that are not the same in all of some words."""
     parts = shares(len(words))
     found = np.zeros(len(parts), np.uint64)
 
     def look(share: int) -> None:
         # Words may be the same within each share, and others in the next.
-        found[share] = differing_bits(words, *parts[share]) | (words[0] ^ words[parts[share][0]])
+        found[share] = find_different_bits_of_range(words, *parts[share]) | (words[0] ^ words[parts[share][0]])
 
     run(look, len(parts))
     return int(np.bitwise_or.reduce(found))
@@ -160,7 +160,7 @@ def order_of_words(words: Array) -> Array:
         return np.argsort(words, kind="stable")
     words, place_bits = freeze(words, np.uint64), (n_words - 1).bit_length()
     packed, other = empty(n_words, np.uint64), empty(n_words, np.uint64)
-    for runs in groups_of(differing(words), WORD_BITS - place_bits):
+    for runs in groups_of(find_different_bits(words), WORD_BITS - place_bits):
         n_bits = pack_words(words, order, runs, place_bits, packed)
         n_digits = -(-n_bits // DIGIT_BITS)
         size = -(-n_bits // n_digits)

@@ -62,7 +62,7 @@ def blank(n_places: int, room: int) -> Dictionary:
     )
 
 
-def grown(dictionary: Dictionary, count: int, n_places: int) -> Dictionary:
+def grow(dictionary: Dictionary, count: int, n_places: int) -> Dictionary:
     """Give the same dictionary with more places."""
     larger = blank(n_places, n_places // 2)
     move(dictionary, count, larger)
@@ -217,7 +217,7 @@ def number_piece(texts: Texts, start: int, stop: int, codes: Array) -> tuple[Dic
         start, count = number_rows(texts, start, stop, texts.words, dictionary, count, 1, codes)
         if start == stop:
             return dictionary, count
-        dictionary = grown(dictionary, count, 4 * len(dictionary.table))
+        dictionary = grow(dictionary, count, 4 * len(dictionary.table))
 
 
 @kernel

@@ -14,7 +14,7 @@ from cpu_fallback.compiled.string_pieces import SHORT, Texts, word_at
 from cpu_fallback.compiled.string_tables import (
     MISSING,
     Dictionary,
-    grown,
+    grow,
     join,
     number_piece,
     number_rows,
@@ -70,7 +70,7 @@ class Part(NamedTuple):
     dictionary: Dictionary
     size: int
 
-    def picked(self) -> Picked:
+    def pick(self) -> Picked:
         """Give the strings."""
         _, pieces, _, starts = self.dictionary
         lengths = empty(self.size, np.int64)
@@ -138,7 +138,7 @@ def in_one_place(parts: list[Part]) -> list[Part]:
     """Dictionaries of several arrays as those of one, which holds their distinct strings."""
     if all(part.words is parts[0].words for part in parts):
         return parts
-    strings = copy_strings([(part.picked(), places(part.size, np.int64)) for part in parts])
+    strings = copy_strings([(part.pick(), places(part.size, np.int64)) for part in parts])
     words, edges = words_of(strings.characters), np.cumsum([part.size for part in parts])[:-1]
     words.flags.writeable = False
     for part, starts in zip(parts, np.split(strings.offsets[:-1], edges), strict=True):
@@ -155,7 +155,7 @@ def join_dictionaries(parts: list[Part]) -> tuple[Part, list[Array]]:
         while n_places // 2 < count + part.size:
             n_places *= 2
         if n_places > len(dictionary.table):
-            dictionary = grown(dictionary, count, n_places)
+            dictionary = grow(dictionary, count, n_places)
         numbers.append(empty(part.size, np.int32))
         count = join(words, dictionary, count, part.dictionary, part.size, numbers[-1])
     return Part(words, dictionary, count), numbers
@@ -196,7 +196,7 @@ def factorize_strings(parts: list[Strings]) -> tuple[Array, Strings]:
 
     each(number, len(ranges))
     whole, numbers = join_dictionaries([found[index] for index in range(len(ranges))])
-    picked = whole.picked()
+    picked = whole.pick()
     order = order_of(picked)
     ranks = ranks_of(order)
 

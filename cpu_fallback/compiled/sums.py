@@ -197,7 +197,9 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> tup
 
 
 def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> tuple[Array, Array] | None:
-    """Do the same without a code for each row; None where the range of the numbers is large, or not as a sample says.
+    """Sum rows by distance from the smallest number, without codes.
+
+    None if the range is large, or if numbers lie outside what a sample suggested.
 
     Rows without weights count one, so that every number that occurs has a cell that is not zero.
     """

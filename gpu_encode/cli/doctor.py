@@ -61,11 +61,11 @@ def examine() -> dict[str, Any]:
     >>> sorted(examine())
     ['devices', 'packages', 'problems', 'python', 'version', 'works', 'worth_installing']
     """
-    versions = {name: installed(distributions) for name, distributions in PACKAGES.items()}
+    versions = {name: installed_version(distributions) for name, distributions in PACKAGES.items()}
     devices, driver = cuda_devices()
     cpu = f"CPU: {platform.machine()}, {os.cpu_count() or 1} cores"
     return {
-        "version": installed(["gpu-encode"]),
+        "version": installed_version(["gpu-encode"]),
         "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",
         "packages": versions,
         "devices": [cpu, *devices],
@@ -74,17 +74,17 @@ def examine() -> dict[str, Any]:
             "numba on the CPU": encodes("compiled"),
             "CUDA": cuda_state(versions, devices),
         },
-        "problems": [*problems(versions), *driver_problems(driver, installed(["cupy-cuda13x"]) is not None)],
+        "problems": [*problems(versions), *driver_problems(driver, installed_version(["cupy-cuda13x"]) is not None)],
         "worth_installing": worth_installing(versions, devices, driver),
     }
 
 
-def installed(distributions: list[str]) -> str | None:
+def installed_version(distributions: list[str]) -> str | None:
     """Return the version of the first of these distributions that is installed.
 
     Examples
     --------
-    >>> installed(["no-such-distribution"]) is None
+    >>> installed_version(["no-such-distribution"]) is None
     True
     """
     for name in distributions:

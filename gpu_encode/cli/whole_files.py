@@ -101,7 +101,7 @@ def put_in_place(temporaries: list[Path], paths: list[Path], then: Callable[[], 
     """Rename every file to its place, and call `then`; where one fails, everything is again as it was before."""
     formers = [temporary.with_name(f"{temporary.name}.former") for temporary in temporaries]
     renamed: list[tuple[Path, Path]] = []
-    with interrupts_ignored():
+    with ignore_interrupts():
         try:
             for temporary, path, former in zip(temporaries, paths, formers, strict=True):
                 if path.exists():
@@ -124,7 +124,7 @@ def put_in_place(temporaries: list[Path], paths: list[Path], then: Callable[[], 
 
 
 def keep(path: Path, former: Path) -> None:
-    """Keep what is at `place` under a second name, until its replacement is sure."""
+    """Keep what is at `path` under a second name, until its replacement is sure."""
     try:
         former.hardlink_to(path)
     except OSError:  # a file system without hard links
@@ -132,7 +132,7 @@ def keep(path: Path, former: Path) -> None:
 
 
 @contextlib.contextmanager
-def interrupts_ignored() -> Iterator[None]:
+def ignore_interrupts() -> Iterator[None]:
     """Ignore Ctrl-C and SIGTERM for the few renames after which there is nothing left to interrupt."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals arrive in the main thread only

@@ -114,7 +114,7 @@ def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
 def lookup(values: Array, categories: Array, /) -> Array:
     """Code of each value in sorted distinct `categories` of the same dtype; -2 where absent."""
     if not len(values) or not len(categories):
-        return unknown(len(values))
+        return unknown_codes(len(values))
     common = common_type(values, categories)
     known = cast(categories, common) if is_device_array(categories) else categories.astype(common, copy=False)
     # Before the categories go to the device: there one would have to wait for their ends.
@@ -141,7 +141,7 @@ def common_type(values: Array, categories: Array) -> np.dtype[np.generic]:
     return values.dtype if held.min <= categories[0] and categories[-1] <= held.max else wide
 
 
-def unknown(n_rows: int) -> Array:
+def unknown_codes(n_rows: int) -> Array:
     """Codes of rows whose values are all unknown."""
     codes = empty(n_rows, np.int32)
     codes[...] = UNKNOWN

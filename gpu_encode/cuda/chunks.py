@@ -11,7 +11,7 @@ import numpy as np
 from cpu_fallback.compiled.digits import MOST_DIGITS
 from gpu_encode.cuda.memory import empty
 from gpu_encode.cuda.row_parts import RowParts, line_of, spread_row
-from gpu_encode.cuda.running import stretch
+from gpu_encode.cuda.running import sum_between
 from gpu_encode.cuda.runtime import (
     MOST_BLOCKS,
     SHARED_BYTES,
@@ -151,7 +151,7 @@ def add_chunks(
     for row in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
         line, chunk = line_of(codes[row], n_lines) * length, row // chunk_rows
         for k in range(length):
-            seen[row * length + k] += sums[line + k] + stretch(running, (line + k) * n_chunks, 0, chunk)
+            seen[row * length + k] += sums[line + k] + sum_between(running, (line + k) * n_chunks, 0, chunk)
 
 
 def by_chunk(parts: RowParts, shape: tuple[int, int, int], sums: "Array", seen: "Array") -> None:

@@ -37,7 +37,7 @@ def run_compiled(name: str, blocks: int, threads: int, *arguments: Any, shared: 
     launch(getattr(counters, name), blocks, threads, *arguments, shared=shared)
 
 
-def compiled() -> Engine:
+def compiled_engine() -> Engine:
     """Give the kernels of numba: the definition, which the simulator runs."""
     # Four blocks of 48 KiB and 512 threads fill a multiprocessor; each block more is a table more to add up.
     return (
@@ -49,7 +49,7 @@ def compiled() -> Engine:
 
 def engine() -> Engine:
     """Give the fastest kernels there are: CUDA C++ was measured at 625-776 G rows/s where numba reached 450-500."""
-    return compiled() if SIMULATED else Engine(raw.run, raw.THREADS, MOST_BLOCKS // 8, raw.table_bytes())
+    return compiled_engine() if SIMULATED else Engine(raw.run, raw.THREADS, MOST_BLOCKS // 8, raw.table_bytes())
 
 
 def count(

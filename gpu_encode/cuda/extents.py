@@ -19,7 +19,7 @@ POWERS = 3
 
 @device_function
 def places(bits: np.uint64, kind: int) -> tuple[np.int64, np.int64]:
-    """Binary places [low, high) that a number touches; of zero, such as no sum of places brings near any other's."""
+    """Binary places [low, high) that a number touches.  Zero gives places far from those of any other number."""
     if kind == ABSENT:
         return np.int64(0), np.int64(0)
     word, _, exponent = parts(bits, kind)

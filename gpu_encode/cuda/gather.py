@@ -1,4 +1,4 @@
-"""The code of each row: a look-up by category and fold, which the kernel computes."""
+"""The encoding of each row: a look-up by category and fold, which the kernel computes."""
 
 from typing import TYPE_CHECKING
 

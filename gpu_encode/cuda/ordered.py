@@ -19,7 +19,7 @@ MOST_ROWS = TILE
 
 
 def counts_rows(rows: "Rows", layout: "Layout", n_classes: int) -> bool:
-    """Whether the first column is the number of rows, of which the others leave the first class its own."""
+    """Whether the first column counts rows, so that the first class is that count less the other classes."""
     return rows.weight is None and layout.count.whole and (n_classes == 1 or layout.width == 1)
 
 

@@ -89,8 +89,11 @@ def blocks_for(n_items: int, threads: int = THREADS) -> int:
     return max(1, min(-(-n_items // threads), MOST_BLOCKS))
 
 
-def simulated(argument: Any) -> Any:
-    """Give the simulator an array as it is: of a plain one it makes a copy, and writes even to what is only read."""
+def wrap_for_simulator(argument: Any) -> Any:
+    """Wrap an array for the simulator.
+
+    It would copy a plain array and write the copy back, even to read-only memory.
+    """
     array = getattr(argument, "held", argument)
     if not isinstance(array, np.ndarray) or array.ndim == 0:
         return array
@@ -114,14 +117,14 @@ def launch(kernel: Kernel, blocks: int, threads: int, *arguments: Any, shared: i
         # Kernels wrap around 2**64 on purpose, and compute what other lanes throw away.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            kernel[blocks, threads, 0, shared](*map(simulated, arguments))
+            kernel[blocks, threads, 0, shared](*map(wrap_for_simulator, arguments))
         return
     device = current_device()
     with cuda.gpus[device]:
         stream = stream_of(device, xp.cuda.get_current_stream().ptr)
         # Without sync=False numba waits for the stream that an array was last used on: ours is that stream.
         given = [cuda.as_cuda_array(each, sync=False) if isinstance(each, xp.ndarray) else each for each in arguments]
-        configured(kernel, blocks, threads, stream, shared)(*given)
+        configure(kernel, blocks, threads, stream, shared)(*given)
 
 
 @cache
@@ -130,7 +133,7 @@ def stream_of(device: int, pointer: int) -> Any:  # noqa: ARG001 - two devices m
     return cuda.external_stream(pointer)
 
 
-def configured(kernel: Kernel, blocks: int, threads: int, stream: Any, shared: int) -> Any:
+def configure(kernel: Kernel, blocks: int, threads: int, stream: Any, shared: int) -> Any:
     """Give a kernel its grid; numba warns of one that leaves processors idle, as small data must."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -10,7 +10,7 @@ import numpy as np
 from cpu_fallback.compiled.digits import MOST_DIGITS
 from gpu_encode.cuda.memory import empty, zeros
 from gpu_encode.cuda.row_parts import RowParts, line_of, spread_row
-from gpu_encode.cuda.running import stretch
+from gpu_encode.cuda.running import sum_between
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types, xp
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def write_sums(
     """Write a category's sums so far plus those over the places [start, stop) of its segment."""
     rest = stop - start
     for k in range(counted, n_classes * width):
-        found = stretch(running, (k - counted) * n_places, start, stop)
+        found = sum_between(running, (k - counted) * n_places, start, stop)
         out[target + k] = sums[source + k] + found
         rest -= found
     if counted:
@@ -229,7 +229,10 @@ def by_sorting_ties(
     state: "tuple[Array, Array, Array]",
     seen: "Array",
 ) -> None:
-    """Do the same with ties; `state` is a carry's sums, sums at a tie (flat) and last ties."""
+    """Write what each row sees, where rows of a tie do not see each other, to `seen`, and bring `state` up to date.
+
+    `state` is a carry's sums, sums at a tie (flat) and last ties.
+    """
     found, (sums, *kept) = sort_by_code(parts, shape, counted), state
     n_rows, tied = len(parts.codes), xp.take(ties, found.order)
     launch_rows(see_tied, n_rows, *found, tied, *state, seen)

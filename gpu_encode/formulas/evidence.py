@@ -71,5 +71,5 @@ class Evidence(Statistic):
         counted = np.broadcast_to(counted, evidence.shape) & (evidence != 0)
         finite = counted & np.isfinite(evidence)
         difference = np.where(finite, with_label - with_others, 0.0)
-        exact = Limbs.sum_of(difference, np.where(finite, evidence, 0.0), where=finite).rounded()
+        exact = Limbs.sum_of(difference, np.where(finite, evidence, 0.0), where=finite).to_floats()
         return np.where((counted & ~finite).any(axis=0), np.inf, exact)

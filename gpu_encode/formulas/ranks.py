@@ -171,7 +171,7 @@ class Ranks(Statistic):
         n, every = weights[infrequent][:, None], np.ones((np.count_nonzero(infrequent), 1), np.bool_)
         weight = Limbs.sum_of(n, where=every)
         key = (
-            weight.rounded()
+            weight.to_floats()
             if means is None
             else quotient(Limbs.sum_of(n, means[infrequent][:, None], where=every), weight)
         )

@@ -125,7 +125,7 @@ def round_totals(accumulators: Integers, spec: SumSpec, from_above: bool = False
     digits = accumulators[..., first:, columns]
     if from_above:
         digits = np.cumsum(digits[..., ::-1, :], axis=-2)[..., ::-1, :]
-    return Limbs(digits, window.low).rounded()
+    return Limbs(digits, window.low).to_floats()
 
 
 def round_others(accumulators: Integers, spec: SumSpec) -> Floats:
@@ -133,7 +133,7 @@ def round_others(accumulators: Integers, spec: SumSpec) -> Floats:
     window, _, columns = spec.layout.measures()[0]
     digits = accumulators[..., columns]
     rest = digits.sum(axis=-2)[..., None, :] - digits[..., spec.first_output :, :]
-    return Limbs(rest, window.low).rounded()
+    return Limbs(rest, window.low).to_floats()
 
 
 def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
@@ -148,7 +148,7 @@ def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
     cube = Limbs(accumulators[..., 1:5, columns].sum(axis=-2)[..., None, :], total.low)
     cross = count * total * square
     twice = total * total * total
-    return (count * count * cube - cross - cross - cross + twice + twice).scaled()
+    return (count * count * cube - cross - cross - cross + twice + twice).to_scaled()
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class CategoryMoments:
     @cached_property
     def k(self) -> Floats:
         """The number of categories K."""
-        return self.number.rounded()
+        return self.number.to_floats()
 
     @cached_property
     def mean(self) -> Floats:
@@ -220,4 +220,4 @@ class CategoryMoments:
         """Give the sum over categories of (mean - center)**2, exact and then rounded once."""
         exact = Limbs.of_floats(np.where(np.isfinite(center), center, 0.0))
         cross = exact * self.first
-        return (self.second - cross - cross + exact * exact * self.number).scaled()
+        return (self.second - cross - cross + exact * exact * self.number).to_scaled()

@@ -106,7 +106,7 @@ def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTabl
 class TotalSums:
     """Sums over all rows at one level, from which each row is taken out."""
 
-    keying: LevelCodes
+    level_codes: LevelCodes
     accumulators: Integers
     moments: Moments
     categories: CategoryMoments | None
@@ -119,16 +119,16 @@ class Evaluation:
         self.task = task
         self.others = OtherRows.of(statistics) if others is None else others
         self.totals = statistics.totals(task.ops).accumulators[:, 0]
-        self.levels = [self._total(keying, statistics) for keying in task.level_codes()]
+        self.levels = [self._total(level_codes, statistics) for level_codes in task.level_codes()]
 
-    def _total(self, keying: LevelCodes, statistics: CategorySums) -> TotalSums:
-        task, level = self.task, keying.level
+    def _total(self, level_codes: LevelCodes, statistics: CategorySums) -> TotalSums:
+        task, level = self.task, level_codes.level
         at_level = statistics if level is None else statistics.sum_by_parent(task.ops, level.of_leaf, level.n)
         moments = task.rule.moments(task.ops, at_level.accumulators[:, 0], task.spec)
         counted = task.rule.which_leaves_count(moments)
         if level is not None:
             counted[-1] = False
-        return TotalSums(keying, at_level.accumulators[:, 0], moments, task.rule.categories_of(moments, counted))
+        return TotalSums(level_codes, at_level.accumulators[:, 0], moments, task.rule.categories_of(moments, counted))
 
     def __call__(self, rows: Rows) -> tuple[Floats, Mask]:
         """Encode a tile, and say which rows' categories are unseen."""
@@ -150,10 +150,10 @@ class Evaluation:
         return apply_policies(encodings, root, root, leaf, rows.codes, task.rule)
 
     def _seen(self, level: TotalSums, rows: Rows, total: Moments) -> VisibleMoments:
-        task, codes = self.task, level.keying.codes(rows)
+        task, codes = self.task, level.level_codes.codes(rows)
         accumulators = task.ops.leave_one_out(level.accumulators, rows.with_codes(codes), task.spec.layout)
         moments = task.rule.moments(task.ops, accumulators, task.spec)
-        has = level.keying.has(codes, task.rule)
+        has = level.level_codes.has(codes, task.rule)
         if level.categories is None:
             return VisibleMoments(moments, Context(total), has)
         lost = own_category(level.moments.at(codes), has, task.rule)

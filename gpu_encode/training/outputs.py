@@ -44,7 +44,7 @@ def round_once(encodings: Floats, dtype: str, ops: Ops) -> tuple[Array, Any]:
 def warn_of_lost(lost: Any, dtype: str) -> None:
     """Warn of encodings that became infinite."""
     if number := int(lost):
-        warn(f"{number} codes are beyond the range of {dtype} and become infinite. Choose dtype='float64'.")
+        warn(f"{number} encodings are beyond the range of {dtype} and become infinite. Choose dtype='float64'.")
 
 
 class OutputColumns:
@@ -101,12 +101,12 @@ class TiledOutput:
 
     def write(self, start: int, stop: int, values: Floats) -> None:
         """Write the encodings of rows [start, stop)."""
-        self.matrix[start:stop] = self._rounded(values)
+        self.matrix[start:stop] = self._round(values)
 
     def put(self, rows: Array, columns: Sequence[int], values: Floats) -> None:
         """Write the encodings of rows, given by their numbers, to some columns."""
         # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
-        for column, encodings in zip(columns, self._rounded(values).T, strict=True):
+        for column, encodings in zip(columns, self._round(values).T, strict=True):
             self.matrix[:, column].put(rows, encodings)
 
     def count(self, lost: Any) -> None:
@@ -117,7 +117,7 @@ class TiledOutput:
         """Warn once of all encodings that the type could not hold."""
         warn_of_lost(self._lost, self.matrix.dtype.name)
 
-    def _rounded(self, values: Floats) -> Array:
+    def _round(self, values: Floats) -> Array:
         rounded, lost = round_once(values, self.matrix.dtype.name, self.ops)
         self._lost = self._lost + lost
         return rounded

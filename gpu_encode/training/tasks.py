@@ -49,7 +49,7 @@ class EncodingTask:
 
     @property
     def n_outputs(self) -> int:
-        """Columns of codes."""
+        """Columns of encodings."""
         statistic = self.rule.statistic
         return statistic.n_outputs(1 if statistic.needs.terms > 1 else self.n_classes - self.spec.first_output)
 
@@ -65,7 +65,7 @@ class EncodingTask:
         return replace(sums, distribution=Distribution.measure(self.ops, self.rows, folds, n_folds))
 
     def fused_rule(self) -> FusedRule | None:
-        """Describe the formula to backends that write the code of every row in one pass; None where they cannot.
+        """Describe the formula to backends that write the encoding of every row in one pass; None where they cannot.
 
         They do where rows see nothing above their own category, by one of the formulas that they know.
         """

@@ -84,7 +84,7 @@ def test_without_a_folder_kernels_are_compiled_all_the_same(monkeypatch):
         raise RuntimeError("cannot cache function: no locator available")
 
     monkeypatch.setattr(kernel_files, "KernelCache", refused)
-    doubled = kernel_files.kept(njit(lambda number: 2 * number))
+    doubled = kernel_files.keep_on_disk(njit(lambda number: 2 * number))
     assert doubled(21) == 42
 
 

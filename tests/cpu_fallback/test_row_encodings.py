@@ -107,18 +107,18 @@ def assert_same(ops, plan, *description, dtype="float64"):
 
 
 @pytest.fixture
-def short_stretches(monkeypatch):
-    """Let stretches, and the room for priors, end often."""
+def small_tiles(monkeypatch):
+    """Let tiles, and the room for priors, end often."""
     ordered = import_module("cpu_fallback.compiled.ordered_encodings")
     monkeypatch.setattr(import_module("cpu_fallback.compiled.ordered_digits"), "MOST_SEGMENTS", 37)
-    for name in ("STRETCH", "LEAST_STRETCH"):
+    for name in ("TILE", "LEAST_TILE"):
         monkeypatch.setattr(ordered, name, 301)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 @pytest.mark.parametrize(("target", "weight"), [*product(TARGETS, WEIGHTS)])
-@pytest.mark.usefixtures("short_stretches")
+@pytest.mark.usefixtures("small_tiles")
 def test_every_order_and_leave_one_out(ops, target, weight, smoothing):
     for number, kind in enumerate(ORDERS):
         rule = [*RULES][(number + len(target)) % len(RULES)]
@@ -162,7 +162,7 @@ def test_narrow_encodings(ops, plan, target):
 @pytest.mark.parametrize("plan", [OrderedPlan([RowOrder()], True, 0), LeaveOneOutPlan()])
 def test_encodings_that_the_type_cannot_hold_are_counted_as_by_the_definition(ops, plan):
     for backend in (cpu_fallback, ops):
-        with pytest.warns(UserWarning, match="codes are beyond the range of float32") as caught:
+        with pytest.warns(UserWarning, match="encodings are beyond the range of float32") as caught:
             train_rows(backend, plan, "wild", "none", "none", "plain", 90, dtype="float32")
         assert len(caught) == 1
         if backend is cpu_fallback:

@@ -31,7 +31,7 @@ def counting() -> Any:
 def kernels(request: pytest.FixtureRequest, counting: Any, runtime: Any, tmp_path_factory: Any) -> Any:
     """Both sets of kernels that count; in the simulator CUDA C++ runs on the CPU as well."""
     if request.param == "numba":
-        return counting.compiled()
+        return counting.compiled_engine()
     if runtime.SIMULATED:
         run = emulate("counting.cu", tmp_path_factory.mktemp("raw"))
         return counting.Engine(run, 64, 3, runtime.SHARED_BYTES)

@@ -23,8 +23,8 @@ def test_exact_numbers_below_the_smallest_normal_one_and_beyond_one_word():
     def numbers(floats, integers):
         exact, large = Limbs.of_floats(floats), Limbs.of_integers(integers)
         results = [exact, exact * exact, exact * large - exact, large * large, large + large]
-        arrays = [number.rounded() for number in results] + [number.canonical().digits for number in results]
-        return [*arrays, *(number.scaled().exponent for number in results), *mantissas(integers.ravel())]
+        arrays = [number.to_floats() for number in results] + [number.canonical().digits for number in results]
+        return [*arrays, *(number.to_scaled().exponent for number in results), *mantissas(integers.ravel())]
 
     on_device = numbers(cupy.asarray(values), cupy.asarray(whole))
     for array, expected in zip(on_device, numbers(values, whole), strict=True):

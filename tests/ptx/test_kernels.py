@@ -79,7 +79,7 @@ def test_every_launch_of_the_simulated_suite_is_compiled():
 
 def test_a_small_grid_warns_of_nothing(monkeypatch):
     monkeypatch.setattr(dispatcher.driver, "_to_core_stream", lambda stream: stream)
-    assert runtime.configured(runtime.KERNELS[0], 4, 256, 0, 0).griddim == (4, 1, 1)
+    assert runtime.configure(runtime.KERNELS[0], 4, 256, 0, 0).griddim == (4, 1, 1)
 
 
 def test_a_product_that_may_be_fused_is_seen():

@@ -1,4 +1,4 @@
-"""From what each row of a block sees to its code, written at the row's place in the output."""
+"""From what each row of a block sees to its encoding, written at the row's place in the output."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, kernel
-from cpu_fallback.compiled.shrinkage import unseen_code
+from cpu_fallback.compiled.shrinkage import unseen_encoding
 from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, FusedRule
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Destination(NamedTuple):
-    """Where codes go: one of two flat outputs, the place at which each column begins, and the flags of the unseen."""
+    """Where encodings go: one of two flat outputs, the place at which each column begins, and flags of the unseen."""
 
     wide: Array
     narrow: Array
@@ -44,16 +44,16 @@ def has_category(code: int, rule: FusedRule) -> bool:
 
 
 @kernel
-def code_without(code: int, mu: float, rule: FusedRule) -> float:
-    """Code of a row whose category does not count: a missing value that is no category has its own."""
+def encoding_without(code: int, mu: float, rule: FusedRule) -> float:
+    """Encoding of a row whose category does not count: a missing value that is no category has its own."""
     if code == -1 and rule.missing != AS_CATEGORY:
         return math.nan if rule.missing == AS_NAN else mu
-    return unseen_code(mu, rule.blend)
+    return unseen_encoding(mu, rule.blend)
 
 
 @kernel
 def write(values: Array, column: int, numbers: Array, begin: int, wide: Array, narrow: Array) -> int:
-    """Write one output of a block, by row number or in order from `begin` on; gives how many codes are lost."""
+    """Write one output of a block, by row number or in order from `begin` on; gives how many encodings are lost."""
     lost = 0
     if len(wide):
         if len(numbers):
@@ -64,9 +64,9 @@ def write(values: Array, column: int, numbers: Array, begin: int, wide: Array, n
                 wide[np.uint64(column + begin + i)] = values[i]
         return 0
     for i in range(len(values)):
-        code = np.float32(values[i])
-        narrow[np.uint64(column + (numbers[i] if len(numbers) else begin + i))] = code
-        lost += 1 if math.isinf(code) and not math.isinf(values[i]) else 0
+        encoding = np.float32(values[i])
+        narrow[np.uint64(column + (numbers[i] if len(numbers) else begin + i))] = encoding
+        lost += 1 if math.isinf(encoding) and not math.isinf(values[i]) else 0
     return lost
 
 
