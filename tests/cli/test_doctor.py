@@ -40,7 +40,7 @@ def test_combinations(versions: dict[str, str], says: str | None) -> None:
 
 
 def test_a_problem_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "installed", lambda names: {"numpy": "2.5.0", "cudf": "26.10"}.get(names[-1]))
+    monkeypatch.setattr(doctor, "installed_version", lambda names: {"numpy": "2.5.0", "cudf": "26.10"}.get(names[-1]))
     monkeypatch.setattr(doctor, "encodes", lambda backend: "no: ImportError: numba [is] broken")
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
