@@ -5,8 +5,7 @@ import numpy as np
 from benchmarks.gpu.report import SIMULATOR, Run
 from benchmarks.harness.machine import commit, installed, output_of
 from gpu_encode import devices
-from gpu_encode.cli.doctor import PACKAGES, cuda_devices
-from gpu_encode.cli.doctor import installed as installed_of
+from gpu_encode.cli.doctor import PACKAGES, cuda_devices, installed_version
 
 COPIED = 1 << 32
 
@@ -21,7 +20,7 @@ def device_name() -> str | None:
 
 def versions() -> dict[str, str | None]:
     """Versions of everything that could matter."""
-    releases = {name: installed_of(PACKAGES[name]) for name in ("numpy", "numba", "numba-cuda", "cupy", "cudf")}
+    releases = {name: installed_version(PACKAGES[name]) for name in ("numpy", "numba", "numba-cuda", "cupy", "cudf")}
     own = {name: installed(name) for name in ("gpu-encode", "cuda-bindings", "cuda-toolkit")}
     return {"commit": commit(), **own, **releases}
 
