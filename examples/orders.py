@@ -84,7 +84,7 @@ def compare_schemes(text: str, score: Callable[..., tuple[float, float]]) -> Non
     options = arguments(text)
     data = frames(options.frames, options.rows)
     # That greedy codes leak is what is shown here.
-    warnings.filterwarnings("ignore", "Greedy training codes contain")
+    warnings.filterwarnings("ignore", "Greedy training encodings contain")
     for name, scheme in {"cross-fitted": KFold(5), "greedy": Greedy()}.items():
         train, test = score(scheme, options, data)
         print(f"{name}: train AUC {train:.3f}, test AUC {test:.3f}")

@@ -60,7 +60,7 @@ def scores(column: str, scheme: Any, learner: Any, data: tuple[Any, ...]) -> tup
         encoder = TargetEncoder(columns=[column], cv=scheme)
         with warnings.catch_warnings():
             # That greedy codes leak, and that the first of the rows as they stand sees none, is what is shown here.
-            warnings.filterwarnings("ignore", "Greedy training codes contain")
+            warnings.filterwarnings("ignore", "Greedy training encodings contain")
             warnings.filterwarnings("ignore", ".*see no rows")
             codes = encoder.fit_transform(X[[column, "age"]], y)
         new_codes = encoder.transform(X_new[[column, "age"]])

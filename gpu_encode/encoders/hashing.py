@@ -60,7 +60,7 @@ class HashingEncoder(Encoder):
     Notes
     -----
     The hash h is MurmurHash3 (x86, 32 bits, signed) of the value's bytes; the column is ``abs(h) % n_components``, and
-    an alternating sign is that of h.  Bytes of text are its UTF-8, so that text gets the codes of scikit-learn's
+    an alternating sign is that of h.  Bytes of text are its UTF-8, so that text gets the encodings of scikit-learn's
     FeatureHasher.  Bytes of all else begin with 0xFF and a letter: a number is ``n`` and its decimal digits, "25e-1"
     for 2.5, so that 1, 1.0 and True are one value and "1" is another.
 
@@ -115,7 +115,7 @@ class HashingEncoder(Encoder):
     @property
     def encodings_(self) -> list[Array]:
         """Nothing that is kept."""
-        raise AttributeError("HashingEncoder keeps no codes.")
+        raise AttributeError("HashingEncoder keeps no encodings.")
 
     def _publish(self, model: Model) -> None:
         self._model = HashedModel.of(model)
@@ -129,7 +129,7 @@ class HashingEncoder(Encoder):
 
 
 class HashedModel(Model):
-    """A model without categories, whose codes follow from values alone."""
+    """A model without categories, whose encodings follow from values alone."""
 
     def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], ColumnMap]:
         """Codes of every row of a new frame, a column an array."""

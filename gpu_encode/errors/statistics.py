@@ -99,7 +99,7 @@ def finish_of_other_sums(name: str, n_sums: int) -> ValueError:
 
 
 def target_of_another_kind(owner: str, found: str, kinds: Sequence[str]) -> ValueError:
-    """Error for a target of a kind that an encoder has no codes for; worded so that scikit-learn's checks know it."""
+    """Error for a kind of target that an encoder has no encodings for; worded so that scikit-learn's checks know it."""
     advice = 'Pass target_type="continuous"' if "continuous" in kinds else "Pass labels, such as y > threshold"
     return ValueError(
         f"Unknown label type: {owner} needs a {' or '.join(kinds)} target, but y is {found}. {advice}, or take "
@@ -108,7 +108,7 @@ def target_of_another_kind(owner: str, found: str, kinds: Sequence[str]) -> Valu
 
 
 def beyond_scale(owner: str, scale: object, computed: str, values: str, least: float, largest: float) -> ValueError:
-    """Error for codes that may have no place on their scale."""
+    """Error for encodings that may have no place on their scale."""
     wanted = "shares between 0 and 1" if scale == "logit" else "numbers of at least 0"
     return ValueError(
         f"scale={scale!r} of {owner} is for {wanted}, but {computed} of {values} may be anything from {least:g} to "
@@ -142,7 +142,7 @@ def other_columns(before: object, now: object) -> ValueError:
 
 
 def other_parameters(name: str, before: object, now: object) -> ValueError:
-    """Error for a parameter that shapes the codes and has changed since earlier calls."""
+    """Error for a parameter that shapes the encodings and has changed since earlier calls."""
     return ValueError(
         f"partial_fit was called with other parameters than before: {name} is now {_shown(now)} and was "
         f"{_shown(before)}. Set it back, or call fit to start anew."

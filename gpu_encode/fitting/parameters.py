@@ -286,7 +286,7 @@ class Parameters:
     @staticmethod
     def warn_of_leak() -> None:
         """Warn of training encodings that hold each row's own target."""
-        warn("Greedy training codes contain each row's own target (a leak). Use KFold or Ordered to train on them.")
+        warn("Greedy training encodings contain each row's own target (a leak). Use KFold or Ordered to train on them.")
 
     def warn_of_first_rows(self, plan: Plan, n_rows: int) -> None:
         """Warn of rows that see no rows, of encodings that may be NaN for reasons of their own."""

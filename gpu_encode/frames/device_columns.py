@@ -42,7 +42,7 @@ def assemble_matrix(arrays: list[Array], native: Array, passed: list[int]) -> Ar
     dtype = np.result_type(*(column.dtype for column in [*encoded, *kept]))
     if (largest := columns.rounded_integer(kept, dtype)) is not None:
         raise ValueError(
-            f"A column that passes through holds {largest}, which {dtype!s} codes beside it cannot hold "
+            f"A column that passes through holds {largest}, which {dtype!s} encodings beside it cannot hold "
             "exactly. Pass a frame, whose columns have types of their own, or leave the column out."
         )
     cast = devices.cuda().cast

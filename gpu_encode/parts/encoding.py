@@ -177,7 +177,7 @@ def sort_by_row(pieces: Sequence[RowEncodings], first_row: int, n_rows: int) -> 
         position[rows] = np.arange(n_rows)
     if not inside or (position < 0).any():
         raise ValueError(
-            f"The placed codes are not those of rows {first_row} to {first_row + n_rows - 1}, each once per order. "
+            f"The placed encodings are not those of rows {first_row} to {first_row + n_rows - 1}, each once per order. "
             "Pass what OrderedScan gave for the groups of this part, RowEncodings.between(first, last + 1) of each."
         )
     values, unseen = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("values", "unseen"))

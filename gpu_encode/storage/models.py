@@ -192,7 +192,7 @@ def read_rule(document: dict[str, Any], reader: Reader) -> EncodingRule:
     if not isinstance(prior, (float, int, np.floating, np.integer)) and prior not in (None, "mean", "category_mean"):
         raise ValueError(f"the prior is {prior!r}")
     if type(least) is not float or not (unseen is None or type(unseen) is float):
-        raise ValueError("min_count, or the code of unknown values, is no number")
+        raise ValueError("min_count, or the encoding of unknown values, is no number")
     check_scale(type(statistic).__name__, scale)
     rare = Infrequent(**read_field(document, "rare", dict))
     numbers = (rare.min_frequency, rare.max_categories)

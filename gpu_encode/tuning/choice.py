@@ -136,12 +136,12 @@ def score_columns(context: FitContext, candidates: Candidates, schemes: Schemes)
 def likelihoods(task: EncodingTask, rules: Sequence[EncodingRule], plan: Plan, scheme: Scheme) -> list[Likelihood]:
     """Give the likelihood under each rule, from one pass over the rows."""
     views = Views.of(task, plan, scheme)
-    # Which rows have a code follows from what is seen and from policies, whatever the smoothing.
+    # Which rows have an encoding follows from what is seen and from policies, whatever the smoothing.
     kind = OfClasses if task.spec.classification else OfNumbers
     rows = kind.of(views, rules[0])
     if not any(rows.weights):
         raise ValueError(
-            "No row that is held out has both a weight and a code from other folds, so there is nothing to compare. "
+            "No row that is held out has a weight and an encoding from other folds, so there is nothing to compare. "
             "Use fewer folds, or handle_unknown='prior' and handle_missing='prior'."
         )
     return [rows.likelihood(rule) for rule in rules]

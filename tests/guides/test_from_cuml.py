@@ -114,7 +114,7 @@ def test_independent_columns_are_not_cross_fitted_there():
     frame, target = trained_rows()
     names = ["street", "number"]
     theirs = OfCuML(multi_feature_mode="independent").fit_transform(frame[names], target)
-    with pytest.warns(UserWarning, match="Greedy training codes contain"):
+    with pytest.warns(UserWarning, match="Greedy training encodings contain"):
         greedy = TargetEncoder(cv=Greedy(), smooth=0).fit_transform(frame[names], target)
     np.testing.assert_allclose(greedy, theirs, rtol=1e-14)
     cross_fitted = TargetEncoder(cv=INTERLEAVED, smooth=0).fit_transform(frame[names], target)
