@@ -234,7 +234,8 @@ class Problem:
         for depth in range(len(path)):
             own = self.level(visible, depth).categories.get(path[: depth + 1])
             if own is not None:
-                code = code + self.smoothing(own, self.level(background, depth)) * (own.mean - code)
+                share = self.smoothing(own, self.level(background, depth))
+                code = own.mean if share == 1 else code + share * (own.mean - code)
         return code
 
     def codes(self, visible: Sequence[Sequence[int]]) -> list[float]:

@@ -73,4 +73,4 @@ def encoding_of(n: int, s: int, rows: int, total: int, m: int) -> float:
     if n == 0:
         return prior
     weight, mean = float(Fraction(n, n + m)), float(Fraction(s, n))
-    return prior + weight * (mean - prior)
+    return mean if weight == 1 else prior + weight * (mean - prior)

@@ -27,8 +27,8 @@ def bayes_weight(n: float, own: float, own_exponent: int, total: float, total_ex
 
 @inlined
 def blend_one(mu: float, mean: float, lam: float) -> float:
-    """Encoding of a cell that counts."""
-    return mu + lam * (mean - mu)
+    """Encoding of a cell that counts: its mean where lam is 1, which mean - mu would round beside a large mu."""
+    return mean if lam == 1.0 else mu + lam * (mean - mu)
 
 
 @inlined

@@ -23,9 +23,11 @@ class Smoothing(Statistic):
     takes_prior = True
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
-        """Give prior + lam * (mean - prior)."""
+        """Give the mean where lam is 1, else prior + lam * (mean - prior)."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            return prior + self.shrinkage(visible, context) * (visible.mean - prior)
+            lam = self.shrinkage(visible, context)
+            # Beside a large prior, mean - prior loses what the mean has.
+            return np.where(lam == 1.0, visible.mean, prior + lam * (visible.mean - prior))
 
     def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """Give the weight lam of the category's own mean; where nothing is visible, it may be anything."""
