@@ -1,5 +1,7 @@
 """Categorical columns become numbers learned from the target: exact, leak-free, the same bits on every machine."""
 
+import os
+import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -85,10 +87,18 @@ __all__ = [
 ]
 
 
+# Modules that two threads load at once, from two ends, would find each other half made.
+_LOADING = [threading.RLock()]
+if hasattr(os, "register_at_fork"):
+    # Another thread may have been loading when a process was forked: the child would wait for it for ever.
+    os.register_at_fork(after_in_child=lambda: _LOADING.__setitem__(0, threading.RLock()))
+
+
 def __getattr__(name: str) -> Any:
     """Load a public name on first use: scikit-learn alone takes a second to import."""
     if name in _HOME:
-        return getattr(import_module(f"gpu_encode.{_HOME[name]}"), name)
+        with _LOADING[0]:
+            return getattr(import_module(f"gpu_encode.{_HOME[name]}"), name)
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _check_feature_names, _check_feature_names_in, check_is_fitted
 
 from cpu_fallback.types import Array
@@ -97,6 +98,27 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _check_container(self, X: Any) -> None:
         """Refuse containers that cannot hold the output, before anything is done."""
+
+    def get_metadata_routing(self) -> Any:
+        """Say what scikit-learn's pipelines hand over: groups, where the scheme asks for them.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRequest
+
+        Examples
+        --------
+        >>> from gpu_encode import GroupKFold, TargetEncoder
+        >>> TargetEncoder(cv=GroupKFold(3)).get_metadata_routing().fit_transform.requests["groups"]
+        True
+        """
+        routing = super().get_metadata_routing()
+        if asks_for_groups(getattr(self, "cv", None)):
+            for request in (routing.fit, routing.fit_transform):
+                # What the user said, by `set_fit_request`, holds.
+                if request.requests["groups"] is None:
+                    request.add_request(param="groups", alias=True)
+        return routing
 
     def __dask_tokenize__(self) -> Any:
         # Of a dataclass Dask would look at the parameters alone, and take two fitted encoders for one.
@@ -466,6 +488,13 @@ def read_scheme(encoder: Any, cv: Any, shuffle: Any = True) -> dict[str, Any]:
     """Read what the user of an encoder gave as `cv`, as fields of `Parameters`."""
     scheme = schemes.resolve(cv, shuffle, encoder.random_state, type(encoder).__name__)
     return {"scheme": scheme, "integer_folds": integer_folds(cv, scheme)}
+
+
+def asks_for_groups(cv: Any) -> bool:
+    """Tell whether a scheme, or a splitter of scikit-learn, takes groups that are given beside X."""
+    if isinstance(cv, schemes.Scheme):
+        return any(column is None for column, _ in cv.reads())
+    return hasattr(cv, "split") and bool(get_routing_for_object(cv).consumes("split", ["groups"]))
 
 
 def check_unique(names: list[str]) -> None:

@@ -3,6 +3,8 @@
 import doctest
 import inspect
 import re
+import subprocess
+import sys
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -89,3 +91,24 @@ def test_docstrings_tell_parameters_in_the_order_of_the_signature(name):
         r"^(\w[\w, ]*) : ", re.split(r"\n(Attributes|See Also)\n", inspect.getdoc(encoder))[0], re.MULTILINE
     )
     assert ", ".join(told).split(", ") == list(inspect.signature(encoder).parameters)
+
+
+NAMED_BY_THREADS = """
+import threading, gpu_encode
+errors, together = [], threading.Barrier(8)
+def use(name):
+    together.wait()
+    try:
+        getattr(gpu_encode, name)
+    except Exception as error:
+        errors.append(error)
+threads = [threading.Thread(target=use, args=(name,)) for name in gpu_encode.__all__[1:40:5] + ["load"]]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert len(threads) == 8 and not errors, errors
+"""
+
+
+def test_threads_may_be_the_first_to_use_names():
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", NAMED_BY_THREADS], check=True, timeout=120)

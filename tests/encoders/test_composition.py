@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 import sklearn
 from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.linear_model import Ridge
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -91,3 +92,17 @@ def test_groups_and_weights_are_routed_through_a_pipeline(many):
     by_hand = Ridge().fit(encodings, y)
     np.testing.assert_array_equal(model[-1].coef_, by_hand.coef_)
     np.testing.assert_array_equal(model.predict(frame[["city"]]), by_hand.predict(alone.transform(frame[["city"]])))
+
+
+@pytest.mark.parametrize("scheme", [GroupKFold(3), sklearn.model_selection.GroupKFold(3)], ids=["ours", "theirs"])
+def test_groups_are_routed_to_schemes_that_ask_for_them(scheme):
+    random = np.random.default_rng(0)
+    X, y, groups = random.integers(0, 5, (60, 1)), random.integers(0, 2, 60), random.integers(0, 9, 60)
+    encodings = TargetEncoder(cv=scheme).fit_transform(X, y, groups=groups)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make_pipeline(TargetEncoder(cv=scheme), LogisticRegression()).fit(X, y, groups=groups)
+        assert model[-1].coef_.tolist() == LogisticRegression().fit(encodings, y).coef_.tolist()
+        with pytest.raises(UnsetMetadataPassedError):
+            make_pipeline(TargetEncoder(cv=3), LogisticRegression()).fit(X, y, groups=groups)
+        silenced = TargetEncoder(cv=GroupKFold(3, groups=0)).set_fit_request(groups=False)
+        assert silenced.get_metadata_routing().fit.requests["groups"] is False
