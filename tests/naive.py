@@ -165,7 +165,7 @@ def partial_pooling(own: Sums, level: Level) -> float:
     between = level.between(level.size - 1) if level.size >= 2 else 0
     if between <= 0:
         return 0.0
-    noise = rounded(rounded(own.count * own.sample_variance) + level.everything.sample_variance)
+    noise = rounded(rounded(own.count * own.sample_variance) + level.everything.population_variance)
     return _share(divided(noise, rounded(own.count + 1)), rounded(own.count * between))
 
 

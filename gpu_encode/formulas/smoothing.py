@@ -217,12 +217,12 @@ class JamesStein(Smoothing):
 class PartialPooling(Smoothing):
     """Partial pooling: lam = 1 / (1 + within / (n * between)); no tuning parameter, single rows are shrunk too.
 
-    within = (n * v + V) / (n + 1) with v the category's and V the total sample variance; between is the sample variance
-    of the category means; lam = 0 where the means do not differ.
+    within = (n * v + V) / (n + 1) with v the sample variance of the category's rows and V the population variance of
+    all rows; between is the sample variance of the category means; lam = 0 where the means do not differ.
 
     References
     ----------
-    Mount and Zumel, vtreat (pyvtreat's pooled impact code).
+    Mount and Zumel, vtreat (pyvtreat's pooled estimate, with the numbers of its test_partial_pooling.py).
 
     Examples
     --------
@@ -230,7 +230,7 @@ class PartialPooling(Smoothing):
     >>> from gpu_encode import PartialPooling, TargetEncoder
     >>> X, y = np.array([["a"], ["a"], ["b"]]), np.array([1.0, 2.0, 6.0])
     >>> TargetEncoder(smooth=PartialPooling(), target_type="continuous").fit(X, y).transform(X)[0].round(4).tolist()
-    [1.6745]
+    [1.628]
     """
 
     needs = Needs(squares=True, categories=True)
@@ -238,7 +238,7 @@ class PartialPooling(Smoothing):
     def shrinkage(self, visible: Moments, context: Context) -> Floats:
         """1 / (1 + within / (n * between)), 0 where between is zero."""
         assert context.categories is not None
-        within = visible.sample_variance.times(visible.n).plus(context.total.sample_variance).over(visible.n + 1.0)
+        within = visible.sample_variance.times(visible.n).plus(context.total.variance).over(visible.n + 1.0)
         between = context.categories.between(1.0)
         return np.where(between.fraction > 0, shrunk(within, between.times(visible.n)), 0.0)
 

@@ -23,6 +23,10 @@ COMPASS_TARGET = [1, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 1]
 COMPASS_CODES = {"N": 0.6226, "NE": 0.9038, "SE": 0.1766, "S": 0.4605, "W": 0.4033}
 
 
+# pyvtreat's own test of its pooled estimate, of the rows aaabbc, 1 to 6.
+VTREAT_CODES = {"a": 2.161608, "b": 4.362170, "c": 5.342105}
+
+
 def scikit_learn_rows() -> tuple[list[str], list[float]]:
     """Return keys and target of scikit-learn's docstring example."""
     keys = ["dog"] * 20 + ["cat"] * 30 + ["snake"] * 38
@@ -38,7 +42,7 @@ def vtreat_codes(keys: Sequence[Any], target: Sequence[float]) -> dict[Any, floa
     encodings = {}
     for key, values in groups.items():
         own = values.var(ddof=1) if len(values) > 1 else 0.0
-        within = (len(values) * own + all_values.var(ddof=1)) / (len(values) + 1)
+        within = (len(values) * own + all_values.var()) / (len(values) + 1)
         share = 1 / (1 + within / (len(values) * between))
         encodings[key] = share * values.mean() + (1 - share) * all_values.mean()
     return encodings

@@ -100,6 +100,11 @@ def test_category_encoders_formulas(random_rows, name, options, smooth):
     np.testing.assert_allclose(encodings, peer.transform(frame)["key"].to_numpy(), rtol=1e-9)
 
 
+def test_what_vtreat_publishes():
+    encodings = codes(list("aaabbc"), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], list("abc"), gpu_encode.PartialPooling())
+    np.testing.assert_allclose(encodings, list(published.VTREAT_CODES.values()), atol=1e-6)
+
+
 def test_vtreat_pooled_estimate(random_rows):
     keys, target = random_rows
     expected = published.vtreat_codes(keys, target)
