@@ -7,32 +7,5 @@ from cpu_fallback.ordered import ordered
 from cpu_fallback.row_numbers import fold_numbers, places_of, rows_at
 from cpu_fallback.sums import accumulate, accumulate_numbers, extents, leave_one_out, totals, visible
 
-__all__ = [
-    "TILE",
-    "accumulate",
-    "accumulate_numbers",
-    "cast",
-    "combine",
-    "empty",
-    "extents",
-    "factorize",
-    "fold_numbers",
-    "fused",
-    "gather",
-    "gather_numbers",
-    "leave_one_out",
-    "lookup",
-    "moments",
-    "ordered",
-    "places_of",
-    "rows_at",
-    "to_device",
-    "to_host",
-    "totals",
-    "visible",
-    "xp",
-    "zeros",
-]
-
 # Nothing is fused here: array expressions above the seam do everything between sums and encodings.
 fused = None

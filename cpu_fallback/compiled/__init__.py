@@ -11,30 +11,3 @@ from cpu_fallback.compiled.ordered import ordered
 from cpu_fallback.compiled.sums import accumulate, accumulate_numbers
 from cpu_fallback.compiled.views import totals, visible
 from cpu_fallback.memory import TILE, cast, empty, to_device, to_host, xp, zeros
-
-__all__ = [
-    "TILE",
-    "accumulate",
-    "accumulate_numbers",
-    "cast",
-    "combine",
-    "empty",
-    "extents",
-    "factorize",
-    "fold_numbers",
-    "fused",
-    "gather",
-    "gather_numbers",
-    "leave_one_out",
-    "lookup",
-    "moments",
-    "ordered",
-    "places_of",
-    "rows_at",
-    "to_device",
-    "to_host",
-    "totals",
-    "visible",
-    "xp",
-    "zeros",
-]

@@ -25,39 +25,5 @@ from gpu_encode.cuda.ordered import ordered
 from gpu_encode.cuda.runtime import available, current_device
 from gpu_encode.cuda.sums import accumulate, accumulate_numbers
 
-__all__ = [
-    "TILE",
-    "accumulate",
-    "accumulate_numbers",
-    "adopt",
-    "available",
-    "cast",
-    "combine",
-    "current_device",
-    "default_stream_waits",
-    "empty",
-    "extents",
-    "factorize",
-    "fold_numbers",
-    "free_bytes",
-    "fused",
-    "gather",
-    "gather_numbers",
-    "leave_one_out",
-    "lookup",
-    "moments",
-    "ordered",
-    "places_of",
-    "rows_at",
-    "strings",
-    "to_device",
-    "to_host",
-    "totals",
-    "visible",
-    "wait_for_default_stream",
-    "xp",
-    "zeros",
-]
-
 # Nothing is fused here: array expressions above the seam do everything between sums and encodings.
 fused = None
