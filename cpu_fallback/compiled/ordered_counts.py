@@ -143,7 +143,7 @@ def blend_block(
         m = shrinkage.first
         for i in range(len(count)):
             weight = np.float64(count[i])
-            encoding = mu + weight / (weight + m) * (np.float64(own[i]) / weight - mu)
+            encoding = blend_one(mu, np.float64(own[i]) / weight, weight / (weight + m))
             value[i] = encoding if weight >= least else nothing
         return
     for i in range(len(count)):

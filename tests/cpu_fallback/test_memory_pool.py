@@ -244,7 +244,7 @@ SCHEMES = {"mean": Greedy(), "folds": 5, "ordered": Ordered(random_state=0), "le
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("target", ["binary", "continuous", "multiclass"])
-@pytest.mark.filterwarnings("ignore:Greedy training codes:UserWarning")
+@pytest.mark.filterwarnings("ignore:Greedy training encodings:UserWarning")
 def test_what_lay_in_memory_before_changes_no_bit(pool, monkeypatch, scheme, target):
     generator = np.random.default_rng(0)
     n_rows = 70_000

@@ -26,7 +26,7 @@ WHOLE = rows()
 # Rows of classes that folds miss, and encodings that leak, are warned of; that is tested by itself.
 pytestmark = [
     pytest.mark.usefixtures("synchronous"),
-    pytest.mark.filterwarnings("ignore:Greedy training codes", "ignore:Some rows see no", "ignore:.*rows see"),
+    pytest.mark.filterwarnings("ignore:Greedy training encodings", "ignore:Some rows see no", "ignore:.*rows see"),
 ]
 
 
