@@ -36,9 +36,9 @@ def spell(values: Values) -> list[bytes]:
     Examples
     --------
     >>> from gpu_encode.categories.vocabulary import Vocabulary
-    >>> spelled(Vocabulary.from_values(["elm", "1"], None)[0].values)
+    >>> spell(Vocabulary.from_values(["elm", "1"], None)[0].values)
     [b'elm', b'1']
-    >>> spelled(Vocabulary.from_values([True, 2.5, -1200], None)[0].values)
+    >>> spell(Vocabulary.from_values([True, 2.5, -1200], None)[0].values)
     [b'\xffn1e0', b'\xffn25e-1', b'\xffn-12e2']
     """
     if values.kind == "text":
