@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 from gpu_encode.errors.devices import device_too_small, no_gpu
-from gpu_encode.errors.parameters import bad_option
+from gpu_encode.errors.parameters import check_option
 
 if TYPE_CHECKING:
     from gpu_encode.ops import DeviceOps
@@ -44,8 +44,7 @@ def choose(wanted: Any, *data: Any) -> str:
     RuntimeError
         If a GPU is asked for, or holds the data, and cannot be used here.
     """
-    if not isinstance(wanted, str) or wanted not in DEVICES:
-        raise bad_option("TargetEncoder", "device", wanted, tuple(map(repr, DEVICES)))
+    check_option("TargetEncoder", "device", wanted, DEVICES)
     held = any(on_gpu(each) for each in data)
     if wanted == "cpu" or (wanted == "auto" and not held and (simulated() or not has_gpu())):
         return "cpu"

@@ -116,8 +116,8 @@ def _timestamps(objects: Sequence[object], kind: str, column: object) -> Values:
     name = {"datetime": f"datetime64[{unit}]", "duration": f"timedelta64[{unit}]", "time": "time"}[kind]
     if all(type(value) is datetime.date for value in objects):
         name = "date"
-    zones = {str(getattr(value, "tzinfo", None)) for value in objects}
-    zone = (zones.pop() if len(zones) == 1 else "UTC") if any(aware) else None
+    zones = {str(getattr(value, "tzinfo", None)) for value in objects} if any(aware) else set()
+    zone = (zones.pop() if len(zones) == 1 else "UTC") if zones else None
     return Values(kind, array, name, unit, zone)
 
 

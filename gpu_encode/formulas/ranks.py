@@ -41,7 +41,7 @@ class Ranks(Statistic):
         Rank of missing values.
     min_frequency : int or float, optional
     max_categories : int, optional
-        As in `gpu_encode.formulas.encoding_rule`.
+        As in `gpu_encode.formulas.infrequent`.
     listed : bool, default=False
         Whether all categories have a rank, with rows or without; by the target only those with rows have.
     dtype : str, default="float64"

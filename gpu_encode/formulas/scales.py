@@ -48,7 +48,7 @@ def on_scale(values: Floats, scale: Any) -> Floats:
     values : float64 array
         At least 0; for "logit" at most 1.
     scale : str or float
-        "identity", "log1p" (log(1 + x)), "sqrt", "logit" (log(x / (1 - x)), of x between 2**-20 and 1 - 2**-20), or a
+        "log1p" (log(1 + x)), "sqrt", "logit" (log(x / (1 - x)), of x between 2**-20 and 1 - 2**-20), or a
         power p (x**p).
 
     Returns
@@ -62,8 +62,6 @@ def on_scale(values: Floats, scale: Any) -> Floats:
     >>> on_scale(np.array([0.0, 0.5, 1.0]), "logit").round(3).tolist()
     [-13.863, 0.0, 13.863]
     """
-    if scale == "identity":
-        return values
     known = np.where(np.isnan(values), 1.0, values)
     if scale == "log1p":
         scaled = log(1.0 + known)

@@ -226,9 +226,7 @@ class Summaries(Statistic):
     def _first_term(self, statistic: MergeableStatistic) -> int:
         """Give the number of the first term of a statistic among those beside the value itself."""
         before = takewhile(lambda summed: summed != statistic, self._sums)
-        return 4 * self.needs.cubes + sum(
-            len(statistic.terms) for statistic in before if isinstance(statistic, MergeableStatistic)
-        )
+        return 4 * self.needs.cubes + count_terms(before)
 
     def _variance(self, visible: Moments) -> Scaled:
         return visible.sample_variance if self.ddof else visible.variance

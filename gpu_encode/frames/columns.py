@@ -252,8 +252,10 @@ def check_real(name: object, values: Any) -> None:
 
 def matrix_of(arrays: list[Array]) -> Array | None:
     """Give the matrix whose columns the arrays are, in order and complete; None if there is none."""
-    matrix: Any = arrays[0].base if arrays else None
-    if getattr(matrix, "shape", None) != (len(arrays[0]) if arrays else 0, len(arrays)):
+    if not arrays:
+        return None
+    matrix: Any = arrays[0].base
+    if getattr(matrix, "shape", None) != (len(arrays[0]), len(arrays)):
         return None
     same = all(same_memory(array, matrix[:, position]) for position, array in enumerate(arrays))
     return matrix if same else None

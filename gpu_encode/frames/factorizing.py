@@ -120,8 +120,8 @@ def factorize(column: Column, place: Place, ops: Ops) -> Dictionary:
         ticks, _ = typed.timestamp_storage(column.data, place.column)
         nulls = ticks == NOT_A_TIME if column.nulls is None else column.nulls | (ticks == NOT_A_TIME)
         read = typed.from_numpy(column.data[:0], place.column)
-        present = ticks[~nulls] if nulls.any() else ticks
-        return _factorize_timestamps(present, read, nulls if nulls.any() else None, ops)
+        null = bool(nulls.any())
+        return _factorize_timestamps(ticks[~nulls] if null else ticks, read, nulls if null else None, ops)
     if kind in "US":
         return _factorize_fixed_width(column, place, ops)
     if kind == "O":

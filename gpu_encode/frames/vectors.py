@@ -157,7 +157,7 @@ def _as_numbers(objects: Array, nulls: Array) -> Array:
     numbers = np.array([float(value) if isinstance(value, Decimal) else value for value in present])
     if numbers.dtype.kind not in "biuf":
         return objects
-    return columns.spread(numbers.astype(np.float64), nulls, np.nan) if nulls.any() else numbers
+    return columns.spread(numbers.astype(np.float64, copy=False), nulls, np.nan) if nulls.any() else numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,7 @@ from gpu_encode.storage.parameters import decode, decode_array, encode, encode_a
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.targets import KINDS, NO_TARGET, counted_classes
-from gpu_encode.training.outputs import check_indicators
-from gpu_encode.training.outputs import list_indicators as listed_indicators
+from gpu_encode.training.outputs import check_indicators, list_indicators
 
 LARGEST = 1 << 31
 # Products of three float64 lie between the binary places -3300 and 3100, at 32 to a digit.
@@ -135,7 +134,7 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
 
 def read_indicators(document: dict[str, Any]) -> tuple[str, ...]:
     """Read which indicators there are; true and false are those of files in which one was all there could be."""
-    indicators: tuple[str, ...] = listed_indicators(read_field(document, "indicators", bool, list))
+    indicators: tuple[str, ...] = list_indicators(read_field(document, "indicators", bool, list))
     try:
         check_indicators("the model", indicators)
     except ValueError as reason:
