@@ -63,7 +63,7 @@ format: $(INSTALLED)  ## rewrite the code in the house format
 lint: $(INSTALLED)  ## style and format, of shell scripts and Dockerfiles too; nothing is rewritten
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/shellcheck .ci/run docker/*.sh
+	$(BIN)/shellcheck .ci/quick .ci/run .ci/long docker/*.sh
 	$(BIN)/hadolint docker/*.Dockerfile
 
 types: $(INSTALLED)  ## mypy --strict on both packages

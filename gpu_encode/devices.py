@@ -56,8 +56,10 @@ def choose(wanted: Any, *data: Any) -> str:
 def on_gpu(data: Any) -> bool:
     """Whether data lies in a GPU's memory: a CuPy array, a cuDF frame, a PyTorch or JAX array there."""
     data = unwrap(data)
-    if type(data).__module__.split(".")[0] == "cudf":
-        return True
+    library = type(data).__module__.split(".")[0]
+    # Old versions of pyarrow raise where DLPack has no type for a column of theirs.
+    if library in {"cudf", "pyarrow"}:
+        return library == "cudf"
     if hasattr(type(data), "__dlpack_device__") and not hasattr(type(data), "__array_interface__"):
         return bool(data.__dlpack_device__()[0] == DLPACK_CUDA)
     return bool(hasattr(data, "__cuda_array_interface__"))

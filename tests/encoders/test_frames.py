@@ -52,7 +52,7 @@ def polars(city=pl.String, number=pl.Int64):
 NAMED = {
     "objects": OBJECTS.copy,
     "nullable": lambda: OBJECTS.astype({"city": "string", "number": "Int32"}),
-    "floats": lambda: OBJECTS.astype({"city": "str", "number": float}),
+    "floats": lambda: OBJECTS.astype({"number": float}).infer_objects(),
     "categories": categories,
     "arrow-backed": lambda: OBJECTS.astype({"city": pd.ArrowDtype(pa.large_string()), "number": "int8[pyarrow]"}),
     "table": table,

@@ -5,9 +5,10 @@ from sklearn.preprocessing.tests import test_target_encoder as theirs
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpu_encode import TargetEncoder
+from tests.versions import as_scikit_learn_1_9
 
 theirs.TargetEncoder = TargetEncoder
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, as_scikit_learn_1_9]
 
 EXCEPTIONS = {
     # shuffle and random_state are not deprecated here.

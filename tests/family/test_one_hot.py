@@ -18,6 +18,7 @@ from tests.family.drawn import quietly
 from tests.family.one_hot_definition import columns_of, encode
 from tests.frames.conftest import numpy_object as column
 from tests.strategies import examples
+from tests.versions import as_scikit_learn_1_9
 
 HOSTS = ON_CUDA[:1] or ("numpy", "compiled")
 POLICIES = ("ignore", "infrequent_if_exist", "warn")
@@ -82,6 +83,7 @@ def observe(call: Any, *arguments: Any) -> tuple[Any, list[str]]:
     return matrix, [str(each.message).replace("['text']", "[0]") for each in caught]
 
 
+@as_scikit_learn_1_9
 @pytest.mark.skipif(bool(ON_CUDA), reason="the same arrays as in the definition, on the host")
 @examples(150)
 @given(
@@ -168,6 +170,7 @@ def test_no_rows():
     assert encoder.transform(np.empty((0, 1), dtype=object)).shape == (0, 2)
 
 
+@as_scikit_learn_1_9
 @pytest.mark.parametrize(("interface", "expected"), [("spmatrix", sparse.csr_matrix), ("sparray", sparse.csr_array)])
 def test_the_interface_that_scikit_learn_is_set_to(interface, expected):
     """Matrices are of the kind that scikit-learn's own encoders give."""

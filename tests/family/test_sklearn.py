@@ -12,9 +12,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpu_encode as ge
 from gpu_encode import OneHotEncoder, OrdinalEncoder
+from tests.versions import as_scikit_learn_1_9
 
 # The policy "warn" warns in theirs as well, which there is no error.
-pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore:Found unknown categories")]
+pytestmark = [pytest.mark.host, as_scikit_learn_1_9, pytest.mark.filterwarnings("ignore:Found unknown categories")]
 
 ENCODERS = {"OneHotEncoder": OneHotEncoder, "OrdinalEncoder": OrdinalEncoder}
 ONE_NULL = "None and NaN are one missing value, the last category, shown as None beside text"

@@ -8,6 +8,7 @@ from sklearn.preprocessing import TargetEncoder as ScikitTargetEncoder
 
 import gpu_encode
 from tests.laws import encoding, published
+from tests.versions import as_scikit_learn_1_9
 
 
 def codes(keys, target, asked, smooth, kind="continuous", **choices):
@@ -25,6 +26,7 @@ def test_scikit_learn(smooth, expected, backend):
     np.testing.assert_allclose(encodings, expected, rtol=1e-9)
 
 
+@as_scikit_learn_1_9
 @pytest.mark.parametrize("kind", ["continuous", "binary", "multiclass"])
 @pytest.mark.parametrize("smooth", ["auto", 0.0, 12.5])
 def test_scikit_learn_training_encodings_of_the_same_folds(smooth, kind):
