@@ -37,6 +37,7 @@ from gpu_encode.sums.category_sums import CategorySums, DigitSpan, SumSpec
 
 VERSION = 1
 MANIFEST = "manifest.json"
+LOCK = "lock"
 
 
 class Staging:
@@ -68,10 +69,9 @@ class Staging:
 
     def __enter__(self) -> Self:
         try:
-            self.folder.mkdir(exist_ok=True)
+            self._lock = lock_folder(self.folder)
         except PermissionError:
             raise PermissionError(f"no permission to write to the folder {str(self.folder.parent)!r}.") from None
-        self._lock = lock_file(self.folder / "lock")
         return self
 
     def __exit__(
@@ -80,11 +80,20 @@ class Staging:
         try:
             shutil.rmtree(self.partial, ignore_errors=True)
             if error is None or not (self._keep and self.is_useful):
-                shutil.rmtree(self.folder, ignore_errors=True)
+                self._remove()
             else:
                 error.add_note(errors.KEPT.format(folder=self.folder))
         finally:
             self._lock.close()
+
+    def _remove(self) -> None:
+        """Remove the folder, the lock last: what another run makes there afterwards is its own, and stays."""
+        for path in self.folder.iterdir():
+            if path.name != LOCK:
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (self.folder / LOCK).unlink()
+            self.folder.rmdir()
 
     @property
     def is_useful(self) -> bool:
@@ -172,8 +181,34 @@ class Staging:
         sync_folder(self._path.parent)
 
 
+def lock_folder(folder: Path) -> Any:
+    """Make a folder, and open its lock, which only one process may have until it ends, however it ends.
+
+    Raises
+    ------
+    FileExistsError
+        If another process has it.
+    """
+    while True:
+        folder.mkdir(exist_ok=True)
+        # A run that ends just now may remove the folder, or the lock that was opened.
+        with contextlib.suppress(FileNotFoundError):
+            stream = lock_file(folder / LOCK)
+            if is_at(stream, folder / LOCK):
+                return stream
+            stream.close()
+
+
+def is_at(stream: Any, path: Path) -> bool:
+    """Whether an open file still is the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 def lock_file(path: Path) -> Any:
-    """Open a file that only one process may have; the system lets go of it when the process ends, however it ends."""
+    """Open a file that only one process may have; the system lets go of it when the process ends."""
     stream = path.open("w")
     try:
         import fcntl
