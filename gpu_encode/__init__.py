@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpu_encode.formulas.glmm.smoothing import GLMM
     from gpu_encode.formulas.mergeable import MergeableStatistic
     from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, PartialPooling, Sigmoid
+    from gpu_encode.notices import LeakWarning, UnseenWarning
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.storage import load
     from gpu_encode.tuning import tune
@@ -47,6 +48,7 @@ _HOME = {
     "transform_dataset": "datasets.encoding",
     "interactions": "fitting.columns",
     **dict.fromkeys(("EmpiricalBayes", "JamesStein", "MEstimate", "PartialPooling", "Sigmoid"), "formulas.smoothing"),
+    **dict.fromkeys(("LeakWarning", "UnseenWarning"), "notices"),
     "load": "storage",
     "tune": "tuning",
 }
@@ -65,6 +67,7 @@ __all__ = [
     "ImpactEncoder",
     "JamesStein",
     "KFold",
+    "LeakWarning",
     "LeaveOneOut",
     "MEstimate",
     "MergeableStatistic",
@@ -78,6 +81,7 @@ __all__ = [
     "StatisticEncoder",
     "TargetEncoder",
     "TimeFolds",
+    "UnseenWarning",
     "WeightOfEvidenceEncoder",
     "encode_dataset",
     "interactions",

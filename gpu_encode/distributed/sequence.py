@@ -50,7 +50,9 @@ def fit(encoder: E, X: Any, y: Any = None, *, sample_weight: Any = None, groups:
 
     partitions = read_training(encoder, X, y, sample_weight, groups)
     (learned,) = dask.compute(fit_lazily(encoder, *plan_encoding(encoder, partitions, with_training=False))[0])
-    adopt(encoder, learned)
+    # A fit alone gives no training encodings, and its scheme need not be the encoder's.
+    spoken = [(message, category) for message, category in learned.warnings if category is not notices.LeakWarning]
+    adopt(encoder, learned._replace(warnings=spoken))
     return encoder
 
 
@@ -215,5 +217,5 @@ def unfitted(encoder: E) -> E:
 def adopt(encoder: Encoder, learned: tasks.Learned) -> None:
     """Take over what was learned elsewhere, and warn here of what was warned of there."""
     encoder._adopt(learned.model, learned.device)
-    for message in learned.warnings:
-        notices.warn(message)
+    for message, category in learned.warnings:
+        notices.warn(message, category)

@@ -39,7 +39,7 @@ class Learned(NamedTuple):
 
     model: Model
     device: str
-    warnings: list[str]
+    warnings: list[tuple[str, type[Warning]]]
     n_orders: int
     needs_categories: bool
 

@@ -212,6 +212,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _fit_encodings(self, context: FitContext) -> Any:
         """Keep what training rows teach, and give their encodings as `_assemble` takes them."""
+        context.rows.inputs.warn_of_groups(context.parameters.scheme)
         plan = plan_rows(context.parameters.scheme, context.rows, context.targets)
         arrays, sums = encode_rows(context, plan)
         self._keep(context, sums)
@@ -248,7 +249,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         inputs = Inputs(X)
         self._check_names(inputs, self._model.selection, reset=False)
         backend = ops.resolve(inputs.frame.n_rows, inputs.device(self.device))
-        arrays, columns = self._model.encode(inputs.frame, backend)
+        arrays, columns = self._model.encode(inputs.frame, backend, type(self).__name__)
         return self._assemble(inputs.frame, arrays, columns)
 
     @dispatch

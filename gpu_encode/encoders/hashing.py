@@ -131,9 +131,9 @@ class HashingEncoder(Encoder):
 class HashedModel(Model):
     """A model without categories, whose encodings follow from values alone."""
 
-    def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], ColumnMap]:
+    def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
         """Codes of every row of a new frame, a column an array."""
-        columns = locate_columns(frame, self.selection, self.feature_names, self.n_features)
+        columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
         keyed = []
         for known, rule in zip(self.keys, self.rules, strict=True):
             key, codes = CategoryIndex.fit(known.entry, columns, ops, rule.missing == "category")

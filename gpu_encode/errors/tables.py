@@ -16,9 +16,9 @@ def not_two_dimensional(shape: tuple[int, ...], found: object) -> ValueError:
     )
 
 
-def other_width(found: int, fitted: int) -> ValueError:
+def other_width(owner: str, found: int, fitted: int) -> ValueError:
     """Error for another number of columns than at fit, worded as scikit-learn does."""
-    return ValueError(f"X has {found} features, but TargetEncoder is expecting {fitted} features as input.")
+    return ValueError(f"X has {found} features, but {owner} is expecting {fitted} features as input.")
 
 
 def ragged_rows(name: str) -> ValueError:

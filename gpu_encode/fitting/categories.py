@@ -1,5 +1,6 @@
 """The codes of training rows, column by column: of categories, and of the values that a scheme reads."""
 
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,9 @@ from gpu_encode.schemes import Scheme
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.targets import backend_for
+
+# Dates, weeks, ordinal days, and times of a day, every digit a zero.
+ISO_8601 = re.compile(r"0{4}(-00(-00([T ]00(:00(:00([.,]0+)?)?)?Z?)?)?|-W00(-0)?|-000)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +200,29 @@ def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> 
         raise with_piece(source, missing_values(named, np.flatnonzero(keys.codes < 0), ". Fill or drop them."))
     if role == "fold numbers":
         check_fold_numbers(keys, named, source, backend)
+    elif role == "time" and keys.vocabulary.kind == "text":
+        check_times(keys, named, source, backend)
     return keys
+
+
+def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
+    """Raise ValueError unless all texts are times as ISO 8601 writes them, in one form: only these sort as times do."""
+    texts = keys.vocabulary.to_numpy()
+    forms = [re.sub("[0-9]", "0", str(text)) for text in texts]
+    is_iso = ISO_8601.fullmatch(forms[0]) is not None
+    wrong = np.array([not is_iso or form != forms[0] for form in forms])
+    if wrong.any():
+        row = int(backend.to_device(wrong)[keys.codes].argmax())
+        raise with_piece(
+            source,
+            RowError(
+                f"{named} is text, which sorts as times do only where all are written one way, as ISO 8601 has it "
+                "(2024-01-31, 2024-01-31T23:59:59). Row ",
+                row,
+                f" has {texts[int(keys.codes[row])]!r}. Parse it first: "
+                "pandas.to_datetime(column, format=...), or str.to_datetime(...) of polars.",
+            ),
+        )
 
 
 def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:

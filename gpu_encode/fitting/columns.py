@@ -1,6 +1,6 @@
 """Which columns of X are encoded, alone or jointly, which pass through, and where they are in another frame."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -137,7 +137,7 @@ def specify_key(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None
 
 def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
     """Read the list of columns and joint keys."""
-    if isinstance(columns, (str, bytes, Mapping)) or not hasattr(columns, "__len__"):
+    if isinstance(columns, (str, bytes, Mapping, Set)) or not hasattr(columns, "__len__"):
         raise ValueError(
             f"columns must be a list of names, or of tuples of names for joint keys. Got {columns!r} instead."
         )
@@ -228,7 +228,7 @@ def map_columns(frame: Frame | Pieces) -> ColumnMap:
 
 
 def locate_columns(
-    frame: Frame | Pieces, selection: Selection, fitted_names: Sequence[str] | None, n_features: int
+    frame: Frame | Pieces, selection: Selection, fitted_names: Sequence[str] | None, n_features: int, owner: str
 ) -> ColumnMap:
     """Find the fitted columns in another table: by name where both have names and `columns` was a list.
 
@@ -244,7 +244,7 @@ def locate_columns(
         if selection.everything and frame.n_columns == len(kept) < n_features:
             return ColumnMap(frame, {position: column for column, position in enumerate(kept)})
         if frame.n_columns != n_features:
-            raise other_width(frame.n_columns, n_features)
+            raise other_width(owner, frame.n_columns, n_features)
         return map_columns(frame)
     present = {name: position for position, name in enumerate(frame.names)}
     required = {*selection.needed, *selection.passed} - set(selection.training_only)

@@ -48,10 +48,10 @@ def check_same_statistic(known: Model, parameters: Parameters) -> None:
 
 
 def check_same_columns(
-    known: Model, frame: Frame | Pieces, selection: Selection, summed: Sequence[SummedColumn]
+    known: Model, frame: Frame | Pieces, selection: Selection, summed: Sequence[SummedColumn], owner: str
 ) -> None:
     """Raise ValueError if a later call has other columns than the first, or sums others; `summed` columns of X."""
-    check_columns(known, frame)
+    check_columns(known, frame, owner)
     entries, later_entries = (
         [tuple(map(frame.label, entry.columns)) for entry in columns.entries]
         for columns in (known.selection, selection)
@@ -64,10 +64,10 @@ def check_same_columns(
         raise other_parameters("values", names if of_columns else None, later_names)
 
 
-def check_columns(known: Model, frame: Frame | Pieces) -> None:
+def check_columns(known: Model, frame: Frame | Pieces, owner: str = "the fitted encoder") -> None:
     """Raise ValueError if a table has other columns than the one that was learned from."""
     if frame.n_columns != known.n_features:
-        raise other_width(frame.n_columns, known.n_features)
+        raise other_width(owner, frame.n_columns, known.n_features)
     if frame.names != known.feature_names:
         raise other_columns(known.feature_names, frame.names)
 

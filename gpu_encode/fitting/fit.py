@@ -20,7 +20,7 @@ from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.schemes import Ordered, Scheme, Splits
-from gpu_encode.schemes.plans import FoldPlan, Plan, Request, RowsAtHand, assign
+from gpu_encode.schemes.plans import Plan, Request, RowsAtHand, assign
 from gpu_encode.sums import category_sums, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
@@ -102,7 +102,7 @@ def prepare(
     summed = read_summed(parameters, rows, None if known is None else known.targets, fixed_targets)
     selection = select_columns(parameters, rows)
     if known is not None:
-        check_same_columns(known, rows.frame, selection, summed if parameters.values else [])
+        check_same_columns(known, rows.frame, selection, summed if parameters.values else [], parameters.owner)
     specs = [specify_sums(parameters, rows, number, column) for number, column in enumerate(summed)]
     columns = map_columns(rows.frame)
     if fixed_keys is not None:
@@ -228,8 +228,7 @@ def find_missing(context: FitContext, entry: int) -> Array:
 def warn_of_plan(context: FitContext, plan: Plan, sums: Sequence[Sequence[CategorySums]]) -> None:
     """Warn of encodings that leak, and of classes with fewer rows than folds."""
     parameters = context.parameters
-    if isinstance(plan, FoldPlan) and plan.n_folds == 1 and parameters.reads_target:
-        parameters.warn_of_leak()
+    parameters.warn_of_leak(plan)
     if parameters.integer_folds is None or not sums:
         return
     rows = context.rows

@@ -27,7 +27,9 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.frames import Frame, Pieces, PieceVectors, with_piece
 from gpu_encode.frames.columns import is_temporal, plain
+from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
+from gpu_encode.schemes import Scheme
 from gpu_encode.sums import targets
 from gpu_encode.sums.targets import Target, side_by_side
 
@@ -92,6 +94,23 @@ class Inputs:
         is_read = isinstance(y, PieceVectors) or devices.on_gpu(y)
         return X, frames.on_host(self.targets()) if is_read else devices.unwrap(y)
 
+    def warn_of_order(self) -> None:
+        """Warn of vectors whose index is another than that of X: rows are matched by position."""
+        index = index_of(self.tables[0])
+        for role, vector in self._vectors.items():
+            other = index_of(vector)
+            if index is not None and other is not None and other is not index and not other.equals(index):
+                warn(
+                    f"{role} has another index than X, and is matched by position. Align it first, "
+                    f"{role} = {role}.loc[X.index], or drop its index, {role}.to_numpy()."
+                )
+
+    def warn_of_groups(self, scheme: Scheme) -> None:
+        """Warn of groups that a scheme does not ask for; scikit-learn's splitters say so themselves."""
+        asked = hasattr(getattr(scheme, "cv", None), "split") or any(column is None for column, _ in scheme.reads())
+        if self._vectors["groups"] is not None and not asked:
+            warn(f"groups are ignored: {type(scheme).__name__} takes none. GroupKFold keeps groups together.")
+
     @contextmanager
     def naming_piece(self, role: str) -> Iterator[None]:
         """Say of a row that an error names which vector of a role has it, where there is one for each table."""
@@ -102,6 +121,12 @@ class Inputs:
             if isinstance(data, PieceVectors):
                 raise error.in_pieces(role, data.lengths) from error
             raise
+
+
+def index_of(data: Any) -> Any:
+    """Give the index of a frame or series as pandas has it; None of all else."""
+    # Of the class, since what Dask has yet to compute has any attribute.
+    return data.index if hasattr(type(data), "iloc") else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +186,7 @@ def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> 
             f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required by "
             f"{parameters.owner}."
         )
+    inputs.warn_of_order()
     backend = ops.resolve(frame.n_rows, inputs.device(parameters.device))
     with inputs.naming_piece("sample_weight"):
         weight = inputs.weight()

@@ -1,5 +1,6 @@
 """What a fitted encoder holds: categories and exact sums, never rows; its encodings, and the names of its columns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -7,19 +8,25 @@ from typing import Any, Self
 import numpy as np
 
 from cpu_fallback.exact import Floats
-from cpu_fallback.types import MISSING, Array
+from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.errors.targets import more_than_two_labels_now
 from gpu_encode.errors.values import missing_values, unknown_categories
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table
 from gpu_encode.frames import Frame, Pieces, part_with, with_piece
+from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import counted_classes, join_labels
 from gpu_encode.training.encodings import flatten
 from gpu_encode.training.outputs import OutputColumns, in_type, indicator, missing_rows
+
+# Fewer rows tell nothing of what new rows are like.
+FEWEST_ROWS = 20
+# Rows that are looked at first.
+SAMPLE = 1 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +138,12 @@ class Model:
         totals = [sums.totals(host(len(sums.accumulators))) for sums in self.statistics[0]]
         return [Moments.of(host(0), total.accumulators[0, 0], total.spec, variances=False).mean for total in totals]
 
-    def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[list[Array], ColumnMap]:
-        """Encode every row of a new table: an array for each column, then the indicators; and where the columns are."""
-        columns = locate_columns(frame, self.selection, self.feature_names, self.n_features)
+    def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
+        """Encode every row of a new table: an array for each column, then the indicators; and where the columns are.
+
+        `owner` is the encoder's class, for messages.
+        """
+        columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
         lookups = self.lookups(ops)
         matrix = ops.empty((frame.n_rows, sum(lookup.shape[2] for lookup in lookups)), self.dtype, "F")
         output = OutputColumns(matrix, self.indicators)
@@ -145,6 +155,7 @@ class Model:
             codes = key.lookup(columns, ops, missing == "category")
             self._refuse(codes, key, columns, missing)
             ops.gather(lookup, codes, None, out)
+            warn_of_unseen(key, codes, lambda some: some == UNKNOWN)
             self._add_indicators(output, number, codes, columns, ops)
         return output.to_list(), columns
 
@@ -155,7 +166,9 @@ class Model:
         numbers = key.numbers(columns)
         if numbers is None:
             return False
-        ops.gather_numbers(lookup, numbers, key.vocabularies[0].values.array, out)
+        known = key.vocabularies[0].values.array
+        ops.gather_numbers(lookup, numbers, known, out)
+        warn_of_unseen(key, numbers, lambda some: ~np.isin(some, known))
         return True
 
     def _add_indicators(self, output: OutputColumns, number: int, codes: Array, columns: ColumnMap, ops: Ops) -> None:
@@ -275,3 +288,19 @@ def columns_per_output(model: Model) -> list[str]:
     if views > 1:
         return [f"_fold{i}" for i in range(views)]
     return [f"_perm{i}" for i in range(model.permutations)] if model.permutations > 1 else [""]
+
+
+def warn_of_unseen(key: CategoryIndex, rows: Array, is_unseen: Callable[[Array], Any]) -> None:
+    """Warn where fit has not seen most values of a key; of few rows nothing is said, and of many a sample is first."""
+    if len(rows) < FEWEST_ROWS:
+        return
+    step = max(len(rows) // SAMPLE, 1)
+    if 2 * int(is_unseen(rows[::step]).sum()) <= len(rows[::step]):
+        return
+    share = int(is_unseen(rows).sum()) / len(rows)
+    if share > 0.5:
+        warn(
+            f"{share:.0%} of the rows have values of {key.entry.name!r} that fit has not seen, and get the encoding of "
+            "unknown values. Are these the same columns, written in the same way?",
+            UnseenWarning,
+        )

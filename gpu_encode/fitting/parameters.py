@@ -19,9 +19,9 @@ from gpu_encode.formulas.infrequent import Infrequent, check_rule
 from gpu_encode.formulas.scales import check_ranges, check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.notices import warn
+from gpu_encode.notices import LeakWarning, warn
 from gpu_encode.schemes import Greedy, Holdout, KFold, LeaveOneOut, Ordered, Scheme
-from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
+from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows, leak_of
 from gpu_encode.sums.targets import Target
 from gpu_encode.training.outputs import check_indicators, list_indicators
 
@@ -283,10 +283,10 @@ class Parameters:
                     empty |= np.isnan(column)
                 self.warn_of_blind_rows(int(empty.sum()), plan)
 
-    @staticmethod
-    def warn_of_leak() -> None:
-        """Warn of training encodings that hold each row's own target."""
-        warn("Greedy training encodings contain each row's own target (a leak). Use KFold or Ordered to train on them.")
+    def warn_of_leak(self, plan: Plan) -> None:
+        """Warn of training encodings off which the own target can be read."""
+        if self.reads_target and (leak := leak_of(plan)):
+            warn(leak, LeakWarning)
 
     def warn_of_first_rows(self, plan: Plan, n_rows: int) -> None:
         """Warn of rows that see no rows, of encodings that may be NaN for reasons of their own."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, Literal
 
 import narwhals as nw
@@ -336,7 +337,14 @@ def to_array(data: Any, name: str) -> Any:
             f"{name} holds dicts, not a table. Build one first: pandas.DataFrame(rows) or "
             "pyarrow.Table.from_pylist(rows)."
         )
-    if data is None or not (isinstance(data, (list, tuple, str, float, int)) or hasattr(data, "__array__")):
+    if isinstance(data, (str, bytes, PathLike)):
+        if name == "X":
+            raise TypeError(
+                f"X is {str(data)!r}, and no table. Read the file first, or encode it as it lies: "
+                "gpu_encode.encode_dataset(source, destination, encoder, target=...)."
+            )
+        raise TypeError(f"{name} is {str(data)!r}, and no vector. Give the values of this column, X[{str(data)!r}].")
+    if data is None or not (isinstance(data, (list, tuple, float, int)) or hasattr(data, "__array__")):
         raise TypeError(
             f"{name} of type {type(data).__name__} is not understood. Give a NumPy array, a list, or a pandas, polars "
             "or pyarrow object."

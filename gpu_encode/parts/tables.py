@@ -131,6 +131,7 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
             for order, segments in zip(orders_of(encoding_plan.plan), sums.segments, strict=True)
         ]
     encoder._adopt(model, device_of(encoding_plan))
+    encoding_plan.parameters.warn_of_leak(encoding_plan.plan)
     if any(rule.needs_rows for rule in model.rules) and (blind := first_rows(encoding_plan.plan, encoding_plan.n_rows)):
         encoding_plan.parameters.warn_of_blind_rows(blind, encoding_plan.plan)
     return EncodingTables(encoding_plan, encoder, sums=kept, before=before)
@@ -186,8 +187,7 @@ def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, 
         per_key.append(side_by_side(tables, rule, model.dtype))
         visible.append(new)
     encoder._adopt(replace(model, statistics=visible), device_of(encoding_plan))
-    if plan.n_folds == 1:
-        encoding_plan.parameters.warn_of_leak()
+    encoding_plan.parameters.warn_of_leak(plan)
     if blind:
         encoding_plan.parameters.warn_of_blind_rows("Some", plan)
     return EncodingTables(encoding_plan, encoder, per_key)

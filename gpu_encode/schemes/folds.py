@@ -325,6 +325,7 @@ def is_vector(cv: Any) -> bool:
 
 def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncoder") -> Scheme:
     """Turn what the user of an encoder gave as `cv` into a checked scheme."""
+    check_random_state(random_state)
     if cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool)):
         check_option(owner, "shuffle", shuffle, (True, False))
         cv = KFold(5 if cv is None else int(cv), order="random" if shuffle else "contiguous", random_state=random_state)

@@ -258,6 +258,32 @@ def starts_of(counts: Array) -> Array:
     return starts
 
 
+def leak_of(plan: Plan) -> str | None:
+    """Say how a learner can read a row's own target off the training encodings of a plan; None if it cannot."""
+    if isinstance(plan, LeaveOneOutPlan):
+        return (
+            "LeaveOneOut training encodings hold no row's own target, but fall where it rises, so that a tree reads it "
+            "off them. Use KFold or Ordered to train on them."
+        )
+    if isinstance(plan, FoldPlan) and plan.blow_up:
+        return (
+            "KFold(blow_up=True) gives each row the columns of all folds, and all but one of them hold its own target "
+            "(a leak). Use KFold without blow_up to train on them."
+        )
+    instead = "Use KFold or Ordered to train on them."
+    if isinstance(plan, FoldPlan) and plan.n_folds == 1:
+        return f"Greedy training encodings contain each row's own target (a leak). {instead}"
+    if isinstance(plan, FoldPlan):
+        number = int(plan.visibility.diagonal().sum())
+    elif isinstance(plan, SplitPlan):
+        number = sum(bool((plan.folds[rows] == split).any()) for split, rows in enumerate(plan.training))
+    else:
+        number = 0
+    if not number:
+        return None
+    return f"{number} splits of cv train on rows that they encode: these see their own targets (a leak). {instead}"
+
+
 def from_splits(splits: list[tuple[Array, Array]], n_rows: int) -> FoldPlan | SplitPlan:
     """Plan of explicit splits: fold numbers and a matrix where the training sets are unions of test folds.
 

@@ -146,7 +146,7 @@ def test_the_three_arrays_of_the_backend(frame, name):
     expected = encoder.transform(frame)
     with ops.use_backend(name):
         backend = ops.resolve(len(frame))
-        at = locate_columns(Inputs(frame).frame, encoder._model.selection, encoder._model.feature_names, 2)
+        at = locate_columns(Inputs(frame).frame, encoder._model.selection, encoder._model.feature_names, 2, "")
         codes = [key.lookup(at, backend, True) for key in encoder._model.keys]
         columns = places_of(encoder._columns, encoder._model.keys, codes, at, backend)
         assert isinstance(columns, type(backend.empty((1,), np.int32)))

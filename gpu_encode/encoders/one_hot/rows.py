@@ -30,9 +30,9 @@ class OneHotModel(Model):
         """Columns of all entries."""
         return OneHotColumns.of(self)
 
-    def encode(self, frame: Frame | Pieces, ops: Ops) -> tuple[Any, ColumnMap]:
+    def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[Any, ColumnMap]:
         """Find the ones of every row of a new frame."""
-        at = locate_columns(frame, self.selection, self.feature_names, self.n_features)
+        at = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
         keyed = zip(self.keys, self.rules, strict=True)
         return self.ones([key.lookup(at, ops, rule.missing == "category") for key, rule in keyed], at, ops), at
 
