@@ -263,6 +263,13 @@ class Vocabulary:
             raise damaged_vocabulary(str(error)) from None
 
 
+def as_python(categories: Any) -> Any:
+    """Give categories as a user wrote them, Arrow's arrays as lists."""
+    if not isinstance(categories, list):
+        return categories
+    return [given.to_pylist() if isinstance(given, (pa.Array, pa.ChunkedArray)) else given for given in categories]
+
+
 def union_of(parts: list[Values]) -> Values:
     """Values of all parts, one after the other; of a type that does not depend on the order of the parts."""
     filled = [part for part in parts if len(part)]
