@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.types import Array
 from gpu_encode.categories import strings
 from gpu_encode.errors.values import out_of_range, unsupported_type

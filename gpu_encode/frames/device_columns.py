@@ -164,12 +164,12 @@ def decode(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Col
 
 def upload_strings(vocabulary: Vocabulary, ops: Ops) -> Any:
     """Texts of a vocabulary on the device, ready to be looked up; kept there for the next call."""
-    memory = memory_of(ops)
-    if memory not in vocabulary.placed:
+    placed, memory = vocabulary.placed, memory_of(ops)
+    if memory not in placed:
         on_device = devices.cuda().strings
         offsets, characters = strings.buffers_of(vocabulary.values.array)
-        vocabulary.placed[memory] = on_device.prepare(on_device.strings_to_device(offsets, characters))
-    return vocabulary.placed[memory]
+        placed[memory] = on_device.prepare(on_device.strings_to_device(offsets, characters))
+    return placed[memory]
 
 
 def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | None]:
