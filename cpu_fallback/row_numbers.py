@@ -4,12 +4,13 @@ Nothing is stored per row, no row count need be known for folds, and any chunkin
 """
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cpu_fallback.cached import cached_property
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds

@@ -92,16 +92,16 @@ __all__ = [
 
 
 # Modules that two threads load at once, from two ends, would find each other half made.
-_LOADING = [threading.RLock()]
+LOADING = threading.RLock()
 if hasattr(os, "register_at_fork"):
-    # Another thread may have been loading when a process was forked: the child would wait for it for ever.
-    os.register_at_fork(after_in_child=lambda: _LOADING.__setitem__(0, threading.RLock()))
+    # A child would wait for ever for a module that another thread was loading at the fork.
+    os.register_at_fork(before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release)
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use: scikit-learn alone takes a second to import."""
     if name in _HOME:
-        with _LOADING[0]:
+        with LOADING:
             return getattr(import_module(f"gpu_encode.{_HOME[name]}"), name)
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)

@@ -17,7 +17,7 @@ from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Writte
 from cpu_fallback.memory import Order
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows
-from gpu_encode import devices
+from gpu_encode import LOADING, devices
 from gpu_encode.errors.devices import backend_cannot_run
 from gpu_encode.errors.parameters import check_option
 
@@ -275,13 +275,21 @@ BACKENDS = {
 _forced: list[str] = []
 
 
+def load(module: str) -> Any:
+    """Load a module of a backend, if it is not loaded; no process is forked meanwhile."""
+    if module in sys.modules:
+        return import_module(module)
+    with LOADING:
+        return import_module(module)
+
+
 def resolve(n_rows: int, device: str = "cpu") -> Ops:
     """Give the backend for a call on `n_rows` rows.
 
     On "cuda" it is the GPU's; on the "cpu" NumPy for few rows, the compiled and threaded one for many.
     """
     name = _forced[-1] if _forced else device
-    return host(n_rows) if name == "cpu" else cast(Ops, import_module(BACKENDS[name]))
+    return host(n_rows) if name == "cpu" else cast(Ops, load(BACKENDS[name]))
 
 
 def host(n_rows: int) -> Ops:
@@ -290,14 +298,14 @@ def host(n_rows: int) -> Ops:
     name = "compiled" if n_rows >= enough else "numpy"
     if _forced and not _forced[-1].startswith("cuda"):
         name = _forced[-1]
-    return cast(Ops, import_module(BACKENDS[name]))
+    return cast(Ops, load(BACKENDS[name]))
 
 
 def host_strings(n_rows: int, ops: Ops) -> HostStrings | None:
     """Give what numbers text beside a backend of the CPU; None where that is left to Arrow."""
     if ops.__name__ != COMPILED or (n_rows < FIRST_STRINGS and STRINGS not in sys.modules):  # type: ignore[attr-defined]
         return None
-    return cast(HostStrings, import_module(STRINGS))
+    return cast(HostStrings, load(STRINGS))
 
 
 def holding(array: Array) -> Ops:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
 from gpu_encode.categories.hierarchy import Derived
 from gpu_encode.categories.levels import Level, levels_by_rule, link, positions_of_labels

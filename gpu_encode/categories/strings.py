@@ -66,9 +66,25 @@ def _parts(array: Any, strings: HostStrings) -> list[Any]:
 
 
 def _strings(array: Any, strings: HostStrings) -> Any:
-    validity, offsets, characters = array.buffers()
+    validity = np.frombuffer(array.buffers()[0], np.uint8) if array.null_count else None
+    return strings.Strings(*buffers_of(array), validity, array.offset)
+
+
+def buffers_of(array: Any) -> tuple[Array, Array]:
+    """Offsets of the rows of an Arrow array, and the characters that they count in; neither is copied."""
+    _, offsets, characters = array.buffers()
     dtype = np.dtype(np.int64 if array.type == large(array.type) else np.int32)
+    if not len(array):  # Arrow may leave out both
+        return np.zeros(1, dtype), np.zeros(0, np.uint8)
     places = np.frombuffer(offsets, dtype, len(array) + 1, array.offset * dtype.itemsize)
-    nulls = np.frombuffer(validity, np.uint8) if array.null_count else None
     held = np.frombuffer(characters, np.uint8) if characters is not None and characters.size else np.zeros(0, np.uint8)
-    return strings.Strings(places, held, nulls, array.offset)
+    return places, held
+
+
+def from_buffers(offsets: Array, characters: Array, type_: Any) -> Any:
+    """Arrow array of large text or bytes without null; ValueError if the offsets lead elsewhere."""
+    places, held = np.require(offsets, np.int64, ["C", "A"]), np.require(characters, np.uint8, ["C"])
+    buffers = [None, pa.py_buffer(places), pa.py_buffer(held)]
+    array = pa.Array.from_buffers(type_, len(places) - 1, buffers)
+    array.validate(full=True)
+    return array

@@ -1,14 +1,14 @@
 """Distinct values of one column, typed: numbers, text, bytes, dates and times, compared exactly across types."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.types import Array
 from gpu_encode.categories import strings
 from gpu_encode.errors.values import out_of_range, unsupported_type
@@ -46,6 +46,22 @@ class Values:
 
     def __len__(self) -> int:
         return len(self.array)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What walks through a state, as skops does, knows NumPy's arrays and would leave Arrow's empty.
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        if isinstance(self.array, np.ndarray):
+            return state
+        offsets, characters = strings.buffers_of(self.array)
+        start, stop = offsets[[0, -1]]
+        return state | {"array": None, "offsets": offsets - start, "characters": characters[start:stop]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        held = {field.name: state[field.name] for field in fields(self)}
+        if held["array"] is None:
+            type_ = pa.large_string() if held["kind"] == "text" else pa.large_binary()
+            held["array"] = strings.from_buffers(state["offsets"], state["characters"], type_)
+        self.__dict__.update(held)
 
     @property
     def title(self) -> str:

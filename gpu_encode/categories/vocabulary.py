@@ -3,13 +3,13 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode.categories import objects, strings, values
 from gpu_encode.categories.values import TEMPORAL, UNITS, Values
@@ -174,9 +174,10 @@ class Vocabulary:
         backend = host_strings(len(array) + len(self), ops)
         if backend is None or len(array) <= _FEW:
             return None
-        if "cpu" not in self.placed:
-            self.placed["cpu"] = strings.prepare(self.values.array, backend)
-        return strings.lookup(array, self.placed["cpu"], backend)
+        placed = self.placed
+        if "cpu" not in placed:
+            placed["cpu"] = strings.prepare(self.values.array, backend)
+        return strings.lookup(array, placed["cpu"], backend)
 
     def _positions_of_text(self, wanted: Any) -> Array:
         array = self.values.array
@@ -261,6 +262,13 @@ class Vocabulary:
             return cls.in_order(distinct, None)
         except (TypeError, ValueError, KeyError, ArithmeticError) as error:
             raise damaged_vocabulary(str(error)) from None
+
+
+def as_python(categories: Any) -> Any:
+    """Give categories as a user wrote them, Arrow's arrays as lists."""
+    if not isinstance(categories, list):
+        return categories
+    return [given.to_pylist() if isinstance(given, (pa.Array, pa.ChunkedArray)) else given for given in categories]
 
 
 def union_of(parts: list[Values]) -> Values:

@@ -4,11 +4,11 @@ import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from cpu_fallback.cached import cached_property
 from gpu_encode import devices
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.orders import Orders, Placing

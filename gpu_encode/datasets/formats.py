@@ -8,7 +8,6 @@ import contextlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from cpu_fallback.cached import cached_property
 from gpu_encode.errors import datasets as errors
 
 if TYPE_CHECKING:

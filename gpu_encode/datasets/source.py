@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cpu_fallback.cached import cached_property
 from gpu_encode import frames
 from gpu_encode.datasets import files
 from gpu_encode.datasets.files import SourceFile

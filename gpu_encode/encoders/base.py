@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_feature_names, _check_feature_names_
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames, ops, schemes
 from gpu_encode.categories.keys import categories_as_numpy
+from gpu_encode.categories.vocabulary import as_python
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_rows, prepare, sum_rows
@@ -30,6 +31,8 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import NO_TARGET
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+# Which parameters a pickled state holds as pairs.
+PAIRED = "_paired"
 # Each is a module, loaded by the first call on a table of its own.
 ENGINES = {"dask": "gpu_encode.distributed"}
 
@@ -123,6 +126,18 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     def __dask_tokenize__(self) -> Any:
         # Of a dataclass Dask would look at the parameters alone, and take two fitted encoders for one.
         return import_module(ENGINES["dask"]).tokenize(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What walks through a state, as skops does, makes empty shells of Arrow's arrays and refuses keys of several.
+        state: dict[str, Any] = super().__getstate__()
+        paired = {name: list(value.items()) for name, value in state.items() if has_joint_keys(value)}
+        listed = {"categories": as_python(state["categories"])} if "categories" in state else {}
+        return state | listed | paired | ({PAIRED: list(paired)} if paired else {})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        paired = state.get(PAIRED, ())
+        kept = {name: dict(value) if name in paired else value for name, value in state.items() if name != PAIRED}
+        super().__setstate__(kept)
 
     @dispatch
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -477,6 +492,11 @@ class CategoryEncoder(Encoder):
     indicators: Any = False
     device: str = "auto"
     dtype: Any = "float64"
+
+
+def has_joint_keys(value: Any) -> bool:
+    """Tell whether a parameter is a dict, some of whose keys are tuples."""
+    return isinstance(value, dict) and any(isinstance(key, tuple) for key in value)
 
 
 def wanted_container(encoder: Encoder) -> str:

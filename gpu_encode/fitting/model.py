@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.categories.keys import CategoryIndex
@@ -89,25 +89,25 @@ class Model:
 
     def tables_on(self, ops: Ops) -> list[list[EncodingTable]]:
         """Encodings of every category, where a backend computes; computed once for each device."""
-        memory = memory_of(ops)
-        if memory not in self._tables:
-            self._tables[memory] = [
+        tables, memory = self._tables, memory_of(ops)
+        if memory not in tables:
+            tables[memory] = [
                 [
                     table(sums.to_device(ops), None, key, rule.of_target(number), ops)
                     for number, sums in enumerate(per_target)
                 ]
                 for key, per_target, rule in zip(self.keys, self.statistics, self.rules, strict=True)
             ]
-        return self._tables[memory]
+        return tables[memory]
 
     def lookups(self, ops: Ops) -> list[Floats]:
         """Per entry, the encodings of all targets where a backend computes: (categories + 2, 1, outputs)."""
-        memory = memory_of(ops)
-        if memory not in self._lookups:
-            self._lookups[memory] = [
+        lookups, memory = self._lookups, memory_of(ops)
+        if memory not in lookups:
+            lookups[memory] = [
                 in_type(self._side_by_side(per_target), self.dtype, ops) for per_target in self.tables_on(ops)
             ]
-        return self._lookups[memory]
+        return lookups[memory]
 
     def _side_by_side(self, per_target: list[EncodingTable]) -> Floats:
         """Encodings of all targets in one table, those of each for all permutations."""

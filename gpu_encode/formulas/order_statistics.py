@@ -7,7 +7,6 @@ computed once for all rows of a tile that have the same three.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from math import floor
 from numbers import Real
 from typing import Any, Self
@@ -15,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array, Rows
 from gpu_encode.errors.pieces import rows_have_changed

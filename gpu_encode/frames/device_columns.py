@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from cpu_fallback.types import MISSING, Array
 from gpu_encode import devices
-from gpu_encode.categories import values
+from gpu_encode.categories import strings, values
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.values import infinite_value, unsupported_type
 from gpu_encode.frames import columns, factorizing
@@ -121,8 +121,8 @@ def lookup(column: DeviceColumn, name: object, vocabulary: Vocabulary, ops: Ops)
     if column.holds_numbers:
         return lookup_numbers(column, name, vocabulary, ops)
     if column.holds_strings and vocabulary.kind == "text" and values.is_text(column.type):
-        strings = devices.cuda().strings
-        places: Array = strings.lookup_strings(column.rows, upload_strings(vocabulary, ops), column.nulls)
+        known = upload_strings(vocabulary, ops)
+        places: Array = devices.cuda().strings.lookup_strings(column.rows, known, column.nulls)
         return places
     codes, entries = number_rows(column, ops)
     return through(factorizing.lookup(entries, name, vocabulary, host(len(entries))), codes, ops)
@@ -147,8 +147,8 @@ def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
 def number_rows(column: DeviceColumn, ops: Ops) -> tuple[Array, Column]:
     """Code of each row, -1 for null, and the distinct values, on the host."""
     if column.holds_strings:
-        codes, strings = devices.cuda().strings.factorize_strings(column.rows, column.nulls)
-        return codes, columns.from_arrow(strings_as_arrow(strings, column.type))
+        codes, distinct = devices.cuda().strings.factorize_strings(column.rows, column.nulls)
+        return codes, columns.from_arrow(strings_as_arrow(distinct, column.type))
     codes, distinct = ops.factorize(column.present())
     return spread(codes, column.nulls, ops), decode(column, ops.to_host(distinct))
 
@@ -164,15 +164,12 @@ def decode(column: DeviceColumn, held: Array, nulls: Array | None = None) -> Col
 
 def upload_strings(vocabulary: Vocabulary, ops: Ops) -> Any:
     """Texts of a vocabulary on the device, ready to be looked up; kept there for the next call."""
-    memory = memory_of(ops)
-    if memory not in vocabulary.placed:
-        strings = devices.cuda().strings
-        array = vocabulary.values.array
-        _, offsets, characters = array.buffers()
-        ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1] if len(array) else [0]
-        held = np.frombuffer(characters or b"", np.uint8)
-        vocabulary.placed[memory] = strings.prepare(strings.strings_to_device(np.asarray(ends, np.int64), held))
-    return vocabulary.placed[memory]
+    placed, memory = vocabulary.placed, memory_of(ops)
+    if memory not in placed:
+        on_device = devices.cuda().strings
+        offsets, characters = strings.buffers_of(vocabulary.values.array)
+        placed[memory] = on_device.prepare(on_device.strings_to_device(offsets, characters))
+    return placed[memory]
 
 
 def present_numbers(column: DeviceColumn, name: object) -> tuple[Array, Array | None]:
@@ -224,11 +221,11 @@ def as_arrow(held: Array, type_: Any, nulls: Array | None = None) -> Any:
     return pa.Array.from_buffers(type_, len(held), [validity(nulls), pa.py_buffer(stored)])
 
 
-def strings_as_arrow(strings: Any, type_: Any, nulls: Array | None = None) -> Any:
+def strings_as_arrow(rows: Any, type_: Any, nulls: Array | None = None) -> Any:
     """Arrow array of strings on a device."""
-    offsets, characters = devices.cuda().strings.strings_to_host(strings)
+    offsets, characters = devices.cuda().strings.strings_to_host(rows)
     held = [characters] if pa.types.is_decimal(type_) else [offsets, characters]
-    return pa.Array.from_buffers(type_, strings.n_rows, [validity(nulls), *map(pa.py_buffer, held)])
+    return pa.Array.from_buffers(type_, rows.n_rows, [validity(nulls), *map(pa.py_buffer, held)])
 
 
 def validity(nulls: Array | None) -> Any:

@@ -1,12 +1,12 @@
 """From the sums of all parts to the tables that training encodings are looked up in."""
 
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.types import Array, Layout
 from gpu_encode import devices, ops
 from gpu_encode.encoders.base import Encoder

@@ -1,6 +1,7 @@
 """The file: an uncompressed ZIP of one JSON document and one Arrow IPC stream per array.
 
-Nothing is compressed, so the bytes are a function of the content alone, and no file can unfold to more than its size.
+Nothing is compressed, so the bytes are a function of the content alone.  What a file makes of itself in memory is
+counted before it is made, and may be eight times its size.
 """
 
 import contextlib
@@ -8,6 +9,7 @@ import hashlib
 import json
 import os
 import secrets
+import struct
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,18 @@ DOCUMENT = "model.json"
 _COLUMN = "values"
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _FIRST_BYTES = b"PK\x03\x04"
+# What a file may take of memory while it is read, for each of its bytes; and what a small one may.
+UNFOLDED = 8
+UNFOLDED_LEAST = 1 << 26
+# A member takes 300 bytes, and its line in the list of members a fifth of them.
+LISTED_SHARE = 4
+LISTED_LEAST = 1 << 17
+# What Python takes for an object, an array, a text and a number of JSON, and for a place in one of these.
+DICT_BYTES, LIST_BYTES, TEXT_BYTES, NUMBER_BYTES, PLACE_BYTES = 240, 150, 56, 32, 8
+# A member of the archive as zipfile keeps it.
+MEMBER_BYTES = 1_000
+# Fields of Arrow's messages and record batches, by their numbers in its FlatBuffers.
+_HEADER, _COMPRESSION = 2, 3
 
 
 class UnreadableError(Exception):
@@ -103,6 +117,24 @@ class Writer:
             member.write(content)
 
 
+class BoundedFile:
+    """A file of which no more than `most` bytes are read at once."""
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        self._file = file
+        self.most = most
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def read(self, size: int = -1) -> bytes:
+        """Read so many bytes; ValueError if they are too many."""
+        left = os.fstat(self._file.fileno()).st_size - self._file.tell()
+        if (left if size < 0 else min(size, left)) > self.most:
+            raise ValueError("its list of members is larger than that of any model")
+        return self._file.read(size)
+
+
 class Reader:
     """An archive whose frame has been checked: its kind, its version, the sizes of its members.
 
@@ -114,18 +146,23 @@ class Reader:
 
     def __init__(self, file: IO[bytes]) -> None:
         size = os.fstat(file.fileno()).st_size
+        self._left = max(UNFOLDED_LEAST, UNFOLDED * size)
         first = file.read(len(_FIRST_BYTES))
+        bounded = BoundedFile(file, max(LISTED_LEAST, size // LISTED_SHARE))
         try:
-            self._zip = zipfile.ZipFile(file)
+            self._zip = zipfile.ZipFile(bounded)
         except zipfile.BadZipFile:
             if first == _FIRST_BYTES:
                 raise ValueError("it is truncated, or its list of members is altered") from None
             raise foreign("it is no ZIP archive") from None
+        bounded.most = size
         self._sizes = check_sizes(self._zip.infolist(), size)
         if DOCUMENT not in self._sizes:
             raise foreign(f"it has no {DOCUMENT}")
         self._used = {DOCUMENT}
-        self.document: dict[str, Any] = json.loads(self._zip.read(DOCUMENT), parse_constant=refuse_constant)
+        self._texts: dict[str, Any] = {}
+        self.spend(MEMBER_BYTES * len(self._sizes))
+        self.document: dict[str, Any] = self._read_document()
         if not isinstance(self.document, dict) or self.document.get("format") != FORMAT:
             raise foreign(f"its {DOCUMENT} is of something else")
         version = self.document.get("version")
@@ -136,19 +173,45 @@ class Reader:
                 f"was written by a newer gpu-encode (format {version}); this one reads up to {VERSION}: upgrade."
             )
 
+    def _read_document(self) -> Any:
+        content = self._zip.read(DOCUMENT)
+        if not content.isascii():
+            raise ValueError(f"{DOCUMENT} is not in ASCII")
+        self.spend(2 * len(content) + json_bytes(content))
+        return json.loads(content, parse_constant=refuse_constant)
+
+    def affords(self, n_bytes: int) -> bool:
+        """Tell whether so much more memory is within what the file may take."""
+        return n_bytes <= self._left
+
+    def spend(self, n_bytes: int) -> None:
+        """Count memory that is about to be taken; ValueError where the file has taken too much."""
+        if not self.affords(n_bytes):
+            raise ValueError(f"it unfolds to more than {UNFOLDED} times its size")
+        self._left -= n_bytes
+
     def array(self, name: Any, *allowed: Any) -> Any:
         """Read an Arrow array of one of the allowed types, whole and without null."""
         if not isinstance(name, str) or name not in self._sizes:
             raise ValueError(f"the array {name!r} is missing")
         self._used.add(name)
-        with pa.ipc.open_stream(pa.py_buffer(self._zip.read(name))) as stream:
+        # Many keys may have one vocabulary, whose text nobody copies.
+        if name in self._texts and self._texts[name].type in allowed:
+            return self._texts[name]
+        array = self._read_array(name, allowed)
+        if array.type in (pa.large_string(), pa.large_binary()):
+            self._texts[name] = array
+        return array
+
+    def _read_array(self, name: str, allowed: tuple[Any, ...]) -> Any:
+        self.spend(self._sizes[name])
+        content = pa.py_buffer(self._zip.read(name))
+        check_batches(content, name)
+        with pa.ipc.open_stream(content) as stream:
             if stream.schema.names != [_COLUMN] or stream.schema.field(0).type not in allowed:
                 raise ValueError(f"{name} holds {stream.schema.to_string()!r}, not {' or '.join(map(str, allowed))}")
-            batches = list(stream)
-        if len(batches) != 1:
-            raise ValueError(f"{name} is in {len(batches)} pieces")
-        array = batches[0].column(0)
-        # Arrow has compressions and encodings of its own.
+            array = stream.read_next_batch().column(0)
+        # Arrow has encodings of its own.
         if array.nbytes > self._sizes[name]:
             raise ValueError(f"{name} unfolds to more than it takes in the file")
         array.validate(full=True)
@@ -176,6 +239,53 @@ def check_sizes(members: list[zipfile.ZipInfo], size: int) -> dict[str, int]:
     if DOCUMENT in sizes and (not plain or len(sizes) < len(members) or sum(sizes.values()) > size):
         raise ValueError("its members are compressed, repeated or larger than the file")
     return sizes
+
+
+def check_batches(content: Any, name: str) -> None:
+    """Raise ValueError unless a stream of Arrow's is one record batch, whose buffers lie there as they are in memory.
+
+    Arrow unfolds compressed buffers to whatever size they claim; it asks nobody before.
+    """
+    pieces = 0
+    for message in pa.ipc.MessageReader.open_stream(content):
+        if message.type not in ("schema", "record batch"):
+            raise ValueError(f"{name} holds a {message.type}")
+        if message.type == "record batch":
+            metadata = memoryview(message.metadata)
+            batch = follow(metadata, find_field(metadata, follow(metadata, 0), _HEADER))
+            if find_field(metadata, batch, _COMPRESSION):
+                raise ValueError(f"{name} is compressed, which no model is")
+            pieces += 1
+    if pieces != 1:
+        raise ValueError(f"{name} is in {pieces} pieces")
+
+
+def follow(content: memoryview, place: int) -> int:
+    """Give the place in FlatBuffers that the offset at a place leads to."""
+    offset: int = struct.unpack_from("<I", content, place)[0]
+    return place + offset
+
+
+def find_field(content: memoryview, table: int, number: int) -> int:
+    """Give the place of a field of a table of FlatBuffers; 0 if the table has no such field."""
+    layout = table - struct.unpack_from("<i", content, table)[0]
+    entry = 4 + 2 * number
+    inside = entry < struct.unpack_from("<H", content, layout)[0]
+    offset: int = struct.unpack_from("<H", content, layout + entry)[0] if inside else 0
+    return table + offset if offset else 0
+
+
+def json_bytes(content: bytes) -> int:
+    """Memory that Python takes for a document of JSON, at most."""
+    commas, texts = content.count(b","), content.count(b'"') // 2
+    lists, dicts = content.count(b"["), content.count(b"{")
+    return (
+        DICT_BYTES * dicts
+        + LIST_BYTES * lists
+        + TEXT_BYTES * texts
+        + NUMBER_BYTES * max(0, commas + lists + dicts - texts)
+        + PLACE_BYTES * commas
+    )
 
 
 def refuse_constant(name: str) -> None:

@@ -1,11 +1,13 @@
 """A fitted encoder as JSON and arrays: its parameters, what scikit-learn keeps of it, and its model."""
 
+import math
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import gpu_encode
+from gpu_encode.fitting.model import Model
 from gpu_encode.notices import warn
 from gpu_encode.storage import models
 from gpu_encode.storage.archive import Reader, Writer
@@ -15,6 +17,8 @@ from gpu_encode.storage.parameters import parameters_of, show
 
 # What files may name: the public encoders.  Each is loaded by its name when it is asked for.
 ENCODERS = tuple(name for name in gpu_encode.__all__ if name.endswith("Encoder"))
+# Bytes that it takes to compute one encoding: a few arrays of doubles.
+TEMPORARIES = 40
 CONTAINERS = (None, "default", "pandas", "polars")
 
 
@@ -59,6 +63,17 @@ def rebuild(reader: Reader) -> Any:
         encoder.feature_names_in_ = np.array(names, dtype=object)
     encoder._publish(model)
     encoder.device_ = read_option(document, "device", ("cpu", "cuda"))
-    # All encodings are computed here, so that what does not fit together is found now and not at the first transform.
-    _ = model.tables
+    if reader.affords(table_bytes(model)):
+        # So that what does not fit together is found now and not at the first transform.
+        _ = model.tables
     return encoder
+
+
+def table_bytes(model: Model) -> int:
+    """Memory that it takes to compute all encodings, about."""
+    return sum(
+        TEMPORARIES * math.prod(sums.accumulators.shape[:2]) * rule.of_target(number).statistic.n_outputs(classes)
+        for rule, per_target in zip(model.rules, model.statistics, strict=True)
+        for number, sums in enumerate(per_target)
+        for classes in sums.accumulators.shape[2:3]
+    )

@@ -15,6 +15,8 @@ from gpu_encode.storage.json_fields import pair, read_counts, read_field, read_l
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
 
 STORED = (pa.bool_(), pa.int64(), pa.uint64(), pa.float64(), pa.large_string(), pa.large_binary())
+# A number that is a Python object, with the text that it is read from.
+OBJECT_BYTES = 100
 
 
 def describe_entry(entry: KeySpec, writer: Writer) -> dict[str, Any]:
@@ -70,7 +72,10 @@ def read_key(document: dict[str, Any], entry: KeySpec, reader: Reader) -> Catego
 
 def read_vocabulary(document: dict[str, Any], reader: Reader) -> Vocabulary:
     """Read the distinct values of a column."""
-    values = Vocabulary.from_arrow(reader.array(document.get("array"), *STORED), document).values
+    array = reader.array(document.get("array"), *STORED)
+    if document.get("kind") not in ("text", "bytes"):
+        reader.spend((OBJECT_BYTES if array.type == pa.large_string() else 8) * len(array))
+    values = Vocabulary.from_arrow(array, document).values
     if isinstance(values.array, np.ndarray):
         kind = values.array.dtype.kind
         if values.kind == "number" and kind != "O" and np.dtype(values.dtype).kind not in "biuf":

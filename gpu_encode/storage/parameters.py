@@ -46,7 +46,6 @@ SCALAR_TYPES = {
 }
 # Parameters that play no part in `transform`.
 TRAINING_ONLY = ("cv", "random_state")
-LARGEST_TEXT_ARRAY = 1 << 28
 _DTYPE = re.compile(r"[<>|](?:b1|[iuf][1248]|[mM]8(?:\[\d{0,9}[a-zA-Z]+\])?|[SU]\d{1,9}|O)")
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -226,6 +225,7 @@ def read_dtype(text: Any, _: Reader | None = None) -> np.dtype[Any]:
 def decode_scalar(content: Any, reader: Reader) -> Any:
     """Give a NumPy scalar that `encode_scalar` described."""
     dtype, value = read_dtype(content[0]), decode(content[1], reader)
+    reader.spend(dtype.itemsize)
     return np.array(value, np.int64).view(dtype)[()] if dtype.kind in "mM" else np.array(value, dtype)[()]
 
 
@@ -236,11 +236,12 @@ def decode_array(document: Any, reader: Reader) -> Array:
     if dtype.kind not in "OSU":
         native = dtype.newbyteorder("=")
         stored = np.dtype(np.int64) if dtype.kind in "mM" else native
-        numbers: Array = reader.array(document.get("array"), pa.from_numpy_dtype(stored)).to_numpy(zero_copy_only=False)
+        array = reader.array(document.get("array"), pa.from_numpy_dtype(stored))
+        reader.spend(dtype.itemsize * len(array))
+        numbers: Array = array.to_numpy(zero_copy_only=False)
         return numbers.view(native).astype(dtype).reshape(shape)
     values = decode(read_field(document, "values", list), reader)
-    if dtype.itemsize * len(values) > LARGEST_TEXT_ARRAY:
-        raise ValueError(f"{len(values)} texts of {dtype} are too many")
+    reader.spend(dtype.itemsize * len(values))
     array = np.empty(len(values), dtype)
     array[:] = values
     if dtype.kind != "O" and array.tolist() != values:

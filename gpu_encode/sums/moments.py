@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats, Integers, Limbs, Scaled, deviation, quotient
 from cpu_fallback.types import Array
 from gpu_encode.ops import Ops

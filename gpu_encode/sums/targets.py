@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import in_one_piece
 from cpu_fallback.types import Array, Carry, Folds, Layout, Rows
 from gpu_encode.errors.parameters import check_option

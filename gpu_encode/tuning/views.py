@@ -1,11 +1,11 @@
 """What each fold sees, and what it holds out, as sums: rows are read here, once for all smoothings."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
 from gpu_encode.errors.parameters import scheme_without_held_out_rows
 from gpu_encode.formulas.encoding_rule import EncodingRule, Visibility, table, total_of_views

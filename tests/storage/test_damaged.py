@@ -91,7 +91,7 @@ ARRAYS = {
     "nothing": (stream_of(pa.array([1]), pieces=0), "is in 0 pieces"),
     "compressed": (
         stream_of(pa.array(np.zeros(10_000_000, np.int64)), options=pa.ipc.IpcWriteOptions(compression="zstd")),
-        "unfolds to more",
+        "is compressed, which no model is",
     ),
     "short": (stream_of(pa.array([1, 2])), "cannot reshape"),
     "no stream": (b"no stream at all", ""),

@@ -55,7 +55,10 @@ INCONSISTENT: dict[str, tuple[Change, str]] = {
     "tag": (document("parameters/cv", {"eval": "1"}), "the unknown tag 'eval'"),
     "two tags": (document("parameters/cv", {"float": "1", "x": 1}), ""),
     "dtype": (document("parameters/cv", {"scalar": ["O8,(1000,)f8", 1]}), "is no type of values"),
-    "texts": (document("parameters/cv", {"ndarray": array_of("<U99999999", [1], ["a"])}), "are too many"),
+    "texts": (
+        document("parameters/cv", {"ndarray": array_of("<U99999999", [1], ["a"])}),
+        "unfolds to more than 8 times its size",
+    ),
     "short texts": (document("parameters/cv", {"ndarray": array_of("<U1", [1], ["ab"])}), "are not of <U1"),
     "container": (document("output", "exec"), "'output' holds 'exec'"),
     "names": (model("feature_names", ["a"]), "1 names for 7 columns"),

@@ -1,11 +1,11 @@
 """Which columns each row has a one in; rows that the policies refuse, or warn of."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.encoders.one_hot.columns import OneHotColumns, not_a_category

@@ -12,11 +12,11 @@ categories of the same size count as one.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.elementary import log
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.formulas.glmm.search import FAINT, lowest, total

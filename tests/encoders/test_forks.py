@@ -1,0 +1,105 @@
+"""Processes that are forked from one that encodes: each child encodes and fits, whatever other threads were doing."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="only where processes fork"),
+]
+# A process of its own, in which no thread but its own is alive at a fork.
+FORKS = """
+import json, os, signal, sys, threading, time, warnings
+import numpy as np
+import pandas as pd
+import gpu_encode
+
+warnings.simplefilter("ignore")
+n_rows, n_forks, n_threads, at_once = json.loads(sys.argv[1])
+random = np.random.default_rng(0)
+X = pd.DataFrame({"word": random.integers(0, 300, n_rows).astype(str), "number": random.integers(0, 50, n_rows)})
+y = random.integers(0, 2, n_rows)
+new = X[:100]
+
+def learn():
+    return gpu_encode.TargetEncoder().fit_transform(X, y).to_numpy().tobytes()
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        same = encoder.transform(new).to_numpy().tobytes() == encoded and learn() == learned
+        os._exit(0 if same else 1)
+    return child
+
+def encode_until_told():
+    while not told.is_set():
+        learn()
+        encoder.transform(new)
+
+encoder = gpu_encode.TargetEncoder().fit(X, y)
+encoded, learned = encoder.transform(new).to_numpy().tobytes(), learn()
+told = threading.Event()
+others = [threading.Thread(target=encode_until_told) for _ in range(n_threads)]
+for other in others:
+    other.start()
+states, children = [], []
+for _ in range(n_forks):
+    children.append(fork())
+    if len(children) == at_once:
+        states += [os.waitpid(child, 0)[1] for child in children]
+        children.clear()
+    time.sleep(random.random() / 250)
+told.set()
+print(json.dumps(states))
+"""
+# The seconds that loading takes are a thread's when the process forks.
+WHILE_LOADING = """
+import os, signal, threading, time
+import gpu_encode
+
+def load():
+    gpu_encode.TargetEncoder().fit([["a"], ["b"]] * 20_000, [0, 1] * 20_000)
+
+other = threading.Thread(target=load)
+other.start()
+states = []
+while other.is_alive() and len(states) < 20:
+    child = os.fork()
+    if child == 0:
+        signal.alarm(240)  # kernels may have to be compiled
+        load()
+        os._exit(0)
+    states.append(os.waitpid(child, 0)[1])
+print(states)
+"""
+
+
+def run(script: str, *given: object) -> list[int]:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, json.dumps(given)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("n_rows", [300, 70_000], ids=["numpy", "compiled"])
+def test_workers_forked_from_a_process_that_has_fitted(n_rows: int) -> None:
+    assert run(FORKS, n_rows, 4, 0, 4) == [0] * 4
+
+
+@pytest.mark.parametrize(("n_rows", "n_forks"), [(300, 120), (70_000, 30)], ids=["numpy", "compiled"])
+def test_forks_while_other_threads_encode(n_rows: int, n_forks: int) -> None:
+    assert run(FORKS, n_rows, n_forks, 2, 1) == [0] * n_forks
+
+
+def test_forks_while_another_thread_loads() -> None:
+    states = run(WHILE_LOADING)
+    assert states == [0] * len(states)

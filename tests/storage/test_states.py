@@ -1,0 +1,180 @@
+"""The state of a fitted encoder is NumPy's arrays and plain Python: copies, pickles, skops and MLflow keep all bits."""
+
+import copy
+import datetime
+import decimal
+import io
+import pickle
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+
+from gpu_encode import StatisticEncoder, TargetEncoder
+from gpu_encode.categories.vocabulary import Vocabulary
+from tests.bits import assert_same_encoder
+from tests.family.members import AMOUNT, MEMBERS, ROWS
+from tests.storage.fitted import CASES, NEW, OPTIONS, TABLE, TARGETS, VALUES
+from tests.storage.test_round_trip import bits
+
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore::UserWarning")]
+PLAIN = bool | int | float | str | bytes | type | np.generic | np.dtype | decimal.Decimal | datetime.timedelta | None
+COLUMNS = [name for name in CASES if name.split(" ", 1)[1] in VALUES | OPTIONS]
+
+
+@cache
+def fit(name: str) -> tuple[Any, Any]:
+    """Give a fitted encoder, and rows to encode."""
+    if name in MEMBERS:
+        make, y = MEMBERS[name]
+        return make().fit(ROWS, y), ROWS
+    case = CASES[name]()
+    return case.encoder(), case.new
+
+
+def skops_types(encoder: Any) -> tuple[bytes, list[str]]:
+    skops = pytest.importorskip("skops.io")
+    content = skops.dumps(encoder)
+    return content, skops.get_untrusted_types(data=content)
+
+
+def by_skops(encoder: Any) -> Any:
+    content, types = skops_types(encoder)
+    return pytest.importorskip("skops.io").loads(content, trusted=types)
+
+
+def by_joblib(encoder: Any) -> Any:
+    file = io.BytesIO()
+    joblib.dump(encoder, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+def by_cloudpickle(encoder: Any) -> Any:
+    return pickle.loads(pytest.importorskip("cloudpickle").dumps(encoder))
+
+
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda encoder: pickle.loads(pickle.dumps(encoder)),
+    "first pickle": lambda encoder: pickle.loads(pickle.dumps(encoder, 0)),
+    "cloudpickle": by_cloudpickle,
+    "joblib": by_joblib,
+    "skops": by_skops,
+}
+
+
+def foreign_values(value: Any, place: str = "") -> Iterator[str]:
+    """Places in a state of what is neither NumPy's, nor plain Python, nor one of our objects of such."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = value.ravel().tolist()
+    if isinstance(value, dict):
+        if any(isinstance(key, tuple) for key in value):
+            yield f"{place}: keys {list(value)}"
+        inner = list(value.items())
+    elif isinstance(value, list | tuple):
+        inner = list(enumerate(value))
+    elif isinstance(value, PLAIN | np.ndarray):
+        return
+    elif type(value).__module__.startswith(("gpu_encode.", "cpu_fallback.")):
+        inner = list((value.__getstate__() or {}).items())
+    else:
+        yield f"{place}: {type(value)}"
+        return
+    for name, held in inner:
+        yield from foreign_values(held, f"{place}.{name}")
+
+
+@pytest.mark.parametrize("name", [*MEMBERS, *CASES])
+def test_a_state_is_numpy_and_plain_python(name: str) -> None:
+    assert list(foreign_values(fit(name)[0])) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [*((name, way) for name in MEMBERS for way in WAYS), *((name, "skops") for name in COLUMNS)]
+)
+def test_a_copy_is_the_encoder(name: str, way: str) -> None:
+    encoder, rows = fit(name)
+    again = WAYS[way](encoder)
+    assert_same_encoder(again, encoder)
+    assert bits(again.transform(rows)) == bits(encoder.transform(rows))
+    assert repr(again.get_params()) == repr(encoder.get_params())
+    assert sorted(vars(again)) == sorted(vars(encoder))
+
+
+@pytest.mark.parametrize("arrow", [pa.array, lambda values: pa.chunked_array([values])], ids=["array", "chunked"])
+def test_categories_given_as_arrow_arrays(arrow: Any) -> None:
+    encoder = TargetEncoder(categories=[arrow(["b", "a"])]).fit([["a"], ["b"]] * 4, [0, 1] * 4)
+    assert list(foreign_values(encoder)) == []
+    assert by_joblib(encoder).get_params()["categories"] == [["b", "a"]]
+    assert isinstance(encoder.get_params()["categories"][0], pa.Array | pa.ChunkedArray)
+
+
+def test_a_copy_learns_more_rows_as_the_encoder() -> None:
+    encoder = TargetEncoder(columns=["city", ("city", "zip")])
+    other = copy.deepcopy(encoder.fit(TABLE, TARGETS["binary"]))
+    for each in (encoder, other):
+        each.partial_fit(NEW, TARGETS["binary"])
+    assert_same_encoder(other, encoder)
+
+
+def test_a_pickle_holds_the_values_and_not_the_array_that_they_were_cut_from() -> None:
+    words = pa.array([f"{number:06d}" for number in range(100_000)], pa.large_string())
+    vocabulary, _ = Vocabulary.from_values(words.slice(99_990, 3), "x")
+    assert len(pickle.dumps(vocabulary)) < 1_000
+    assert pickle.loads(pickle.dumps(vocabulary)).to_numpy().tolist() == ["099990", "099991", "099992"]
+
+
+@pytest.mark.parametrize("offsets", [[0, 1, 99], [0, 2, 1], [5, 1, 2], [-1, 0, 2]])
+def test_a_forged_state_of_text_is_refused(offsets: list[int]) -> None:
+    values = Vocabulary.from_values(["a", "b"], "x")[0].values
+    with pytest.raises(ValueError, match=r"[Oo]ffset"):
+        values.__setstate__(values.__getstate__() | {"offsets": np.array(offsets)})
+
+
+def shift(count: Any, mean: Any, variance: Any) -> Any:
+    return mean + count
+
+
+def test_a_function_goes_by_its_name_and_skops_refuses_one_without() -> None:
+    skops = pytest.importorskip("skops.io")
+    named = StatisticEncoder([shift], columns=["zip"]).fit(ROWS, AMOUNT)
+    content, types = skops_types(named)
+    assert f"{__name__}.shift" in types
+    pd.testing.assert_frame_equal(by_skops(named).transform(ROWS), named.transform(ROWS), check_exact=True)
+
+    def local(count: Any, mean: Any, variance: Any) -> Any:
+        return mean + count
+
+    content, types = skops_types(StatisticEncoder([local], columns=["zip"]).fit(ROWS, AMOUNT))
+    with pytest.raises(AttributeError, match="local"):
+        skops.loads(content, trusted=types)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", ["skops", "cloudpickle"])
+def test_mlflow_gives_back_the_pipeline_that_it_was_given(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow = pytest.importorskip("mlflow.sklearn")
+    monkeypatch.setenv("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "true")
+    random = np.random.default_rng(3)
+    towns = random.integers(0, 50, 2_000)
+    y = (random.random(2_000) < random.random(50)[towns]).astype(int)
+    X = pd.DataFrame({"town": [f"town {town}" for town in towns]})
+    pipeline = make_pipeline(TargetEncoder(), LogisticRegression()).fit(X, y)
+    trusted = {"skops_trusted_types": skops_types(pipeline)[1]} if form == "skops" else {}
+    mlflow.save_model(pipeline, tmp_path / "model", serialization_format=form, pip_requirements=[], **trusted)
+    again = mlflow.load_model(str(tmp_path / "model"))
+    assert again.predict_proba(X).tobytes() == pipeline.predict_proba(X).tobytes()
+    assert roc_auc_score(y, again.predict_proba(X)[:, 1]) == roc_auc_score(y, pipeline.predict_proba(X)[:, 1]) > 0.7
