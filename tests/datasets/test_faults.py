@@ -56,6 +56,44 @@ def test_a_file_that_goes_away_in_between(folder: Path) -> None:
     assert names_in(folder) == [".codes.gpu-encode", "in"]
 
 
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def test_pages_of_parquet_with_checksums_are_verified(tmp_path: Path) -> None:
+    rows = pa.table({"city": ["a", "b"] * 500, "y": np.arange(1000) % 2, "x": np.arange(1000) / 7})
+    options = {"compression": "none", "use_dictionary": False, "column_encoding": "PLAIN"}
+    pyarrow.parquet.write_table(rows, tmp_path / "x.parquet", write_page_checksum=True, **options)
+    column = pyarrow.parquet.read_metadata(tmp_path / "x.parquet").row_group(0).column(2)
+    flip(tmp_path / "x.parquet", column.data_page_offset + column.total_compressed_size - 99)
+    with pytest.raises(ValueError, match=r"cannot read '.*x\.parquet', row group 0: .*(CRC|checksum)"):
+        encode_dataset(tmp_path / "x.parquet", tmp_path / "codes.parquet", TargetEncoder(columns=["city"]), target="y")
+    assert names_in(tmp_path) == ["x.parquet"]
+
+
+def test_output_in_parquet_carries_checksums(tmp_path: Path, rows: Path) -> None:
+    path = tmp_path / "codes.parquet"
+    encode_dataset(rows, path, TargetEncoder(columns=["city"]), target="sold")
+    column = pyarrow.parquet.read_metadata(path).row_group(0).column(0)
+    flip(path, column.data_page_offset + column.total_compressed_size // 2)
+    with pytest.raises(OSError, match="CRC checksum"):
+        pyarrow.parquet.read_table(path, page_checksum_verification=True)
+
+
+def test_a_damaged_batch_of_arrow_is_named(tmp_path: Path) -> None:
+    table = pa.table({"city": ["Bonn", "Lima"] * 50, "y": [0, 1] * 50})
+    with pa.ipc.new_file(tmp_path / "x.arrow", table.schema) as writer:
+        writer.write_table(table)
+    content = (tmp_path / "x.arrow").read_bytes()
+    offsets = np.arange(0, 404, 4, np.int32).tobytes()
+    assert content.count(offsets) == 1
+    (tmp_path / "x.arrow").write_bytes(content.replace(offsets, np.full(101, 1 << 30, np.int32).tobytes()))
+    with pytest.raises(ValueError, match=r"cannot read '.*x\.arrow', row group 0: "):
+        encode_dataset(tmp_path / "x.arrow", tmp_path / "codes.arrow", TargetEncoder(columns=["city"]), target="y")
+
+
 def test_a_source_that_changed_leaves_nothing_to_go_on_with(folder: Path) -> None:
     def touch(stage: str, done: int, _: int) -> None:
         if stage == "encoding" and done == 0:
