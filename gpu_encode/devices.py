@@ -1,5 +1,6 @@
 """Which device a call runs on, found out without loading a library that is not needed."""
 
+import contextlib
 import ctypes
 import os
 import re
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from gpu_encode.errors.devices import device_too_small, no_gpu
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
 DEVICES = ("auto", "cpu", "cuda")
 LIBRARIES = ("cupy", "numba_cuda")
 BACKEND = "gpu_encode.cuda"
+# Memory of a system that does not say.
+UNKNOWN_MEMORY = 4 << 30
+# Where the limit of this process's group stands, what the group holds, and which line says what files could give up.
+GROUP = Path("/sys/fs/cgroup")
+LIMITS = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
+)
 # DLPack's number for CUDA memory.
 DLPACK_CUDA = 2
 
@@ -143,6 +153,26 @@ def explain_memory() -> Iterator[None]:
             raise
         free, total = cuda().free_bytes()
         raise device_too_small(bytes_wanted(str(error)), free, total) from error
+
+
+def available_bytes() -> int:
+    """Bytes of the host that this process could still take, by the system and by a limit set for its group."""
+    limits = [UNKNOWN_MEMORY]
+    with contextlib.suppress(AttributeError, ValueError):  # Windows has no such question
+        limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2]
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        limits = [read_counts(Path("/proc/meminfo"))["MemAvailable:"] << 10]
+    for limit, held, of_files in LIMITS:
+        with contextlib.suppress(OSError, ValueError):
+            free = int((GROUP / limit).read_text()) - int((GROUP / held).read_text())
+            limits.append(free + read_counts((GROUP / held).with_name("memory.stat")).get(of_files, 0))
+    return max(0, min(limits))
+
+
+def read_counts(path: Path) -> dict[str, int]:
+    """Read a file of the system with a word and a number on each line."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {words[0]: int(words[1]) for words in lines}
 
 
 def bytes_wanted(message: str) -> int:

@@ -1,8 +1,11 @@
 """Every block of the README is executed: Python as it stands, commands on files that the test makes."""
 
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +21,16 @@ README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README.read_text(), re.DOTALL)
 
 
+# Lets optional packages be as if they were not installed.
+BLOCKED = """
+import sys
+class Blocked:
+    @staticmethod
+    def find_spec(name, *_):
+        if name.partition(".")[0] in {}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Blocked)
+"""
 PYTHON = [code for language, code in BLOCKS if language == "python"]
 
 
@@ -30,6 +43,20 @@ def test_python_blocks_run(code, tmp_path, monkeypatch, capsys) -> None:
     exec(compile(code, "README.md", "exec"), {})
     for shown in re.findall(r"# (\[.*\])", code):
         assert shown in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "code", [PYTHON[0], "from gpu_encode.cli import main; assert main(['demo', '--rows', '1000']) == 0"]
+)
+def test_the_first_block_and_the_demo_need_no_more_than_is_installed(code, tmp_path) -> None:
+    blocked = BLOCKED.format(["pandas", "polars", "dask", "distributed"])
+    subprocess.run(
+        [sys.executable, "-c", blocked + code],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(README.parent)},
+    )
 
 
 def commands() -> list[str]:
@@ -52,6 +79,7 @@ def test_command_lines_run(tmp_path, monkeypatch, capsys) -> None:
     for arguments in called:
         # A run that was not interrupted leaves nothing to go on from.
         shutil.rmtree("encoded", ignore_errors=True)
+        Path("orders.model").unlink(missing_ok=True)
         assert main([word for word in arguments if word != "--resume"]) == 0
         if "encoded/" in arguments:
             assert pq.read_table("encoded").equals(pq.read_table("encoded.parquet"))

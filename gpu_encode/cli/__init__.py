@@ -6,7 +6,6 @@ imported only when that command runs.
 
 import argparse
 import contextlib
-import errno
 import importlib
 import os
 import signal
@@ -18,10 +17,13 @@ from collections.abc import Iterator, Sequence
 
 from gpu_encode.cli.arguments import parse
 from gpu_encode.cli.messages import UsageError, one_line, say
+from gpu_encode.errors.files import FULL, DiskFullError
 
 __all__ = ["main"]
 
 SUCCESS, FAILURE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+# To which the number of the signal is added.
+TERMINATED = 128
 
 # What the library and the system raise when what they were given is wrong.
 MISTAKES = (
@@ -57,6 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return status
     except SystemExit as stop:
+        if isinstance(stop.code, int) and stop.code > TERMINATED:
+            say("terminated")
+            say_notes(stop)
         return stop.code if isinstance(stop.code, int) else SUCCESS
     except KeyboardInterrupt as stop:
         say("interrupted")
@@ -90,8 +95,11 @@ def say_notes(error: BaseException) -> None:
 
 def explain(error: Exception, *, debug: bool) -> str:
     """Return the one line that tells what went wrong and what to do."""
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "the disk is full (no space left on device): nothing was written; free some space or write elsewhere"
+    if isinstance(error, DiskFullError):
+        return str(error.strerror)
+    if isinstance(error, OSError) and error.errno in FULL:
+        where = "" if error.filename is None else f", at {error.filename!r}"
+        return f"the disk is full (no space left on device{where}): free some space or write elsewhere"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, MISTAKES):
@@ -122,7 +130,7 @@ def termination_as_error() -> Iterator[None]:
         return
 
     def stop(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
+        raise SystemExit(TERMINATED + number)
 
     former = signal.signal(signal.SIGTERM, stop)
     try:

@@ -41,6 +41,7 @@ LIST: dict[str, Any] = {"action": "append", "default": []}
 
 MEMORY: list[Option] = [
     ("--memory-limit", "SIZE", "read and write in chunks, and take at most this much memory: 2GiB"),
+    ("--overwrite", None, "replace the output, and the model, that are there already, at the end"),
     ("--resume", None, "go on from what an interrupted run of the same command had finished"),
 ]
 MISSING_TEXT: Option = (

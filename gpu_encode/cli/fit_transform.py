@@ -1,6 +1,7 @@
 """``gpu-encode fit-transform``: learn encodings from files of rows, and write the rows encoded."""
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,16 @@ from gpu_encode.cli.messages import on_terminal, refuse, say
 from gpu_encode.cli.whole_files import refuse_closed_places, whole_files
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.encoding import run_encoding
+from gpu_encode.datasets.files import find
 from gpu_encode.datasets.run import Options
 from gpu_encode.datasets.source import open_source
+from gpu_encode.datasets.staging import folder_beside
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; the output and the model appear both or not at all."""
+    if nothing_to_do(options):
+        return 0
     parameters = encoder_choices(options)
     reads_target = check_parameters(options, encoder_of(options, parameters))
     if options.target is not None and not reads_target:
@@ -30,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
     encoder = encoder_of(options, parameters, plan)
     models = [] if options.model is None else [Path(options.model)]
     refuse_model_as_rows(options)
+    if not options.overwrite and any(model.exists() for model in models):
+        refuse(f"the model {options.model!r} is there already: give --overwrite to replace it at the end")
     refuse_closed_places(*models)
 
     def save(publish: Callable[[], None]) -> None:
@@ -39,7 +46,9 @@ def run(options: argparse.Namespace) -> int:
 
     target = plan.targets if len(plan.targets) > 1 else next(iter(plan.targets), None)
     choices = {"target": target, "weight": plan.weight, "groups": None, "keep_target": options.keep_target}
-    chosen = Options(memory.limit_of(options.memory_limit), None, True, options.resume, on_terminal())
+    chosen = Options(
+        memory.limit_of(options.memory_limit), None, bool(options.overwrite), options.resume, on_terminal()
+    )
     summary = run_encoding(
         rows, options.output, encoder, choices, chosen, drop_missing_target=options.drop_missing_target, publishing=save
     )
@@ -60,6 +69,24 @@ def source_of(options: argparse.Namespace) -> str | list[str]:
     """Return the file, folder or glob that a command reads, or the list of files."""
     words: list[str] = options.input
     return words[0] if len(words) == 1 else words
+
+
+def nothing_to_do(options: argparse.Namespace) -> bool:
+    """Whether a run that is to be gone on with has ended: what it writes is there, newer than the rows, and no more."""
+    output = Path(os.path.realpath(options.output))
+    made = [output, *([] if options.model is None else [Path(options.model)])]
+    if not options.resume or folder_beside(output).exists() or not all(path.exists() for path in made):
+        return False
+    written = min(path.stat().st_mtime_ns for path in made)
+    if any(file.state()[1] > written for file in find(source_of(options)).files) or is_empty(output):
+        return False
+    say(f"nothing to do: {options.output} is there, newer than what it is made of, and no run was interrupted")
+    return True
+
+
+def is_empty(path: Path) -> bool:
+    """Whether there is an empty folder."""
+    return path.is_dir() and not any(path.iterdir())
 
 
 def refuse_model_as_rows(options: argparse.Namespace) -> None:

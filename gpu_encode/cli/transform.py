@@ -5,20 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import gpu_encode
-from gpu_encode.cli.fit_transform import refuse_model_as_rows, source_of
+from gpu_encode.cli.fit_transform import nothing_to_do, refuse_model_as_rows, source_of
 from gpu_encode.cli.messages import on_terminal, refuse, say
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     refuse_model_as_rows(options)
+    if nothing_to_do(options):
+        return 0
     summary = gpu_encode.transform_dataset(
         source_of(options),
         options.output,
         load(Path(options.model)),
         missing_text=options.missing_text,
         memory_limit=options.memory_limit,
-        overwrite=True,
+        overwrite=bool(options.overwrite),
         resume=options.resume,
         progress=on_terminal(),
     )

@@ -13,14 +13,22 @@ from gpu_encode import devices
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.orders import Orders, Placing
 from gpu_encode.datasets.run import Options, Progress, Run, Summary, Teller
-from gpu_encode.datasets.source import Chunk, Roles, Size, Source, find_roles, open_source, with_columns
+from gpu_encode.datasets.source import (
+    Chunk,
+    Roles,
+    Size,
+    Source,
+    find_roles,
+    open_source,
+    refuse_stray_text,
+    with_columns,
+)
 from gpu_encode.datasets.staging import (
     Staging,
     check_repeatable,
     describe_fitted,
     describe_parameters,
     describe_run,
-    explain_full_disk,
     is_describable,
     read_sums,
     write_sums,
@@ -32,6 +40,8 @@ from gpu_encode.frames import Frame, Pieces
 from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.parts.profiles import profile_rows
 from gpu_encode.schemes import Ordered, Splits
+from gpu_encode.storage.archive import explain_full_disk
+from gpu_encode.sums.targets import most_classes
 
 # Seconds after which the sums measured so far are saved, so that little is lost with an interrupted run.
 SAVE_AFTER = 60.0
@@ -87,7 +97,7 @@ def encode_dataset(
     compression : str, optional
         Of Parquet and Arrow files; that of the source unless given.
     overwrite : bool, default=False
-        Replace a destination file that is there, at the end.  A folder is never replaced.
+        Replace a file that is there, or a folder that holds nothing but files of rows, at the end.
     resume : bool, default=False
         Go on from what an interrupted run of the same call had finished, with the same bits at the end.  Not with
         statistics that are functions, which no file holds.
@@ -169,16 +179,27 @@ def run_encoding(
     repeatable = check_repeatable(encoder, options.resume)
     output = choose_destination(rows, destination, options.compression, options.overwrite)
     column_roles = find_roles(rows.schema, choices["target"], choices["weight"], choices["groups"])
+    refuse_stray_text(rows, asked_kinds(encoder, column_roles.targets))
     if drop_missing_target:
         rows = rows.without_incomplete(column_roles.targets)
     description = describe_run(rows, output, choices | describe_parameters(encoder))
-    with explain_full_disk(output), Staging(output, repeatable) as staging, Progress(options.progress) as shown:
+    with explain_full_disk(output.path), Staging(output, repeatable) as staging, Progress(options.progress) as shown:
         run = Run(rows, output, staging, shown, options)
         run.seconds["opening"] = time.perf_counter() - begun
         encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable)
         encoding.encode(staging.begin(description, options.resume, encoding.plan_work))
         publishing(staging.publish)
     return run.summary()
+
+
+def asked_kinds(encoder: Any, targets: Sequence[str]) -> dict[str, Any]:
+    """Give the kind of each target that an encoder asks for, by its column; nothing where it reads none."""
+    parameters = encoder._parameters()
+    if not parameters.reads_target:
+        return {}
+    asked = parameters.target_type if parameters.cut is None else "continuous"
+    kinds = asked if isinstance(asked, (list, tuple)) and len(asked) == len(targets) else [asked] * len(targets)
+    return dict(zip(targets, kinds, strict=True))
 
 
 class Encoding:
@@ -230,6 +251,7 @@ class Encoding:
         run, roles = self._run, self._roles
         run.keep_rows(self.grid)
         encoding_plan = plan(self._encoder, self._profile(work))
+        run.check_classes(roles.names, len(self._selected.entries), most_classes(encoding_plan.targets))
         sums = self._measure(encoding_plan, work)
         with run.timed("measuring"):
             tables = fit(self._encoder, encoding_plan, sums)
@@ -389,7 +411,7 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     empty = encode_table(rows.schema.empty_table())
     describable = is_describable([rule.statistic for rule in model.rules], options.resume)
     description = describe_run(rows, output, describe_fitted(encoder) if describable else {})
-    with explain_full_disk(output), Staging(output, describable) as staging, Progress(options.progress) as shown:
+    with explain_full_disk(output.path), Staging(output, describable) as staging, Progress(options.progress) as shown:
         run = Run(rows, output, staging, shown, options)
         run.seconds["opening"] = time.perf_counter() - begun
         size = run.size(rows.schema.names, len(model.keys), empty.num_columns)

@@ -7,7 +7,7 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from os import PathLike
@@ -131,7 +131,7 @@ def find_in_folder(folder: Path) -> list[SourceFile]:
     """Find the files below a folder, but for hidden ones and those of unknown formats, sorted by relative path."""
     relatives = sorted(
         path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
+        for path in walk(folder)
         if path.is_file() and suffix_of(path.name) and not is_hidden(path.relative_to(folder))
     )
     if not relatives:
@@ -140,6 +140,19 @@ def find_in_folder(folder: Path) -> list[SourceFile]:
             "folders whose names begin with a dot or an underscore do not count."
         )
     return check_same_format([describe_file(folder / relative, relative) for relative in relatives])
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """Give the files below a folder, without those in hidden folders; refuse folders that one may not look into."""
+
+    def refuse(error: OSError) -> None:
+        if isinstance(error, PermissionError):
+            raise errors.closed_folder(str(error.filename)) from None
+        raise error
+
+    for base, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not is_hidden(Path(name))]
+        yield from (Path(base, name) for name in names)
 
 
 def is_hidden(path: Path) -> bool:
@@ -151,10 +164,12 @@ def find_matching(pattern: str) -> list[SourceFile]:
     """Find the files that match a glob, sorted by path."""
     # Path.glob takes no absolute pattern.
     paths = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207
-    if not paths:
-        raise errors.no_such_source(pattern)
     # The folders that stand before the first wildcard.
     base = Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts[:-1]))
+    if not paths:
+        if base.is_dir() and not os.access(base, os.R_OK | os.X_OK):
+            raise errors.closed_folder(str(base))
+        raise errors.no_such_source(pattern)
     return check_same_format([describe_file(Path(path), Path(path).relative_to(base).as_posix()) for path in paths])
 
 
@@ -164,6 +179,11 @@ def describe_list(texts: Sequence[str]) -> list[SourceFile]:
         raise errors.no_sources()
     paths = [Path(os.path.abspath(text)) for text in texts]  # noqa: PTH100 - links keep their names
     for text, path in zip(texts, paths, strict=True):
+        if text == "-" or (path.exists() and not (path.is_file() or path.is_dir())):
+            raise ValueError(
+                f"source {text!r} is no file or folder. Rows are read several times, which standard input, pipes and "
+                "devices cannot do: write them to a file first."
+            )
         if not path.exists():
             raise errors.no_such_source(text)
         if not path.is_file():

@@ -4,6 +4,7 @@ A new format is a class and its place in `FORMATS`.  A CSV file's columns have t
 give; they are found block by block.
 """
 
+import codecs
 import contextlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from cpu_fallback.cached import cached_property
+from cpu_fallback.settings import number_from_environment
 from gpu_encode.errors import datasets as errors
 
 if TYPE_CHECKING:
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
 # Bytes of compressed Parquet that are read at a time, of every column.
 PARQUET_BUFFER = 1 << 20
-# Bytes of text that are read at a time.
-BLOCK = 1 << 22
+# Bytes of text that are read at a time, in which a row has to fit.
+SETTING = "GPU_ENCODE_CSV_BLOCK"
+BLOCK = (number_from_environment(SETTING, "a number of MiB, 1 or more", 1) or 4) << 20
 # Bytes of text up to which a file is read whole for its types.
 SMALL = 1 << 26
 # An empty cell, and what R, SQL and pandas write for a missing value. Quoted, the same words are text.
@@ -101,6 +104,10 @@ class Format:
     compressions: tuple[str, ...] = ()
     has_groups = True
 
+    def explain(self, _file: "SourceFile", error: Exception) -> str:
+        """Say what is wrong with a file that Arrow cannot read."""
+        return " ".join(str(error).split())
+
     def read_contents(
         self, files: "Sequence[SourceFile]", _missing_text: Sequence[str], _text: Sequence[str]
     ) -> list[Contents]:
@@ -161,14 +168,18 @@ class Parquet(Format):
     def read_batches(self, contents: Contents, columns: list[str], group: int, batch_rows: int) -> Iterator[Any]:
         """Read row groups, never a whole one at once."""
         with contents.file.open() as stream:
-            reader = pyarrow.parquet.ParquetFile(stream, buffer_size=PARQUET_BUFFER, pre_buffer=False)
+            reader = pyarrow.parquet.ParquetFile(
+                stream, buffer_size=PARQUET_BUFFER, pre_buffer=False, page_checksum_verification=True
+            )
             for number in range(group, len(contents.group_rows)):
                 for batch in reader.iter_batches(batch_rows, row_groups=[number], columns=columns):
                     yield batch.select(columns)
 
     def open_writer(self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None) -> Any:
         """Give a writer of tables, as a context."""
-        return pyarrow.parquet.ParquetWriter(stream, schema, compression=compression or "zstd")
+        return pyarrow.parquet.ParquetWriter(
+            stream, schema, compression=compression or "zstd", write_page_checksum=True
+        )
 
 
 class Arrow(Format):
@@ -191,7 +202,10 @@ class Arrow(Format):
             numbers = sorted(contents.schema.get_field_index(name) for name in columns)
             reader = pa.ipc.open_file(stream, options=pa.ipc.IpcReadOptions(included_fields=numbers))
             for number in range(group, len(contents.group_rows)):
-                yield reader.get_batch(number).select(columns)
+                batch = reader.get_batch(number)
+                # Arrow trusts the file, and would read beyond its memory.
+                batch.validate(full=True)
+                yield batch.select(columns)
 
     def open_writer(self, stream: Any, schema: pa.Schema, _suffix: str, compression: str | None) -> Any:
         """Give a writer of tables, as a context."""
@@ -225,6 +239,23 @@ class Csv(Format):
     suffixes = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
     has_groups = False
 
+    def explain(self, file: "SourceFile", error: Exception) -> str:
+        """Say in which line a file has something else than rows of text, and what to do."""
+        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):
+            line = find_bad_line(file)
+            return (
+                f"line {line} holds bytes that are not UTF-8. Convert the file: iconv -f LATIN1 -t UTF-8, or whatever "
+                "encoding it has."
+            )
+        if "straddling object" in str(error):
+            return (
+                f"a row is larger than the {BLOCK >> 20} MiB that are read at a time. Is a quotation mark not closed? "
+                f"If rows are that long, set the environment variable {SETTING} to a larger number of MiB."
+            )
+        if "Expected" in str(error) and "Row #" not in str(error):
+            error = find_bad_row(file) or error
+        return super().explain(file, error)
+
     def read_contents(
         self, files: "Sequence[SourceFile]", missing_text: Sequence[str], text: Sequence[str]
     ) -> list[Contents]:
@@ -232,7 +263,10 @@ class Csv(Format):
         scans = []
         for file in files:
             with explain_damage(file):
-                scans.append(scan(file, missing_text))
+                names, kinds_of_file, n_rows = scan(file, missing_text)
+                if any(pa.binary() in kinds_of_column for kinds_of_column in kinds_of_file):
+                    raise pa.ArrowInvalid("invalid UTF8")
+            scans.append((names, kinds_of_file, n_rows))
         kinds: dict[str, set[Any]] = {}
         for names, kinds_of_file, _ in scans:
             for name, kinds_of_blocks in zip(names, kinds_of_file, strict=True):
@@ -289,10 +323,10 @@ def explain_damage(file: "SourceFile", where: str = "") -> Iterator[None]:
     """Say which file it is that Arrow cannot read."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise
-        raise ValueError(f"cannot read {file.path!r}{where}: {' '.join(str(error).split())}") from error
+        raise ValueError(f"cannot read {file.path!r}{where}: {file.format.explain(file, error)}") from error
 
 
 def read_batches(contents: Contents, columns: Sequence[str], skip: int, batch_rows: int) -> Iterator[Any]:
@@ -372,7 +406,9 @@ def scan(file: "SourceFile", missing_text: Sequence[str]) -> tuple[list[str], li
     if file.state()[0] * (8 if file.suffix.endswith(".gz") else 1) <= SMALL:
         with open_text(file) as stream:
             conversion = csv_conversion(missing_text, {})
-            table = pyarrow.csv.read_csv(stream, parse_options=parsing, convert_options=conversion)
+            # With a row that is larger than a block Arrow's threads would hang when the process ends.
+            blocks = pyarrow.csv.ReadOptions(block_size=max(BLOCK, SMALL))
+            table = pyarrow.csv.read_csv(stream, blocks, parse_options=parsing, convert_options=conversion)
         return table.column_names, [{kind} for kind in table.schema.types], table.num_rows
     with open_text(file) as stream:
         names = list(pyarrow.csv.open_csv(stream, parse_options=parsing).schema.names)
@@ -383,6 +419,31 @@ def scan(file: "SourceFile", missing_text: Sequence[str]) -> tuple[list[str], li
         for kinds_of_column, kind in zip(kinds, infer_types(batch, missing_text), strict=True):
             kinds_of_column.add(kind)
     return names, kinds, n_rows
+
+
+def find_bad_line(file: "SourceFile") -> int:
+    """Give the number of the first line with bytes that are not UTF-8."""
+    decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+    with open_text(file) as stream:
+        while block := stream.read(BLOCK):
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError as error:
+                return line + error.object[: error.start].count(b"\n")
+            line += block.count(b"\n")
+    return line
+
+
+def find_bad_row(file: "SourceFile") -> pa.ArrowInvalid | None:
+    """Give Arrow's error for a row of too few or too many cells with its number, which threads do not know."""
+    everything = pyarrow.csv.ReadOptions(block_size=BLOCK, use_threads=False)
+    try:
+        with open_text(file) as stream:
+            for _ in pyarrow.csv.open_csv(stream, everything, parse_options=csv_parsing(file.suffix)):
+                pass
+    except pa.ArrowInvalid as error:
+        return pa.ArrowInvalid(str(error).replace("Row #", "the header being row 1, row "))
+    return None
 
 
 def typed_batches(

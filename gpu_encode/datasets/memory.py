@@ -14,11 +14,10 @@ import pyarrow as pa
 from cpu_fallback.memory_pool import pool
 from gpu_encode.datasets.source import Size
 from gpu_encode.datasets.writing import MOST_GROUP_ROWS
+from gpu_encode.devices import available_bytes
 from gpu_encode.notices import warn
 
 MOST_ROWS = 1 << 23
-# What a system has that does not say.
-UNKNOWN = 4 << 30
 # A chunk of fewer rows costs more than it holds.
 FEWEST_ROWS = 1 << 12
 # Beyond this an Arrow array of text would need wider offsets.
@@ -56,20 +55,6 @@ def limit_of(memory_limit: Any) -> int:
             f"memory_limit must be a whole number of bytes or a text such as '2GiB' or '500 MB'. Got {memory_limit!r}."
         )
     return int(memory_limit)
-
-
-def available_bytes() -> int:
-    """Bytes that this process could still take, by the system and by a limit set for its group."""
-    limits = [UNKNOWN]
-    with contextlib.suppress(AttributeError, ValueError):  # Windows has no such question
-        limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2]
-    with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
-        line = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
-        limits = [int(line.split()[1]) << 10]
-    with contextlib.suppress(OSError, ValueError):
-        group = Path("/sys/fs/cgroup")
-        limits.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
-    return max(0, min(limits))
 
 
 def resident_bytes() -> int:

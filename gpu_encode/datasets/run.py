@@ -13,7 +13,8 @@ from gpu_encode.datasets import memory
 from gpu_encode.datasets.source import Chunk, Size, Source, without_columns
 from gpu_encode.datasets.staging import Staging
 from gpu_encode.datasets.writing import Destination, OutputFiles
-from gpu_encode.errors.values import RowError
+from gpu_encode.errors.targets import many_columns
+from gpu_encode.sums.targets import MANY_CLASSES
 
 Item = TypeVar("Item")
 
@@ -346,6 +347,17 @@ class Run:
         n_rows = self.source.n_rows
         return memory.chunk_size(self._limit, row_bytes, len(columns), n_keys, 8 * n_outputs, begun, n_rows)
 
+    def check_classes(self, columns: Sequence[str], n_keys: int, n_classes: int) -> None:
+        """Refuse a target of many classes, each a column of every key, whose encodings the limit has no room for."""
+        if n_classes <= MANY_CLASSES or self._chunk_rows is not None:
+            return
+        row_bytes, n_rows = self._bytes_of_row(columns), self.source.n_rows
+        try:
+            memory.chunk_size(self._limit, row_bytes, len(columns), n_keys, 8 * n_keys * n_classes, False, n_rows)
+        except ValueError as error:
+            error.add_note(many_columns(n_classes))
+            raise
+
     def _bytes_of_row(self, columns: Sequence[str]) -> float:
         return max(1.0, sum(self._row_bytes[name] for name in columns))
 
@@ -366,10 +378,8 @@ class Run:
         """Count the time of a stage; say of a row that an error names in which file it is."""
         begun = time.perf_counter()
         try:
-            yield
-        except RowError as error:
-            where, row = self.source.named(error.row)
-            raise RowError(error.before, error.row, f" (row {row} of {where}){error.after}") from error
+            with self.source.naming_rows():
+                yield
         finally:
             self.seconds[stage] += time.perf_counter() - begun
 

@@ -1,7 +1,7 @@
 """All rows of a source as one sequence: where rows stand in files, the chunks they come in, what columns are for."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -17,11 +17,15 @@ from gpu_encode.datasets import files
 from gpu_encode.datasets.files import SourceFile
 from gpu_encode.datasets.formats import Contents, is_text, read_batches, value_type
 from gpu_encode.errors import datasets as errors
+from gpu_encode.errors.targets import stray_text, text_as_quantity
+from gpu_encode.errors.values import RowError
 from gpu_encode.fitting import columns
 from gpu_encode.parts import Part
 
 # Rows of a file that tell how much memory its rows take.
 SAMPLE_ROWS = 1 << 12
+# Text that says a number.
+NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,15 @@ class Source:
             return path, row
         group, row = self.contents[number].group_of(row)
         return f"{path}, row group {group}", row
+
+    @contextlib.contextmanager
+    def naming_rows(self) -> Iterator[None]:
+        """Say of a row that an error names in which file it is."""
+        try:
+            yield
+        except RowError as error:
+            where, row = self.named(error.row)
+            raise RowError(error.before, error.row, f" (row {row} of {where}){error.after}") from error
 
     def without_incomplete(self, columns: Sequence[str]) -> "Source":
         """Leave out rows that lack a value in any of these columns."""
@@ -327,6 +340,43 @@ def clear_missing_text(table: pa.Table, missing_text: Sequence[str]) -> pa.Table
             missing = pc.is_in(column, value_set=pa.array(missing_text, type=field.type))
             table = table.set_column(number, field, pc.if_else(missing, pa.scalar(None, field.type), column))
     return table
+
+
+def refuse_stray_text(source: Source, targets: Mapping[str, str]) -> None:
+    """Refuse a target of numbers in which a few cells are text, which would make each number a class.
+
+    Of a target of text no more is read than shows that 1 % of its cells are no numbers.
+
+    Parameters
+    ----------
+    source : Source
+    targets : dict of str to str
+        Kinds that are asked for, by column.
+
+    Raises
+    ------
+    RowError
+        If at least one cell and fewer than 1 % are no numbers; of a quantity, if one is.
+    """
+    for name, kind in targets.items():
+        if kind == "multiclass" or not is_text(value_type(source.schema.field(name).type)):
+            continue
+        enough = 1 if kind == "continuous" else source.n_rows / 100
+        first_row = count = 0
+        first: tuple[str, int] | None = None
+        for table in source._tables([name], SAMPLE_ROWS, 0):
+            column = table.column(name).cast(pa.string()).combine_chunks()
+            strays = column.filter(pc.invert(pc.match_substring_regex(column, NUMBER)))
+            if len(strays) and first is None:
+                first = strays[0].as_py(), first_row + pc.index(column, strays[0]).as_py()
+            count, first_row = count + len(strays), first_row + table.num_rows
+            if count >= enough:
+                break
+        if first is not None and (kind == "continuous" or count < enough):
+            with source.naming_rows():
+                if kind == "continuous":
+                    raise text_as_quantity(*first)
+                raise stray_text(f"The target {name!r}", first[0], count, first[1])
 
 
 @dataclass(frozen=True)

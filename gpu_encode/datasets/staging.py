@@ -5,7 +5,6 @@ measured are a file of Arrow arrays and JSON; never pickle.
 """
 
 import contextlib
-import errno
 import hashlib
 import io
 import json
@@ -13,7 +12,7 @@ import os
 import shutil
 import stat
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import dropwhile
 from numbers import Integral
 from pathlib import Path
@@ -40,6 +39,11 @@ MANIFEST = "manifest.json"
 LOCK = "lock"
 
 
+def folder_beside(path: Path) -> Path:
+    """Give the hidden folder in which work for a destination is done."""
+    return path.with_name(f".{path.name}.gpu-encode")
+
+
 class Staging:
     """The hidden folder in which work is done.
 
@@ -60,7 +64,7 @@ class Staging:
 
     def __init__(self, destination: Destination, keep: bool = True) -> None:
         path = destination.path
-        self.folder = path.with_name(f".{path.name}.gpu-encode")
+        self.folder = folder_beside(path)
         self.finished = self.folder / "finished"
         self.partial = self.folder / "partial"
         self.sums = self.folder / "sums"
@@ -79,10 +83,14 @@ class Staging:
     ) -> None:
         try:
             shutil.rmtree(self.partial, ignore_errors=True)
-            if error is None or not (self._keep and self.is_useful):
+            # What was finished of a source that has changed is of no use.
+            keep = self._keep and not isinstance(error, errors.SourceChangedError)
+            if error is None or not (keep and self.is_useful):
                 self._remove()
             else:
-                error.add_note(errors.KEPT.format(folder=self.folder))
+                files = (path for path in self.folder.rglob("*") if path.is_file())
+                n_bytes = sum(path.stat().st_size for path in files)
+                error.add_note(errors.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
         finally:
             self._lock.close()
 
@@ -176,7 +184,8 @@ class Staging:
             for folder, _, _ in os.walk(self.finished):
                 sync_folder(Path(folder))
             with contextlib.suppress(FileNotFoundError):
-                self._path.rmdir()  # an empty folder may be there
+                # It goes away with this folder.
+                self._path.replace(self.folder / "former")
             self.finished.replace(self._path)
         sync_folder(self._path.parent)
 
@@ -222,20 +231,6 @@ def lock_file(path: Path) -> Any:
     except (ImportError, OSError):
         pass  # a system, or a file system, without such locks
     return stream
-
-
-@contextlib.contextmanager
-def explain_full_disk(destination: Destination) -> Iterator[None]:
-    """Say what a full disk means."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            explained = errors.disk_is_full(str(destination.path))
-            for note in getattr(error, "__notes__", []):
-                explained.add_note(note)
-            raise explained from error
-        raise
 
 
 def describe_run(source: Source, destination: Destination, choices: Mapping[str, Any]) -> dict[str, Any]:

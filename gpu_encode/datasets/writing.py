@@ -186,6 +186,11 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     """
     text = os.fspath(destination)
     path = Path(os.path.realpath(text))
+    if text == "-" or (path.exists() and not (path.is_file() or path.is_dir())):
+        raise ValueError(
+            f"destination {text!r} is no file or folder. Output appears whole at the end, under its name, which "
+            "standard output, pipes and devices cannot do: write a file, and read that."
+        )
     suffix = suffix_of(path.name)
     is_folder = text.endswith(("/", os.sep)) or path.is_dir() or (suffix is None and not path.suffix)
     if suffix is None and not is_folder:
@@ -193,19 +198,30 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to.")
     refuse_overlap(source, path, text)
-    if is_folder and path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise FileExistsError(
-            f"the destination {text!r} is there already and not an empty folder. Remove it, or name another."
-        )
-    if not is_folder and path.exists() and not overwrite:
-        raise FileExistsError(
-            f"the destination {text!r} is there already. Give overwrite=True to replace it at the end."
-        )
+    refuse_overwriting(path, text, is_folder, overwrite)
     suffix = source.files[0].suffix if is_folder else suffix
     assert suffix is not None
     check_compression(compression, suffix)
     same = SUFFIXES[suffix] is source.files[0].format
     return Destination(path, is_folder, suffix, compression or (source.compression if same else None))
+
+
+def refuse_overwriting(path: Path, text: str, is_folder: bool, overwrite: bool) -> None:
+    """Refuse to replace what is there, unless that is asked for; a folder of other things than rows in any case."""
+    if not path.exists() or (is_folder and path.is_dir() and not any(path.iterdir())):
+        return
+    if is_folder and not path.is_dir():
+        raise FileExistsError(f"the destination {text!r} is to be a folder, and is a file. Name another.")
+    if not overwrite:
+        raise FileExistsError(
+            f"the destination {text!r} is there already. Give overwrite=True (--overwrite) to replace it at the end."
+        )
+    others = (each for each in path.rglob("*") if not each.is_dir() and suffix_of(each.name) is None)
+    if is_folder and (other := next(others, None)) is not None:
+        raise FileExistsError(
+            f"the destination {text!r} holds {str(other.relative_to(path))!r}, which is no file of rows, and would go "
+            "away with the folder. Remove it, or name another."
+        )
 
 
 def refuse_overlap(source: Source, path: Path, text: str) -> None:

@@ -1,13 +1,12 @@
 """Files of rows: those that are read, those that are written, and work that was interrupted."""
 
 import difflib
-import errno
 from collections.abc import Sequence
 from pathlib import PurePath
 
 KEPT = (
-    "What is finished is kept in {folder}: the same call with resume=True (--resume) goes on from it. "
-    "Delete the folder if you do not want that."
+    "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) goes on "
+    "from it. Delete the folder if you do not want that."
 )
 LEAVE_OUT = "Rows without a target can be left out: drop_missing_target=True (--drop-missing-target)."
 KINDS_OF_SOURCES = "the path of a file or folder, a glob, a list of paths, or a pyarrow.dataset.Dataset of files"
@@ -48,6 +47,11 @@ def unknown_destination(path: str, suffixes: Sequence[str]) -> ValueError:
     )
 
 
+def closed_folder(path: str) -> PermissionError:
+    """Error for a folder that one may not look into."""
+    return PermissionError(f"no permission to read the folder {path!r} of the source.")
+
+
 def dataset_without_files(type_name: str) -> TypeError:
     """Error for a dataset of Arrow that is not made of files."""
     return TypeError(f"source is a {type_name}, which is not made of files. Give {KINDS_OF_SOURCES}.")
@@ -58,9 +62,16 @@ def source_is_gone(path: str) -> FileNotFoundError:
     return FileNotFoundError(f"the source file {path!r} is not there any more. Put it back, and run again.")
 
 
-def source_changed(path: str) -> ValueError:
+class SourceChangedError(ValueError):
+    """Error for a file that is not what it was when work began, so that nothing finished fits it."""
+
+
+def source_changed(path: str) -> SourceChangedError:
     """Error for a file that is not what it was when work began."""
-    return ValueError(f"the source file {path!r} changed while it was read. Run again when nobody writes to it.")
+    return SourceChangedError(
+        f"the source file {path!r} changed while it was read. Run again when nobody writes to it: from the start, "
+        "since nothing that was finished fits it."
+    )
 
 
 def column_in_one_file(column: str, having: str, lacking: str) -> ValueError:
@@ -87,15 +98,6 @@ def bad_compression(found: object, suffix: str, allowed: Sequence[str]) -> Value
     """Error for a compression that the format does not have."""
     choices = f"Choose from {', '.join(allowed)}" if allowed else "Leave it out: the suffix .csv.gz compresses"
     return ValueError(f"compression {found!r} is not one of {suffix} files. {choices}.")
-
-
-def disk_is_full(destination: str) -> OSError:
-    """Error for a disk without space left."""
-    return OSError(
-        errno.ENOSPC,
-        f"the disk is full (no space left on device): nothing is at {destination!r}, and the source is untouched. "
-        "Free some space, or write elsewhere",
-    )
 
 
 def other_work(folder: str, what: str, before: object, now: object) -> ValueError:

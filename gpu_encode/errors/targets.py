@@ -32,11 +32,43 @@ def infinite_target(rows: NDArray[Any], n_rows: int) -> RowError:
     return first_of(what, rows, f"of {n_rows} rows", ". Drop or fill these rows.")
 
 
-def text_as_quantity(text: object) -> ValueError:
+def text_as_quantity(text: object, row: int) -> RowError:
     """Error for a continuous target that holds something else than numbers."""
+    return RowError(
+        f"A continuous target needs numbers in y, but it holds {_shown_one(text)} in row ",
+        row,
+        ". Convert y, or choose an encoder, or a target_type, that takes labels.",
+    )
+
+
+def _shown_one(value: object) -> str:
+    """Show a value as Python's own."""
+    return repr(str(value) if isinstance(value, str) else value)
+
+
+def stray_text(name: str, text: object, n_rows: int, row: int | None = None) -> ValueError:
+    """Error for a target of numbers as text, of which few rows hold no number."""
+    before = f"{name} holds numbers in all but {n_rows} of its rows, and there text, such as {_shown_one(text)}"
+    advice = (
+        ". Mend these rows, or read their text as a missing value (missing_text, --missing-text); if y holds labels, "
+        'say so by target_type="multiclass" (--target-type multiclass).'
+    )
+    return ValueError(before + advice) if row is None else RowError(f"{before}, in row ", row, advice)
+
+
+def too_many_classes(n_classes: int, n_bytes: int, free: int) -> ValueError:
+    """Error for classes that memory has no room for."""
     return ValueError(
-        f"A continuous target needs numbers in y, but it holds {text!r}. Convert y, or choose an encoder, or a "
-        "target_type, that takes labels."
+        f"{many_columns(n_classes)} Sums and encodings take at least {n_bytes / 2**30:,.1f} GiB, and "
+        f"{free / 2**30:,.1f} GiB of memory are free: if these are labels, encode fewer columns or rows at a time."
+    )
+
+
+def many_columns(n_classes: int) -> str:
+    """Say what many classes lead to."""
+    return (
+        f"y has {n_classes} classes, each a column of encodings for every key. "
+        'Pass target_type="continuous" (--target-type continuous) if it is a quantity.'
     )
 
 

@@ -24,7 +24,7 @@ from gpu_encode.ops import Ops, device_of
 from gpu_encode.schemes import Scheme
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
-from gpu_encode.sums.targets import backend_for
+from gpu_encode.sums.targets import MANY_CLASSES, backend_for
 
 # Dates, weeks, ordinal days, and times of a day, every digit a zero.
 ISO_8601 = re.compile(r"0{4}(-00(-00([T ]00(:00(:00([.,]0+)?)?)?Z?)?)?|-W00(-0)?|-000)?")
@@ -78,6 +78,8 @@ def read_categories(
     statistic = parameters.statistic
     # The values of a distribution are found by the codes of rows.
     one_sum = len(summed) == 1 and not statistic.of_target(0).needs.distribution
+    # Of many classes the number of categories has to be known first: sums may not fit.
+    one_sum &= all(column.target.n_classes <= MANY_CLASSES for column in summed)
     in_one_pass = sums_alone and statistic.needs.sums and one_sum
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()

@@ -26,7 +26,7 @@ from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import Target
 from gpu_encode.training import encodings
-from gpu_encode.training.outputs import OutputColumns, missing_rows, to_columns
+from gpu_encode.training.outputs import OutputColumns, make_room, missing_rows, to_columns
 from gpu_encode.training.tasks import EncodingTask
 
 
@@ -193,7 +193,8 @@ def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list
     """Encode the training rows: columns of encodings, then indicators; and the sums that new rows see."""
     parameters, n_columns = context.parameters, encodings.n_columns(plan)
     widths = [[task.n_outputs * n_columns for task in tasks] for tasks in context.tasks]
-    matrix = context.rows.ops.empty((context.rows.n_rows, sum(map(sum, widths))), parameters.dtype, "F")
+    n_rows, n_outputs = context.rows.n_rows, sum(map(sum, widths))
+    matrix = make_room(context.rows.ops, n_rows, n_outputs, parameters.dtype, context.targets)
     output = OutputColumns(matrix, parameters.indicators)
     totals: list[Moments | None] = [None] * len(context.targets)
     sums, priors_of_seen, unsure = [], [], False

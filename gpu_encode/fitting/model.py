@@ -21,7 +21,7 @@ from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
 from gpu_encode.sums.targets import counted_classes, join_labels
 from gpu_encode.training.encodings import flatten
-from gpu_encode.training.outputs import OutputColumns, in_type, indicator, missing_rows
+from gpu_encode.training.outputs import OutputColumns, in_type, indicator, make_room, missing_rows
 
 # Fewer rows tell nothing of what new rows are like.
 FEWEST_ROWS = 20
@@ -145,7 +145,8 @@ class Model:
         """
         columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
         lookups = self.lookups(ops)
-        matrix = ops.empty((frame.n_rows, sum(lookup.shape[2] for lookup in lookups)), self.dtype, "F")
+        n_columns = sum(lookup.shape[2] for lookup in lookups)
+        matrix = make_room(ops, frame.n_rows, n_columns, self.dtype, self.targets)
         output = OutputColumns(matrix, self.indicators)
         for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
             missing = self.rules[number].missing

@@ -26,7 +26,7 @@ from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan
 from gpu_encode.training.leave_one_out import leave_one_out
 from gpu_encode.training.ordered import average
-from gpu_encode.training.outputs import OutputColumns, in_type, look_up, missing_rows
+from gpu_encode.training.outputs import OutputColumns, in_type, look_up, make_room, missing_rows
 
 
 def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEncodings]] | None = None) -> Any:
@@ -94,7 +94,8 @@ def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     plan = plan_of_folds(tables.encoding_plan, given, rows, part.first_row)
     columns = map_columns(rows.frame)
     width = sum(encodings.values.shape[2] for encodings in tables.encodings)
-    output = OutputColumns(rows.ops.empty((rows.n_rows, width), model.dtype, "F"), model.indicators)
+    matrix = make_room(rows.ops, rows.n_rows, width, model.dtype, model.targets)
+    output = OutputColumns(matrix, model.indicators)
     for key, rule, encodings in zip(model.keys, model.rules, tables.encodings, strict=True):
         codes = look_up_known(key, columns, rows.ops, rule.missing)
         table = EncodingTable(rows.ops.to_device(encodings.values), rows.ops.to_device(encodings.unseen))
@@ -124,7 +125,8 @@ def by_row(tables: EncodingTables, context: FitContext) -> Any:
     model, rows = tables.model, context.rows
     check_columns(model, rows.frame)
     n_outputs = sum(task.n_outputs for tasks in context.tasks for task in tasks)
-    output = OutputColumns(rows.ops.empty((rows.n_rows, n_outputs), model.dtype, "F"), model.indicators)
+    matrix = make_room(rows.ops, rows.n_rows, n_outputs, model.dtype, model.targets)
+    output = OutputColumns(matrix, model.indicators)
     for entry, (tasks, sums, in_order) in enumerate(zip(context.tasks, tables.sums, tables.others, strict=True)):
         for target, (task, whole, others) in enumerate(zip(tasks, sums, in_order, strict=True)):
             if not task.n_outputs:

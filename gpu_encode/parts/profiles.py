@@ -14,7 +14,7 @@ from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.folds import nothing_to_stratify
 from gpu_encode.errors.statistics import merge_of_other_targets
-from gpu_encode.errors.targets import no_target, text_as_quantity, unknown_target_type
+from gpu_encode.errors.targets import no_target, unknown_target_type
 from gpu_encode.fitting.categories import column_keys
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters
@@ -58,6 +58,8 @@ class TargetProfile:
         """Kind of target that all rows make likely, as of one array of them."""
         if self.labels is None:
             return "continuous"
+        if self.labels.dtype.kind in "OUS":
+            targets.refuse_stray_labels(self.labels, self.counts)
         if self.labels.dtype.kind == "O":
             # Each label several times: scikit-learn warns where most rows have labels of their own.
             kind = str(type_of_target(np.repeat(self.labels, 3), input_name="y"))
@@ -211,7 +213,7 @@ def profile_target(backend: Ops, name: str | None, values: Any, asked: Any) -> T
     quantity = TargetProfile(name, None, np.zeros(0, np.int64), values.dtype.kind == "f")
     if isinstance(values, NumberedLabels):
         if asked == "continuous":
-            raise text_as_quantity(values.labels[0])
+            targets.refuse_text(values)
     else:
         targets.check_numbers(values)
         if asked == "continuous" or (asked == "auto" and targets.is_quantity(backend, values)):

@@ -13,7 +13,7 @@ from gpu_encode.parts.ordered_rows import OrderedRows, PrecedingSums, map_arrays
 from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import OrderedPlan
 from gpu_encode.sums.moments import CategoryMoments
-from gpu_encode.training.outputs import OutputColumns
+from gpu_encode.training.outputs import OutputColumns, make_room
 from gpu_encode.training.scans import SegmentMeanDeltas, SequentialScan
 from gpu_encode.training.tasks import EncodingTask
 
@@ -82,7 +82,7 @@ class OrderedScan:
         per_key = rows.tasks(self.tables)
         model = self.tables.model
         width = sum(task.n_outputs for tasks in per_key for task in tasks)
-        output = OutputColumns(np.empty((len(rows), width), np.float64))
+        output = OutputColumns(make_room(host(len(rows)), len(rows), width, "float64", model.targets))
         unseen = np.ones((len(rows), len(per_key) if "unseen" in model.indicators else 0), np.bool_)
         for key, tasks in enumerate(per_key):
             for target, task in enumerate(tasks):

@@ -17,6 +17,8 @@ from typing import IO, Any, Self
 
 import pyarrow as pa
 
+from gpu_encode.errors.files import FULL, DiskFullError, disk_is_full
+
 FORMAT = "gpu-encode"
 VERSION = 1
 DOCUMENT = "model.json"
@@ -42,6 +44,20 @@ class UnreadableError(Exception):
 
 
 @contextlib.contextmanager
+def explain_full_disk(path: Path) -> Iterator[None]:
+    """Say which file it is that a full disk has no room for, unless that has been said."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, DiskFullError) or error.errno not in FULL:
+            raise
+        explained = disk_is_full(path, error.errno)
+        for note in getattr(error, "__notes__", []):
+            explained.add_note(note)
+        raise explained from error
+
+
+@contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Give a file to write, which appears at `path` at the end, or not at all."""
     target = Path(os.path.realpath(path))
@@ -51,7 +67,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         raise FileNotFoundError(f"there is no folder {str(target.parent)!r} to write {target.name!r} to.")
     temporary = target.with_name(f".partial-{secrets.token_hex(4)}-{target.name[-80:]}")
     try:
-        with temporary.open("xb") as file:
+        with explain_full_disk(Path(path)), temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -11,7 +11,7 @@ from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Folds, Layout, Rows, Window, digit_window
 from gpu_encode.ops import Ops
-from gpu_encode.sums.targets import NO_TARGET, WHOLE_LIMIT, Target, backend_for
+from gpu_encode.sums.targets import NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
 
 if TYPE_CHECKING:
     from gpu_encode.sums.distributions import Distribution
@@ -69,6 +69,8 @@ class CategorySums:
     ) -> Self:
         """Sum rows per (category, fold, class)."""
         layout, n_rows = spec.layout, len(rows)
+        # The sums, and the encodings that are made of them.
+        check_room(ops, n_classes, 16 * (n_categories + 2) * n_folds * n_classes * layout.width)
 
         def block(start: int) -> Integers:
             stop = min(start + CARRY_AFTER, n_rows)

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import in_one_piece
 from cpu_fallback.types import Array, Carry, Folds, Layout, Rows
+from gpu_encode import devices
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.errors.targets import (
     bad_weights,
@@ -21,19 +22,22 @@ from gpu_encode.errors.targets import (
     missing_targets,
     more_than_two_labels,
     one_type_for_several,
+    stray_text,
     text_as_quantity,
+    too_many_classes,
     unknown_target_type,
     weights_all_zero,
 )
 from gpu_encode.frames import NumberedLabels, concatenate, on_host, sum_is_finite
 from gpu_encode.frames.columns import check_real
 from gpu_encode.notices import warn
-from gpu_encode.ops import Ops, host
+from gpu_encode.ops import Ops, device_of, host
 
 KINDS = ("binary", "continuous", "multiclass")
 # The kind of the one target of encoders that read none: rows are counted.
 NO_TARGET = "none"
-MANY_CLASSES = 100
+# Above it whole numbers are taken to be a quantity, and classes to be worth a look at the memory that they take.
+MANY_CLASSES = 20
 MANY_ROWS = 100_000
 FEW_ROWS = 1_000
 WHOLE_LIMIT = 1 << 62
@@ -155,8 +159,8 @@ def infer_kind(labels: Labels) -> str:
         n_classes = len(labels.distinct[0])
         warn_of_many_classes(n_classes)
         return "binary" if n_classes <= 2 else "multiclass"
-    if values.dtype.kind == "O":
-        _ = labels.distinct  # refuses labels that cannot be compared, in words
+    if values.dtype.kind in "OUS":
+        refuse_stray_text(*labels.distinct)
     kind = str(type_of_target(values, input_name="y"))
     if kind not in KINDS:
         raise unknown_target_type(kind, KINDS)
@@ -182,13 +186,75 @@ def has_fractions(ops: Ops, values: Array) -> bool:
     return any(bool((part != np.floor(part)).any()) for part in (values[:FEW_ROWS], values[FEW_ROWS:]))
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, or text that says one."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def refuse_stray_text(labels: Array, codes: Array) -> None:
+    """Raise RowError where fewer than 1 % of the rows have labels that are no numbers, and all others have numbers.
+
+    Such are numbers with a typing error, which would make each number a class.
+    """
+    strays = find_strays(labels)
+    if strays.all() or not strays.any():
+        return
+    rows = np.flatnonzero(strays[codes])
+    if 100 * len(rows) < len(codes):
+        raise stray_text("y", labels[codes[rows[0]]], len(rows), int(rows[0]))
+
+
+def refuse_stray_labels(labels: Array, counts: Array) -> None:
+    """Raise ValueError as `refuse_stray_text` does where rows have been counted by their labels."""
+    strays = find_strays(labels)
+    if 0 < 100 * int(counts[strays].sum()) < int(counts.sum()):
+        raise stray_text("y", labels[strays][0], int(counts[strays].sum()))
+
+
+def find_strays(labels: Array) -> Array:
+    """Say which labels are no numbers."""
+    return np.fromiter((not is_number(label) for label in labels), bool, len(labels))
+
+
+def refuse_text(values: Any) -> None:
+    """Raise RowError for the first of the values that is no number."""
+    if isinstance(values, NumberedLabels):
+        # Labels that a device numbers are no numbers, if none of them is plainly text.
+        label = next((number for number, label in enumerate(values.labels) if not is_number(label)), 0)
+        raise text_as_quantity(values.labels[label], int((values.codes == label).argmax()))
+    row = next((row for row, value in enumerate(values) if not is_number(value)), 0)
+    raise text_as_quantity(values[row], row)
+
+
 def warn_of_many_classes(n_classes: int) -> None:
     """Warn where a quantity may have been taken for labels."""
     if n_classes > MANY_CLASSES:
         warn(
             f"y holds whole numbers and was inferred to be multiclass with {n_classes} classes. "
-            'Pass target_type="continuous" if it is a quantity.'
+            'Pass target_type="continuous" (--target-type continuous) if it is a quantity; target_type="multiclass" '
+            "says that they are labels."
         )
+
+
+def check_room(ops: Ops, n_classes: int, n_bytes: int) -> None:
+    """Refuse many classes whose sums or encodings are more than the memory that is free, before it is asked for.
+
+    A GPU's memory says for itself what it lacks.
+    """
+    if n_classes <= MANY_CLASSES or device_of(ops) != "cpu":
+        return
+    free = devices.available_bytes()
+    if n_bytes > free:
+        raise too_many_classes(n_classes, n_bytes, free)
+
+
+def most_classes(infos: Sequence[Any]) -> int:
+    """Give the classes of the target that has most of them; 0 where none has any."""
+    return max((len(info.classes) for info in infos if info.classes is not None), default=0)
 
 
 def warn_of_rare_classes(counts: Array, n_splits: int) -> None:
@@ -214,7 +280,7 @@ def make(name: str | None, labels: Labels, kind: str, known: Array | None) -> Ta
     """Check one target against its kind and number its classes."""
     ops, values = labels.ops, labels.checked
     if isinstance(values, NumberedLabels) and kind == "continuous":
-        raise text_as_quantity(values.labels[0])
+        refuse_text(values)
     if kind == "continuous":
         return Target(name, kind, ops.to_device(as_numbers(ops, values)), None)
     classes, codes = labels.distinct
@@ -252,6 +318,7 @@ def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
         try:
             labels = np.array(sorted(set(values)), dtype=object)
         except TypeError as error:
+            refuse_stray_text(values, np.arange(len(values)))
             raise incomparable_labels(kinds) from error
         number = {label: i for i, label in enumerate(labels)}
         return labels, np.fromiter((number[value] for value in values), np.int64, len(values))
@@ -269,9 +336,9 @@ def as_numbers(ops: Ops, values: Array) -> Array:
         return ops.cast(values, np.float64)
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        text = next((value for value in values if isinstance(value, str)), values[0])
-        raise text_as_quantity(text) from error
+    except (TypeError, ValueError):
+        refuse_text(values)
+        raise
     if numbers is not values:
         # What fits another type may be infinite in this one; `Labels.checked` has checked what has not changed.
         check_numbers(numbers)

@@ -13,6 +13,7 @@ from gpu_encode.errors.parameters import bad_option
 from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
+from gpu_encode.sums.targets import check_room, most_classes
 
 INDICATORS = ("unseen", "missing")
 
@@ -45,6 +46,12 @@ def warn_of_lost(lost: Any, dtype: str) -> None:
     """Warn of encodings that became infinite."""
     if number := int(lost):
         warn(f"{number} encodings are beyond the range of {dtype} and become infinite. Choose dtype='float64'.")
+
+
+def make_room(ops: Ops, n_rows: int, n_columns: int, dtype: str, infos: Sequence[Any]) -> Array:
+    """Make the matrix of the encodings of rows, of targets of these classes, unless memory has no room for it."""
+    check_room(ops, most_classes(infos), n_rows * n_columns * np.dtype(dtype).itemsize)
+    return ops.empty((n_rows, n_columns), dtype, "F")
 
 
 class OutputColumns:

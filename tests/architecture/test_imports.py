@@ -99,6 +99,8 @@ def test_the_backend_is_reached_through_the_seam_alone():
         "gpu_encode.ops": {"cpu_fallback.memory"},
         # Free memory is given back where there is a limit of it.
         "gpu_encode.datasets.memory": {"cpu_fallback.memory_pool"},
+        # All numbers that users set in the environment are read alike.
+        "gpu_encode.datasets.formats": {"cpu_fallback.settings"},
     }
     for module in OURS:
         # The backends are twins: the one on a GPU uses scalars of the compiled one as they are.

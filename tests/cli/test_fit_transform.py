@@ -174,11 +174,59 @@ def test_a_full_disk_leaves_neither_output_nor_model(
         "last step": (Staging, "publish"),
     }
     monkeypatch.setattr(*owners[what], full)
-    assert main(f"{FIT} sold --columns city".split()) == 1
+    assert main(f"{FIT} sold --columns city --overwrite".split()) == 1
     said = capsys.readouterr().err
-    assert "the disk is full" in said
+    assert f"the disk is full (no space left on device, which is '/'): '{folder / 'codes.parquet'}' was not" in said
     assert ("(--resume) goes on from it" in said) is (what != "output")
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("place", ["codes.parquet", "codes"])
+@pytest.mark.usefixtures("pieces")
+def test_one_rule_for_what_is_overwritten(run: Run, refused: Refused, place: str) -> None:
+    fit = "fit-transform in {} --target sold --columns city"
+    run(f"{fit.format('other.parquet')} --model x.model")
+    for line in (fit.format(place), f"transform in {place} --model x.model"):
+        run(line)
+        assert f"the destination '{place}' is there already. Give overwrite=True (--overwrite)" in refused(line)
+        run(line)
+        assert read_rows(place).num_rows == 200
+    said = refused(f"{fit.format('third.parquet')} --model x.model")
+    assert said.endswith("the model 'x.model' is there already: give --overwrite to replace it at the end")
+
+
+@pytest.mark.parametrize("place", ["codes.parquet", "codes"])
+@pytest.mark.usefixtures("pieces")
+def test_a_finished_run_has_nothing_to_go_on_with(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"fit-transform in {place} --model x.model --target sold --columns city --resume".split()
+    assert main(line) == 0
+    before = {path: path.stat().st_mtime_ns for path in Path().rglob("*")}
+    capsys.readouterr()
+    for words in (line, f"transform in {place} --model x.model --resume".split()):
+        assert main(words) == 0
+        [said] = capsys.readouterr().err.splitlines()
+        assert said.startswith(f"gpu-encode: nothing to do: {place} is there, newer than what it is made of")
+    assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
+    # Rows that have changed since are another matter, and so is a model that is not there.
+    Path("x.model").rename("y.model")
+    assert main(line) == 2
+    Path("y.model").rename("x.model")
+    os.utime("in/0.parquet")
+    assert main(line) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("/dev/null codes.parquet", "source '/dev/null' is no file or folder. Rows are read several times"),
+        ("- codes.parquet", "source '-' is no file or folder. Rows are read several times"),
+        ("orders.parquet -", "destination '-' is no file or folder. Output appears whole at the end"),
+        ("orders.parquet /dev/null", "destination '/dev/null' is no file or folder. Output appears whole at the end"),
+    ],
+)
+def test_pipes_are_refused(refused: Refused, words: str, says: str) -> None:
+    assert says in refused(f"fit-transform {words} --encoder count --columns city")
 
 
 def test_files_that_were_there_are_replaced_and_keep_their_mode(folder: Path, run: Run) -> None:

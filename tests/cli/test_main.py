@@ -43,9 +43,10 @@ def raising(error: BaseException) -> object:
         (KeyError("city"), 2, "gpu-encode: error: city\n"),
         (IsADirectoryError(21, "Is a directory", "rows.csv"), 2, "gpu-encode: error: rows.csv: Is a directory\n"),
         (RuntimeError("odd"), 1, "gpu-encode: error: RuntimeError: odd (add --debug for the traceback)\n"),
-        (OSError(28, "No space left on device"), 1, "the disk is full"),
+        (OSError(28, "No space left on device"), 1, "the disk is full (no space left on device): free some space"),
+        (OSError(28, "No space left on device", "x"), 1, "the disk is full (no space left on device, at 'x'): free"),
         (KeyboardInterrupt(), 130, "gpu-encode: interrupted\n"),
-        (SystemExit(143), 143, ""),
+        (SystemExit(143), 143, "gpu-encode: terminated\n"),
     ],
 )
 def test_errors(
@@ -56,6 +57,16 @@ def test_errors(
     said = capsys.readouterr().err
     assert says in said
     assert len(said.splitlines()) <= 1
+
+
+def test_what_is_kept_is_said_however_a_run_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for error in (KeyboardInterrupt(), SystemExit(143), OSError(28, "No space left on device")):
+        error.add_note("What is finished is kept.")
+        command(monkeypatch, raising(error))
+        main(["doctor"])
+        assert capsys.readouterr().err.splitlines()[-1] == "gpu-encode: What is finished is kept."
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,4 +185,5 @@ def test_a_signal_in_mid_run_leaves_neither_output_nor_model(
         said = work.stderr.read()
     assert work.returncode == status
     assert "Traceback" not in said
+    assert ("interrupted" if number == signal.SIGINT else "terminated") in said
     assert [path.name for path in tmp_path.iterdir()] == ["orders.parquet"]

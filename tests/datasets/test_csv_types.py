@@ -61,10 +61,48 @@ def test_types_are_shared_by_files(tmp_path: Path) -> None:
     assert schema.types == [pa.float64(), pa.string(), pa.timestamp("s")]
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+@pytest.fixture(params=["whole", "in blocks"])
+def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read a file whole for its types, or block by block."""
+    if request.param == "in blocks":
+        monkeypatch.setattr(formats, "BLOCK", 4096)
+        monkeypatch.setattr(formats, "SMALL", 0)
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("text", [[], ["a"], ["b"]])
+@pytest.mark.parametrize("line", [1, 2, 1500, 3001])
+def test_bytes_that_are_no_text_are_named_by_their_line(
+    tmp_path: Path, line: int, text: list[str], packed: bool
+) -> None:
+    lines = ["a,b", *["ä,1"] * 3000]
+    content = [row.encode() for row in lines]
+    content[line - 1] = b"\xe4,2"
+    whole_text = b"\n".join(content) + b"\n"
+    path = tmp_path / ("x.csv.gz" if packed else "x.csv")
+    path.write_bytes(gzip.compress(whole_text) if packed else whole_text)
+    with pytest.raises(ValueError, match=rf"cannot read '.*': line {line} holds bytes .* not UTF-8.* iconv -f LATIN1"):
+        open_source(path, text=text)
+
+
+@pytest.mark.usefixtures("blocks")
+def test_a_row_of_too_few_cells_has_a_number(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_bytes(b"a,b\n\xff,1\nx,2\n")
-    assert open_source(path).schema.types == [pa.binary(), pa.int64()]
+    path.write_text("a,b\n" + "1,2\n" * 2000 + "3\n" + "1,2\n" * 2000)
+    with pytest.raises(ValueError, match=r"the header being row 1, row 2002: Expected 2 columns, got 1: 3"):
+        open_source(path)
+
+
+def test_a_row_larger_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,2\n" + f'"{"x" * (3 << 20)}",3\n')
+    monkeypatch.setattr(formats, "BLOCK", 1 << 20)
+    rows = open_source(path)
+    with pytest.raises(ValueError, match=r"x\.csv'.* larger than the 1 MiB .* quotation mark .* GPU_ENCODE_CSV_BLOCK"):
+        list(rows.chunks(["a"], Size(4)))
+    monkeypatch.setattr(formats, "BLOCK", 4 << 20)
+    assert sum(chunk.table.num_rows for chunk in rows.chunks(["a"], Size(4))) == 2
 
 
 def test_text_on_request_keeps_its_zeros(tmp_path: Path) -> None:

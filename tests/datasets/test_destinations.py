@@ -172,6 +172,24 @@ def test_a_file_is_replaced_only_when_asked(tmp_path: Path, rows: Path) -> None:
     assert pyarrow.parquet.read_metadata(tmp_path / "y.parquet").num_rows == 448
 
 
+def test_a_folder_that_is_there(tmp_path: Path, rows: Path) -> None:
+    encoder, folder = TargetEncoder(columns=["city"]), tmp_path / "codes"
+    encode_dataset(rows, folder, encoder, target="sold")
+    (folder / "part-00001.parquet").write_text("old")
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        encode_dataset(rows, folder, encoder, target="sold")
+    encode_dataset(rows, folder, encoder, target="sold", overwrite=True)
+    assert names_in(tmp_path) == ["codes", "orders.parquet"]
+    assert names_in(folder) == ["part-00000.parquet"]
+    # What is no rows would go away with the folder.
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"holds 'notes\.txt', which is no file of rows"):
+        encode_dataset(rows, folder, encoder, target="sold", overwrite=True)
+    assert names_in(folder) == ["notes.txt", "part-00000.parquet"]
+    with pytest.raises(FileExistsError, match="is to be a folder, and is a file"):
+        encode_dataset(rows, f"{folder}/notes.txt/", encoder, target="sold", overwrite=True)
+
+
 def test_an_empty_folder_may_be_there(tmp_path: Path, rows: Path) -> None:
     (tmp_path / "codes").mkdir()
     encode_dataset(rows, f"{tmp_path}/codes", TargetEncoder(columns=["city"]), target="sold")
@@ -186,7 +204,7 @@ def test_an_empty_folder_may_be_there(tmp_path: Path, rows: Path) -> None:
         ("orders.parquet", "", {}, "destination '.*' is, or holds, a file of the source"),
         ("in", "in/codes.parquet", {}, "destination '.*' is in the source folder"),
         ("in", "in", {}, "is, or holds, a file of the source"),
-        ("orders.parquet", "full", {}, "destination '.*full' is there already and not an empty folder"),
+        ("orders.parquet", "full", {}, "destination '.*full' is there already. Give overwrite=True"),
         ("orders.parquet", "codes.xlsx", {}, "'.*codes.xlsx': no known format .* a folder of this name write"),
         ("orders.parquet", "absent/codes.parquet", {}, "no folder '.*absent' to write 'codes.parquet' to"),
         ("orders.parquet", "y.parquet", {"compression": "zip"}, "compression 'zip' is not one of .parquet files"),

@@ -17,7 +17,9 @@ import pytest
 from gpu_encode import GroupKFold, Ordered, TargetEncoder, encode_dataset
 from gpu_encode.datasets import staging
 from gpu_encode.datasets.files import SourceFile
+from gpu_encode.datasets.source import open_source
 from gpu_encode.datasets.writing import RowWriter
+from gpu_encode.storage import archive
 from tests.datasets.encoded import assert_same_table, encode, in_memory, names_in, read_rows, write_pieces
 
 
@@ -54,6 +56,86 @@ def test_a_file_that_goes_away_in_between(folder: Path) -> None:
     assert names_in(folder) == [".codes.gpu-encode", "in"]
 
 
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def test_pages_of_parquet_with_checksums_are_verified(tmp_path: Path) -> None:
+    rows = pa.table({"city": ["a", "b"] * 500, "y": np.arange(1000) % 2, "x": np.arange(1000) / 7})
+    options = {"compression": "none", "use_dictionary": False, "column_encoding": "PLAIN"}
+    pyarrow.parquet.write_table(rows, tmp_path / "x.parquet", write_page_checksum=True, **options)
+    column = pyarrow.parquet.read_metadata(tmp_path / "x.parquet").row_group(0).column(2)
+    flip(tmp_path / "x.parquet", column.data_page_offset + column.total_compressed_size - 99)
+    with pytest.raises(ValueError, match=r"cannot read '.*x\.parquet', row group 0: .*(CRC|checksum)"):
+        encode_dataset(tmp_path / "x.parquet", tmp_path / "codes.parquet", TargetEncoder(columns=["city"]), target="y")
+    assert names_in(tmp_path) == ["x.parquet"]
+
+
+def test_output_in_parquet_carries_checksums(tmp_path: Path, rows: Path) -> None:
+    path = tmp_path / "codes.parquet"
+    encode_dataset(rows, path, TargetEncoder(columns=["city"]), target="sold")
+    column = pyarrow.parquet.read_metadata(path).row_group(0).column(0)
+    flip(path, column.data_page_offset + column.total_compressed_size // 2)
+    with pytest.raises(OSError, match="CRC checksum"):
+        pyarrow.parquet.read_table(path, page_checksum_verification=True)
+
+
+def test_a_damaged_batch_of_arrow_is_named(tmp_path: Path) -> None:
+    table = pa.table({"city": ["Bonn", "Lima"] * 50, "y": [0, 1] * 50})
+    with pa.ipc.new_file(tmp_path / "x.arrow", table.schema) as writer:
+        writer.write_table(table)
+    content = (tmp_path / "x.arrow").read_bytes()
+    offsets = np.arange(0, 404, 4, np.int32).tobytes()
+    assert content.count(offsets) == 1
+    (tmp_path / "x.arrow").write_bytes(content.replace(offsets, np.full(101, 1 << 30, np.int32).tobytes()))
+    with pytest.raises(ValueError, match=r"cannot read '.*x\.arrow', row group 0: "):
+        encode_dataset(tmp_path / "x.arrow", tmp_path / "codes.arrow", TargetEncoder(columns=["city"]), target="y")
+
+
+def test_a_source_that_changed_leaves_nothing_to_go_on_with(folder: Path) -> None:
+    def touch(stage: str, done: int, _: int) -> None:
+        if stage == "encoding" and done == 0:
+            os.utime(folder / "in" / "3.parquet")
+
+    with pytest.raises(ValueError, match=r"'.*3\.parquet' changed while it was read. .* from the start") as caught:
+        encode(folder / "in", folder / "codes", TargetEncoder(columns=["city"]), "sold", chunk_rows=50, progress=touch)
+    assert not hasattr(caught.value, "__notes__")
+    assert names_in(folder) == ["in"]
+
+
+def test_a_model_on_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = TargetEncoder().fit([["a"], ["b"]], [0, 1])
+    encoder.save(tmp_path / "x.model")
+    before = (tmp_path / "x.model").read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(archive.os, "fsync", full)
+    with pytest.raises(OSError, match=r"the disk is full .* which is '/.*'\): '.*x\.model' was not written") as caught:
+        encoder.save(tmp_path / "x.model")
+    assert caught.value.errno == errno.ENOSPC
+    assert names_in(tmp_path) == ["x.model"]
+    assert (tmp_path / "x.model").read_bytes() == before
+
+
+def test_a_source_folder_without_permission(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir = os.scandir
+
+    def closed(path: Any) -> Any:
+        if Path(path).name == "in":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for source in (folder, folder / "in", f"{folder}/in/*.parquet"):
+        with pytest.raises(PermissionError, match=r"no permission to read the folder '.*in' of the source"):
+            open_source(source)
+
+
 def refuse(*_: object, **__: object) -> None:
     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -85,7 +167,10 @@ def test_a_disk_that_fills_up(
         write(writer, table)
 
     before = read_sources(folder)
-    encoder, message = TargetEncoder(columns=["city"]), r"the disk is full.*: nothing is at '.*codes.*', and the source"
+    encoder, message = (
+        TargetEncoder(columns=["city"]),
+        r"the disk is full .* is '.*'\): '.*codes.*' was not written, and is as",
+    )
     with monkeypatch.context() as patched:
         patched.setattr(RowWriter, "write", full)
         with pytest.raises(OSError, match=message) as caught:
@@ -129,7 +214,7 @@ def test_a_disk_that_is_full_indeed(tmp_path: Path, tiny_disk: Path, name: str, 
     )
     pyarrow.parquet.write_table(rows, tmp_path / "rows.parquet")
     before, encoder = (tmp_path / "rows.parquet").read_bytes(), TargetEncoder(columns=["city"], cv=cv)
-    with pytest.raises(OSError, match=r"the disk is full.*nothing is at .*codes.* the source is untouched"):
+    with pytest.raises(OSError, match=r"the disk is full .* which is '.*disk'\): '.*codes.*' was not written"):
         encode(tmp_path / "rows.parquet", tiny_disk / name, encoder, "sold", chunk_rows=30_000)
     assert [path.name for path in tiny_disk.iterdir()] in ([], [f".{name}.gpu-encode"])
     assert (tmp_path / "rows.parquet").read_bytes() == before

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from gpu_encode import devices
 from gpu_encode.datasets import memory
 
 ROWS = 1 << 14
@@ -56,6 +57,30 @@ def test_a_limit_is_chosen_from_what_is_free() -> None:
     assert memory.resident_bytes() // 2 + (512 << 20) <= memory.limit_of(None) <= most
     # The system counts the two at moments of their own.
     assert 10 << 20 < memory.resident_bytes() <= memory.peak_bytes() + (16 << 20)
+
+
+@pytest.mark.parametrize(
+    ("limit", "held", "line"),
+    [
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
+    ],
+    ids=["version 2", "version 1"],
+)
+def test_a_container_may_have_less(
+    tmp_path: Path, limit: str, held: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "GROUP", tmp_path)
+    free = devices.available_bytes()
+    (tmp_path / limit).parent.mkdir(exist_ok=True)
+    (tmp_path / held).write_text("3000000\n")
+    (tmp_path / limit).write_text("max\n")
+    assert devices.available_bytes() > free // 2
+    (tmp_path / limit).write_text("5000000\n")
+    (tmp_path / held).with_name("memory.stat").write_text(f"anon 7\n{line} 500000\n")
+    assert devices.available_bytes() == 2_500_000
+    (tmp_path / held).write_text("9000000\n")
+    assert devices.available_bytes() == 0
 
 
 def test_a_process_that_holds_much_is_left_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,12 @@ ROWS = [
     ("weights too long", {"sample_weight": np.ones(13)}, ValueError, r"X has 12 rows and sample_weight 13"),
     ("y with NaN", {"y": with_one(Y, 4, np.nan)}, ValueError, "y has 1 missing value, in row 4. Drop or"),
     ("y infinite", {"y": with_one(Y, 7, np.inf)}, ValueError, "infinity.* 1 of 12 rows, the first in row 7"),
-    ("y with text", {"y": list("abcdefghijkl")}, ValueError, "continuous.* needs numbers in y, but it holds 'a'"),
+    (
+        "y with text",
+        {"y": list("abcdefghijkl")},
+        ValueError,
+        "continuous.* needs numbers in y, but it holds 'a' in row 0",
+    ),
     ("weight NaN", {"sample_weight": with_one(Y, 3, np.nan)}, ValueError, r"1 NaN .* row 3 \(nan\). .* drop"),
     ("weight infinite", {"sample_weight": with_one(Y, 3, np.inf)}, ValueError, r"first in row 3 \(inf\)"),
     ("weight negative", {"sample_weight": with_one(Y**2, 5, -2)}, ValueError, r"1 negative .* row 5 \(-2.0\)"),

@@ -1,13 +1,16 @@
 """Every kind of target, one or several, with weights."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder, ops
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder, devices, ops, tune
+from gpu_encode.parts import Part, encode
 from gpu_encode.sums import targets
+from tests.parts.in_parts import encoded_in_parts, fitted_in_parts
 
 FOLDS = KFold(3, order="interleaved")
 
@@ -65,14 +68,14 @@ def test_what_auto_infers(frame, y, kind):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8])
 def test_many_whole_numbers_are_warned_of(dtype):
-    X, y = np.zeros((300, 1)), (np.arange(300) % 101).astype(dtype)
-    says = r'^y holds whole numbers and was inferred to be multiclass with 101 classes\. Pass target_type="continuous"'
+    X, y = np.zeros((300, 1)), (np.arange(300) % 21).astype(dtype)
+    says = r'^y holds whole numbers and was inferred to be multiclass with 21 classes\. Pass target_type="continuous"'
     with pytest.warns(UserWarning, match=says) as caught:
         assert TargetEncoder().fit(X, y).target_type_ == "multiclass"
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        TargetEncoder().fit(X, y % 100)
+        TargetEncoder().fit(X, y % 20)
         for kind in ("continuous", "multiclass"):
             TargetEncoder(target_type=kind).fit(X, y)
 
@@ -82,6 +85,92 @@ def test_many_whole_numbers_of_many_rows_are_warned_of():
     y = np.arange(targets.MANY_ROWS) % 101
     with pytest.warns(UserWarning, match="multiclass with 101 classes"):
         assert targets.infer_kind(targets.Labels(ops.host(len(y)), y)) == "multiclass"
+
+
+PRICES = np.arange(3000) * 7
+CITIES = (PRICES % 300)[:, None]
+# What asks for memory that grows with the classes.
+CALLS = {
+    "fit": lambda encoder: encoder.fit(CITIES, PRICES),
+    "partial_fit": lambda encoder: encoder.partial_fit(CITIES, PRICES),
+    "folds": lambda encoder: encoder.fit_transform(CITIES, PRICES),
+    "leave one out": lambda encoder: encoder.set_params(cv=LeaveOneOut()).fit_transform(CITIES, PRICES),
+    "an order": lambda encoder: encoder.set_params(cv=Ordered()).fit_transform(CITIES, PRICES),
+    "pieces": lambda encoder: encoder.fit_transform([CITIES[:9], CITIES[9:]], [PRICES[:9], PRICES[9:]]),
+    "parts": lambda encoder: encoded_in_parts(encoder.set_params(cv=KFold(3)), [Part(CITIES, PRICES)]),
+    "tune": lambda encoder: tune(encoder, CITIES, PRICES),
+}
+
+
+@pytest.mark.host
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+def test_classes_that_memory_has_no_room_for(call, monkeypatch):
+    monkeypatch.setattr(devices, "available_bytes", lambda: 8 << 20)
+    says = r'y has 3000 classes.* Pass target_type="continuous" .* take at least [\d.]+ GiB, and 0\.0 GiB'
+    tracemalloc.start()
+    with pytest.warns(UserWarning, match="multiclass with 3000 classes"), pytest.raises(ValueError, match=says):
+        call(TargetEncoder())
+    # It is refused before it is asked for.
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+    TargetEncoder(target_type="continuous").fit_transform(CITIES, PRICES)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("scheme", [KFold(3), LeaveOneOut()], ids=["folds", "rows"])
+def test_rows_that_memory_has_no_room_for(scheme, monkeypatch):
+    # Few categories, so that the sums of a few rows fit, and the encodings of many do not.
+    encoder = TargetEncoder(target_type="multiclass", cv=scheme)
+    X, y = np.tile(CITIES[:50], (10, 1)), np.arange(500) % 50
+    encoded = encoder.fit_transform(X, y)
+    monkeypatch.setattr(devices, "available_bytes", lambda: encoded.nbytes - 1)
+    for call in (encoder.transform, lambda X: encoder.fit_transform(X, y), lambda X: part_of(encoder, X, y)):
+        with pytest.raises(ValueError, match="y has 50 classes"):
+            call(X)
+    monkeypatch.setattr(devices, "available_bytes", lambda: encoded.nbytes)
+    np.testing.assert_array_equal(encoder.transform(X).shape, encoded.shape)
+
+
+def part_of(encoder, X, y):
+    """Encode rows as a part, whose sums a process of more memory has found."""
+    with pytest.MonkeyPatch.context() as roomy:
+        roomy.setattr(devices, "available_bytes", lambda: 1 << 40)
+        tables = fitted_in_parts(encoder, [Part(X, y)])
+    return encode(tables, Part(X, y))
+
+
+STRAYS = {
+    "text": [*map(str, range(300)), "n/a?", "1.5"],
+    "text of NumPy": np.array([*map(str, range(300)), "n/a?", "1.5"]),
+    "mixed": [*range(300), "n/a?", 1.5],
+    "0/1": [*["0", "1"] * 150, "n/a?", "1"],
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("y", STRAYS.values(), ids=STRAYS.keys())
+def test_a_typing_error_among_numbers_is_named(y):
+    X = np.zeros((302, 1))
+    y = y if isinstance(y, np.ndarray) else pd.Series(y, dtype=object)
+    with pytest.raises(ValueError, match=r"^y holds numbers in all but 1 .* text, such as 'n/a\?', in row 300\. Mend"):
+        TargetEncoder().fit(X, y)
+    with pytest.raises(ValueError, match=r"text, such as 'n/a\?', in row 300 \(row 298 of y\[1\]\)\. Mend"):
+        TargetEncoder().fit([X[:2], X[2:]], [y[:2], y[2:]])
+    with pytest.raises(ValueError, match=r"continuous target needs numbers in y, but it holds 'n/a\?' in row 300\."):
+        TargetEncoder(target_type="continuous").fit(X, y)
+    if isinstance(y, np.ndarray) or isinstance(y[0], str):
+        with pytest.raises(ValueError, match=r"^y holds numbers in all but 1 .* text, such as 'n/a\?'\. Mend"):
+            fitted_in_parts(TargetEncoder(), [Part(X[:2], y[:2]), Part(X[2:], y[2:], first_row=2)])
+        # Who says that they are labels has their way.
+        assert "n/a?" in TargetEncoder(target_type="multiclass").fit(X, y).classes_
+
+
+@pytest.mark.host
+def test_text_classes_stay_fine():
+    X, some = np.zeros((400, 1)), ["x", "y"] * 198
+    for y in ([*some, "1", "2", "3", "4"], [*map(str, range(300)), *["x"] * 100], [*["1"] * 396, *["x"] * 4]):
+        assert TargetEncoder().fit(X, y).target_type_ in ("binary", "multiclass")
 
 
 def test_rare_classes_are_warned_of_with_an_integer_cv_only(frame, labels):

@@ -187,7 +187,7 @@ OTHERS = [
     *of(
         ge.GradientEncoder,
         [["x", "y"]] * N,
-        ({}, "needs numbers in y, but it holds 'x'. Convert y, or choose an encoder"),
+        ({}, "needs numbers in y, but it holds 'x' in row 0. Convert y, or choose an encoder"),
     ),
 ]
 CATBOOST = [
