@@ -41,12 +41,7 @@ def divided(numerator: Exact, denominator: Exact) -> Exact:
 
 def quotient(total: Exact, count: Exact) -> float:
     """Return the mean of an exact total over an exact count."""
-    total_high, count_high = rounded(total), rounded(count)
-    total_low, count_low = rounded(total - total_high), rounded(count - count_high)
-    first = divided(total_high, count_high)
-    low = rounded(total_low - rounded(first * count_low))
-    residual = rounded(rounded(total_high - first * count_high) + low)
-    return nearest(rounded(first + divided(residual, count_high)))
+    return nearest(Fraction(total) / Fraction(count))
 
 
 @dataclass
