@@ -13,8 +13,8 @@ from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, settled_mean, spread
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weight_of
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, PLAIN, SIGMOID, Blend, FusedRule
+from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, SIGMOID, Blend, FusedRule
 
 BLOCK = 256
 MIDDLE, BOTTOM = BLOCK, 2 * BLOCK
@@ -271,11 +271,10 @@ def prior_rows(
 @kernel
 def blend_weights(weight: Array, mean: Array, mu: Array, blend: Blend, values: Array, counted: Array) -> None:
     """Write the encodings of rows that have a category, where lam is a quotient: without branches."""
-    m, least, every = blend.shrinkage.first, blend.least, blend.shrinkage.kind == PLAIN
+    m, least = blend.shrinkage.first, blend.least
     for i in range(len(counted)):
         counts = (weight[i] > 0) & (weight[i] >= least)
-        lam = 1.0 if every else weight[i] / (weight[i] + m)
-        encoding = blend_one(mu[i], mean[i], lam)
+        encoding = blend_one(mu[i], mean[i], weight[i], m)
         values[i] = encoding if counts else unseen_encoding(mu[i], blend)
         counted[i] = counts
 
@@ -308,7 +307,8 @@ def blend_rows(
         if not counts:
             values[i] = encoding_without(codes[i], mu[i], rule)
         elif kind == EMPIRICAL_BAYES:
-            lam = bayes_weight(weight[i], fraction[i], exponent[i], total[i], total_exponent[i])
-            values[i] = blend_one(mu[i], mean[i], lam)
+            other = bayes_weight(weight[i], fraction[i], exponent[i], total[i], total_exponent[i])
+            values[i] = blend_one(mu[i], mean[i], 1.0, other)
         else:
-            values[i] = blend_one(mu[i], mean[i], weight_of(weight[i], rule.blend.shrinkage))
+            own, other = weights_of(weight[i], rule.blend.shrinkage)
+            values[i] = blend_one(mu[i], mean[i], own, other)
