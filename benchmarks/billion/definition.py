@@ -3,7 +3,7 @@
 The fold of a row is as `cpu_fallback.row_numbers.FoldPattern` describes it: rows form blocks of K * T rows
 (T = 1, 2, 4, ... 1024, then always 1024); in a block, the rows t, t + T, t + 2T, ... share one map
 j -> (a * j + c) mod K, a coprime to K.  The encoding of a row is (n * mean + m * mu) / (n + m) with the
-sums of all folds but its own: mu the mean of all their rows, `mean` that of their n rows of its category. 
+sums of all folds but its own: mu the mean of all their rows, `mean` that of their n rows of its category.
 It is computed from the end that weighs more, each step rounded once.
 """
 
