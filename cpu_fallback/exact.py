@@ -152,8 +152,16 @@ class Limbs:
         sign = np.where(digits[..., -1] < 0, np.int64(-1), np.int64(1))
         return sign, carry_through(digits * sign[..., None]) if (sign < 0).any() else digits
 
+    def signs(self) -> Integers:
+        """-1, 0 or 1 of each number."""
+        sign, digits = self.magnitude()
+        return np.where((digits != 0).any(axis=-1), sign, np.int64(0))
+
     def pair(self) -> tuple[Floats, Floats, Integers]:
-        """Give (hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded, lo the rest."""
+        """Give (hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded.
+
+        An even lo is all the rest; the last bit is set where it is not.
+        """
         small = self._small()
         if small is not None and peak(small) < SAFE:
             return small.astype(np.float64), np.zeros_like(small, np.float64), np.zeros_like(small)
@@ -237,18 +245,62 @@ def fold_top(digits: Integers) -> Integers:
     return digits
 
 
+# Farther than any error from the middle of two floats, a quotient is rounded correctly as it is.
+DOUBT = 1.0 + 2.0**-30
+LARGEST = float(np.finfo(np.float64).max)
+FRACTION = np.int64((1 << 52) - 1)
+
+
 def quotient(total: Limbs, count: Limbs) -> Floats:
-    """Mean total / count, such that equal addends give exactly themselves; NaN where count is zero.
+    """Mean total / count, rounded once; NaN where count is zero.
 
     With (hi, lo) and (nh, nl) the two sums as double pairs: q = hi / nh, and q + ((hi - q * nh) + (lo - q * nl)) / nh.
+    Where that lies too near the middle of two floats to tell which is nearer, the digits do.
     """
     high, low, exponent = total.pair()
     count_high, count_low, count_exponent = count.pair()
     with np.errstate(divide="ignore", invalid="ignore"):
         first = high / count_high
-        rest = residual(high, first, count_high) + (low - first * count_low)
-        mean = shift(first + rest / count_high, exponent - count_exponent)
-    return np.where(count_high == 0, np.nan, mean)
+        left, right = residual(high, first, count_high), low - first * count_low
+        rest = left + right
+        change = rest / count_high
+        near = first + change
+        doubtful = near + (change - (near - first)) * DOUBT != near
+        # The middle itself is no doubt if all was exact: the last bit of `low` is set where the pair is not.
+        again = rest - left
+        whole = (left - (rest - again)) + (right - again) == 0
+        even = ((low.view(np.int64) & 1) | (change.view(np.int64) & FRACTION)) == 0
+        doubtful &= ~(whole & even & (count_low == 0) & (change * count_high == rest))
+        mean = shift(near, exponent - count_exponent)
+        # What is subnormal was rounded twice.
+        doubtful |= (np.abs(mean) < 2.0**-1021) & (high != 0)
+    mean = np.where(count_high == 0, np.nan, mean)
+    places = np.nonzero((doubtful & (count_high != 0)).ravel())[0]
+    if len(places):
+        mean.put(places, settle(mean.ravel()[places], *(pick(sums, mean.shape, places) for sums in (total, count))))
+    return mean
+
+
+def pick(number: Limbs, shape: tuple[int, ...], places: Integers) -> Limbs:
+    """Pick numbers at places of what has this shape once spread over axes of one."""
+    width = number.digits.shape[-1]
+    return Limbs(np.broadcast_to(number.digits, (*shape, width)).reshape(-1, width)[places], number.low)
+
+
+def settle(mean: Floats, total: Limbs, count: Limbs) -> Floats:
+    """Round total / count correctly, given means at most one unit off."""
+    mean = np.clip(mean, -LARGEST, LARGEST)
+    sign, odd, settled = count.signs(), (mean.view(np.int64) & 1) != 0, mean
+    # A product, since a sum of digits that fill an int64 would not be carried.
+    twice = total * Limbs.of_integers(np.full_like(sign, 2))
+    for direction in (1.0, -1.0):
+        other = np.nextafter(mean, np.full_like(mean, direction * np.inf))
+        inner = np.nextafter(mean, np.full_like(mean, -direction * np.inf))
+        gap = np.where(np.isinf(other), mean - inner, np.where(np.isinf(other), 0.0, other) - mean)
+        middle = Limbs.of_floats(mean)
+        past = (twice - (middle + middle + Limbs.of_floats(gap)) * count).signs() * sign * direction
+        settled = np.where((past > 0) | ((past == 0) & odd), other, settled)
+    return settled
 
 
 def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
@@ -293,14 +345,18 @@ def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, I
     # A zero number has length 0, where the first shift by 64 means nothing; its window is zero all the same.
     head = np.where(length == 0, np.uint64(0), head)
     tail = window[2] & ((np.uint64(1) << length) - np.uint64(1))
-    sticky = (tail != 0) | (window[3] != 0) | (window[4] != 0) | (bottom < top - 4)
+    deep, lost = (window[3] << np.uint64(32)) | window[4], bottom < top - 4
+    sticky = (tail != 0) | (deep != 0) | lost
     mantissa, rest = head >> np.uint64(11), (head & np.uint64(0x7FF)).astype(np.int64)
     up = (rest > 1024) | ((rest == 1024) & (sticky | (mantissa & np.uint64(1) != 0)))
     size = length.astype(np.int32)
     high = np.ldexp((mantissa + up).astype(np.float64), size - 53)
     rest = np.where(up, rest - 2048, rest) * (np.int64(1) << length.astype(np.int64)) + tail.astype(np.int64)
-    deep = (window[3] << np.uint64(32)) | window[4]
-    lower = np.ldexp(rest.astype(np.float64), -64) + np.ldexp(deep.astype(np.float64), -128)
+    kept = deep & ~np.uint64(0x7FF)
+    near, far = np.ldexp(rest.astype(np.float64), -64), np.ldexp(kept.astype(np.float64), -128)
+    lower = near + far
+    odd = lost | (kept != deep) | (lower - near != far)
+    lower = (lower.view(np.int64) | odd.astype(np.int64)).view(np.float64)
     signs = sign.astype(np.float64)
     return signs * high, signs * lower, 32 * (top + low)
 

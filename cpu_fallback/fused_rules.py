@@ -1,4 +1,4 @@
-"""What a fused backend must know of a formula: mu + lam * (mean - mu), lam from a cell's own sums and few numbers."""
+"""What a fused backend must know of a formula: lam * mean + (1 - lam) * mu, lam from a cell's own sums."""
 
 from typing import NamedTuple
 

@@ -1,15 +1,15 @@
 """The definitions, in plain loops over exact arithmetic.
 
 Every sum is an int or a Fraction, so it has one value whatever the order. The few steps in floating point
-are part of the definition, evaluated left to right as written: the library must give the same bits. Up to
-lambda and to the mean they round to 53 digits whatever the exponent: tiny targets have squares and variances too.
+are part of the definition, evaluated left to right as written: the library must give the same bits. Up to the
+weights of mean and prior they round to 53 digits whatever the exponent: tiny targets have squares and variances too.
 Written from the definitions alone; nothing here looks at the library but for its ``exp``.
 """
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isnan, nan
+from math import inf, isnan, nan
 
 Exact = int | Fraction
 Path = tuple[Hashable, ...]
@@ -41,12 +41,7 @@ def divided(numerator: Exact, denominator: Exact) -> Exact:
 
 def quotient(total: Exact, count: Exact) -> float:
     """Return the mean of an exact total over an exact count."""
-    total_high, count_high = rounded(total), rounded(count)
-    total_low, count_low = rounded(total - total_high), rounded(count - count_high)
-    first = divided(total_high, count_high)
-    low = rounded(total_low - rounded(first * count_low))
-    residual = rounded(rounded(total_high - first * count_high) + low)
-    return nearest(rounded(first + divided(residual, count_high)))
+    return nearest(Fraction(total) / Fraction(count))
 
 
 @dataclass
@@ -104,69 +99,85 @@ class Level:
         return rounded(sum((mean - center) ** 2 for mean in self.means))
 
 
-Lambda = Callable[[Sums, Level], float]
+# Weights of the category's own mean and of the prior, from the category's sums and those of all rows.
+Weights = tuple[float, float]
+Weighing = Callable[[Sums, Level], Weights]
 
 
-def unsmoothed(_own: Sums, _level: Level) -> float:
-    return 1.0
+def unsmoothed(_own: Sums, _level: Level) -> Weights:
+    return 1.0, 0.0
 
 
-def m_estimate(m: float) -> Lambda:
-    return lambda own, _level: nearest(divided(own.count, rounded(own.count + exact(m))))
+def m_estimate(m: float) -> Weighing:
+    return lambda own, _level: (nearest(own.count), float(m))
 
 
-def sigmoid(k: float, f: float) -> Lambda:
+def sigmoid(k: float, f: float) -> Weighing:
     from cpu_fallback.elementary import exp
 
-    return lambda own, _level: 1 / (1 + float(exp(-((float(own.count) - k) / f))))
+    return lambda own, _level: (1.0, float(exp(-((float(own.count) - k) / f))))
 
 
-def _share(noise: Exact, signal: Exact) -> float:
-    return nearest(divided(1, rounded(1 + divided(noise, signal))))
+def ratio(numerator: Exact, denominator: Exact) -> float:
+    """Return a quotient of numbers that are not negative, rounded to 53 digits and then to a float, if it is one."""
+    try:
+        return nearest(divided(numerator, denominator)) if denominator else inf
+    except OverflowError:
+        return inf
 
 
-def _bayes(own: Sums, prior_variance: Exact) -> float:
-    if own.population_variance == 0 or prior_variance == 0:
-        return float(own.population_variance == 0)
-    return _share(own.population_variance, rounded(own.count * prior_variance))
+def _bayes(own: Sums, prior_variance: Exact) -> Weights:
+    if own.population_variance == 0:
+        return 1.0, 0.0
+    return 1.0, ratio(own.population_variance, rounded(own.count * prior_variance))
 
 
-def empirical_bayes_total(own: Sums, level: Level) -> float:
+def empirical_bayes_total(own: Sums, level: Level) -> Weights:
     return _bayes(own, level.everything.population_variance)
 
 
-def empirical_bayes_between(own: Sums, level: Level) -> float:
+def empirical_bayes_between(own: Sums, level: Level) -> Weights:
     return _bayes(own, level.between(level.size) if level.size else 0)
 
 
-def _clip(value: Exact) -> Exact:
-    return min(max(value, 0), 1)
+def pulled_by(share: float) -> Weights:
+    pulled = min(share, 1.0)
+    return 1.0 - pulled, pulled
 
 
-def james_stein_pooled(_own: Sums, level: Level) -> float:
+def james_stein_pooled(_own: Sums, level: Level) -> Weights:
     categories, variance, distance = level.size, level.everything.sample_variance, level.distance()
     if categories <= 3:
-        return 1.0
+        return 1.0, 0.0
     if distance == 0:
-        return 0.0 if variance > 0 else 1.0
+        return pulled_by(1.0 if variance > 0 else 0.0)
     noise = divided(variance, divided(level.everything.count, categories))
-    return nearest(rounded(1 - _clip(divided(rounded((categories - 3) * noise), distance))))
+    return pulled_by(ratio(rounded((categories - 3) * noise), distance))
 
 
-def james_stein_independent(own: Sums, level: Level) -> float:
+def james_stein_independent(own: Sums, level: Level) -> Weights:
     categories, variance, within = level.size, level.everything.sample_variance, own.sample_variance
-    if categories <= 3 or variance + within == 0:
-        return 1.0
-    share = divided(within, rounded(variance + within))
-    return nearest(_clip(rounded(1 - rounded(share * divided(categories - 3, categories - 1)))))
+    if categories <= 3 or within == 0:
+        return 1.0, 0.0
+    return pulled_by(ratio(within, rounded(variance + within)) * ((categories - 3) / (categories - 1)))
 
 
-def partial_pooling(own: Sums, level: Level) -> float:
+def partial_pooling(own: Sums, level: Level) -> Weights:
     between = level.between(level.size - 1) if level.size >= 2 else 0
     if between <= 0:
-        return 0.0
+        return 0.0, 1.0
     noise = rounded(rounded(own.count * own.sample_variance) + level.everything.population_variance)
-    return _share(divided(noise, rounded(own.count + 1)), rounded(own.count * between))
+    return 1.0, ratio(divided(noise, rounded(own.count + 1)), rounded(own.count * between))
+
+
+def blended(prior: float, mean: float, weights: Weights) -> float:
+    """Return what lies between prior and mean, from the end that weighs more."""
+    own, other = weights
+    if other == 0:
+        return mean
+    if own >= other:
+        return mean + other / (own + other) * (prior - mean)
+    return prior + own / (own + other) * (mean - prior)
 
 
 @dataclass
@@ -181,7 +192,7 @@ class Problem:
     paths: Sequence[Path]
     targets: Sequence[Exact]
     weights: Sequence[Exact]
-    smoothing: Lambda = unsmoothed
+    smoothing: Weighing = unsmoothed
     prior: str | float = "mean"
     min_count: float = 0
     categories: Sequence[Hashable] | None = None
@@ -234,8 +245,7 @@ class Problem:
         for depth in range(len(path)):
             own = self.level(visible, depth).categories.get(path[: depth + 1])
             if own is not None:
-                share = self.smoothing(own, self.level(background, depth))
-                code = own.mean if share == 1 else code + share * (own.mean - code)
+                code = blended(code, own.mean, self.smoothing(own, self.level(background, depth)))
         return code
 
     def codes(self, visible: Sequence[Sequence[int]]) -> list[float]:

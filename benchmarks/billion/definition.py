@@ -2,9 +2,9 @@
 
 The fold of a row is as `cpu_fallback.row_numbers.FoldPattern` describes it: rows form blocks of K * T rows
 (T = 1, 2, 4, ... 1024, then always 1024); in a block, the rows t, t + T, t + 2T, ... share one map
-j -> (a * j + c) mod K, a coprime to K.  The encoding of a row is ``mu + lam * (mean - mu)``, each step rounded once,
-with the sums of all folds but its own:
-mu the mean of all their rows, `mean` that of their rows of its category, lam = n / (n + m).
+j -> (a * j + c) mod K, a coprime to K.  The encoding of a row is (n * mean + m * mu) / (n + m) with the
+sums of all folds but its own: mu the mean of all their rows, `mean` that of their n rows of its category.
+It is computed from the end that weighs more, each step rounded once.
 """
 
 from fractions import Fraction
@@ -72,5 +72,8 @@ def encoding_of(n: int, s: int, rows: int, total: int, m: int) -> float:
     prior = float(Fraction(total, rows))
     if n == 0:
         return prior
-    weight, mean = float(Fraction(n, n + m)), float(Fraction(s, n))
-    return mean if weight == 1 else prior + weight * (mean - prior)
+    mean = float(Fraction(s, n))
+    if m == 0:
+        return mean
+    part = float(Fraction(min(n, m), n + m))
+    return mean + part * (prior - mean) if n >= m else prior + part * (mean - prior)

@@ -8,7 +8,7 @@ from cpu_fallback.compiled import moments, threads
 from cpu_fallback.compiled.block_moments import BLOCK, BlockMoments, moment_rows, room_for_moments, room_for_weights
 from cpu_fallback.compiled.border import Array, freeze, inlined, kernel
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weight_of
+from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, Blend, PopulationMoments
 from cpu_fallback.memory import empty
@@ -22,14 +22,22 @@ SMALLEST_SHARE = 1 << 12
 
 @inlined
 def encode_counts(
-    weight: float, count: int, own: int, mu: float, lam: float, bayes: bool, total: float, total_exponent: int
+    weight: float,
+    count: int,
+    own: int,
+    mu: float,
+    weights: tuple[float, float],
+    bayes: bool,
+    total: float,
+    total_exponent: int,
 ) -> float:
     """Encoding of one class from counts below 2**31: of all rows that are seen, and of those of the class."""
     # Quotients of such numbers are rounded correctly as they are.
     mean = np.float64(own) / weight
     if bayes:
-        lam = bayes_weight(weight, np.float64(own * (count - own)), 0, total, total_exponent)
-    return blend_one(mu, mean, lam)
+        other = bayes_weight(weight, np.float64(own * (count - own)), 0, total, total_exponent)
+        return blend_one(mu, mean, 1.0, other)
+    return blend_one(mu, mean, weights[0], weights[1])
 
 
 @inlined
@@ -80,10 +88,10 @@ def blend_binary(
             if hidden:
                 values[i, view] = unseen_encoding(mu, blend)
             else:
-                lam = 1.0 if bayes else weight_of(weight, blend.shrinkage)
+                weights = (1.0, 0.0) if bayes else weights_of(weight, blend.shrinkage)
                 total = fraction[view, 0] if bayes else 0.0
                 power = exponent[view, 0] if bayes else 0
-                values[i, view] = encode_counts(weight, count, ones, mu, lam, bayes, total, power)
+                values[i, view] = encode_counts(weight, count, ones, mu, weights, bayes, total, power)
     return True
 
 
@@ -120,7 +128,7 @@ def blend_counts(
             weight = np.float64(count)
             hidden = not (count > 0 and weight >= blend.least)
             unseen[i, view] = hidden
-            lam = 1.0 if bayes or hidden else weight_of(weight, blend.shrinkage)
+            weights = (1.0, 0.0) if bayes or hidden else weights_of(weight, blend.shrinkage)
             for output in range(n_outputs):
                 mu, own = prior[view, output], seen[at + first + output]
                 total = fraction[view, output] if bayes else 0.0
@@ -128,7 +136,7 @@ def blend_counts(
                 values[i, view * n_outputs + output] = (
                     unseen_encoding(mu, blend)
                     if hidden
-                    else encode_counts(weight, count, own, mu, lam, bayes, total, power)
+                    else encode_counts(weight, count, own, mu, weights, bayes, total, power)
                 )
     return True
 
@@ -157,12 +165,12 @@ def blend_lines(
         at = np.uint64(found_at[i])
         hidden = not (weight[at] > 0 and weight[at] >= blend.least)
         flags[i] = hidden
-        lam = 1.0 if bayes or hidden else weight_of(weight[at], blend.shrinkage)
+        own_part, other = (1.0, 0.0) if bayes or hidden else weights_of(weight[at], blend.shrinkage)
         for k in range(n_outputs):
             mu = prior[view, k]
             if bayes and not hidden:
-                lam = bayes_weight(weight[at], own[k, at], own_exponent[k, at], fraction[view, k], exponent[view, k])
-            lines[i, k] = unseen_encoding(mu, blend) if hidden else blend_one(mu, mean[k, at], lam)
+                other = bayes_weight(weight[at], own[k, at], own_exponent[k, at], fraction[view, k], exponent[view, k])
+            lines[i, k] = unseen_encoding(mu, blend) if hidden else blend_one(mu, mean[k, at], own_part, other)
         view = view + 1 if view + 1 < n_views else 0
 
 

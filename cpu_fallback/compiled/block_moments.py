@@ -10,11 +10,11 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array, kernel
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
-from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, spread
+from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, settled_mean, spread
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weight_of
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, PLAIN, SIGMOID, Blend, FusedRule
+from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, SIGMOID, Blend, FusedRule
 
 BLOCK = 256
 MIDDLE, BOTTOM = BLOCK, 2 * BLOCK
@@ -171,15 +171,29 @@ def plain_rows(n: int, high: Array, power: Array, weight: Array) -> None:
 @kernel
 def divide_rows(
     n: int, high: Array, lower: Array, power: Array, n_high: Array, n_lower: Array, n_power: Array, mean: Array
-) -> None:
-    """Give quotients of the pairs of n rows as plain numbers."""
-    near = True
+) -> bool:
+    """Give quotients of the pairs of n rows as plain numbers; says whether all are known to be rounded correctly."""
+    sure = True
     for i in range(n):
         exponent = power[i] - n_power[i]
-        near &= -1000 < exponent < 1000
-        mean[i] = quotient(high[i], lower[i], n_high[i], n_lower[i]) * power_of_two(exponent)
-    for i in range(0 if near else n):
-        mean[i] = plain(quotient(high[i], lower[i], n_high[i], n_lower[i]), power[i] - n_power[i])
+        near, doubtful = quotient(high[i], lower[i], n_high[i], n_lower[i])
+        # Others vanish, overflow, or are rounded twice.
+        sure &= (-900 < exponent < 900) & ~doubtful
+        mean[i] = near * power_of_two(exponent)
+    return sure
+
+
+@kernel
+def settle_rows(
+    seen: Array, line: int, n: int, step: int, shape: Shape, summed: Array, total: Pairs, count: Pairs, mean: Array
+) -> None:
+    """Round the quotients of n rows, whose S begin at `line`, by their digits where need be."""
+    for i in range(n):
+        mean[i] = settled_mean(
+            *(total.high[i], total.lower[i], total.power[i], count.high[i], count.lower[i], count.power[i]),
+            *(seen, line + i * step, shape.s_width, shape.s_low),
+            *(summed, i * shape.n_width, shape.n_width, shape.n_low),
+        )
 
 
 @kernel
@@ -225,7 +239,8 @@ def moment_rows(
         own = (first + output) * width + (0 if shape.by_class else shape.n_width)
         step, s_width, low = width * shape.n_classes, shape.s_width, shape.s_low
         pair_rows(seen, line + own, n, step, s_width, low, high, lower, power, total.word)
-        divide_rows(n, high, lower, power, count.high, count.lower, count.power, out.mean[output])
+        if not divide_rows(n, high, lower, power, count.high, count.lower, count.power, out.mean[output]):
+            settle_rows(seen, line + own, n, step, shape, summed, total, count, out.mean[output])
         if bayes:
             spread_rows(seen, line, own, n, shape, room, summed, out.fraction[output], out.exponent[output])
 
@@ -256,11 +271,10 @@ def prior_rows(
 @kernel
 def blend_weights(weight: Array, mean: Array, mu: Array, blend: Blend, values: Array, counted: Array) -> None:
     """Write the encodings of rows that have a category, where lam is a quotient: without branches."""
-    m, least, every = blend.shrinkage.first, blend.least, blend.shrinkage.kind == PLAIN
+    m, least = blend.shrinkage.first, blend.least
     for i in range(len(counted)):
         counts = (weight[i] > 0) & (weight[i] >= least)
-        lam = 1.0 if every else weight[i] / (weight[i] + m)
-        encoding = blend_one(mu[i], mean[i], lam)
+        encoding = blend_one(mu[i], mean[i], weight[i], m)
         values[i] = encoding if counts else unseen_encoding(mu[i], blend)
         counted[i] = counts
 
@@ -293,7 +307,8 @@ def blend_rows(
         if not counts:
             values[i] = encoding_without(codes[i], mu[i], rule)
         elif kind == EMPIRICAL_BAYES:
-            lam = bayes_weight(weight[i], fraction[i], exponent[i], total[i], total_exponent[i])
-            values[i] = blend_one(mu[i], mean[i], lam)
+            other = bayes_weight(weight[i], fraction[i], exponent[i], total[i], total_exponent[i])
+            values[i] = blend_one(mu[i], mean[i], 1.0, other)
         else:
-            values[i] = blend_one(mu[i], mean[i], weight_of(weight[i], rule.blend.shrinkage))
+            own, other = weights_of(weight[i], rule.blend.shrinkage)
+            values[i] = blend_one(mu[i], mean[i], own, other)

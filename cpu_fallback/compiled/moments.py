@@ -10,7 +10,8 @@ import numpy as np
 
 from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, measures_of
-from cpu_fallback.compiled.digits import ZERO
+from cpu_fallback.compiled.digits import FRACTION, ONE, ZERO
+from cpu_fallback.compiled.midpoints import settle
 from cpu_fallback.compiled.rounding import (
     MASK,
     WORD_DIGITS,
@@ -30,6 +31,10 @@ SAFE = np.int64(1) << np.int64(53)
 SMALL = np.int64(1) << np.int64(31)
 COUNTS = np.int64(1) << np.int64(32)
 SPLITTER = 134217729.0
+# Farther than any error from the middle of two floats, a quotient is rounded correctly as it is.
+DOUBT = 1.0 + 2.0**-30
+# Below it a mean is rounded a second time.
+TINY = 2.0**-1021
 # A cell costs as much as some thirty rows of other kernels.
 SMALLEST_SHARE = 1 << 10
 
@@ -125,18 +130,51 @@ def halve(value: float) -> float:
     return wide - (wide - value)
 
 
-@kernel
-def quotient(high: float, lower: float, n_high: float, n_lower: float) -> float:
-    """Quotient of two pairs, as `cpu_fallback.exact.quotient` has it."""
-    if n_high == 0:
-        return math.nan
+@inlined
+def quotient(high: float, lower: float, n_high: float, n_lower: float) -> tuple[float, bool]:
+    """Quotient of two pairs, and whether it may be rounded wrongly, as `cpu_fallback.exact.quotient` has it."""
     first = high / n_high
     product = first * n_high
     a, b = halve(first), halve(n_high)
     c, d = first - a, n_high - b
-    error = c * d - (((product - a * b) - c * b) - a * d)
-    rest = ((high - product) - error) + (lower - first * n_lower)
-    return first + rest / n_high
+    left = (high - product) - (c * d - (((product - a * b) - c * b) - a * d))
+    right = lower - first * n_lower
+    rest = left + right
+    change = rest / n_high
+    near = first + change
+    off = change - (near - first)
+    again = rest - left
+    even = (np.float64(lower).view(np.uint64) & ONE) | (np.float64(change).view(np.uint64) & FRACTION) == ZERO
+    whole = (left - (rest - again)) + (right - again) == 0
+    sure = (n_lower == 0) & even & whole & (change * n_high == rest)
+    none = n_high == 0
+    return math.nan if none else near, (near + off * DOUBT != near) & ~sure & ~none
+
+
+@kernel
+def settled_mean(
+    high: float,
+    lower: float,
+    exponent: int,
+    n_high: float,
+    n_lower: float,
+    n_exponent: int,
+    totals: Array,
+    at: int,
+    width: int,
+    low: int,
+    counts: Array,
+    n_at: int,
+    n_width: int,
+    n_low: int,
+) -> float:
+    """S / N, rounded once, from their pairs and digits."""
+    near, doubtful = quotient(high, lower, n_high, n_lower)
+    mean = plain(near, exponent - n_exponent)
+    if doubtful or (high != 0 and abs(mean) < TINY):
+        signs = 1 if high > 0 else -1, 1 if n_high > 0 else -1
+        return float(settle(mean, totals, at, width, low, signs[0], counts, n_at, n_width, n_low, signs[1]))
+    return mean
 
 
 @kernel
@@ -252,7 +290,10 @@ def moments_range(
         for label in range(first, shape.n_classes):
             s_at = cell + label * line + (0 if shape.by_class else shape.n_width)
             high, lower, power = pair(accumulators, s_at, shape.s_width, shape.s_low)
-            mean[i, label - first] = plain(quotient(high, lower, n_high, n_lower), power - n_exponent)
+            mean[i, label - first] = settled_mean(
+                *(high, lower, power, n_high, n_lower, n_exponent),
+                *(accumulators, s_at, shape.s_width, shape.s_low, summed, 0, shape.n_width, shape.n_low),
+            )
             if deviations:
                 q_at = s_at if shape.by_class else s_at + shape.s_width
                 fraction[i, label - first], exponent[i, label - first] = spread(

@@ -22,6 +22,8 @@ FIFTH_BOUND = np.int64(1) << np.int64(59)
 SIXTH_BOUND = np.int64(1) << np.int64(27)
 TWO_TO_MINUS_64 = 2.0**-64
 TWO_TO_MINUS_128 = 2.0**-128
+# Of two digits, what does not fit a float beside the upper bits.
+DEEPEST = np.uint64(0x7FF)
 Three = tuple[np.uint64, np.uint64, np.uint64]
 Four = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
@@ -53,6 +55,19 @@ def digit(digits: Array, i: int) -> np.uint64:
 
 
 @kernel
+def lower_half(rest: np.int64, deep: np.uint64, lost: bool) -> float:
+    """Give the lower number of a pair, from what is left of the third digit, and the next two.
+
+    Its last bit is set where it is not all that is left, so that an even one is exact.
+    """
+    kept = deep & ~DEEPEST
+    near, far = np.float64(rest) * TWO_TO_MINUS_64, np.float64(kept) * TWO_TO_MINUS_128
+    lower = near + far
+    odd = np.uint64(lost | (kept != deep) | (lower - near != far))
+    return np.uint64(np.float64(lower).view(np.uint64) | odd).view(np.float64)
+
+
+@kernel
 def round_pair(digits: Array, n: int, low: int) -> tuple[float, float, int]:
     """Round non-negative digits to (hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded."""
     top = n - 1
@@ -66,16 +81,17 @@ def round_pair(digits: Array, n: int, low: int) -> tuple[float, float, int]:
     size = np.uint64(length)
     head = (first << (np.uint64(64) - size)) | (second << (np.uint64(32) - size)) | (third >> size)
     tail = np.int64(third & ((np.uint64(1) << size) - np.uint64(1)))
-    sticky = tail != 0 or fourth != 0 or fifth != 0
+    lost = False
     for i in range(top - 4):
-        sticky = sticky or digits[i] != 0
+        lost = lost or digits[i] != 0
+    sticky = tail != 0 or fourth != 0 or fifth != 0 or lost
     mantissa = np.int64(head >> np.uint64(11))
     rest = np.int64(head & np.uint64(0x7FF))
     if rest > 1024 or (rest == 1024 and (sticky or mantissa & 1 == 1)):
         mantissa += 1
         rest -= 2048
     deep = (fourth << np.uint64(32)) | fifth
-    lower = float((rest << length) + tail) * TWO_TO_MINUS_64 + float(deep) * TWO_TO_MINUS_128
+    lower = lower_half((rest << length) + tail, deep, lost)
     return math.ldexp(float(mantissa), length - 53), lower, 32 * (top + low)
 
 
@@ -142,10 +158,8 @@ def round_words(high: np.uint64, middle: np.uint64, low: np.uint64, top: int) ->
     up = np.int64((rest > 1024) | ((rest == 1024) & (sticky | (mantissa & np.int64(1) != 0))))
     rest -= up << np.int64(11)
     deep = (middle << HALF) | (low >> HALF)
-    lower = (
-        np.float64((rest << np.int64(length)) + np.int64(tail)) * TWO_TO_MINUS_64 + np.float64(deep) * TWO_TO_MINUS_128
-    )
-    return float(mantissa + up) * power_of_two(length - 53), float(lower), 32 * (top + int(np.int64(short)))
+    lower = lower_half((rest << np.int64(length)) + np.int64(tail), deep, low & LOW != ZERO)
+    return float(mantissa + up) * power_of_two(length - 53), lower, 32 * (top + int(np.int64(short)))
 
 
 @kernel

@@ -1,34 +1,35 @@
-"""Lam of a cell, and the blend of its mean with the prior."""
+"""Weights of a cell's mean and of the prior, and the blend of both."""
 
 from cpu_fallback.compiled.border import inlined
 from cpu_fallback.compiled.elementary import exp
 from cpu_fallback.compiled.moments import plain
-from cpu_fallback.fused_rules import M_ESTIMATE, PLAIN, Blend, Shrinkage
+from cpu_fallback.fused_rules import SIGMOID, Blend, Shrinkage
 
 
 @inlined
-def weight_of(n: float, shrinkage: Shrinkage) -> float:
-    """Lam of a formula that depends on the weight of the cell alone."""
-    if shrinkage.kind == PLAIN:
-        return 1.0
-    if shrinkage.kind == M_ESTIMATE:
-        return n / (n + shrinkage.first)
-    return 1.0 / (1.0 + exp(-((n - shrinkage.first) / shrinkage.second)))
+def weights_of(n: float, shrinkage: Shrinkage) -> tuple[float, float]:
+    """Weights of mean and prior by a formula that depends on the weight of the cell alone."""
+    if shrinkage.kind < SIGMOID:
+        # Without smoothing m is zero.
+        return n, shrinkage.first
+    return 1.0, exp(-((n - shrinkage.first) / shrinkage.second))
 
 
 @inlined
 def bayes_weight(n: float, own: float, own_exponent: int, total: float, total_exponent: int) -> float:
-    """Lam of empirical Bayes, from N * Q - S**2 of the cell and the variance of all that is visible."""
+    """Weight of the prior by empirical Bayes, from N * Q - S**2 of the cell and the variance of all; the mean has 1."""
     noise = own / n / n
-    if noise == 0:
-        return 1.0
-    return 1.0 / (1.0 + plain(noise / (total * n), own_exponent - total_exponent))
+    return 0.0 if noise == 0 else plain(noise / (total * n), own_exponent - total_exponent)
 
 
 @inlined
-def blend_one(mu: float, mean: float, lam: float) -> float:
-    """Encoding of a cell that counts: its mean where lam is 1, which mean - mu would round beside a large mu."""
-    return mean if lam == 1.0 else mu + lam * (mean - mu)
+def blend_one(mu: float, mean: float, own: float, other: float) -> float:
+    """Encoding of a cell that counts, from the weights of mean and prior, as `Smoothing.encode` has it."""
+    nearer = own >= other
+    part = (other if nearer else own) / (own + other)
+    start, end = (mean, mu) if nearer else (mu, mean)
+    blended = start + part * (end - start)
+    return mean if other == 0 else blended
 
 
 @inlined

@@ -5,10 +5,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cpu_fallback.compiled.moments import SAFE, SMALL, Shape, shape_of
+from cpu_fallback.compiled.midpoints import (
+    AFTER,
+    chosen,
+    first_guess,
+    midpoint,
+    no_difference,
+    push_columns,
+    side,
+)
+from cpu_fallback.compiled.moments import SAFE, SMALL, TINY, Shape, shape_of
 from cpu_fallback.exact import MomentArrays
 from gpu_encode.cuda.memory import empty, to_device
-from gpu_encode.cuda.rounding import HALF, LOW_HALF, MASK, no_digits, push, quotient, round_columns, scale, whole_pair
+from gpu_encode.cuda.rounding import (
+    HALF,
+    LOW_HALF,
+    MASK,
+    ZERO,
+    no_digits,
+    push,
+    quotient,
+    round_columns,
+    scale,
+    whole_pair,
+)
 from gpu_encode.cuda.runtime import THREADS, blocks_for, cuda, device_function, kernel, launch, launch_rows, types
 
 if TYPE_CHECKING:
@@ -56,6 +76,58 @@ def pair(
     return round_columns(digits, end)
 
 
+@device_function
+def compare(
+    accumulators: "Array", cell: int, s_at: int, shape: Shape, signs: tuple[int, int], factor: np.uint64, exponent: int
+) -> int:
+    """Sign of |S| - factor * 2**exponent * |N| of a cell."""
+    ahead, bits, line = exponent >> 5, exponent & 31, class_width(shape)
+    begin = min(shape.s_low, shape.n_low + ahead)
+    end = max(shape.s_low + shape.s_width, shape.n_low + ahead + shape.n_width + AFTER)
+    known = no_difference()
+    for place in range(begin, end):
+        mine, its = place - shape.s_low, place - ahead - shape.n_low
+        total = accumulators[s_at + mine] if 0 <= mine < shape.s_width else np.int64(0)
+        count = np.int64(0)
+        if 0 <= its < shape.n_width:
+            count = column_sum(accumulators, cell + its, line, shape.n_classes)
+        known = push_columns(known, total, count, signs[0], signs[1], factor, bits)
+    return side(known)
+
+
+@device_function
+def settle(accumulators: "Array", cell: int, s_at: int, shape: Shape, mean: float, s_sign: int, n_sign: int) -> float:
+    """Round S / N of a cell correctly, given a mean at most one unit off."""
+    bits, signs = first_guess(mean), (s_sign, n_sign)
+    factor, exponent = midpoint(bits, True)
+    above, below = compare(accumulators, cell, s_at, shape, signs, factor, exponent), 1
+    if bits != ZERO:
+        factor, exponent = midpoint(bits, False)
+        below = compare(accumulators, cell, s_at, shape, signs, factor, exponent)
+    magnitude = chosen(bits, above, below)
+    return magnitude if s_sign == n_sign else -magnitude
+
+
+@device_function
+def divide(
+    accumulators: "Array",
+    cell: int,
+    s_at: int,
+    shape: Shape,
+    high: float,
+    lower: float,
+    exponent: int,
+    n_high: float,
+    n_lower: float,
+) -> float:
+    """S / N of a cell, rounded once, from their pairs; N is not zero."""
+    near, doubtful = quotient(high, lower, n_high, n_lower)
+    mean = scale(near, exponent)
+    if doubtful or (high != 0.0 and abs(mean) < TINY):
+        return settle(accumulators, cell, s_at, shape, mean, 1 if high > 0.0 else -1, 1 if n_high > 0.0 else -1)
+    return mean
+
+
 @kernel
 def average(n_cells: int, accumulators: "Array", shape: Shape, first: int, n: "Array", mean: "Array") -> None:
     """Write N and the means of each cell."""
@@ -66,10 +138,10 @@ def average(n_cells: int, accumulators: "Array", shape: Shape, first: int, n: "A
         n[i] = scale(n_high, n_exponent)
         s_at = cell + first * line + (0 if shape.by_class else shape.n_width)
         for output in range(n_outputs):
-            high, lower, exponent = pair(accumulators, s_at + output * line, line, 1, shape.s_width, shape.s_low, 0)
-            found = math.nan
+            own, found = s_at + output * line, math.nan
+            high, lower, exponent = pair(accumulators, own, line, 1, shape.s_width, shape.s_low, 0)
             if n_high != 0.0:
-                found = scale(quotient(high, lower, n_high, n_lower), exponent - n_exponent)
+                found = divide(accumulators, cell, own, shape, high, lower, exponent - n_exponent, n_high, n_lower)
             mean[i * n_outputs + output] = found
 
 
@@ -83,8 +155,11 @@ def average_whole(n_cells: int, accumulators: "Array", shape: Shape, first: int,
         n[i] = n_high
         s_at = cell + first * line + (0 if shape.by_class else shape.n_width)
         for output in range(n_outputs):
-            high, lower = whole_pair(accumulators[s_at + output * line])
-            mean[i * n_outputs + output] = quotient(high, lower, n_high, n_lower) if n_high != 0.0 else math.nan
+            own, found = s_at + output * line, math.nan
+            high, lower = whole_pair(accumulators[own])
+            if n_high != 0.0:
+                found = divide(accumulators, cell, own, shape, high, lower, 0, n_high, n_lower)
+            mean[i * n_outputs + output] = found
 
 
 @kernel

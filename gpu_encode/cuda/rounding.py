@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cpu_fallback.compiled.digits import FRACTION
 from cpu_fallback.compiled.extents import bit_length
-from cpu_fallback.compiled.moments import SPLITTER
-from cpu_fallback.compiled.rounding import TWO_TO_MINUS_64, TWO_TO_MINUS_128
+from cpu_fallback.compiled.moments import DOUBT, SPLITTER
+from cpu_fallback.compiled.rounding import DEEPEST, TWO_TO_MINUS_64, TWO_TO_MINUS_128
 from gpu_encode.cuda.runtime import device_function, times
 
 MASK = np.int64(0xFFFFFFFF)
@@ -115,7 +116,12 @@ def round_columns(digits: Digits, end: int) -> tuple[float, float, int]:
     if rest > 1024 or (rest == 1024 and (sticky or mantissa & 1 == 1)):
         mantissa += 1
         rest -= 2048
-    lower = times(float((rest << length) + tail), TWO_TO_MINUS_64) + times(float(deep), TWO_TO_MINUS_128)
+    kept = deep & ~DEEPEST
+    near, far = times(float((rest << length) + tail), TWO_TO_MINUS_64), times(float(kept), TWO_TO_MINUS_128)
+    lower = near + far
+    # An even one is all that is left.
+    odd = ONE if under & STICKY != ZERO or kept != deep or lower - near != far else ZERO
+    lower = np.uint64(np.float64(lower).view(np.uint64) | odd).view(np.float64)
     # Both factors are powers of two: nothing is lost.
     high = times(times(float(mantissa), TWO_TO_MINUS_53), float(ONE << size))
     exponent = 32 * top
@@ -155,12 +161,23 @@ def halve(value: float) -> float:
 
 
 @device_function
-def quotient(high: float, lower: float, n_high: float, n_lower: float) -> float:
-    """Quotient of two pairs, the second not zero, as `cpu_fallback.exact.quotient` has it."""
+def quotient(high: float, lower: float, n_high: float, n_lower: float) -> tuple[float, bool]:
+    """Quotient of two pairs, the second not zero, and whether it may be rounded wrongly.
+
+    As `cpu_fallback.exact.quotient` has it.
+    """
     first = high / n_high
     product = times(first, n_high)
     a, b = halve(first), halve(n_high)
     c, d = first - a, n_high - b
     error = times(c, d) - (((product - times(a, b)) - times(c, b)) - times(a, d))
-    rest = ((high - product) - error) + (lower - times(first, n_lower))
-    return first + rest / n_high
+    left, right = (high - product) - error, lower - times(first, n_lower)
+    rest = left + right
+    change = rest / n_high
+    near = first + change
+    if near + times(change - (near - first), DOUBT) == near:
+        return near, False
+    again = rest - left
+    whole = (left - (rest - again)) + (right - again) == 0.0
+    even = (np.float64(lower).view(np.uint64) & ONE) | (np.float64(change).view(np.uint64) & FRACTION) == ZERO
+    return near, not (n_lower == 0.0 and even and whole and times(change, n_high) == rest)

@@ -12,7 +12,7 @@ from gpu_encode.formulas import smoothing
 class TargetEncoder(CategoryEncoder):
     """Encode categories by a shrunk mean of the target, with training encodings that do not see their own row.
 
-    A category with summed weight n and mean m gets ``mu + lam * (m - mu)``; `smooth` chooses lam, `prior` chooses mu.
+    A category with summed weight n and mean m gets ``lam * m + (1 - lam) * mu``: `smooth` chooses lam, `prior` mu.
     `fit_transform` gives training encodings by the scheme `cv`; `transform` gives encodings of new rows.  The same
     data, parameters and seed give the same bits on every backend, chunking and number of threads.
 

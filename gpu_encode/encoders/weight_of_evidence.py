@@ -65,7 +65,8 @@ class WeightOfEvidenceEncoder(CategoryEncoder):
         Encoding of each category: by column, then target, then class, then fold of blow-up columns.
     information_value_ : float64 ndarray of shape (n_codes,)
         One a column of encodings, in the order of `encodings_`: the sum over the categories of (p - q) * log(p / q),
-        with p and q the shares above, exact and then rounded once.  Below 0.02 a column tells next to nothing.
+        with p and q the shares above.  Shares, p - q and logarithms are floats, each rounded; their products are added
+        up exactly, and the sum is rounded once.  Below 0.02 a column tells next to nothing.
     target_type_ : str or list of str
         "binary" or "multiclass", of each target.
     classes_ : ndarray of shape (n_classes,), or a list of them

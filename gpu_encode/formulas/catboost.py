@@ -106,7 +106,10 @@ class TargetRatios(WithPriors):
         return side_by_side([np.full_like(total.mean, float(prior)) for prior in self.priors])
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
-        """Give (S + a * p) / (n + a) for each prior p, by the mean where S is beyond float64."""
+        """Give (S + a * p) / (n + a) for each prior p, within 5 ulp where S and p have one sign.
+
+        By the mean where S is beyond float64.
+        """
         a, columns = float(self.weight), []
         for number in range(len(self.priors)):
             p = prior[..., number :: len(self.priors)]

@@ -52,7 +52,9 @@ class Evidence(Statistic):
         return with_label, with_others
 
     def information(self, visible: Moments, counted: NDArray[np.bool_], total: Moments) -> Floats:
-        """Give the information value: the sum of (p - q) * log(p / q) over the categories, exact and then rounded once.
+        """Give the information value: the sum of (p - q) * log(p / q) over the categories.
+
+        Of p - q and of the logarithm as floats the sum is exact, and then rounded once.
 
         Parameters
         ----------

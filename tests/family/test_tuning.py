@@ -357,8 +357,9 @@ def test_a_constant_target():
 class Broken(ge.MEstimate):
     """A smoothing without an encoding for some categories."""
 
-    def shrinkage(self, seen, context):
-        return np.where(seen.n > 20, super().shrinkage(seen, context), np.nan)
+    def weights(self, seen, context):
+        own, other = super().weights(seen, context)
+        return np.where(seen.n > 20, own, np.nan), other
 
 
 @pytest.mark.parametrize("y", [SOLD, AMOUNT])

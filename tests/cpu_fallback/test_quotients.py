@@ -1,0 +1,106 @@
+"""Means are rounded once, on every backend: drawn sums, and those that only digits far below decide."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cpu_fallback.exact import Limbs, quotient
+from cpu_fallback.types import Layout, Window
+from tests.exact.fractions_of import SMALLEST, limbs, nearest, value_of
+from tests.strategies import examples
+
+SPREAD = 1 << 32
+
+
+def digits_of(number: Fraction, low: int, width: int) -> list[int]:
+    """Digits in two's complement, the last one signed."""
+    whole = number / Fraction(SPREAD) ** low
+    assert whole.denominator == 1
+    digits = [whole.numerator >> 32 * i & (SPREAD - 1) for i in range(width)]
+    return [*digits[:-1], digits[-1] - (SPREAD if whole < 0 else 0)]
+
+
+@st.composite
+def near_middles(draw):
+    """A count, and a total that is the count times a float, or the middle of two, but for a last digit far below."""
+    count = draw(st.integers(1, 9) | st.integers(1, 2**31) | st.sampled_from([2**53 + 1, 2**70 + 3, 3 * 2**90 + 1]))
+    mantissa = draw(st.integers(2**52, 2**53 - 1) | st.sampled_from([2**52, 2**53 - 1]) | st.integers(0, 5))
+    quarters = draw(st.sampled_from([-2, -1, 0, 1, 2]))
+    place = draw(st.integers(-1080, 960) | st.sampled_from([-1074, -1075, -1076, 971]))
+    less = draw(st.integers(-1, 1)) * Fraction(2) ** (place - draw(st.sampled_from([3, 60, 107, 200, 585])))
+    total = count * (mantissa + Fraction(quarters, 4)) * Fraction(2) ** place + less
+    return Fraction(count), draw(st.sampled_from([1, -1])) * total
+
+
+@st.composite
+def sums_of_floats(draw):
+    """A few floats that may cancel, and their number."""
+    values = draw(
+        st.lists(
+            st.floats(allow_nan=False, allow_infinity=False, width=draw(st.sampled_from([32, 64]))),
+            min_size=1,
+            max_size=6,
+        )
+    )
+    if draw(st.booleans()):
+        values += [-value for value in values[1:]]
+    return Fraction(len(values)), sum(map(Fraction, values), Fraction(0))
+
+
+LOW, WIDTH = -56, 96
+
+
+@examples(300)
+@given(st.lists(near_middles() | sums_of_floats(), min_size=1, max_size=4))
+def test_means_are_rounded_once(ops, sums):
+    expected = [nearest(total / count) + 0.0 for count, total in sums]
+    cells = [[*digits_of(count, 0, 4), *digits_of(total, LOW, WIDTH)] for count, total in sums]
+    layout = Layout(Window(0, 4, False), Window(LOW, WIDTH, False))
+    mean = ops.moments(np.array(cells, np.int64)[:, None], layout, 0, False).mean
+    assert (mean.ravel() + 0.0).tolist() == expected
+
+
+@examples(150)
+@given(total=limbs(3), count=limbs(3))
+def test_any_digits_over_any_digits(ops, total, count):
+    expected = [
+        nearest(over / under) + 0.0 if under else np.nan
+        for over, under in zip(value_of(total), value_of(count), strict=True)
+    ]
+    np.testing.assert_array_equal(quotient(total, count) + 0.0, expected)
+    layout = Layout(Window(count.low, count.digits.shape[-1], False), Window(total.low, total.digits.shape[-1], False))
+    cells = np.concatenate([count.digits, total.digits], axis=-1)[:, None]
+    np.testing.assert_array_equal(ops.moments(cells, layout, 0, False).mean[:, 0] + 0.0, expected)
+
+
+@pytest.mark.parametrize("below", [0, SMALLEST, -SMALLEST])
+@pytest.mark.parametrize("last", [0, 1])
+def test_the_smallest_number_breaks_a_tie(ops, below, last):
+    total = Fraction(2) ** 53 * 3 * 2 + 3 * (1 + 2 * last) + Fraction(below)
+    layout = Layout(Window(), Window(-34, 40, False))
+    cells = np.array([[[3, *digits_of(total, -34, 40)]], [[-3, *digits_of(-total, -34, 40)]]], np.int64)
+    expected = nearest(total / 3)
+    assert ops.moments(cells, layout, 0, False).mean.ravel().tolist() == [expected] * 2
+
+
+def test_whole_sums_are_rounded_once(ops):
+    random = np.random.default_rng(0)
+    count = random.choice([2, 3, 6, 7, 2**53 + 1, 2**62 + 1], 200)
+    total = random.integers(-(2**63), 2**63, 200)
+    cells = np.stack([count, total], axis=-1)[:, None]
+    expected = [float(Fraction(int(s), int(n))) for n, s in zip(count, total, strict=True)]
+    assert ops.moments(cells, Layout(Window(), Window()), 0, False).mean.ravel().tolist() == expected
+
+
+def test_ties_of_short_sums_take_no_digits(monkeypatch):
+    """Half of all means of two floats lie in the middle of two others: they must not be slow."""
+    random = np.random.default_rng(1)
+    values = random.standard_normal((4, 1000))
+    monkeypatch.setattr("cpu_fallback.exact.settle", None)
+    for n in (2, 3, 4):
+        total, count = Limbs.sum_of(values[:n], where=np.ones((n, 1000), bool)), Limbs.of_integers(np.full(1000, n))
+        exact = [float(sum(map(Fraction, column)) / n) for column in values[:n].T]
+        assert quotient(total, count).tolist() == exact
