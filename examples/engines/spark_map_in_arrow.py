@@ -4,8 +4,9 @@
     python examples/engines/spark_map_in_arrow.py --rows 20000 --master "local[2]"
 
 Rows are numbered by their partition and their place in it; both have to be the same in every pass, as they are of rows
-that are read from files.  States travel pickled.  Whoever can write them can run code where they are read, so they go
-between processes of one Spark application alone, which send one another pickled functions anyway, and into no file.
+that are read from files.  The partition travels as a column: after `coalesce` or `union` a task has another number.
+States travel pickled.  Whoever can write them can run code where they are read, so they go between processes of one
+Spark application alone, which send one another pickled functions anyway, and into no file.
 """
 
 import argparse
@@ -22,30 +23,44 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 from made_rows import TARGET, compare, encoder, orders
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import spark_partition_id
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from gpu_encode import TargetEncoder
 from gpu_encode.parts import Part, PartialSums, Profile, encode, fit, measure, plan, profile, scheme_columns
 
 STATE = "partition int, rows long, state binary"
+PARTITION = "spark_partition_id"
 # Rows that are looked at together; it changes no bit.
 CHUNK = 1 << 18
 # States that one task adds up.
 FAN_IN = 4
 
 
-def chunks(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
-    """Gather batches to tables, with the number of their first row in the partition."""
+def with_partition(rows: DataFrame) -> DataFrame:
+    """Add the number of the partition of these rows, which stays theirs whatever becomes of the result."""
+    if PARTITION in rows.columns:
+        raise ValueError(f"The column {PARTITION!r} is made here: rename yours.")
+    return rows.withColumn(PARTITION, spark_partition_id())
+
+
+def chunks(batches: Iterator[Any]) -> Iterator[tuple[int, int, Any]]:
+    """Gather batches to tables, with the numbers of their partition and of their first row in it."""
     first, held = 0, []
     for batch in batches:
         held.append(batch)
         if sum(map(len, held)) >= CHUNK:
-            yield first, pa.Table.from_batches(held)
+            yield from numbered(held, first)
             first, held = first + sum(map(len, held)), []
-    if held:
-        yield first, pa.Table.from_batches(held)
+    yield from numbered(held, first)
+
+
+def numbered(held: list[Any], first: int) -> Iterator[tuple[int, int, Any]]:
+    """Give one table, where there are rows, and take the number of their partition off it."""
+    if any(map(len, held)):
+        table = pa.Table.from_batches(held)
+        yield table[PARTITION][0].as_py(), first, table.drop_columns([PARTITION])
 
 
 def part(table: Any, first_row: int) -> Part:
@@ -53,45 +68,47 @@ def part(table: Any, first_row: int) -> Part:
     return Part(table.drop_columns([TARGET]), table[TARGET], first_row=first_row)
 
 
-def state(rows: int, value: Any) -> Any:
-    """Give one row with the state of the partition at hand."""
-    columns = [[TaskContext.get().partitionId()], [rows], [pickle.dumps(value)]]
+def state(partition: int, rows: int, value: Any) -> Any:
+    """Give one row with the state of a partition."""
+    columns = [[partition], [rows], [pickle.dumps(value)]]
     return pa.record_batch(
         [pa.array(columns[0], pa.int32()), pa.array(columns[1]), pa.array(columns[2])],
         names=["partition", "rows", "state"],
     )
 
 
-def profile_rows(rows: DataFrame, encoder: TargetEncoder) -> tuple[Profile, list[int]]:
-    """Profile all rows, and number the first row of each partition."""
+def profile_rows(rows: DataFrame, encoder: TargetEncoder) -> tuple[Profile, dict[int, int]]:
+    """Profile all rows, and number the first row of each partition that has rows."""
 
     def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
-        # Only the target and what the scheme reads are looked at, so the target may stay among the columns.
-        parts = (Part(table, table[TARGET], first_row=first) for first, table in chunks(batches))
-        total = reduce(add, (profile(encoder, chunk) for chunk in parts), Profile())
-        yield state(total.n_rows, total)
+        total, partition = Profile(), -1
+        for number, first, table in chunks(batches):
+            # Only the target and what the scheme reads are looked at, so the target may stay among the columns.
+            total, partition = total + profile(encoder, Part(table, table[TARGET], first_row=first)), number
+        if total.n_rows:
+            yield state(partition, total.n_rows, total)
 
-    read = rows.select(*scheme_columns(encoder), TARGET)
+    read = with_partition(rows.select(*scheme_columns(encoder), TARGET))
     profiles = sorted(read.mapInArrow(of_partition, STATE).collect())
-    starts = [0, *accumulate(row.rows for row in profiles)]
+    starts = list(accumulate((row.rows for row in profiles), initial=0))
     # The first row of each partition is known only now.
     moved = (pickle.loads(row.state).moved(start) for row, start in zip(profiles, starts, strict=False))
-    return reduce(add, moved), starts
+    numbers = (row.partition for row in profiles)
+    return reduce(add, moved, Profile()), dict(zip(numbers, starts, strict=False))
 
 
-def measure_rows(rows: DataFrame, encoding_plan: Any, starts: list[int]) -> PartialSums:
+def measure_rows(rows: DataFrame, encoding_plan: Any, starts: dict[int, int]) -> PartialSums:
     """Sum all rows: each partition where it lies, then a few states at a time, until few are left."""
 
     def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
-        start = starts[TaskContext.get().partitionId()]
-        parts = (part(table, start + first) for first, table in chunks(batches))
-        yield state(0, reduce(add, (measure(encoding_plan, chunk) for chunk in parts), PartialSums()))
+        parts = (part(table, starts[partition] + first) for partition, first, table in chunks(batches))
+        yield state(0, 0, reduce(add, (measure(encoding_plan, chunk) for chunk in parts), PartialSums()))
 
     def add_states(batches: Iterator[Any]) -> Iterator[Any]:
         states = (pickle.loads(value) for batch in batches for value in batch["state"].to_pylist())
-        yield state(0, reduce(add, states, PartialSums()))
+        yield state(0, 0, reduce(add, states, PartialSums()))
 
-    states, left = rows.mapInArrow(of_partition, STATE), len(starts) - 1
+    states, left = with_partition(rows).mapInArrow(of_partition, STATE), len(starts)
     while left > FAN_IN:
         # They add up in any order: it does not matter which go together.
         left = -(-left // FAN_IN)
@@ -99,15 +116,17 @@ def measure_rows(rows: DataFrame, encoding_plan: Any, starts: list[int]) -> Part
     return reduce(add, (pickle.loads(row.state) for row in states.collect()))
 
 
-def map_rows(rows: DataFrame, schema: Any, function: Callable[[Any, int], Any], starts: list[int] | None) -> DataFrame:
+def map_rows(
+    rows: DataFrame, schema: Any, function: Callable[[Any, int], Any], starts: dict[int, int] | None
+) -> DataFrame:
     """Give the tables that a function makes of tables and the number of their first row."""
 
     def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
-        start = 0 if starts is None else starts[TaskContext.get().partitionId()]
-        for first, table in chunks(batches):
+        for partition, first, table in chunks(batches):
+            start = 0 if starts is None else starts[partition]
             yield from function(table, start + first).cast(schema).to_batches(max_chunksize=1 << 16)
 
-    return rows.mapInArrow(of_partition, from_arrow_schema(schema))
+    return with_partition(rows).mapInArrow(of_partition, from_arrow_schema(schema))
 
 
 def fit_transform(rows: DataFrame, encoder: TargetEncoder) -> DataFrame:
@@ -162,7 +181,16 @@ def encode_files(spark: SparkSession, folder: str, n_rows: int) -> None:
     encodings = fit_transform(rows, fitted).toArrow()
     print(f"{len(encodings)} rows in {rows.rdd.getNumPartitions()} partitions: {', '.join(encodings.column_names)}")
     new = orders(n_rows, seed=8).drop_columns([TARGET])
+    check_moved_partitions(spark, fit_transform(rows, encoder()), encodings)
     compare(encodings, rows.toArrow(), transform(spark.createDataFrame(new), fitted).toArrow(), new)
+
+
+def check_moved_partitions(spark: SparkSession, lazy: DataFrame, encodings: Any) -> None:
+    """Check that a result whose partitions are joined, or come after others, has the same encodings."""
+    one = spark.createDataFrame(encodings.slice(0, 1)).coalesce(1)
+    expected = encodings.combine_chunks()
+    assert lazy.coalesce(1).toArrow().combine_chunks().equals(expected), "coalesce changes encodings"
+    assert one.union(lazy).toArrow().slice(1).combine_chunks().equals(expected), "union changes encodings"
 
 
 if __name__ == "__main__":
