@@ -184,6 +184,17 @@ def test_two_runs_do_not_write_to_one_destination(tmp_path: Path, rows: Path) ->
     assert names_in(tmp_path) == ["codes", "orders.parquet"]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+def test_runs_that_begin_while_others_end_take_turns(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "tests.datasets.turns", str(tmp_path / "codes.parquet"), "4", "2"]
+    done = subprocess.run(program, cwd=ROOT, check=True, timeout=60, capture_output=True, text=True)
+    ends = json.loads(done.stdout)
+    assert ends.pop("published") > 20
+    # All that may happen besides: told in words that another run is there.
+    assert set(ends) <= {"refused"}
+    assert names_in(tmp_path) == ["codes.parquet"]
+
+
 def test_folds_that_cannot_be_drawn_again_leave_nothing(
     tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
