@@ -199,7 +199,11 @@ def lock_folder(folder: Path) -> Any:
         If another process has it.
     """
     while True:
-        folder.mkdir(exist_ok=True)
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            if folder.is_symlink() and not folder.exists():
+                raise  # a link to nowhere stays one
         # A run that ends just now may remove the folder, or the lock that was opened.
         with contextlib.suppress(FileNotFoundError):
             stream = lock_file(folder / LOCK)

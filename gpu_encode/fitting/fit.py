@@ -96,7 +96,7 @@ def prepare(
     ValueError, TypeError
         For bad input, and for columns, targets or parameters that differ from those of earlier calls.
     """
-    rows = read_rows(parameters, inputs, all_rows=fixed_targets is None)
+    rows = read_rows(parameters, inputs, all_rows=fixed_targets is None and known is None)
     if known is not None:
         check_same_statistic(known, parameters)
     summed = read_summed(parameters, rows, None if known is None else known.targets, fixed_targets)

@@ -179,3 +179,12 @@ def test_nobody_is_warned_of_encodings_that_no_row_gets(recwarn):
     encoder = ge.TargetEncoder(cv=ge.LeaveOneOut(), handle_unknown=1e300, dtype="float32", target_type="binary")
     assert np.isfinite(encoder.fit_transform([["a"]] * 3 + [["b"]] * 3, [0, 1, 1, 0, 0, 1])).all()
     assert [warning.category for warning in recwarn.list] == [ge.LeakWarning]
+
+
+def test_rows_that_weigh_nothing_add_categories_alone():
+    known = ge.TargetEncoder(smooth=0.0).partial_fit([["a"], ["b"]], [0, 1])
+    known.partial_fit([["a"], ["c"]], [1, 1], sample_weight=[0, 0])
+    assert known.categories_[0].tolist() == ["a", "b", "c"]
+    assert known.encodings_[0].tolist() == [0.0, 1.0, 0.5]
+    with pytest.raises(ValueError, match="Sample weights must contain at least one non-zero number"):
+        ge.TargetEncoder().partial_fit([["a"], ["c"]], [1, 0], sample_weight=[0, 0])

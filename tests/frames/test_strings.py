@@ -193,7 +193,7 @@ def test_objects_that_only_begin_as_text(ops, monkeypatch):
     }.items():
         with pytest.raises((TypeError, ValueError), match=message):
             keys(objects(*values))
-    nulls = objects("a", None, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), np.str_("a"))
+    nulls = objects("a", None, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "ns"), np.str_("a"))
     assert keys(nulls).codes.tolist() == [0, -1, -1, -1, -1, -1, 0]
     words = objects(Word("b"), Word("A"), Word("a"))
     assert keys(words).codes.tolist() == by_arrow(keys, words).codes.tolist() == [1, 0, 0]
