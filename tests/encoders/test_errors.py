@@ -138,7 +138,6 @@ ROWS = [
     ("weight NaN", {"sample_weight": with_one(Y, 3, np.nan)}, ValueError, r"1 NaN .* row 3 \(nan\). .* drop"),
     ("weight infinite", {"sample_weight": with_one(Y, 3, np.inf)}, ValueError, r"first in row 3 \(inf\)"),
     ("weight negative", {"sample_weight": with_one(Y**2, 5, -2)}, ValueError, r"1 negative .* row 5 \(-2.0\)"),
-    ("weights all zero", {"sample_weight": np.zeros(12)}, ValueError, "non-zero number.* Leave sample_weight out"),
     ("weights of text", {"sample_weight": list("abcdefghijkl")}, ValueError, "must hold numbers, .* Got 'a'"),
     ("names of two types", {"X": FRAME.set_axis(["a", 1, "b", "c"], axis=1)}, TypeError, "have string names"),
     ("infinity", {"X": FRAME.assign(zip=np.inf)}, ValueError, "infinity: column 'zip', the first in row 0. Replace"),
@@ -150,6 +149,12 @@ ROWS = [
 def test_rows_to_learn_from(fitted, method, change, error, match):
     with Unchanged(fitted, FRAME), pytest.raises(error, match=match):
         getattr(fitted, method)(**{"X": FRAME, "y": Y, **change})
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+def test_rows_that_all_weigh_nothing(fitted, method):
+    with Unchanged(fitted, FRAME), pytest.raises(ValueError, match=r"non-zero number.* Leave sample_weight out"):
+        getattr(fitted, method)(FRAME, Y, sample_weight=np.zeros(12))
 
 
 @pytest.mark.parametrize("kind", ["auto", "continuous"])
