@@ -58,7 +58,7 @@ class OrderedScan:
     >>> import numpy as np
     >>> from gpu_encode import Ordered, TargetEncoder
     >>> from gpu_encode.parts import OrderedRows, Part, OrderedScan, plan, encode, fit, measure, shuffle, profile
-    >>> encoder = TargetEncoder(cv=Ordered(shuffle=False), target_type="continuous", smooth=1, prior=0.5)
+    >>> encoder = TargetEncoder(cv=Ordered(shuffle=False), target_type="continuous", smooth=1, prior=0.25)
     >>> parts = [Part([["a"], ["a"]], [1.0, 2.5]), Part([["a"], ["a"]], [6.0, 4.5], first_row=2)]
     >>> encoding_plan = plan(encoder, profile(encoder, parts[0]) + profile(encoder, parts[1]))
     >>> tables = fit(encoder, encoding_plan, measure(encoding_plan, parts[0]) + measure(encoding_plan, parts[1]))
@@ -67,7 +67,7 @@ class OrderedScan:
     ...     [[rows]] = shuffle(tables, part)
     ...     encodings.append(encode(tables, part, [[scan.encode(rows)]]))
     >>> np.concatenate(encodings).ravel().tolist()
-    [0.5, 0.75, 1.3333333333333333, 2.5]
+    [0.25, 0.625, 1.25, 2.4375]
     """
 
     def __init__(self, tables: EncodingTables, order: int = 0, earlier: PrecedingSums | None = None) -> None:
