@@ -25,8 +25,9 @@ from gpu_encode.training.outputs import OutputColumns, in_type, indicator, make_
 
 # Fewer rows tell nothing of what new rows are like.
 FEWEST_ROWS = 20
-# Rows that are looked at first.
+# Rows that are looked at first, and then at a time: what is marked of them is small beside their codes.
 SAMPLE = 1 << 10
+PIECE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +299,7 @@ def warn_of_unseen(key: CategoryIndex, rows: Array, is_unseen: Callable[[Array],
     step = max(len(rows) // SAMPLE, 1)
     if 2 * int(is_unseen(rows[::step]).sum()) <= len(rows[::step]):
         return
-    share = int(is_unseen(rows).sum()) / len(rows)
+    share = sum(int(is_unseen(rows[start : start + PIECE]).sum()) for start in range(0, len(rows), PIECE)) / len(rows)
     if share > 0.5:
         warn(
             f"{share:.0%} of the rows have values of {key.entry.name!r} that fit has not seen, and get the encoding of "

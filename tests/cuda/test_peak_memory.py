@@ -159,6 +159,7 @@ def count(monkeypatch):
     assert counted.bytes == known.nbytes == 1000, "arrays are not counted"
     del known
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "TILE", TILE)
+    monkeypatch.setattr(import_module("gpu_encode.fitting.model"), "SAMPLE", TILE)
     scans = import_module("gpu_encode.training.scans")
     monkeypatch.setattr(scans, "CHECKPOINT_BITS", 1)
     monkeypatch.setattr(scans, "EXACT_PLACES", 2)
