@@ -99,7 +99,9 @@ class Inputs:
         index = index_of(self.tables[0])
         for role, vector in self._vectors.items():
             other = index_of(vector)
-            if index is not None and other is not None and other is not index and not other.equals(index):
+            if index is None or other is None or other is index or len(other) != len(index):
+                continue  # of another number of rows an error tells
+            if not other.equals(index):
                 warn(
                     f"{role} has another index than X, and is matched by position. Align it first, "
                     f"{role} = {role}.loc[X.index], or drop its index, {role}.to_numpy()."

@@ -158,9 +158,9 @@ def test_the_computation_may_be_asked_for_on_the_host():
 def test_index_names_and_other_columns_are_those_of_x():
     index = pa.array(np.arange(100, 100 + N))
     X = on_device(index=index)
-    on_gpu = TargetEncoder(columns=["text"], indicators=True, device="cuda").fit_transform(
-        X, frames.series(TARGETS["0/1"])
-    )
+    # A series has an index of its own, which without a GPU is not compared with that of X.
+    y = TARGETS["0/1"].to_numpy()
+    on_gpu = TargetEncoder(columns=["text"], indicators=True, device="cuda").fit_transform(X, y)
     assert on_gpu.columns.tolist() == ["text", "text_unseen", "category", "number", "day", "price"]
     assert on_gpu.index.name == "row"
     held = [part.to_pylibcudf()[0].data().ptr for part in (on_gpu.index, X.index)]
