@@ -1,6 +1,7 @@
 """Results in two files, JSON and Markdown: all that is known so far, on disk at any time."""
 
 import json
+import tempfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 from benchmarks.harness.grid import Cell, name_of
 from benchmarks.harness.turns import TIME_WAS_UP
 from benchmarks.harness.worker import Record
-from gpu_encode.cli.whole_files import whole_files
+from gpu_encode.datasets.publishing import publish
 
 Document = dict[str, Any]
 # What has to be the same for two runs to be one.
@@ -26,9 +27,11 @@ def save(document: Document, path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     top = json.dumps({key: value for key, value in document.items() if key != "cells"}, indent=1)
     cells = ",\n".join(f"  {json.dumps(cell)}" for cell in document["cells"])
-    with whole_files(path, path.with_suffix(".md")) as [data, report]:
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=path.parent) as folder:
+        data, report = Path(folder, "results"), Path(folder, "report")
         data.write_text(f'{top[:-2]},\n "cells": [\n{cells}\n ]\n}}\n')
         report.write_text(text)
+        publish(Path(folder), [(data, path), (report, path.with_suffix(".md"))])
 
 
 class Results:

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Callable
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,17 @@ from gpu_encode.cli.choices import make_choices
 from gpu_encode.cli.columns import Roles, key_name, roles, text_columns
 from gpu_encode.cli.encoders import ENCODERS, check_parameters, encoder_choices
 from gpu_encode.cli.messages import on_terminal, refuse, say
-from gpu_encode.cli.whole_files import refuse_closed_places, whole_files
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.encoding import run_encoding
 from gpu_encode.datasets.files import find
 from gpu_encode.datasets.run import Options
 from gpu_encode.datasets.source import open_source
-from gpu_encode.datasets.staging import folder_beside
+from gpu_encode.datasets.staging import end_publication, is_begun
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; the output and the model appear both or not at all."""
+    end_publication(options.output)
     if nothing_to_do(options):
         return 0
     parameters = encoder_choices(options)
@@ -33,24 +33,15 @@ def run(options: argparse.Namespace) -> int:
     if plan.chosen:
         say(f"encoding {', '.join(map(key_name, plan.keys))}")
     encoder = encoder_of(options, parameters, plan)
-    models = [] if options.model is None else [Path(options.model)]
     refuse_model_as_rows(options)
-    if not options.overwrite and any(model.exists() for model in models):
-        refuse(f"the model {options.model!r} is there already: give --overwrite to replace it at the end")
-    refuse_closed_places(*models)
-
-    def save(publish: Callable[[], None]) -> None:
-        with whole_files(*models, then=publish) as temporaries:
-            for temporary in temporaries:
-                encoder.save(temporary)
-
+    model = None if options.model is None else model_place(options)
     target = plan.targets if len(plan.targets) > 1 else next(iter(plan.targets), None)
     choices = {"target": target, "weight": plan.weight, "groups": None, "keep_target": options.keep_target}
     chosen = Options(
         memory.limit_of(options.memory_limit), None, bool(options.overwrite), options.resume, on_terminal()
     )
     summary = run_encoding(
-        rows, options.output, encoder, choices, chosen, drop_missing_target=options.drop_missing_target, publishing=save
+        rows, options.output, encoder, choices, chosen, drop_missing_target=options.drop_missing_target, model=model
     )
     for line in repr(summary).splitlines():
         say(line)
@@ -71,11 +62,27 @@ def source_of(options: argparse.Namespace) -> str | list[str]:
     return words[0] if len(words) == 1 else words
 
 
+def model_place(options: argparse.Namespace) -> Path:
+    """Return where the model is written to; refuse before long work a place where it cannot be after it."""
+    place = Path(os.path.realpath(options.model))
+    if place.exists() and not place.is_file():
+        refuse(f"{options.model!r} is there already and is not a file")
+    if place.exists() and not options.overwrite:
+        refuse(f"the model {options.model!r} is there already: give --overwrite to replace it at the end")
+    if not place.parent.is_dir():
+        refuse(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    try:
+        with tempfile.TemporaryFile(dir=place.parent):
+            return place
+    except PermissionError:
+        refuse(f"no permission to write to the folder {str(place.parent)!r}")
+
+
 def nothing_to_do(options: argparse.Namespace) -> bool:
     """Whether a run that is to be gone on with has ended: what it writes is there, newer than the rows, and no more."""
     output = Path(os.path.realpath(options.output))
     made = [output, *([] if options.model is None else [Path(options.model)])]
-    if not options.resume or folder_beside(output).exists() or not all(path.exists() for path in made):
+    if not options.resume or is_begun(output) or not all(path.exists() for path in made):
         return False
     written = min(path.stat().st_mtime_ns for path in made)
     if any(file.state()[1] > written for file in find(source_of(options)).files) or is_empty(output):

@@ -7,11 +7,13 @@ from typing import Any
 import gpu_encode
 from gpu_encode.cli.fit_transform import nothing_to_do, refuse_model_as_rows, source_of
 from gpu_encode.cli.messages import on_terminal, refuse, say
+from gpu_encode.datasets.staging import end_publication
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     refuse_model_as_rows(options)
+    end_publication(options.output)
     if nothing_to_do(options):
         return 0
     summary = gpu_encode.transform_dataset(

@@ -2,8 +2,9 @@
 
 import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -29,6 +30,7 @@ from gpu_encode.datasets.staging import (
     describe_fitted,
     describe_parameters,
     describe_run,
+    end_publication,
     is_describable,
     read_sums,
     write_sums,
@@ -159,7 +161,7 @@ def run_encoding(
     options: Options,
     *,
     drop_missing_target: bool = False,
-    publishing: Callable[[Callable[[], None]], object] = lambda publish: publish(),
+    model: Path | None = None,
 ) -> Summary:
     """Do what `encode_dataset` does.
 
@@ -172,11 +174,12 @@ def run_encoding(
         The columns "target", "weight" and "groups", and "keep_target".
     options : Options
     drop_missing_target : bool, default=False
-    publishing : callable, optional
-        Is given the function that lets the output appear, and calls it.
+    model : Path, optional
+        Where the fitted encoder is saved: it appears with the output, or neither does.
     """
     begun = time.perf_counter()
     repeatable = check_repeatable(encoder, options.resume)
+    end_publication(destination)
     output = choose_destination(rows, destination, options.compression, options.overwrite)
     column_roles = find_roles(rows.schema, choices["target"], choices["weight"], choices["groups"])
     refuse_stray_text(rows, asked_kinds(encoder, column_roles.targets))
@@ -188,7 +191,9 @@ def run_encoding(
         run.seconds["opening"] = time.perf_counter() - begun
         encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable)
         encoding.encode(staging.begin(description, options.resume, encoding.plan_work))
-        publishing(staging.publish)
+        if model is not None:
+            encoder.save(staging.model_path(model))
+        staging.publish(model)
     return run.summary()
 
 
@@ -397,6 +402,7 @@ def transform_dataset(
 def run_transforming(rows: Source, destination: Any, encoder: Any, options: Options) -> Summary:
     """Do what `transform_dataset` does."""
     begun = time.perf_counter()
+    end_publication(destination)
     output = choose_destination(rows, destination, options.compression, options.overwrite)
     fitted = set(encoder.feature_names_in_)
     features = [name for name in rows.schema.names if name in fitted]

@@ -10,7 +10,6 @@ import io
 import json
 import os
 import shutil
-import stat
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import dropwhile
@@ -22,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 import gpu_encode
+from gpu_encode.datasets.publishing import RECORD, go_on, publish
 from gpu_encode.datasets.source import Source
 from gpu_encode.datasets.writing import Destination, Output
 from gpu_encode.errors import datasets as errors
@@ -42,6 +42,11 @@ LOCK = "lock"
 def folder_beside(path: Path) -> Path:
     """Give the hidden folder in which work for a destination is done."""
     return path.with_name(f".{path.name}.gpu-encode")
+
+
+def is_begun(path: Path) -> bool:
+    """Whether there is an interrupted run with this destination."""
+    return (folder_beside(path) / MANIFEST).exists()
 
 
 class Staging:
@@ -86,22 +91,13 @@ class Staging:
             # What was finished of a source that has changed is of no use.
             keep = self._keep and not isinstance(error, errors.SourceChangedError)
             if error is None or not (keep and self.is_useful):
-                self._remove()
+                remove_folder(self.folder)
             else:
                 files = (path for path in self.folder.rglob("*") if path.is_file())
                 n_bytes = sum(path.stat().st_size for path in files)
                 error.add_note(errors.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
         finally:
             self._lock.close()
-
-    def _remove(self) -> None:
-        """Remove the folder, the lock last: what another run makes there afterwards is its own, and stays."""
-        for path in self.folder.iterdir():
-            if path.name != LOCK:
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            (self.folder / LOCK).unlink()
-            self.folder.rmdir()
 
     @property
     def is_useful(self) -> bool:
@@ -173,21 +169,44 @@ class Staging:
         """Give the outputs that are still to be written."""
         return list(dropwhile(lambda output: (self.finished / output.relative).is_file(), outputs))
 
-    def publish(self) -> None:
-        """Rename what is finished to its final name."""
-        if not self._is_folder:
-            finished = self.finished / self._path.name
-            if self._path.exists():
-                finished.chmod(stat.S_IMODE(self._path.stat().st_mode))
-            finished.replace(self._path)
+    def model_path(self, place: Path) -> Path:
+        """Path at which the model that appears beside the output is written."""
+        return self.folder / f"model{place.suffix}"
+
+    def publish(self, model: Path | None = None) -> None:
+        """Rename what is finished, and the model, to their final names."""
+        models = [] if model is None else [(self.model_path(model), model)]
+        finished = self.finished if self._is_folder else self.finished / self._path.name
+        publish(self.folder, [*models, (finished, self._path)])
+
+
+def end_publication(destination: Any) -> None:
+    """Give a destination what a run had finished that was killed before all of it had its final name."""
+    folder = folder_beside(Path(os.path.realpath(destination)))
+    # Without a manifest, a run was killed as it removed the folder.
+    if not folder.is_dir() or ((folder / MANIFEST).exists() and not (folder / RECORD).exists()):
+        return
+    lock = lock_folder(folder)
+    try:
+        if (folder / RECORD).exists():
+            go_on(folder)
+        if (folder / RECORD).exists() or not (folder / MANIFEST).exists():
+            remove_folder(folder)
+    finally:
+        lock.close()
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a hidden folder, the lock last: what another run makes there afterwards is its own, and stays."""
+    last = [folder / RECORD, folder / LOCK]
+    for path in [*(path for path in folder.iterdir() if path not in last), *last]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
         else:
-            for folder, _, _ in os.walk(self.finished):
-                sync_folder(Path(folder))
-            with contextlib.suppress(FileNotFoundError):
-                # It goes away with this folder.
-                self._path.replace(self.folder / "former")
-            self.finished.replace(self._path)
-        sync_folder(self._path.parent)
+            with contextlib.suppress(OSError):
+                path.unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def lock_folder(folder: Path) -> Any:

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from gpu_encode import LeaveOneOut, Ordered, TargetEncoder
+from gpu_encode.cli import main as command
 from gpu_encode.datasets import encoding, run, staging
+from gpu_encode.datasets.publishing import RECORD
 from gpu_encode.datasets.writing import RowWriter
 from tests.datasets.encoded import encode
 
@@ -99,6 +101,68 @@ def main(source: Path, folder: Path, kills: int) -> None:
     (folder / "story.json").write_text(json.dumps(story))
 
 
+def command_in_a_fork(words: str, last: int | None) -> int:
+    """Run a command in a fork, which is killed at a step of publishing; give how it ended."""
+    child = os.fork()
+    if child == 0:
+        publish, counted = staging.Staging.publish, Counted(last)
+
+        def publish_counted(*given: Any) -> None:
+            for owner, name in (
+                (os, "fsync"),
+                (os, "open"),
+                (Path, "replace"),
+                (Path, "hardlink_to"),
+                (Path, "unlink"),
+                (Path, "rmdir"),
+                (Path, "write_text"),
+                (staging.shutil, "rmtree"),
+            ):
+                setattr(owner, name, counted(getattr(owner, name)))
+            publish(*given)
+
+        staging.Staging.publish = publish_counted  # type: ignore[method-assign]
+        os._exit(command(words.split()))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def kill_publishing(source: Path, folder: Path) -> None:
+    """Kill a command at every step of its publication, and go on; write what happened."""
+    story: list[Any] = []
+    options = "--target price --columns city --target-type continuous --overwrite"
+    for output, before in (("codes.parquet", True), ("codes", True), ("codes.parquet", False)):
+        ended, last = -9, 0
+        while ended:
+            last += 1
+            own = folder / f"{output} {before} {last}".replace(" ", "-")
+            own.mkdir(parents=True)
+            places = [own / "model", own / output]
+            if before:
+                command(
+                    f"fit-transform {source} {places[1]} --model {places[0]} {options}".replace("city", "zip").split()
+                )
+            former = [content(place) for place in places]
+            words = f"fit-transform {source} {places[1]} --model {places[0]} {options}"
+            ended = command_in_a_fork(words, last)
+            state = ["old" if content(place) == old else "new" for place, old in zip(places, former, strict=True)]
+            recorded = (staging.folder_beside(places[1]) / RECORD).exists()
+            again = command_in_a_fork(f"{words} --resume", None)
+            after = ["old" if content(place) == old else "new" for place, old in zip(places, former, strict=True)]
+            left = sorted(path.name for path in own.iterdir() if path not in places)
+            story.append([own.name, last, ended, [*state, recorded], again, after, left])
+    (folder / "story.json").write_text(json.dumps(story))
+
+
+def content(place: Path) -> dict[str, bytes] | None:
+    """Bytes of a file, or of the files in a folder; None where there is neither."""
+    if not place.exists():
+        return None
+    return {path.name: path.read_bytes() for path in (place.iterdir() if place.is_dir() else [place])}
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
+    if sys.argv[3] == "publishing":
+        kill_publishing(Path(sys.argv[1]), Path(sys.argv[2]))
+    else:
+        main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
