@@ -86,28 +86,27 @@ def sync_all(path: Path) -> None:
 
 def rename_all(moves: Sequence[Move]) -> None:
     """Rename what is not renamed yet; where one fails, everything is again as it was before."""
-    formers = [source.with_name(f"{source.name}.former") for source, _ in moves]
-    renamed: list[Move] = []
+    steps = [(source, place, source.with_name(f"{source.name}.former")) for source, place in moves]
+    begun = []
     try:
-        for (source, place), former in zip(moves, formers, strict=True):
+        for source, place, former in steps:
             if source.exists():
                 if place.exists():
                     keep(place, former)
-                renamed.append((place, former))
+                begun.append((source, place, former))
                 source.replace(place)
     except BaseException:
-        for place, former in reversed(renamed):
-            take_back(moves, place, former)
+        for source, place, former in reversed(begun):
+            take_back(source, place, former)
         raise
-    for former in formers:
-        shutil.rmtree(former) if former.is_dir() else former.unlink(missing_ok=True)
+    for _, _, former in steps:
+        shutil.rmtree(former, ignore_errors=True) if former.is_dir() else former.unlink(missing_ok=True)
     for parent in {place.parent for _, place in moves}:
         sync_folder(parent)
 
 
-def take_back(moves: Sequence[Move], place: Path, former: Path) -> None:
+def take_back(source: Path, place: Path, former: Path) -> None:
     """Put what is finished where it was made, and what was there before at its place."""
-    [source] = [source for source, other in moves if other == place]
     if not source.exists():
         place.replace(source)
     if former.exists():

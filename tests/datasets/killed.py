@@ -137,12 +137,10 @@ def kill_publishing(source: Path, folder: Path) -> None:
             own = folder / f"{output} {before} {last}".replace(" ", "-")
             own.mkdir(parents=True)
             places = [own / "model", own / output]
-            if before:
-                command(
-                    f"fit-transform {source} {places[1]} --model {places[0]} {options}".replace("city", "zip").split()
-                )
-            former = [content(place) for place in places]
             words = f"fit-transform {source} {places[1]} --model {places[0]} {options}"
+            if before:
+                command(words.replace("city", "zip").split())
+            former = [content(place) for place in places]
             ended = command_in_a_fork(words, last)
             state = ["old" if content(place) == old else "new" for place, old in zip(places, former, strict=True)]
             recorded = (staging.folder_beside(places[1]) / RECORD).exists()
