@@ -23,6 +23,7 @@ Integers = NDArray[np.int64]
 
 MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
+SMALL = 1 << 31
 # No exponent comes near it.
 NEVER = 1 << 40
 
@@ -281,6 +282,51 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
     return mean
 
 
+class Ratio(NamedTuple):
+    """Exact quotients of two sums, not rounded.
+
+    Parameters
+    ----------
+    total : Limbs (..., outputs)
+    number : Limbs (..., 1)
+    """
+
+    total: Limbs
+    number: Limbs
+
+
+def m_estimates_of(own: Ratio, m: float, prior: Ratio) -> Floats:
+    """Give (S + m * mu) / (n + m), mu the exact prior, rounded once; NaN where nothing weighs anything.
+
+    With mu = T / N that is (S * N + m * T) / ((n + m) * N).
+    """
+    over, scale = m.as_integer_ratio()
+    weights, count = of_number(over if scale < SMALL else m, own.number), own.number
+    total = own.total * prior.number
+    if 1 < scale < SMALL:
+        # Multiplied by it whole numbers stay whole, and short.
+        total, count = total * of_number(scale, own.number), count * of_number(scale, own.number)
+    return quotient(total + weights * prior.total, (count + weights) * prior.number)
+
+
+def of_number(value: float, like: Limbs) -> Limbs:
+    """Give one exact number, where the others lie."""
+    return Limbs.of_floats(np.full_like(like.digits, value, dtype=np.float64, shape=(1,)))
+
+
+def m_estimates(
+    accumulators: "Array", layout: "Layout", first_output: int, m: float, prior: Ratio, /
+) -> NDArray[np.float64]:
+    """Give (S + m * mu) / (n + m) of cells (..., classes, layout.width), rounded once."""
+    return m_estimates_of(ratio_of(accumulators, layout, first_output), float(m), prior)
+
+
+def ratio_of(accumulators: "Array", layout: "Layout", first_output: int) -> Ratio:
+    """Give S / n of cells, exactly."""
+    count, total, _ = sums_of(accumulators, layout, first_output)
+    return Ratio(total, count)
+
+
 def pick(number: Limbs, shape: tuple[int, ...], places: Integers) -> Limbs:
     """Pick numbers at places of what has this shape once spread over axes of one."""
     width = number.digits.shape[-1]
@@ -294,8 +340,9 @@ def settle(mean: Floats, total: Limbs, count: Limbs) -> Floats:
     # A product, since a sum of digits that fill an int64 would not be carried.
     twice = total * Limbs.of_integers(np.full_like(sign, 2))
     for direction in (1.0, -1.0):
-        other = np.nextafter(mean, np.full_like(mean, direction * np.inf))
-        inner = np.nextafter(mean, np.full_like(mean, -direction * np.inf))
+        with np.errstate(over="ignore", under="ignore"):
+            other = np.nextafter(mean, np.full_like(mean, direction * np.inf))
+            inner = np.nextafter(mean, np.full_like(mean, -direction * np.inf))
         gap = np.where(np.isinf(other), mean - inner, np.where(np.isinf(other), 0.0, other) - mean)
         middle = Limbs.of_floats(mean)
         past = (twice - (middle + middle + Limbs.of_floats(gap)) * count).signs() * sign * direction
@@ -412,9 +459,6 @@ class MomentArrays(NamedTuple):
     less_one: NDArray[np.float64]
     fraction: NDArray[np.float64]
     exponent: NDArray[np.int64]
-
-
-SMALL = 1 << 31
 
 
 def moments(accumulators: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:

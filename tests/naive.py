@@ -108,8 +108,17 @@ def unsmoothed(_own: Sums, _level: Level) -> Weights:
     return 1.0, 0.0
 
 
-def m_estimate(m: float) -> Weighing:
-    return lambda own, _level: (nearest(own.count), float(m))
+@dataclass(frozen=True)
+class MEstimate:
+    """(S + m * mu) / (n + m), rounded once; mu is the exact mean of all rows where it can be, else as it is rounded."""
+
+    m: float
+
+    def encode(self, own: Sums, mu: Exact) -> float:
+        return quotient(own.total + Fraction(self.m) * mu, own.weight + Fraction(self.m))
+
+
+m_estimate = MEstimate
 
 
 def sigmoid(k: float, f: float) -> Weighing:
@@ -192,7 +201,7 @@ class Problem:
     paths: Sequence[Path]
     targets: Sequence[Exact]
     weights: Sequence[Exact]
-    smoothing: Weighing = unsmoothed
+    smoothing: Weighing | MEstimate = unsmoothed
     prior: str | float = "mean"
     min_count: float = 0
     categories: Sequence[Hashable] | None = None
@@ -244,8 +253,17 @@ class Problem:
             return nan
         for depth in range(len(path)):
             own = self.level(visible, depth).categories.get(path[: depth + 1])
-            if own is not None:
-                code = blended(code, own.mean, self.smoothing(own, self.level(background, depth)))
+            if own is None:
+                continue
+            level = self.level(background, depth)
+            if isinstance(self.smoothing, MEstimate):
+                by_mean = self.prior == "mean" and depth == 0
+                everything = level.everything
+                code = self.smoothing.encode(
+                    own, Fraction(everything.total) / everything.weight if by_mean else exact(code)
+                )
+            else:
+                code = blended(code, own.mean, self.smoothing(own, level))
         return code
 
     def codes(self, visible: Sequence[Sequence[int]]) -> list[float]:

@@ -1,16 +1,25 @@
 """Sums to encodings in one pass over the categories: what each view sees, its mean, lam, and the blend with a prior."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cpu_fallback.compiled import moments, threads
-from cpu_fallback.compiled.block_moments import BLOCK, BlockMoments, moment_rows, room_for_moments, room_for_weights
+from cpu_fallback.compiled.block_moments import (
+    BLOCK,
+    BlockMoments,
+    BlockWeights,
+    moment_rows,
+    room_for_moments,
+    room_for_weights,
+)
 from cpu_fallback.compiled.border import Array, freeze, inlined, kernel
+from cpu_fallback.compiled.estimates import Prior, near_estimate, prior_of, settle_count, settle_line, weigh_priors
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
 from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, Blend, PopulationMoments
+from cpu_fallback.exact import Ratio
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, PopulationMoments, Shrinkage
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
@@ -18,6 +27,28 @@ if TYPE_CHECKING:
 
 # A cell of digits costs as much as some thirty rows of other kernels.
 SMALLEST_SHARE = 1 << 12
+
+
+class Around(NamedTuple):
+    """What a view sees of all categories together, per view and output; for m-estimates m * mu as pairs, and exact."""
+
+    prior: Array
+    fraction: Array
+    exponent: Array
+    high: Array
+    lower: Array
+    exact: Prior
+
+
+@inlined
+def estimate_counts(
+    weight: float, count: int, own: int, m: float, high: float, lower: float, exact: Prior, view: int, at: int
+) -> float:
+    """m-estimate of one class from counts below 2**31; `view` and `at` say which of the exact priors it has."""
+    near, doubtful = near_estimate(np.float64(own), 0.0, weight, 0.0, m, high, lower)
+    if doubtful:
+        return settle_count(own, count, exact, at, view, m)
+    return near
 
 
 @inlined
@@ -56,7 +87,7 @@ def blend_binary(
     accumulators: Array,
     views: Views,
     blend: Blend,
-    background: PopulationMoments,
+    around: Around,
     start: int,
     stop: int,
     values: Array,
@@ -69,8 +100,9 @@ def blend_binary(
     """
     # What is taken out of a tuple is counted: once here, and not for every category.
     kind, n_folds = views.kind, views.n_folds
-    prior, fraction, exponent = background.prior, background.fraction, background.exponent
-    bayes = blend.shrinkage.kind == EMPIRICAL_BAYES
+    prior, fraction, exponent = around.prior, around.fraction, around.exponent
+    lam, m, high, lower = blend.shrinkage.kind, blend.shrinkage.first, around.high, around.lower
+    bayes = lam == EMPIRICAL_BAYES
     for i in range(start, stop):
         at = np.uint64(i * n_folds * 2)
         none, one = np.int64(0), np.int64(0)
@@ -87,10 +119,12 @@ def blend_binary(
             unseen[i, view] = hidden
             if hidden:
                 values[i, view] = unseen_encoding(mu, blend)
+            elif lam == M_ESTIMATE:
+                pair = high[view, 0], lower[view, 0]
+                values[i, view] = estimate_counts(weight, count, ones, m, *pair, around.exact, view, view)
             else:
                 weights = (1.0, 0.0) if bayes else weights_of(weight, blend.shrinkage)
-                total = fraction[view, 0] if bayes else 0.0
-                power = exponent[view, 0] if bayes else 0
+                total, power = (fraction[view, 0], exponent[view, 0]) if bayes else (0.0, 0)
                 values[i, view] = encode_counts(weight, count, ones, mu, weights, bayes, total, power)
     return True
 
@@ -102,7 +136,7 @@ def blend_counts(
     first: int,
     views: Views,
     blend: Blend,
-    background: PopulationMoments,
+    around: Around,
     start: int,
     stop: int,
     values: Array,
@@ -114,9 +148,9 @@ def blend_counts(
     """
     # What is taken out of a tuple is counted: once here, and not for every category.
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
-    prior, fraction, exponent = background.prior, background.fraction, background.exponent
-    bayes, n_outputs = blend.shrinkage.kind == EMPIRICAL_BAYES, n_classes - first
-    seen = np.empty(n_views * n_classes, np.int64)
+    prior, fraction, exponent = around.prior, around.fraction, around.exponent
+    lam, m, high, lower = blend.shrinkage.kind, blend.shrinkage.first, around.high, around.lower
+    bayes, seen = lam == EMPIRICAL_BAYES, np.empty(n_views * n_classes, np.int64)
     for i in range(start, stop):
         see_all(accumulators, i * n_folds * n_classes, n_classes, kind, n_views, n_folds, matrix, seen, 0)
         for view in range(n_views):
@@ -129,15 +163,16 @@ def blend_counts(
             hidden = not (count > 0 and weight >= blend.least)
             unseen[i, view] = hidden
             weights = (1.0, 0.0) if bayes or hidden else weights_of(weight, blend.shrinkage)
-            for output in range(n_outputs):
-                mu, own = prior[view, output], seen[at + first + output]
-                total = fraction[view, output] if bayes else 0.0
-                power = exponent[view, output] if bayes else 0
-                values[i, view * n_outputs + output] = (
-                    unseen_encoding(mu, blend)
-                    if hidden
-                    else encode_counts(weight, count, own, mu, weights, bayes, total, power)
-                )
+            for output in range(n_classes - first):
+                mu, own, to = prior[view, output], seen[at + first + output], view * (n_classes - first) + output
+                total, power = (fraction[view, output], exponent[view, output]) if bayes else (0.0, 0)
+                if hidden:
+                    values[i, to] = unseen_encoding(mu, blend)
+                elif lam == M_ESTIMATE:
+                    pair = high[view, output], lower[view, output]
+                    values[i, to] = estimate_counts(weight, count, own, m, *pair, around.exact, view, to)
+                else:
+                    values[i, to] = encode_counts(weight, count, own, mu, weights, bayes, total, power)
     return True
 
 
@@ -145,11 +180,11 @@ def blend_counts(
 def blend_lines(
     first_line: int,
     found_at: Array,
-    weight: Array,
+    number: BlockWeights,
     moments_: BlockMoments,
     n_views: int,
     blend: Blend,
-    background: PopulationMoments,
+    around: Around,
     values: Array,
     unseen: Array,
 ) -> None:
@@ -157,8 +192,8 @@ def blend_lines(
 
     `found_at` says where the moments of each of them are.
     """
-    prior, fraction, exponent = background.prior, background.fraction, background.exponent
-    mean, own, own_exponent = moments_.mean, moments_.fraction, moments_.exponent
+    prior, fraction, exponent = around.prior, around.fraction, around.exponent
+    mean, own, own_exponent, weight = moments_.mean, moments_.fraction, moments_.exponent, number.weight
     bayes, n_outputs, view = blend.shrinkage.kind == EMPIRICAL_BAYES, values.shape[1], first_line % n_views
     lines, flags = values[first_line:], unseen[first_line:]
     for i in range(len(found_at)):
@@ -175,13 +210,73 @@ def blend_lines(
 
 
 @kernel
+def estimate_lines(
+    first_line: int,
+    found_at: Array,
+    number: BlockWeights,
+    moments_: BlockMoments,
+    n_views: int,
+    blend: Blend,
+    around: Around,
+    seen: Array,
+    start: int,
+    shape: Shape,
+    first: int,
+    values: Array,
+    unseen: Array,
+) -> None:
+    """Write the m-estimates of some lines, whose digits begin at `start`, as `blend_lines` does other encodings."""
+    prior, high, lower, weight, rest = around.prior, around.high, around.lower, number.weight, number.rest
+    total, total_rest, m = moments_.high, moments_.lower, blend.shrinkage.first
+    n_outputs, view, length = values.shape[1], first_line % n_views, cell_width(shape) * shape.n_classes
+    lines, flags = values[first_line:], unseen[first_line:]
+    for i in range(len(found_at)):
+        at = np.uint64(found_at[i])
+        hidden = not (weight[at] > 0 and weight[at] >= blend.least)
+        flags[i] = hidden
+        for k in range(n_outputs):
+            near, doubtful = near_estimate(
+                total[k, at], total_rest[k, at], weight[at], rest[at], m, high[view, k], lower[view, k]
+            )
+            if doubtful and not hidden:
+                line = start + found_at[i] * length
+                near = settle_line(seen, line, first + k, shape, around.exact, view * n_outputs + k, view, m)
+            lines[i, k] = unseen_encoding(prior[view, k], blend) if hidden else near
+        view = view + 1 if view + 1 < n_views else 0
+
+
+@kernel
+def encode_lines(
+    first_line: int,
+    found_at: Array,
+    number: BlockWeights,
+    moments_: BlockMoments,
+    n_views: int,
+    blend: Blend,
+    around: Around,
+    seen: Array,
+    start: int,
+    shape: Shape,
+    first: int,
+    values: Array,
+    unseen: Array,
+) -> None:
+    """Write the encodings of some lines, by the kind of lam."""
+    given = first_line, found_at, number, moments_, n_views, blend, around
+    if blend.shrinkage.kind == M_ESTIMATE:
+        estimate_lines(*given, seen, start, shape, first, values, unseen)
+    else:
+        blend_lines(*given, values, unseen)
+
+
+@kernel
 def blend_digits(
     accumulators: Array,
     shape: Shape,
     first: int,
     views: Views,
     blend: Blend,
-    background: PopulationMoments,
+    around: Around,
     start: int,
     stop: int,
     values: Array,
@@ -189,7 +284,7 @@ def blend_digits(
 ) -> None:
     """Write the encodings of the categories [start, stop) from digits of any number, a block of them at a time."""
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
-    bayes, room = blend.shrinkage.kind == EMPIRICAL_BAYES, scratch(shape)
+    lam, room = blend.shrinkage.kind, scratch(shape)
     length = cell_width(shape) * shape.n_classes
     number, found = room_for_weights(BLOCK, shape.n_width), room_for_moments(values.shape[1], BLOCK)
     at_once, as_they_are = max(BLOCK // n_views, 1), np.arange(BLOCK)
@@ -202,11 +297,10 @@ def blend_digits(
         sums, first_sum = (accumulators, begin * n_folds * length) if kind == OWN else (seen, 0)
         for line in range(0, n_categories * n_views, BLOCK):
             n_lines = min(BLOCK, n_categories * n_views - line)
-            moment_rows(sums, first_sum + line * length, n_lines, shape, first, bayes, room, number, found)
-            places = as_they_are[:n_lines]
-            blend_lines(
-                begin * n_views + line, places, number.weight, found, n_views, blend, background, values, unseen
-            )
+            begin_sum, places = first_sum + line * length, as_they_are[:n_lines]
+            moment_rows(sums, begin_sum, n_lines, shape, first, lam, lam != M_ESTIMATE, room, number, found)
+            given = begin * n_views + line, places, number, found, n_views, blend, around
+            encode_lines(*given, sums, begin_sum, shape, first, values, unseen)
 
 
 @kernel
@@ -216,7 +310,7 @@ def blend_others(
     first: int,
     n_views: int,
     blend: Blend,
-    background: PopulationMoments,
+    around: Around,
     start: int,
     stop: int,
     values: Array,
@@ -226,15 +320,16 @@ def blend_others(
 
     Views whose own fold has no row of a category see the same of it: its moments are found once for all of them.
     """
-    bayes, room, length = blend.shrinkage.kind == EMPIRICAL_BAYES, scratch(shape), cell_width(shape) * shape.n_classes
+    lam, room, length = blend.shrinkage.kind, scratch(shape), cell_width(shape) * shape.n_classes
     number, found = room_for_weights(BLOCK, shape.n_width), room_for_moments(values.shape[1], BLOCK)
     at_once = BLOCK // n_views
     seen, found_at = np.empty(at_once * n_views * length, np.int64), np.empty(at_once * n_views, np.int64)
     for begin in range(start, stop, at_once):
         lines = min(at_once, stop - begin) * n_views
         n_found = see_others(accumulators, begin, n_views, length, seen, found_at[:lines])
-        moment_rows(seen, 0, n_found, shape, first, bayes, room, number, found)
-        blend_lines(begin * n_views, found_at[:lines], number.weight, found, n_views, blend, background, values, unseen)
+        moment_rows(seen, 0, n_found, shape, first, lam, lam != M_ESTIMATE, room, number, found)
+        given = begin * n_views, found_at[:lines], number, found, n_views, blend, around
+        encode_lines(*given, seen, 0, shape, first, values, unseen)
 
 
 @kernel
@@ -251,6 +346,17 @@ def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array
             values[line, :] = 0.0
 
 
+def around_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shrinkage) -> Around:
+    """Give the kernels what views see of all categories together."""
+    mean, fraction, exponent = (freeze(part, part.dtype) for part in population)
+    nothing = np.zeros(0, np.int64)
+    high, lower, prior = np.empty(mean.shape), np.empty(mean.shape), Prior(nothing, 1, 0, nothing, 1, 0)
+    if exact is not None:
+        prior = prior_of(exact, mean.shape)
+        weigh_priors(prior, shrinkage.first, high, lower)
+    return Around(mean, fraction, exponent, high, lower, prior)
+
+
 def encode_categories(
     accumulators: Array,
     layout: "Layout",
@@ -258,6 +364,7 @@ def encode_categories(
     visibility: "Array | None",
     blend: Blend,
     population: PopulationMoments,
+    exact: Ratio | None,
     less_one: bool,
     /,
 ) -> tuple[Array, Array]:
@@ -269,7 +376,7 @@ def encode_categories(
         views = Views(LESS_ONE, accumulators.shape[2], 1, views.matrix)
     values = empty((len(accumulators), views.n_views, accumulators.shape[2] - first_output), np.float64)
     unseen = empty(values.shape[:2], np.bool_)
-    around = PopulationMoments(*(freeze(part, part.dtype) for part in population))
+    around = around_of(population, exact, blend.shrinkage)
     flat = freeze(accumulators, np.int64).reshape(-1)
     parts = threads.shares(len(accumulators), smallest=max(SMALLEST_SHARE // views.n_views, 1))
     by_category, by_line = values.reshape(len(values), -1), values.reshape(-1, values.shape[2])

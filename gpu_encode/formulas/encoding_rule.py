@@ -16,7 +16,7 @@ from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
-from gpu_encode.formulas.smoothing import describe_shrinkage
+from gpu_encode.formulas.smoothing import describe_shrinkage, exact_prior
 from gpu_encode.formulas.statistic import Context, Statistic
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
@@ -92,6 +92,7 @@ class EncodingRule:
             from_above=needs.totals_from_above,
             others=needs.others,
             cubes=needs.cubes,
+            sums=needs.digits,
         )
 
     def moments_of_views(self, ops: Ops, sums: CategorySums, visibility: Visibility) -> Moments:
@@ -135,6 +136,12 @@ class EncodingRule:
             # Where no category counts, the rows that are visible still have a mean.
             return np.where(categories.k > 0, categories.mean, total.mean)
         return np.full_like(total.mean, float(self.prior))
+
+    def context(
+        self, ops: Ops, total: Moments, categories: CategoryMoments | None = None, under_root: bool = True
+    ) -> Context:
+        """Give what is known beside a category; `under_root` says whether nothing lies between it and all rows."""
+        return Context(total, categories, of_mean=under_root and self.prior == "mean", ops=ops)
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
         """Sum the means of the categories that count, if the rule needs them."""
@@ -203,7 +210,7 @@ def table(
         prior = rule.find_prior(total, categories)
         prior = np.broadcast_to(prior, (len(leaf.n), *prior.shape))
         blocks, prior = encode_levels(sums, visibility, key, rule, ops, total, prior)
-        values = rule.statistic.encode(leaf, Context(total, categories), prior)
+        values = rule.statistic.encode(leaf, rule.context(ops, total, categories, not key.levels), prior)
     if infrequent is not None and rule.pools_infrequent:
         # The last row is that of all infrequent categories together.
         values, counted, prior = np.where(infrequent, values[-1], values[:-1]), counted[:-1] | infrequent, prior[:-1]
@@ -229,7 +236,7 @@ def encode_levels(
         above = rule.moments_of_views(ops, sums.sum_by_parent(ops, level.of_leaf, level.n).part(0, level.n), visibility)
         counted = rule.which_count(above)
         parent = blocks[-1][ops.to_device(level.parent)] if blocks else np.broadcast_to(root, (level.n, *root.shape))
-        context = Context(total, rule.categories_of(above, counted))
+        context = rule.context(ops, total, rule.categories_of(above, counted), not blocks)
         blocks.append(np.where(counted, rule.statistic.encode(above, context, parent), parent))
         of_row = ops.to_device(np.append(level.of_leaf, [-1, -1]))
         reached = blocks[-1][np.maximum(of_row, 0)] if level.n else prior
@@ -303,8 +310,9 @@ def in_one_pass(
     prior = rule.find_prior(total, None)
     variance = total.variance if rule.statistic.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
     spec, population = sums.spec, PopulationMoments(prior, variance.fraction, variance.exponent)
+    exact = exact_prior(rule.context(ops, total), prior) if rule.statistic.needs.digits else None
     values, unseen = ops.fused.encode_categories(
-        sums.accumulators, spec.layout, spec.first_output, visibility, blend, population, less_one
+        sums.accumulators, spec.layout, spec.first_output, visibility, blend, population, exact, less_one
     )
     values[-2], unseen[-2] = rule.encode_unseen(prior), True
     if rule.missing != "category":

@@ -1,5 +1,6 @@
 """How far a category lies from all rows, how far its rows lie apart, and how often it occurs."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,10 @@ class Impact(Statistic):
     def needs(self) -> Needs:
         """What it needs of the sums and of the target: a quantity has no log-odds."""
         kinds = ("binary", "multiclass") if "logit" in self.parts else ("binary", "continuous", "multiclass")
-        return Needs(squares=True, categories=self.smoothing.needs.categories, rows=True, target_kinds=kinds)
+        smoothing = self.smoothing.needs
+        return Needs(
+            squares=True, digits=smoothing.digits, categories=smoothing.categories, rows=True, target_kinds=kinds
+        )
 
     def check(self) -> None:
         """Raise ValueError for parts that there are not, and for a smoothing that looks at all categories at once."""
@@ -59,7 +63,7 @@ class Impact(Statistic):
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
         """Give the parts, by the smoothed mean of what is visible."""
         total = context.total
-        mean = self.smoothing.encode(visible, context, total.mean)
+        mean = self.smoothing.encode(visible, replace(context, of_mean=True), total.mean)
         return side_by_side([self._encode_part(part, mean, visible, total) for part in self.parts])
 
     def _encode_part(self, part: str, mean: Floats, visible: Moments, total: Moments) -> Floats:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.elementary import exp
-from cpu_fallback.exact import Floats, Scaled
+from cpu_fallback.exact import Floats, Limbs, Ratio, Scaled
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Shrinkage
 from gpu_encode.errors.parameters import bad_option, check_number, check_option
 from gpu_encode.formulas.statistic import Context, Needs, Statistic
@@ -50,7 +50,9 @@ class NoSmoothing(Smoothing):
 
 
 class MEstimate(Smoothing):
-    """m-estimate: lam = n / (n + m), so that the encoding is (s + m * prior) / (n + m), within k = 8 ulp.
+    """m-estimate: (s + m * mu) / (n + m), so that lam = n / (n + m), rounded once.
+
+    A prior mu that is the mean of all rows is exact; in a hierarchy it is the parent's encoding, as it is rounded.
 
     Parameters
     ----------
@@ -76,6 +78,18 @@ class MEstimate(Smoothing):
     def check(self) -> None:
         """Raise ValueError for a negative m."""
         check_number("MEstimate", "m", self.m, low=0.0)
+
+    needs = Needs(digits=True)
+
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Give the exact quotient of exact numbers, rounded once."""
+        if type(self).weights is not MEstimate.weights:
+            return super().encode(visible, context, prior)
+        assert visible.sums is not None
+        assert context.ops is not None
+        estimates = visible.sums.m_estimates(context.ops, float(self.m), exact_prior(context, prior))
+        # Where a prior is no number, nothing is visible.
+        return np.where(np.isfinite(prior), estimates, prior)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """N and m."""
@@ -261,6 +275,14 @@ def one_and_ratio(noise: Scaled, signal: Scaled) -> tuple[Floats, Floats]:
     return np.ones_like(ratio), ratio
 
 
+def exact_prior(context: Context, prior: Floats) -> Ratio:
+    """Give the prior as the exact mean of all that is visible, if it is that, else as the number that it is."""
+    if context.of_mean and context.total.sums is not None:
+        return context.total.sums.ratio
+    number = Limbs.of_floats(np.where(np.isfinite(prior), prior, 0.0))
+    return Ratio(number, Limbs.of_integers(np.ones_like(prior[..., :1], np.int64)))
+
+
 def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:
     """Turn what the user gave as `smooth` into a smoothing, whose own parameters are not checked yet."""
     if smooth is None:
@@ -297,6 +319,8 @@ def describe_shrinkage(statistic: Statistic) -> Shrinkage | None:
     """
     # By its exact type: a class that a user derives from one of these may weigh the mean in another way.
     if type(statistic) is NoSmoothing:
+        return Shrinkage(PLAIN)
+    if type(statistic) is MEstimate and statistic.m == 0:
         return Shrinkage(PLAIN)
     if type(statistic) is MEstimate:
         return Shrinkage(M_ESTIMATE, float(statistic.m))

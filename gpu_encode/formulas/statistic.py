@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known beside the category itself: all visible rows, and the category means where a statistic asks."""
+    """What is known beside the category itself: all visible rows, and the category means where a statistic asks.
+
+    `of_mean` says whether the prior is the mean of `total`, and `ops` who computes.
+    """
 
     total: Moments
     categories: CategoryMoments | None = None
+    of_mean: bool = False
+    ops: "Ops | None" = None
 
 
 class OrderStatistics(Protocol):
@@ -48,6 +53,8 @@ class Needs(NamedTuple):
         The sum of the target of a category, beside its mean.
     totals_from_above : bool
         Whether the total of a class is that of all classes from it on, as sorted.
+    digits : bool
+        The exact sums themselves, beside their rounded moments.
     others : bool
         The weight of the rows with any other label, beside that of each label.
     categories : bool
@@ -71,6 +78,7 @@ class Needs(NamedTuple):
     cubes: bool = False
     totals: bool = False
     totals_from_above: bool = False
+    digits: bool = False
     others: bool = False
     categories: bool = False
     table: bool = False

@@ -1,17 +1,40 @@
 """The numbers that statistics are computed from: counts, means and variances, and sums over categories."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
-from cpu_fallback.exact import Floats, Integers, Limbs, Scaled, deviation, quotient
+from cpu_fallback.exact import Floats, Integers, Limbs, Ratio, Scaled, deviation, quotient, ratio_of
 from cpu_fallback.types import Array
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import SumSpec
+
+
+@dataclass(frozen=True)
+class ExactSums:
+    """The sums that moments were rounded from.
+
+    Parameters
+    ----------
+    accumulators : int64 array (..., classes, width)
+    spec : SumSpec
+    """
+
+    accumulators: Integers
+    spec: SumSpec
+
+    @property
+    def ratio(self) -> Ratio:
+        """The means, exactly."""
+        return ratio_of(self.accumulators, self.spec.layout, self.spec.first_output)
+
+    def m_estimates(self, ops: Ops, m: float, prior: Ratio) -> Floats:
+        """Give (S + m * prior) / (N + m), rounded once: (..., outputs)."""
+        return ops.m_estimates(self.accumulators, self.spec.layout, self.spec.first_output, m, prior)
 
 
 @dataclass(frozen=True)
@@ -37,6 +60,8 @@ class Moments:
     third : Scaled (..., outputs)
         N**2 * C - 3 * N * S * Q + 2 * S**3 with C the sum of cubes, exact and then rounded once; empty where it is not
         asked for.
+    sums : ExactSums or None
+        What all these were rounded from, where it is asked for.
     """
 
     n: Floats
@@ -47,6 +72,7 @@ class Moments:
     others: Floats
     further: Floats
     third: Scaled
+    sums: ExactSums | None = None
 
     @classmethod
     def of(
@@ -60,6 +86,7 @@ class Moments:
         from_above: bool = False,
         others: bool = False,
         cubes: bool = False,
+        sums: bool = False,
     ) -> Self:
         """Round sums (..., classes, width); from above, S of a class is that of all classes from it on.
 
@@ -78,6 +105,7 @@ class Moments:
             others=round_others(accumulators, spec) if others else none,
             further=round_totals(accumulators[..., 1:, :], spec) if has_terms else none,
             third=third_deviation(accumulators, spec) if cubes else Scaled(none, none.astype(np.int64)),
+            sums=ExactSums(first, spec) if sums else None,
         )
 
     @cached_property
@@ -105,15 +133,21 @@ class Moments:
 
 
 def concatenate(parts: "Sequence[Any]") -> Any:
-    """Put arrays, or numbers with exponents of their own, one after the other."""
+    """Put arrays, exact sums, or numbers with exponents of their own, one after the other."""
     if isinstance(parts[0], Scaled):
         return Scaled(concatenate([part.fraction for part in parts]), concatenate([part.exponent for part in parts]))
-    return np.concatenate(parts)
+    if isinstance(parts[0], ExactSums):
+        return replace(parts[0], accumulators=concatenate([part.accumulators for part in parts]))
+    return None if parts[0] is None else np.concatenate(parts)
 
 
 def pick(numbers: Any, rows: "Array | int") -> Any:
-    """Pick rows along the first axis of an array, or of numbers with exponents of their own."""
-    return Scaled(numbers.fraction[rows], numbers.exponent[rows]) if isinstance(numbers, Scaled) else numbers[rows]
+    """Pick rows along the first axis of an array, of exact sums, or of numbers with exponents of their own."""
+    if isinstance(numbers, Scaled):
+        return Scaled(numbers.fraction[rows], numbers.exponent[rows])
+    if isinstance(numbers, ExactSums):
+        return replace(numbers, accumulators=numbers.accumulators[rows])
+    return None if numbers is None else numbers[rows]
 
 
 def round_totals(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Floats:

@@ -15,7 +15,6 @@ from cpu_fallback.exact import Floats, Integers, Limbs, stack
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
 from cpu_fallback.types import Array, Carry, Layout, Rows, Window, digit_window
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask
-from gpu_encode.formulas.statistic import Context
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CARRY_AFTER, CategorySums, SumSpec, carry
 from gpu_encode.sums.moments import CategoryMoments, Moments
@@ -159,14 +158,15 @@ class SequentialScan:
         """Give what each row sees at each level, and add the rows to the sums that later rows see."""
         task, layout = self.task, self.task.spec.layout
         start, stop = self.n_encoded, self.n_encoded + len(tile.rows)
-        visible = []
+        visible: list[VisibleMoments] = []
         categories = self.before.categories or [None] * len(self.levels)
         for level, sums, of_level in zip(self.levels, self.carries, categories, strict=True):
             codes = level.codes(tile.rows)
             accumulators = task.ops.ordered(tile.rows.with_codes(codes), tile.ties, layout, sums)
             carry_sums(sums, start, stop, layout)
             moments = task.rule.moments(task.ops, accumulators, task.spec)
-            context = Context(total, None if of_level is None else of_level.at(checkpoints))
+            of_categories = None if of_level is None else of_level.at(checkpoints)
+            context = task.rule.context(task.ops, total, of_categories, not visible)
             visible.append(VisibleMoments(moments, context, level.has(codes, task.rule)))
         self.n_encoded = stop
         return visible
