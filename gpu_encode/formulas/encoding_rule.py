@@ -110,7 +110,7 @@ class EncodingRule:
 
     @property
     def needs_categories(self) -> bool:
-        """Whether the means of all categories play a part in the encoding of each."""
+        """Whether sums over all categories play a part in the encoding of each."""
         return self.statistic.needs.categories or self.prior == "category_mean"
 
     def describe_fused(self) -> Blend | None:
@@ -137,8 +137,8 @@ class EncodingRule:
         return np.full_like(total.mean, float(self.prior))
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
-        """Sum the means of the categories that count, if the rule needs them."""
-        return CategoryMoments.of(moments.mean, counted) if self.needs_categories else None
+        """Sum numbers of the categories that count, if the rule needs them."""
+        return CategoryMoments.of(self.statistic.of_each_category(moments), counted) if self.needs_categories else None
 
     def which_leaves_count(self, moments: Moments) -> Mask:
         """Say which rows of a table are categories that count: unknown never is, missing where the policy says so."""

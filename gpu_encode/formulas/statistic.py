@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known beside the category itself: all visible rows, and the category means where a statistic asks."""
+    """What is known beside the category itself: all visible rows, and sums over categories where a statistic asks."""
 
     total: Moments
     categories: CategoryMoments | None = None
@@ -51,7 +51,7 @@ class Needs(NamedTuple):
     others : bool
         The weight of the rows with any other label, beside that of each label.
     categories : bool
-        Sums over the means of all categories.
+        Sums over all categories, of their means or of other numbers (`Statistic.of_each_category`).
     table : bool
         All categories at once.  Such a statistic has no leave-one-out and no order, where each row sees its own sums.
     distribution : bool
@@ -153,6 +153,13 @@ class Statistic(BaseEstimator):
     def n_outputs(self, n_targets: int) -> int:
         """Give the number of columns, of so many targets or classes with an output."""
         return n_targets * len(self.suffixes())
+
+    def of_each_category(self, visible: Moments) -> Floats:
+        """Give the numbers that are summed over all categories, where that is needed (..., numbers).
+
+        A category that has none, NaN or infinite, is left out of the sums of that number.
+        """
+        return visible.mean
 
     def find_prior(self, total: Moments) -> Floats:
         """Encode a category that no visible row has, by all that is visible: (..., outputs); 0 unless overridden."""
