@@ -65,7 +65,7 @@ class ImpactEncoder(CategoryEncoder):
     vtreat gives it no impact; classes have a deviation, too; "logit" is a difference of log-odds, of shares between
     2**-20 and 1 - 2**-20, where vtreat's `logit_code` is log((p + 0.001) / (mean + 0.001)).
 
-    Weights are numbers of rows.
+    Weights are numbers of rows, as `PartialPooling` says.
 
     See Also
     --------

@@ -109,8 +109,9 @@ class StatisticEncoder(CategoryEncoder):
     targets).  Rows without a value (None, NaN) take no part in what is summed of that column; infinity is refused.
     Counts, sums and sums of squares are exact: "sum" is rounded once, and variances are N * Q - S * S in integers, so
     equal values have variance zero; of "skew" so are sums of cubes, and it refuses values beyond 1e100 and, but for 0,
-    below 1e-90.  Weights repeat rows: "var" with ddof=1 divides by the summed weight less one, and "min" and all that
-    is named after it refuse weights with fractions.  For these the encoder keeps how often each value occurs in each
+    below 1e-90.  Weights repeat rows: "var" with ddof=1 divides by N - 1, the summed weight less one (of fractions
+    that sum to less than two rows by N / 2; up to one row it is NaN), and "min" and all that is named after it refuse
+    weights with fractions.  For these the encoder keeps how often each value occurs in each
     category, which adds up exactly in any order, but takes memory for every such pair.
 
     Statistics of columns of X say nothing of y, so by default each row sees itself in training as new rows do.

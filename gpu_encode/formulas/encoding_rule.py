@@ -4,6 +4,7 @@ Two shapes share every step: tables per (category, view), and tiles of rows (lea
 row has sums of its own.  A view is what one fold sees.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats, Integers, Scaled
 from cpu_fallback.fused_rules import Blend, PopulationMoments
 from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.errors.statistics import too_little_weight
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
@@ -24,6 +26,8 @@ from gpu_encode.sums.moments import CategoryMoments, Moments
 
 Mask = NDArray[np.bool_]
 Visibility = NDArray[np.int64] | None
+# Rows that a sample variance takes.
+FEWEST_ROWS = 2.0
 
 
 @dataclass(frozen=True)
@@ -310,3 +314,18 @@ def in_one_pass(
     if rule.missing != "category":
         values[-1], unseen[-1] = rule.encode_missing(prior), True
     return EncodingTable(values, unseen)
+
+
+def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:
+    """Raise ValueError for weights with fractions that sum to less than two rows, where sample variances are taken.
+
+    `sums` are what new rows see, sums[key][target], and `owner` is the encoder's name.
+    """
+    for rule, per_target in zip(rules, sums, strict=True):
+        for number, seen in enumerate(per_target):
+            # Digits after the point are kept where some weight has them.
+            if rule.of_target(number).statistic.needs.sample_variances and seen.spec.layout.count.low < 0:
+                everything = seen.totals(ops).accumulators[0]
+                total = float(Moments.of(ops, everything, seen.spec, variances=False).n.max())
+                if 0.0 < total < FEWEST_ROWS:
+                    raise too_little_weight(owner, total)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.errors.parameters import bad_option, check_option
@@ -35,8 +36,14 @@ class Impact(Statistic):
     def needs(self) -> Needs:
         """What it needs of the sums and of the target: a quantity has no log-odds."""
         kinds = ("binary", "multiclass") if "logit" in self.parts else ("binary", "continuous", "multiclass")
-        categories = self.smoothing.needs.categories or "deviation" in self.parts
-        return Needs(squares=True, categories=categories, rows=True, target_kinds=kinds)
+        deviation, smoothing = "deviation" in self.parts, self.smoothing.needs
+        return Needs(
+            squares=True,
+            sample_variances=smoothing.sample_variances or deviation,
+            categories=smoothing.categories or deviation,
+            rows=True,
+            target_kinds=kinds,
+        )
 
     def check(self) -> None:
         """Raise ValueError for parts that there are not, and for a smoothing that looks at all categories at once."""
@@ -58,7 +65,7 @@ class Impact(Statistic):
         """Give the mean where the smoothing asks for it, then the deviation where that is a part."""
         numbers = [visible.mean] if self.smoothing.needs.categories else []
         if "deviation" in self.parts:
-            numbers.append(as_floats(square_root(visible.sample_variance), visible.less_one > 0))
+            numbers.append(as_floats(square_root(visible.sample_variance), ~is_single(visible)))
         return np.concatenate(numbers, axis=-1)
 
     def find_prior(self, total: Moments) -> Floats:
@@ -88,9 +95,15 @@ class Impact(Statistic):
         """Give the deviation of the rows; of a single row that of the other categories, by their mean variance."""
         assert context.categories is not None
         own, others = visible.sample_variance, context.categories.of_numbers(slice(-visible.mean.shape[-1], None))
-        alone, average = visible.less_one <= 0, others.mean_square
+        alone, average = is_single(visible), others.mean_square
         variance = Scaled(
             np.where(alone, average.fraction, own.fraction), np.where(alone, average.exponent, own.exponent)
         )
         root = square_root(variance.plus(Scaled.of(np.full_like(visible.n, LEAST_VARIANCE))))
         return np.where(alone & (others.k == 0), 0.0, as_floats(root, True))
+
+
+def is_single(moments: Moments) -> NDArray[np.bool_]:
+    """Tell what has at most one row's weight, and no difference between rows."""
+    single: NDArray[np.bool_] = (moments.less_one <= 0) & (moments.deviation.fraction == 0)
+    return single

@@ -44,6 +44,8 @@ class Needs(NamedTuple):
         Whether any sums; if not, neither sums nor categories are kept.
     squares, cubes : bool
         Sums of squares; of cubes, which takes squares as well, and whose parts are terms 1 to 4 of each row.
+    sample_variances : bool
+        Variances with N - 1 in their denominator, of weights that must be numbers of rows.
     totals : bool
         The sum of the target of a category, beside its mean.
     totals_from_above : bool
@@ -69,6 +71,7 @@ class Needs(NamedTuple):
     sums: bool = True
     squares: bool = False
     cubes: bool = False
+    sample_variances: bool = False
     totals: bool = False
     totals_from_above: bool = False
     others: bool = False

@@ -88,9 +88,13 @@ class Moments:
 
     @cached_property
     def sample_variance(self) -> Scaled:
-        """Sample variance (N * Q - S**2) / (N * (N - 1)); zero where N is at most 1."""
+        """Sample variance (N * Q - S**2) / (N * max(N - 1, N / 2)); zero where N is zero.
+
+        Whole weights are numbers of rows, of which one has no variance, and two have N - 1 = N / 2.  Of fractions that
+        sum to less, N - 1 says nothing, and near 1 would give anything.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self.deviation.over(self.n).over(self.less_one).where(self.less_one > 0)
+            return self.deviation.over(self.n).over(np.maximum(self.less_one, self.n / 2.0)).where(self.n > 0)
 
     @classmethod
     def concatenate(cls, parts: "Sequence[Moments]") -> "Moments":
