@@ -255,6 +255,11 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         ValueError
             If a fitted column is missing or holds another kind of values, and for the policies "error".
 
+        Warns
+        -----
+        UnseenWarning
+            If fit has not seen most values of a column, or has not seen a column, which is left out.
+
         Examples
         --------
         >>> from gpu_encode import TargetEncoder
