@@ -26,8 +26,8 @@ from gpu_encode.sums.moments import CategoryMoments, Moments
 
 Mask = NDArray[np.bool_]
 Visibility = NDArray[np.int64] | None
-# Rows that a sample variance takes.
-FEWEST_ROWS = 2.0
+# Shares of a whole sum to no more, rounded as they may be.
+LARGEST_SHARE = 1.0 + 2.0**-20
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ def in_one_pass(
 
 
 def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:
-    """Raise ValueError for weights with fractions that sum to less than two rows, where sample variances are taken.
+    """Raise ValueError for weights with fractions that sum to one row or less, where sample variances are taken.
 
     `sums` are what new rows see, sums[key][target], and `owner` is the encoder's name.
     """
@@ -325,7 +325,7 @@ def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequ
         for number, seen in enumerate(per_target):
             # Digits after the point are kept where some weight has them.
             if rule.of_target(number).statistic.needs.sample_variances and seen.spec.layout.count.low < 0:
-                everything = seen.totals(ops).accumulators[0]
-                total = float(Moments.of(ops, everything, seen.spec, variances=False).n.max())
-                if 0.0 < total < FEWEST_ROWS:
-                    raise too_little_weight(owner, total)
+                total = Moments.of(ops, seen.totals(ops).accumulators[0], seen.spec, variances=True)
+                # Of rows that do not differ, one among them, no variance is taken wrongly.
+                if float(total.n.max()) <= LARGEST_SHARE and bool((total.deviation.fraction > 0).any()):
+                    raise too_little_weight(owner, float(total.n.max()))

@@ -234,7 +234,7 @@ class PartialPooling(Smoothing):
     Notes
     -----
     Weights are numbers of rows: whole ones equal repeated rows.  A sample variance has N - 1 in its denominator, of
-    fractions that sum to less than two rows N / 2, what it is of two.  Where all of them sum to less than two, `fit`
+    fractions that sum to less than two rows N / 2, what it is of two.  Where all of them sum to one or less, `fit`
     raises; `partial_fit` does not, since more rows may come.
 
     References

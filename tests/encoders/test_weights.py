@@ -74,7 +74,7 @@ def test_weights_that_sum_to_one_are_refused(encoder, tmp_path):
 
 
 def test_weights_of_parts_may_sum_to_less(encoder):
-    half = np.full(len(Y), 1.75 / len(Y))
+    half = np.full(len(Y), 0.75 / len(Y))
     one_by_one = encoder.partial_fit(X, Y, sample_weight=half).partial_fit(X, Y, sample_weight=half)
     twice = clone(encoder).fit(np.vstack([X, X]), [*Y, *Y], sample_weight=[*half, *half])
     assert_same_bits(one_by_one.encodings_, twice.encodings_)
