@@ -42,7 +42,8 @@ class StatisticEncoder(CategoryEncoder):
         five in training, and of all for new rows, whose numbers are larger.  "mean" has no such step; nor has
         `CountEncoder`, which counts all rows.
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
+        a missing value too where None is not among them.
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column but those of values.

@@ -8,7 +8,7 @@ import numpy as np
 from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.encoders.one_hot.columns import OneHotColumns, not_a_category
+from gpu_encode.encoders.one_hot.columns import OneHotColumns
 from gpu_encode.encoders.one_hot.matrices import Ones, number_type
 from gpu_encode.errors.one_hot import category_without_column, missing_without_column
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
@@ -92,7 +92,7 @@ def refuse_at_fit(statistic: OneHot, keyed: Sequence[tuple[CategoryIndex, Array]
     for key, codes in keyed:
         refuse_missing(statistic, key, codes, at)
         if key.given and statistic.handle_unknown == "error":
-            outside = codes < 0 if not_a_category(key, statistic) else codes == UNKNOWN
+            outside = codes == UNKNOWN
             if bool(outside.any()):
                 raise unknown_values(key, at, np.flatnonzero(ops.to_host(outside)), "fit", AT_FIT)
 
