@@ -1,5 +1,6 @@
 """How far a category lies from all rows, how far its rows lie apart, and how often it occurs."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class Impact(Statistic):
         """Give the parts, by the smoothed mean of what is visible."""
         total, sums = context.total, context.categories
         of_means = None if sums is None else sums.of_numbers(slice(total.mean.shape[-1]))
-        mean = self.smoothing.encode(visible, Context(total, of_means), total.mean)
+        mean = self.smoothing.encode(visible, replace(context, categories=of_means), total.mean)
         return side_by_side([self._encode_part(part, mean, visible, context) for part in self.parts])
 
     def _encode_part(self, part: str, mean: Floats, visible: Moments, context: Context) -> Floats:
