@@ -35,6 +35,11 @@ class Scaled:
     fraction: Floats
     exponent: Integers
 
+    @classmethod
+    def of(cls, numbers: Floats) -> "Scaled":
+        """Plain numbers."""
+        return cls(numbers, np.zeros_like(numbers, np.int64))
+
     def over(self, divisor: Floats) -> "Scaled":
         """Quotient by plain numbers."""
         return Scaled(self.fraction / divisor, self.exponent)

@@ -71,7 +71,8 @@ class Sums:
 
     @property
     def sample_variance(self) -> Exact:
-        return divided(self._deviation(), rounded(self.weight - 1)) if self.weight > 1 else 0
+        fewer = max(rounded(self.weight - 1), self.count / 2)
+        return divided(self._deviation(), fewer) if self.weight > 0 else 0
 
     def _deviation(self) -> Exact:
         return divided(rounded(self.weight * self.square - self.total**2), self.count)

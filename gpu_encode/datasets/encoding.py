@@ -38,6 +38,7 @@ from gpu_encode.datasets.staging import (
 from gpu_encode.datasets.writing import choose_destination
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import datasets as errors
+from gpu_encode.fitting.model import unseen_counted, warn_of_share
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.parts.profiles import profile_rows
@@ -422,9 +423,12 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
         run.seconds["opening"] = time.perf_counter() - begun
         size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
         work = staging.begin(description, options.resume, lambda: {"part_rows": size.rows})
-        run.write(work["part_rows"], needed, empty, lambda chunk: encode_table(chunk.table), size)
+        with unseen_counted() as unseen:
+            run.write(work["part_rows"], needed, empty, lambda chunk: encode_table(chunk.table), size)
         staging.publish()
-    return run.summary()
+    for name, n_rows in unseen.items():
+        warn_of_share(name, n_rows, run.encoded)
+    return run.summary(+unseen)
 
 
 def require_columns(encoder: Any, names: Sequence[str]) -> None:

@@ -28,7 +28,8 @@ class WeightOfEvidenceEncoder(CategoryEncoder):
     regularization : float, default=1.0
         The r above, in rows.  At 0 a category of one label alone gets inf or -inf, which most models refuse.
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
+        a missing value too where None is not among them.
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.

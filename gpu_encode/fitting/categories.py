@@ -87,7 +87,9 @@ def read_categories(
     for entry, given in zip(entries, given_categories(parameters.categories, entries), strict=True):
         categories = None
         if given is not None:
-            categories = RowCategories(*CategoryIndex.fit_given(entry, given, columns, ops))
+            categories = RowCategories(
+                *CategoryIndex.fit_given(entry, given, columns, ops, parameters.missing == "category")
+            )
             refuse_unknown(parameters.handle_unknown, categories.codes, entry.name, columns.frame)
         elif in_one_pass:
             categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])

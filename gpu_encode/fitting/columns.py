@@ -14,7 +14,11 @@ from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.parameters import check_count
 from gpu_encode.errors.tables import not_encoded, other_width, unknown_column
 from gpu_encode.frames import Frame, Pieces
+from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops
+
+# Columns that a warning names.
+MOST_NAMED = 5
 
 
 def interactions(names: Iterable[Any], order: int = 3) -> list[Any]:
@@ -238,6 +242,11 @@ def locate_columns(
     ------
     ValueError
         If a column that is needed is missing.
+
+    Warns
+    -----
+    UnseenWarning
+        If there are columns that fit has not seen.
     """
     if selection.everything or fitted_names is None or frame.names is None:
         kept = [position for position in range(n_features) if position not in selection.training_only]
@@ -251,4 +260,7 @@ def locate_columns(
     missing = [fitted_names[position] for position in sorted(required) if fitted_names[position] not in present]
     if missing:
         raise unknown_column("The fitted column", missing[0], frame.names)
+    if extra := [name for name in frame.names if name not in fitted_names]:
+        named = ", ".join(map(repr, extra[:MOST_NAMED])) + " and others" * (len(extra) > MOST_NAMED)
+        warn(f"{owner} leaves out columns of X that fit has not seen: {named}.", UnseenWarning)
     return ColumnMap(frame, {position: present[name] for position, name in enumerate(fitted_names) if name in present})

@@ -4,6 +4,7 @@ Two shapes share every step: tables per (category, view), and tiles of rows (lea
 row has sums of its own.  A view is what one fold sees.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats, Integers, Scaled
 from cpu_fallback.fused_rules import Blend, PopulationMoments
 from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.errors.statistics import too_little_weight
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
@@ -24,6 +26,8 @@ from gpu_encode.sums.moments import CategoryMoments, Moments
 
 Mask = NDArray[np.bool_]
 Visibility = NDArray[np.int64] | None
+# Shares of a whole sum to no more, rounded as they may be.
+LARGEST_SHARE = 1.0 + 2.0**-20
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class EncodingRule:
 
     @property
     def needs_categories(self) -> bool:
-        """Whether the means of all categories play a part in the encoding of each."""
+        """Whether sums over all categories play a part in the encoding of each."""
         return self.statistic.needs.categories or self.prior == "category_mean"
 
     def describe_fused(self) -> Blend | None:
@@ -144,8 +148,8 @@ class EncodingRule:
         return Context(total, categories, of_mean=under_root and self.prior == "mean", ops=ops)
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
-        """Sum the means of the categories that count, if the rule needs them."""
-        return CategoryMoments.of(moments.mean, counted) if self.needs_categories else None
+        """Sum numbers of the categories that count, if the rule needs them."""
+        return CategoryMoments.of(self.statistic.of_each_category(moments), counted) if self.needs_categories else None
 
     def which_leaves_count(self, moments: Moments) -> Mask:
         """Say which rows of a table are categories that count: unknown never is, missing where the policy says so."""
@@ -318,3 +322,18 @@ def in_one_pass(
     if rule.missing != "category":
         values[-1], unseen[-1] = rule.encode_missing(prior), True
     return EncodingTable(values, unseen)
+
+
+def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:
+    """Raise ValueError for weights with fractions that sum to one row or less, where sample variances are taken.
+
+    `sums` are what new rows see, sums[key][target], and `owner` is the encoder's name.
+    """
+    for rule, per_target in zip(rules, sums, strict=True):
+        for number, seen in enumerate(per_target):
+            # Digits after the point are kept where some weight has them.
+            if rule.of_target(number).statistic.needs.sample_variances and seen.spec.layout.count.low < 0:
+                total = Moments.of(ops, seen.totals(ops).accumulators[0], seen.spec, variances=True)
+                # Of rows that do not differ, one among them, no variance is taken wrongly.
+                if float(total.n.max()) <= LARGEST_SHARE and bool((total.deviation.fraction > 0).any()):
+                    raise too_little_weight(owner, float(total.n.max()))

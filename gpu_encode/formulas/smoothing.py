@@ -188,7 +188,8 @@ class JamesStein(Smoothing):
     of all visible targets, nbar the mean rows of a category, D the sum of (mean - mu)**2.  ``model="independent"``:
     lam = 1 - v / (V + v) * (K - 3) / (K - 1), clipped, v the category's sample variance; as in category_encoders it
     does not tend to 1 for many rows.  With three categories or fewer there is no shrinkage.  Encodings lie within 20
-    ulp of the larger of mean and prior; D is computed from means as they are rounded.
+    ulp of the larger of mean and prior; D is computed from means as they are rounded.  Weights are numbers of rows, as
+    `PartialPooling` says.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ class JamesStein(Smoothing):
     [2.118, 7.902]
     """
 
-    needs = Needs(squares=True, categories=True)
+    needs = Needs(squares=True, sample_variances=True, categories=True)
 
     def __init__(self, model: str = "pooled") -> None:
         self.model = model
@@ -244,6 +245,12 @@ class PartialPooling(Smoothing):
     all rows; between is the sample variance of the category means, as they are rounded; lam = 0 where the means do not
     differ.  Encodings lie within k = 32 ulp.
 
+    Notes
+    -----
+    Weights are numbers of rows: whole ones equal repeated rows.  A sample variance has N - 1 in its denominator, of
+    fractions that sum to less than two rows N / 2, what it is of two.  Where all of them sum to one or less, `fit`
+    raises; `partial_fit` does not, since more rows may come.
+
     References
     ----------
     Mount and Zumel, vtreat (pyvtreat's pooled estimate, with the numbers of its test_partial_pooling.py).
@@ -257,7 +264,7 @@ class PartialPooling(Smoothing):
     [1.628]
     """
 
-    needs = Needs(squares=True, categories=True)
+    needs = Needs(squares=True, sample_variances=True, categories=True)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """1 and within / (n * between); 0 and 1 where between is zero."""

@@ -116,9 +116,13 @@ class Moments:
 
     @cached_property
     def sample_variance(self) -> Scaled:
-        """Sample variance (N * Q - S**2) / (N * (N - 1)); zero where N is at most 1."""
+        """Sample variance (N * Q - S**2) / (N * max(N - 1, N / 2)); zero where N is zero.
+
+        Whole weights are numbers of rows, of which one has no variance, and two have N - 1 = N / 2.  Of fractions that
+        sum to less, N - 1 says nothing, and near 1 would give anything.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self.deviation.over(self.n).over(self.less_one).where(self.less_one > 0)
+            return self.deviation.over(self.n).over(np.maximum(self.less_one, self.n / 2.0)).where(self.n > 0)
 
     @classmethod
     def concatenate(cls, parts: "Sequence[Moments]") -> "Moments":
@@ -187,14 +191,14 @@ def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
 
 @dataclass(frozen=True)
 class CategoryMoments:
-    """How many categories count, and the exact sums of their means and squared means.
+    """How many categories count, and the exact sums of their means, or of another number of each, and of its squares.
 
     Parameters
     ----------
     number : Limbs
-        Categories K that count (..., outputs).
+        Categories K that count (..., numbers).
     first, second : Limbs
-        Sum of the means, sum of the squared means, over those categories.
+        Sum of the numbers, sum of their squares, over those categories.
     """
 
     number: Limbs
@@ -202,11 +206,11 @@ class CategoryMoments:
     second: Limbs
 
     @classmethod
-    def of(cls, means: Floats, counted: NDArray[np.bool_]) -> Self:
-        """Sum over the first axis, of the categories where `counted` holds."""
-        counted = np.broadcast_to(counted, means.shape)
-        # Means of categories that do not count may be NaN, which no exact sum holds.
-        safe = np.where(counted, means, 0.0)
+    def of(cls, numbers: Floats, counted: NDArray[np.bool_]) -> Self:
+        """Sum over the first axis, of the categories where `counted` holds, numbers that are finite."""
+        counted = counted & np.isfinite(numbers)
+        # Those of categories that do not count may be NaN, which no exact sum holds.
+        safe = np.where(counted, numbers, 0.0)
         number = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64))
         return cls(number, Limbs.sum_of(safe, where=counted), Limbs.sum_of(safe, safe, where=counted))
 
@@ -234,6 +238,10 @@ class CategoryMoments:
         changes = zip(self.parts, added.parts, removed.parts, strict=True)
         return CategoryMoments(*(part + gain - loss for part, gain, loss in changes))
 
+    def of_numbers(self, which: slice) -> "CategoryMoments":
+        """Give the sums of some of the numbers."""
+        return CategoryMoments(*(Limbs(part.digits[..., which, :], part.low) for part in self.parts))
+
     @cached_property
     def k(self) -> Floats:
         """The number of categories K."""
@@ -243,6 +251,12 @@ class CategoryMoments:
     def mean(self) -> Floats:
         """The mean of the category means."""
         return quotient(self.first, self.number)
+
+    @cached_property
+    def mean_square(self) -> Scaled:
+        """The mean of the squares; zero where no category counts."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.second.to_scaled().over(self.k).where(self.k > 0)
 
     def between(self, less: float) -> Scaled:
         """Give the variance of the category means with K - less in the denominator; zero where that is not positive."""

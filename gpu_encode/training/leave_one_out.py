@@ -164,4 +164,5 @@ class Evaluation:
 
 def own_category(moments: Moments, has: Mask, rule: EncodingRule) -> CategoryMoments:
     """Each row's own category as sums over one category, or over none where it does not count."""
-    return CategoryMoments.of(moments.mean[None], (rule.which_count(moments) & has[:, None])[None])
+    numbers = rule.statistic.of_each_category(moments)
+    return CategoryMoments.of(numbers[None], (rule.which_count(moments) & has[:, None])[None])

@@ -1,6 +1,7 @@
 """What passes without an error, and is likely a mistake: said once, in words, in a class that can be silenced."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -79,6 +80,16 @@ def test_values_that_fit_has_not_seen(columns) -> None:
         assert len(messages) == warned
         assert all(f"{share:.0%} of the rows" in message for message in messages)
     assert not caught(lambda: encoder.transform(new[:19]), UnseenWarning)
+
+
+@pytest.mark.parametrize("encoder", [CountEncoder, partial(gpu_encode.OneHotEncoder, sparse_output=False)])
+def test_columns_that_fit_has_not_seen(encoder) -> None:
+    fitted = encoder(columns=["shop"]).fit(X)
+    assert not caught(lambda: fitted.transform(X[["number", "shop"]]))
+    (message,) = caught(lambda: fitted.transform(X.assign(late=1, more=2)), UnseenWarning)
+    assert message == f"{type(fitted).__name__} leaves out columns of X that fit has not seen: 'late', 'more'."
+    (message,) = caught(lambda: fitted.transform(X.assign(**dict.fromkeys("abcdef", 1))))
+    assert message.endswith("'a', 'b', 'c', 'd', 'e' and others.")
 
 
 @pytest.mark.filterwarnings("ignore:.* rows see no rows")
