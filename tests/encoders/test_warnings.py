@@ -65,6 +65,10 @@ def test_vectors_in_another_order_than_the_rows() -> None:
     for named in ({"y": shuffled}, {"y": Y, "sample_weight": shuffled + 1}):
         (message,) = caught(lambda named=named: TargetEncoder().fit(X, **named))
         assert "has another index than X, and is matched by position" in message
+    pieces = [X[:15], X[15:]]
+    (message,) = caught(lambda: TargetEncoder().fit(pieces, [Y[:15], shuffled[15:]]))
+    assert message.startswith("y has another index than X")
+    assert not caught(lambda: TargetEncoder().fit(pieces, [Y[:15], Y[15:]]))
     for y in (Y, Y.to_numpy(), Y.tolist(), pd.Series(Y.to_numpy(), index=X.index)):
         assert not caught(lambda y=y: TargetEncoder().fit(X, y))
 
