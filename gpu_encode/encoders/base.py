@@ -152,7 +152,8 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         y : array or table of shape (n_rows,) or (n_rows, n_targets)
             Beside several tables: one for all rows, or a collection of one for each table.
         sample_weight : array of shape (n_rows,), optional
-            Weights of at least zero; whole weights equal repeated rows.  For all rows or for each table, like y.
+            Weights of at least zero; whole weights equal repeated rows.  For all rows or for each table, like y.  A row
+            of weight 0 adds nothing to any sum; its category and its class, with its columns, are known all the same.
         groups : array of shape (n_rows,), optional
             Groups for a scheme that wants them.  For all rows or for each table, like y.
 

@@ -100,17 +100,21 @@ def bad_compression(found: object, suffix: str, allowed: Sequence[str]) -> Value
     return ValueError(f"compression {found!r} is not one of {suffix} files. {choices}.")
 
 
-def other_work(folder: str, what: str, before: object, now: object) -> ValueError:
+class RefusedResumeError(ValueError):
+    """Work that was interrupted, and that this call cannot go on with."""
+
+
+def other_work(folder: str, what: str, before: object, now: object) -> RefusedResumeError:
     """Error for going on with work that is not the same."""
     shown = [repr(value) if len(repr(value)) <= 200 else repr(value)[:200] + "..." for value in (before, now)]
-    return ValueError(
+    return RefusedResumeError(
         f"cannot go on with the interrupted run in {folder!r}: {what} was {shown[0]} there and is {shown[1]} now. "
         "Run without resume to start afresh, or with what it was."
     )
 
 
-def unreadable_sums(path: str, reason: str) -> ValueError:
+def unreadable_sums(path: str, reason: str) -> RefusedResumeError:
     """Error for saved sums that are damaged."""
-    return ValueError(
+    return RefusedResumeError(
         f"cannot go on with an interrupted run: {path!r} is damaged: {reason}. Run without resume to start afresh."
     )

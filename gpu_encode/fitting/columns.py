@@ -17,9 +17,6 @@ from gpu_encode.frames import Frame, Pieces
 from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops
 
-# Columns that a warning names.
-MOST_NAMED = 5
-
 
 def interactions(names: Iterable[Any], order: int = 3) -> list[Any]:
     """List all names and all their conjunctions of up to `order` columns, for the `columns` parameter.
@@ -260,7 +257,18 @@ def locate_columns(
     missing = [fitted_names[position] for position in sorted(required) if fitted_names[position] not in present]
     if missing:
         raise unknown_column("The fitted column", missing[0], frame.names)
-    if extra := [name for name in frame.names if name not in fitted_names]:
-        named = ", ".join(map(repr, extra[:MOST_NAMED])) + " and others" * (len(extra) > MOST_NAMED)
-        warn(f"{owner} leaves out columns of X that fit has not seen: {named}.", UnseenWarning)
+    warn_of_others(present, fitted_names)
     return ColumnMap(frame, {position: present[name] for position, name in enumerate(fitted_names) if name in present})
+
+
+def warn_of_others(present: Iterable[str], fitted_names: Sequence[str]) -> None:
+    """Warn of columns that fit has not seen: output in memory has those of fit alone."""
+    known = {*fitted_names}
+    others = [name for name in present if name not in known]
+    if others:
+        named = ", ".join(map(repr, others[:3])) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+        warn(
+            f"X has columns that fit has not seen, and the output leaves them out: {named}. Drop them from X, or give "
+            "them to fit, where columns that are not encoded pass through.",
+            UnseenWarning,
+        )

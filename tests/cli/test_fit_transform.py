@@ -261,6 +261,16 @@ def test_pipes_are_refused(refused: Refused, words: str, says: str) -> None:
     assert says in refused(f"fit-transform {words} --encoder count --columns city")
 
 
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="needs names of open files")
+def test_the_name_of_a_pipe_is_refused(refused: Refused) -> None:
+    # As /dev/stdout, it is a link that leads to no name.
+    ends = os.pipe()
+    message = refused(f"fit-transform orders.parquet /dev/fd/{ends[1]} --encoder count --columns city")
+    assert f"destination '/dev/fd/{ends[1]}' is no file or folder" in message
+    for end in ends:
+        os.close(end)
+
+
 def test_files_that_were_there_are_replaced_and_keep_their_mode(folder: Path, run: Run) -> None:
     for name in ("codes.parquet", "orders.model"):
         Path(name).write_text("old")
