@@ -257,10 +257,12 @@ class Encoding:
         run.keep_rows(self.grid)
         encoding_plan = plan(self._encoder, self._profile(work))
         run.check_classes(roles.names, len(self._selected.entries), most_classes(encoding_plan.targets))
-        sums = self._measure(encoding_plan, work)
+        sums = [self._measure(encoding_plan, work)]
+        memory.release()
         with run.timed("measuring"):
-            tables = fit(self._encoder, encoding_plan, sums)
-        del sums
+            # Nothing here holds the sums any more once they are tables.
+            tables = fit(self._encoder, encoding_plan, sums.pop())
+        memory.release()
         tables = replace(tables, encoder=plain_output(tables.encoder))
         empty = self._add_aside(encode(tables, Part(self._no_rows.select(roles.features))), self._no_rows)
         size = self._pass_size(roles.names, work, empty.num_columns)
@@ -312,6 +314,7 @@ class Encoding:
                     if time.perf_counter() - last > wait and total.n_rows < run.source.n_rows:
                         # Large sums are saved less often.
                         wait, last = max(SAVE_AFTER, 20 * self._save(total)), time.perf_counter()
+            memory.release()
             self._save(total)
         return total
 
