@@ -4,6 +4,7 @@ import copy
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from cpu_fallback.cached import cached_property
 from gpu_encode import devices
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.orders import Orders, Placing
+from gpu_encode.datasets.room import FEWEST_ROWS, Room, slice_of
 from gpu_encode.datasets.run import Options, Progress, Run, Summary, Teller
 from gpu_encode.datasets.source import (
     Chunk,
@@ -186,7 +188,12 @@ def run_encoding(
     if drop_missing_target:
         rows = rows.without_incomplete(column_roles.targets)
     description = describe_run(rows, output, choices | describe_parameters(encoder))
-    with explain_full_disk(output.path), Staging(output, repeatable) as staging, Progress(options.progress) as shown:
+    with (
+        explain_full_disk(output.path),
+        Staging(output, repeatable) as staging,
+        Progress(options.progress) as shown,
+        memory.few_kept(options.limit),
+    ):
         run = Run(rows, output, staging, shown, options)
         run.seconds["opening"] = time.perf_counter() - begun
         encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable)
@@ -307,16 +314,46 @@ class Encoding:
             columns = self._roles.measured(self._selected)
             wait, last = SAVE_AFTER, time.perf_counter()
             size = self._pass_size(columns, work)
+            room = run.room(encoding_plan, columns, len(self._selected.entries))
+            if not encoding_plan.needs_labels:
+                size = room.shorten(size)
             with run.reading("measuring", columns, size, total.n_rows) as chunks:
                 for chunk in chunks:
                     with run.timed("measuring"):
-                        total = total.plus(measure(encoding_plan, self._roles.part(chunk)), in_place=True)
+                        total, left = self._add(total, self._roles.part(chunk), encoding_plan, room)
+                    if left is not None:
+                        del chunk
+                        holder = [total]
+                        del total
+                        rest = chain([left], map(self._roles.part, chunks))
+                        raise room.refuse(holder, rest)
                     if time.perf_counter() - last > wait and total.n_rows < run.source.n_rows:
                         # Large sums are saved less often.
                         wait, last = max(SAVE_AFTER, 20 * self._save(total)), time.perf_counter()
             memory.release()
             self._save(total)
         return total
+
+    def _add(
+        self, total: PartialSums, part: Part, encoding_plan: EncodingPlan, room: Room
+    ) -> tuple[PartialSums, Part | None]:
+        """Add the sums of a part, piece by piece where there is little room; also gives the rows that do not fit."""
+        while part.X.num_rows:
+            rows = room.rows_of_piece(total)
+            if encoding_plan.needs_labels:
+                # Folds are dealt out within the classes of whole parts.
+                rows = part.X.num_rows
+            if rows < min(FEWEST_ROWS, part.X.num_rows) and total.n_rows:
+                return total, part
+            rows = max(rows, FEWEST_ROWS)
+            piece, part = slice_of(part, 0, rows), slice_of(part, rows, part.X.num_rows)
+            total = total.plus(measure(encoding_plan, piece), in_place=True)
+            if not room.check(total):
+                return total, part
+            if part.X.num_rows:
+                del piece
+                memory.release()
+        return total, None
 
     def _save(self, sums: PartialSums) -> float:
         """Save sums, and give the seconds that it took."""
@@ -420,7 +457,12 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     empty = encode_table(rows.schema.empty_table())
     describable = is_describable([rule.statistic for rule in model.rules], options.resume)
     description = describe_run(rows, output, describe_fitted(encoder) if describable else {})
-    with explain_full_disk(output.path), Staging(output, describable) as staging, Progress(options.progress) as shown:
+    with (
+        explain_full_disk(output.path),
+        Staging(output, describable) as staging,
+        Progress(options.progress) as shown,
+        memory.few_kept(options.limit),
+    ):
         run = Run(rows, output, staging, shown, options)
         run.seconds["opening"] = time.perf_counter() - begun
         size = run.size(rows.schema.names, len(model.keys), empty.num_columns)

@@ -10,10 +10,12 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from gpu_encode.datasets import memory
+from gpu_encode.datasets.room import Room
 from gpu_encode.datasets.source import Chunk, Size, Source, without_columns
 from gpu_encode.datasets.staging import Staging
 from gpu_encode.datasets.writing import Destination, OutputFiles
 from gpu_encode.errors.targets import many_columns
+from gpu_encode.parts import EncodingPlan
 from gpu_encode.sums.targets import MANY_CLASSES
 
 Item = TypeVar("Item")
@@ -357,6 +359,13 @@ class Run:
         except ValueError as error:
             error.add_note(many_columns(n_classes))
             raise
+
+    def room(self, encoding_plan: EncodingPlan, columns: Sequence[str], n_keys: int) -> Room:
+        """Say what room there is for categories."""
+        every, names = self._bytes_of_row(self.source.schema.names), self.source.schema.names
+        smallest = memory.least_bytes(every, len(names), n_keys, 8 * n_keys, self.source.n_rows)
+        limit = self._limit if self._chunk_rows is None else 1 << 62
+        return Room(limit, encoding_plan, smallest, self._bytes_of_row(columns), n_keys)
 
     def _bytes_of_row(self, columns: Sequence[str]) -> float:
         return max(1.0, sum(self._row_bytes[name] for name in columns))
