@@ -83,7 +83,8 @@ def hash_text(array: pa.Array) -> Array:
     place = (np.arange(len(characters)) - np.repeat(starts, lengths)).astype(np.uint64)
     weighted = (characters.astype(np.uint64) + np.uint64(1)) * mix(place)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(weighted)])
-    return sums[starts + lengths] - sums[starts]
+    hashed: Array = sums[starts + lengths] - sums[starts]
+    return hashed
 
 
 def hash_members(members: Array, of_column: Sequence[Array]) -> Array:

@@ -88,7 +88,7 @@ def bytes_of(distribution: Any) -> int:
     """Bytes that the counts of values take, sorted anew whenever some are added."""
     if distribution is None:
         return 0
-    return 3 * sum(getattr(distribution, name).nbytes for name in ("values", "category", "value", "counts"))
+    return 3 * sum(int(getattr(distribution, name).nbytes) for name in ("values", "category", "value", "counts"))
 
 
 class Room:
@@ -194,11 +194,11 @@ class Room:
             if seen - n_rows > MOST_COUNTED:
                 break
         grown = []
-        for key, count, earlier in zip(keys, counts, before, strict=True):
+        for of_key, count, earlier in zip(keys, counts, before, strict=True):
             total = count.estimate()
             # Rows that were not looked at have as many new categories as those that were looked at last.
             new = (total - earlier) / max(seen - known, 1) * (self.plan.n_rows - seen)
-            grown.append(key.grown(max(key.n_categories, ceil((total + new) * (1 + DOUBT)))))
+            grown.append(of_key.grown(max(of_key.n_categories, ceil((total + new) * (1 + DOUBT)))))
         return self.too_small(grown, exact=seen >= self.plan.n_rows)
 
     def too_small(self, keys: list[KeyBytes], exact: bool) -> ValueError:

@@ -1,6 +1,5 @@
 """Exact sums per category that add up across parts, and the digits that hold them."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -227,7 +226,8 @@ class CategorySums:
             windows.append(digits.window if whole is None else Window())
         layout = Layout(*windows)
         canonical = np.empty((*self.accumulators.shape[:-1], layout.width), np.int64)
-        for part, (_, _, columns) in zip(parts, layout.measures(), strict=True):
+        # From the end: the system takes memory back from there.
+        for part, (_, _, columns) in reversed(list(zip(parts, layout.measures(), strict=True))):
             if isinstance(part, CanonicalDigits):
                 part.write(canonical[..., columns])
             else:
@@ -241,20 +241,20 @@ class CanonicalDigits:
 
     Parameters
     ----------
-    tiles : deque of Limbs
+    tiles : list of Limbs
         Each in the form that it would have alone.
     window : Window
         That of all of them.
     """
 
-    tiles: deque[Limbs]
+    tiles: list[Limbs]
     window: Window
 
     @classmethod
     def of(cls, accumulators: Integers, window: Window) -> Self:
         """Bring the columns of one window into the one form of their numbers."""
         starts = range(0, len(accumulators), CANONICAL_ROWS)
-        tiles = deque(digits_of(accumulators[at : at + CANONICAL_ROWS], window).canonical() for at in starts)
+        tiles = [digits_of(accumulators[at : at + CANONICAL_ROWS], window).canonical() for at in starts]
         spans = [(tile.low, tile.low + tile.digits.shape[-1]) for tile in tiles if tile.digits.any()] or [(0, 1)]
         low = min(low for low, _ in spans)
         return cls(tiles, Window(low, max(top for _, top in spans) - low, False))
@@ -269,13 +269,13 @@ class CanonicalDigits:
         return as_integers(Limbs(digits, self.window.low))
 
     def write(self, out: Integers) -> None:
-        """Write all tiles, in the window of all, one after another."""
-        start = 0
+        """Write all tiles, in the window of all, from the last to the first."""
+        stop = len(out)
         while self.tiles:
-            tile = self.tiles.popleft()
-            stop = start + len(tile.digits)
+            tile = self.tiles.pop()
+            start = stop - len(tile.digits)
             spread(tile, self.window.low, out[start:stop])
-            start = stop
+            stop = start
 
 
 def spread(number: Limbs, low: int, out: Integers) -> None:
