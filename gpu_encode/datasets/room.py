@@ -30,6 +30,8 @@ LIKELY_WIDTH = 20
 WORK_OF_ROW = 100
 # Of its sums, as many as there are at once: those of a thread, those of the piece, and room that is rounded up.
 SUMS_OF_ROW = 2.5
+# The share of what is free that a chunk takes whose rows are summed in pieces.
+CHUNK_SHARE = 16
 # Fewer rows are not worth a piece.
 FEWEST_ROWS = 1 << 12
 # Rows of which categories are counted at most, to say what limit is enough.
@@ -104,17 +106,27 @@ class Room:
     row_bytes : float
         Bytes of a row that is summed.
     n_keys : int
+    kept_rows : int, default=0
+        Bytes of all rows, where they are not in memory yet and could be with a larger limit.
     """
 
-    def __init__(self, limit: int, encoding_plan: EncodingPlan, smallest: int, row_bytes: float, n_keys: int) -> None:
+    def __init__(
+        self,
+        limit: int,
+        encoding_plan: EncodingPlan,
+        smallest: int,
+        row_bytes: float,
+        n_keys: int,
+        kept_rows: int = 0,
+    ) -> None:
         memory.release()
-        self.limit, self.plan, self.smallest = limit, encoding_plan, smallest
+        self.limit, self.plan, self.smallest, self.kept_rows = limit, encoding_plan, smallest, kept_rows
         self.held = max(memory.resident_bytes(), memory.LOADED)
         plan = encoding_plan.plan
         self.views = plan.n_folds if isinstance(plan, FoldPlan) else 1
         classes = [counted_classes(info.kind, info.classes) for info in encoding_plan.targets]
         width = sum(LIKELY_WIDTH if number == 1 else number for number in classes)
-        self._row, self._n_keys = 2 * row_bytes + WORK_OF_ROW * n_keys, n_keys
+        self._row_bytes, self._row = row_bytes, 2 * row_bytes + WORK_OF_ROW * n_keys
         self._sums_of_row, self._read_ahead = 8.0 * self.views * width * n_keys, 0.0
 
     def rows_of_piece(self, sums: PartialSums) -> int:
@@ -127,12 +139,13 @@ class Room:
 
     def shorten(self, size: Size) -> Size:
         """Give chunks that leave room for sums, where those of all their rows would not fit."""
-        free = 0.8 * (self.limit - self.held)
-        if size.rows * (self._row + SUMS_OF_ROW * self._sums_of_row) <= free:
+        free = self.limit - self.held
+        if size.rows * (self._row + SUMS_OF_ROW * self._sums_of_row) <= 0.8 * free:
             return size
-        rows = max(FEWEST_ROWS, size.rows // 4 // FEWEST_ROWS * FEWEST_ROWS)
-        self._read_ahead = rows * self._row / 2
-        return Size(rows, max(size.n_bytes // 4, 1), min(size.batch_rows, rows))
+        rows = min(size.rows, int(free / CHUNK_SHARE / self._row_bytes)) // FEWEST_ROWS * FEWEST_ROWS
+        rows = max(FEWEST_ROWS, rows)
+        self._read_ahead = rows * self._row_bytes
+        return Size(rows, int(rows * self._row_bytes) + 1, min(size.batch_rows, rows))
 
     def keys(self, sums: PartialSums) -> list[KeyBytes]:
         """Count what is held of each key."""
@@ -156,7 +169,8 @@ class Room:
         largest, work = max((key.largest for key in keys), default=0), max((key.work for key in keys), default=0)
         least_piece = FEWEST_ROWS * (self._row + SUMS_OF_ROW * self._sums_of_row) / 0.8
         folds = isinstance(self.plan.plan, FoldPlan)
-        joining = sums + self.while_joined(keys) + least_piece
+        # Beside it there is a chunk at hand, and one that is read ahead.
+        joining = (sums + words + self.while_joined(keys) + least_piece) / (1 - 2 / CHUNK_SHARE) - words
         ending = 2 * sums + largest
         making = sums * (1 + 1 / self.views if folds else 2) + tables + work
         encoding = sums * (1 / self.views if folds else 2) + tables + (0 if folds else work) + self.smallest
@@ -201,13 +215,17 @@ class Room:
             grown.append(of_key.grown(max(of_key.n_categories, ceil((total + new) * (1 + DOUBT)))))
         return self.too_small(grown, exact=seen >= self.plan.n_rows)
 
+    def enough(self, keys: list[KeyBytes]) -> int:
+        """Give a limit that is enough."""
+        enough = max(self.needed(keys), self.limit) + SPARE
+        # A limit that has room for all rows at once makes the first pass keep them.
+        return enough + (self.kept_rows if enough - self.held > 2 * self.kept_rows else 0)
+
     def too_small(self, keys: list[KeyBytes], exact: bool) -> ValueError:
         """Give the error of keys that do not fit."""
         largest = max(keys, key=lambda key: key.words + key.sums)
         about = round(largest.n_categories / (1 + DOUBT))
-        return categories_do_not_fit(
-            Need(self.limit, max(self.needed(keys), self.limit) + SPARE, largest.name, about, exact)
-        )
+        return categories_do_not_fit(Need(self.limit, self.enough(keys), largest.name, about, exact))
 
 
 def count_categories(

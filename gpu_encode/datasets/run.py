@@ -365,7 +365,10 @@ class Run:
         every, names = self._bytes_of_row(self.source.schema.names), self.source.schema.names
         smallest = memory.least_bytes(every, len(names), n_keys, 8 * n_keys, self.source.n_rows)
         limit = self._limit if self._chunk_rows is None else 1 << 62
-        return Room(limit, encoding_plan, smallest, self._bytes_of_row(columns), n_keys)
+        kept = (
+            0 if self.source.loaded is not None or self.source.n_rows > memory.MOST_ROWS else self.source.n_rows * every
+        )
+        return Room(limit, encoding_plan, smallest, self._bytes_of_row(columns), n_keys, int(kept))
 
     def _bytes_of_row(self, columns: Sequence[str]) -> float:
         return max(1.0, sum(self._row_bytes[name] for name in columns))
