@@ -97,7 +97,8 @@ def encode_dataset(
     text : sequence of str, optional
         Columns of CSV files to read as text, whatever they look like.
     memory_limit : int or str, optional
-        Bytes that this process may take, such as "2GiB"; a quarter of what is free, beside what it holds, unless given.
+        Bytes that this process may have resident, such as "2GiB", Python and its libraries included; a quarter of what
+        is free, beside what it holds, unless given.
     compression : str, optional
         Of Parquet and Arrow files; that of the source unless given.
     overwrite : bool, default=False
@@ -123,7 +124,8 @@ def encode_dataset(
     -----
     Rows that fit in one chunk are read once.  Otherwise every pass reads them again, and beside the chunks memory holds
     the categories and their sums; and the distinct values of a column that the scheme reads, groups or times, 16 bytes
-    and more each.  Random orders, and orders in time, take two passes more over rows as small numbers, which lie in the
+    and more each.  Categories for which `memory_limit` has no room are refused while they are read, with a limit that
+    is enough: the rest of the rows, up to 67 million, is looked through to count them.  Random orders, and orders in time, take two passes more over rows as small numbers, which lie in the
     hidden folder for as long.
 
     Splitters of scikit-learn, arrays of fold numbers, `values` with ``Ordered``, and a number of `borders` take all

@@ -1,6 +1,7 @@
 """Room below a memory limit for what is learned of the categories: counted while it grows, refused where it cannot fit.
 
-Everything here is counted in bytes that are resident at once; CONTRIBUTING.md says how the factors were found.
+All is counted in bytes that are resident at once.  The factors are measured: tests/datasets/test_memory_limit.py holds
+what follows from them, from outside of the process.
 """
 
 from collections.abc import Iterable
