@@ -125,8 +125,8 @@ def encode_dataset(
     Rows that fit in one chunk are read once.  Otherwise every pass reads them again, and beside the chunks memory holds
     the categories and their sums; and the distinct values of a column that the scheme reads, groups or times, 16 bytes
     and more each.  Categories for which `memory_limit` has no room are refused while they are read, with a limit that
-    is enough: the rest of the rows, up to 67 million, is looked through to count them.  Random orders, and orders in time, take two passes more over rows as small numbers, which lie in the
-    hidden folder for as long.
+    is enough: the rest of the rows, up to 67 million, is looked through to count them.  Random orders, and orders in
+    time, take two passes more over rows as small numbers, which lie in the hidden folder for as long.
 
     Splitters of scikit-learn, arrays of fold numbers, `values` with ``Ordered``, and a number of `borders` take all
     rows at once: these are then in memory together, or refused where the limit leaves no room for them.
