@@ -77,7 +77,7 @@ def write_rows(path: Path, n_categories: int, n_rows: int, text: bool) -> None:
         number = row * 7919 % n_categories
         key = pa.array([f"key{value:09d}" for value in number.tolist()]) if text else pa.array(number)
         amount = pa.array(generator.normal(size=len(row)).round(6))
-        table = pa.table({"key": key, "day": row % 29, "sold": generator.integers(0, 2, len(row)), "amount": amount})
+        table = pa.table({"key": key, "day": number % 29, "sold": generator.integers(0, 2, len(row)), "amount": amount})
         writer = pyarrow.parquet.ParquetWriter(path, table.schema) if writer is None else writer
         writer.write_table(table, row_group_size=1 << 18)
     writer.close()
