@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_encode.datasets import memory
+from gpu_encode.datasets.room import Room
 from gpu_encode.datasets.source import Chunk, Size, Source, without_columns
 from gpu_encode.datasets.staging import Staging
 from gpu_encode.datasets.writing import Destination, OutputFiles
 from gpu_encode.errors.targets import many_columns
+from gpu_encode.parts import EncodingPlan
 from gpu_encode.sums.targets import MANY_CLASSES
 
 Item = TypeVar("Item")
@@ -386,6 +388,16 @@ class Run:
         except ValueError as error:
             error.add_note(many_columns(n_classes))
             raise
+
+    def room(self, encoding_plan: EncodingPlan, columns: Sequence[str], n_keys: int) -> Room:
+        """Say what room there is for categories."""
+        every, names = self._bytes_of_row(self.source.schema.names), self.source.schema.names
+        smallest = memory.least_bytes(every, len(names), n_keys, 8 * n_keys, self.source.n_rows)
+        limit = self._limit if self._chunk_rows is None else 1 << 62
+        kept = (
+            0 if self.source.loaded is not None or self.source.n_rows > memory.MOST_ROWS else self.source.n_rows * every
+        )
+        return Room(limit, encoding_plan, smallest, self._bytes_of_row(columns), n_keys, int(kept))
 
     def _bytes_of_row(self, columns: Sequence[str]) -> float:
         return max(1.0, sum(self._row_bytes[name] for name in columns))

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import NamedTuple
 
 KEPT = (
     "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) goes on "
@@ -117,4 +118,24 @@ def unreadable_sums(path: str, reason: str) -> RefusedResumeError:
     """Error for saved sums that are damaged."""
     return RefusedResumeError(
         f"cannot go on with an interrupted run: {path!r} is damaged: {reason}. Run without resume to start afresh."
+    )
+
+
+class Need(NamedTuple):
+    """A limit, the least that is enough, the key that takes most, its categories, and whether they were all counted."""
+
+    limit: int
+    enough: int
+    key: str
+    n_categories: int
+    counted: bool
+
+
+def categories_do_not_fit(need: Need) -> ValueError:
+    """Categories that are more than the limit has room for."""
+    about = "about " if need.counted else "perhaps "
+    return ValueError(
+        f"memory_limit is {need.limit / 2**20:,.0f} MiB, and what is learned of the categories does not fit: "
+        f"{need.key!r} has {about}{need.n_categories:,} of them. Give at least {-(-need.enough // 2**20):,} MiB, "
+        "or encode fewer columns at a time."
     )

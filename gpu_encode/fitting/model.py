@@ -220,18 +220,21 @@ class Model:
         """Give the model of the rows of both; in place, this one is given up to hold the result."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
         keys, statistics = [], []
-        pairs = zip(self.statistics, other.statistics, strict=True)
-        for my_key, their_key, (mine, theirs) in zip(self.keys, other.keys, pairs, strict=True):
+        for number, (my_key, their_key) in enumerate(zip(self.keys, other.keys, strict=True)):
             key, to_key, from_other = my_key.union(their_key)
             keys.append(key)
+            pairs = zip(self.statistics[number], other.statistics[number], targets, strict=True)
             statistics.append(
                 [
                     widen_classes(a, self.targets[i], info).plus(
                         widen_classes(b, other.targets[i], info), to_key, from_other, key.n_categories, in_place
                     )
-                    for i, (a, b, info) in enumerate(zip(mine, theirs, targets, strict=True))
+                    for i, (a, b, info) in enumerate(pairs)
                 ]
             )
+            if in_place:
+                # Of several keys, only one has its sums in memory twice.
+                self.statistics[number] = []
         return replace(self, targets=targets, keys=keys, statistics=statistics)
 
 

@@ -28,6 +28,8 @@ Mask = NDArray[np.bool_]
 Visibility = NDArray[np.int64] | None
 # Shares of a whole sum to no more, rounded as they may be.
 LARGEST_SHARE = 1.0 + 2.0**-20
+# Categories of one view that are rounded at a time: what that takes is many times what comes out.
+LARGE_TILE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class EncodingRule:
         n_rows, views = len(sums.accumulators), sums.n_views if visibility is None else len(visibility)
         views = max(views, sums.n_views)
         # Sums of several views take several times the memory, so they exist for a tile of categories at a time.
-        size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else max(n_rows, 1)
+        size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else LARGE_TILE
         tiles = (sums.part(start, start + size).visible(ops, visibility) for start in range(0, n_rows, size) or [0])
         return Moments.concatenate([self.moments(ops, tile.accumulators, tile.spec) for tile in tiles])
 
