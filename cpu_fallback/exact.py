@@ -29,18 +29,20 @@ NEVER = 1 << 40
 
 @dataclass(frozen=True)
 class Scaled:
-    """Numbers fraction * 2**exponent, so that squares of huge and tiny targets neither overflow nor vanish."""
+    """Numbers fraction * 2**exponent, so that squares of huge and tiny numbers neither overflow nor vanish."""
 
     fraction: Floats
     exponent: Integers
 
     def over(self, divisor: Floats) -> "Scaled":
         """Quotient by plain numbers."""
-        return Scaled(self.fraction / divisor, self.exponent)
+        fraction, exponent = np.frexp(divisor)
+        return Scaled(self.fraction / fraction, self.exponent - exponent)
 
     def times(self, factor: Floats) -> "Scaled":
         """Product with plain numbers."""
-        return Scaled(self.fraction * factor, self.exponent)
+        fraction, exponent = np.frexp(factor)
+        return Scaled(self.fraction * fraction, self.exponent + exponent)
 
     def plus(self, other: "Scaled") -> "Scaled":
         """Sum, rounded once."""

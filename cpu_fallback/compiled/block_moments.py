@@ -4,6 +4,7 @@ Arrays are given to a stage one by one and once a block: what a loop takes off a
 counted as in use for every row, which threads wait for.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, settled_mean, spread
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
+from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, unseen_encoding, weights_of
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, SIGMOID, Blend, FusedRule
 
 BLOCK = 256
@@ -211,10 +212,14 @@ def spread_rows(
 
 
 @kernel
-def variances(n: int, weight: Array, fraction: Array) -> None:
+def variances(n: int, weight: Array, fraction: Array, exponent: Array) -> None:
     """Turn N * Q - S**2 of n rows into their variances."""
     for i in range(n):
-        fraction[i] = fraction[i] / weight[i] / weight[i] if weight[i] > 0 else 0.0
+        divisor = weight[i]
+        if not LIGHT < divisor < HEAVY:
+            divisor, power = math.frexp(divisor)
+            exponent[i] -= 2 * power
+        fraction[i] = fraction[i] / divisor / divisor if divisor > 0 else 0.0
 
 
 @kernel
@@ -265,7 +270,7 @@ def prior_rows(
         if not rule.by_mean:
             out.mean[output, :n] = rule.prior
         if bayes:
-            variances(n, number.weight, out.fraction[output])
+            variances(n, number.weight, out.fraction[output], out.exponent[output])
 
 
 @kernel

@@ -34,7 +34,12 @@ class Smoothing(Statistic):
             part = np.where(own >= other, other, own) / (own + other)
             start = np.where(own >= other, visible.mean, prior)
             end = np.where(own >= other, prior, visible.mean)
-            return np.where(other == 0.0, visible.mean, start + part * (end - start))
+            distance = end - start
+            blended = start + part * distance
+            if (far := np.isinf(distance)).any():
+                # Farther apart than the largest float, and what lies between them is none the less one.
+                blended = np.where(far, start + 2.0 * part * (0.5 * end - 0.5 * start), blended)
+            return np.where(other == 0.0, visible.mean, blended)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """Give the weights of the category's own mean and of the prior; where nothing is visible, any."""
