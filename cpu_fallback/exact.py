@@ -175,6 +175,14 @@ class Limbs:
         high, _, exponent = self.pair()
         return Scaled(high, exponent)
 
+    def to_rests(self) -> Floats:
+        """What rounding to 53 bits leaves."""
+        small = self._small()
+        if small is not None and peak(small) < SAFE:
+            return np.zeros_like(small, np.float64)
+        _, low, exponent = self.pair()
+        return shift(low, exponent)
+
     def to_floats(self) -> Floats:
         """Correctly rounded float64; inf where too large."""
         high, low, exponent = self.pair()
