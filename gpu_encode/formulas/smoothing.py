@@ -5,7 +5,8 @@ hierarchy), `mean` the category's mean, and lam, in [0, 1], the weight of that m
 two weights that the classes here compute.
 
 Where mean and prior have one sign, an encoding lies within k ulp of the real number that the formula gives; where they
-have not and cancel, within k ulp of the larger of its two terms.  Each class says its k.
+have not and cancel, within k ulp of the larger of its two terms.  Each class says its k.  A weight of less than
+2**-1022 of the other's may count for less, or for nothing.
 """
 
 from numbers import Real
