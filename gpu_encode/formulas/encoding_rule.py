@@ -138,7 +138,13 @@ class EncodingRule:
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
         """Sum the means of the categories that count, if the rule needs them."""
-        return CategoryMoments.of(moments.mean, counted) if self.needs_categories else None
+        return (
+            CategoryMoments.of(moments.mean, counted, self.category_weights(moments)) if self.needs_categories else None
+        )
+
+    def category_weights(self, moments: Moments) -> Floats | None:
+        """Give the weight of each category, if the statistic asks for their sum."""
+        return moments.n if self.statistic.needs.category_weights else None
 
     def which_leaves_count(self, moments: Moments) -> Mask:
         """Say which rows of a table are categories that count: unknown never is, missing where the policy says so."""

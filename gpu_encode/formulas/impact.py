@@ -33,7 +33,14 @@ class Impact(Statistic):
     def needs(self) -> Needs:
         """What it needs of the sums and of the target: a quantity has no log-odds."""
         kinds = ("binary", "multiclass") if "logit" in self.parts else ("binary", "continuous", "multiclass")
-        return Needs(squares=True, categories=self.smoothing.needs.categories, rows=True, target_kinds=kinds)
+        of_means = self.smoothing.needs
+        return Needs(
+            squares=True,
+            categories=of_means.categories,
+            category_weights=of_means.category_weights,
+            rows=True,
+            target_kinds=kinds,
+        )
 
     def check(self) -> None:
         """Raise ValueError for parts that there are not, and for a smoothing that looks at all categories at once."""

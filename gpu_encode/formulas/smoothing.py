@@ -177,10 +177,10 @@ class JamesStein(Smoothing):
     """James-Stein: one weight for all categories, from how far their means lie apart.
 
     ``model="pooled"``: lam = 1 - (K - 3) * (V / nbar) / D, clipped to [0, 1], with K categories, V the sample variance
-    of all visible targets, nbar the mean rows of a category, D the sum of (mean - mu)**2.  ``model="independent"``:
-    lam = 1 - v / (V + v) * (K - 3) / (K - 1), clipped, v the category's sample variance; as in category_encoders it
-    does not tend to 1 for many rows.  With three categories or fewer there is no shrinkage.  Encodings lie within 20
-    ulp of the larger of mean and prior; D is computed from means as they are rounded.
+    of all visible targets, nbar the mean rows of these categories, D the sum of (mean - mu)**2.
+    ``model="independent"``: lam = 1 - v / (V + v) * (K - 3) / (K - 1), clipped, v the category's sample variance; as in
+    category_encoders it does not tend to 1 for many rows.  With three categories or fewer there is no shrinkage.
+    Encodings lie within 20 ulp of the larger of mean and prior; D is computed from means as they are rounded.
 
     Parameters
     ----------
@@ -200,10 +200,13 @@ class JamesStein(Smoothing):
     [2.118, 7.902]
     """
 
-    needs = Needs(squares=True, categories=True)
-
     def __init__(self, model: str = "pooled") -> None:
         self.model = model
+
+    @property
+    def needs(self) -> Needs:
+        """What is asked of the sums and of the target."""
+        return Needs(squares=True, categories=True, category_weights=self.model == "pooled")
 
     def check(self) -> None:
         """Raise ValueError for an unknown model."""
@@ -216,7 +219,7 @@ class JamesStein(Smoothing):
         if self.model == "pooled":
             scatter = context.categories.about(total.mean)
             with np.errstate(divide="ignore", invalid="ignore"):
-                pulled = total.sample_variance.over(total.n / k).times(k - 3.0).ratio(scatter)
+                pulled = total.sample_variance.over(context.categories.mean_weight).times(k - 3.0).ratio(scatter)
             alike = (total.sample_variance.fraction > 0).astype(np.float64)
             pulled = np.where(scatter.fraction == 0, alike, pulled)
         else:

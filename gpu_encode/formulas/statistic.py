@@ -50,8 +50,8 @@ class Needs(NamedTuple):
         Whether the total of a class is that of all classes from it on, as sorted.
     others : bool
         The weight of the rows with any other label, beside that of each label.
-    categories : bool
-        Sums over the means of all categories.
+    categories, category_weights : bool
+        Sums over the means of all categories; and of their weights.
     table : bool
         All categories at once.  Such a statistic has no leave-one-out and no order, where each row sees its own sums.
     distribution : bool
@@ -73,6 +73,7 @@ class Needs(NamedTuple):
     totals_from_above: bool = False
     others: bool = False
     categories: bool = False
+    category_weights: bool = False
     table: bool = False
     distribution: bool = False
     rows: bool = False

@@ -186,20 +186,26 @@ class CategoryMoments:
         Categories K that count (..., outputs).
     first, second : Limbs
         Sum of the means, sum of the squared means, over those categories.
+    weight : Limbs
+        Sum of their summed weights, each as it is rounded; zero where it is not asked for.
     """
 
     number: Limbs
     first: Limbs
     second: Limbs
+    weight: Limbs
 
     @classmethod
-    def of(cls, means: Floats, counted: NDArray[np.bool_]) -> Self:
+    def of(cls, means: Floats, counted: NDArray[np.bool_], weights: Floats | None = None) -> Self:
         """Sum over the first axis, of the categories where `counted` holds."""
         counted = np.broadcast_to(counted, means.shape)
         # Means of categories that do not count may be NaN, which no exact sum holds.
         safe = np.where(counted, means, 0.0)
         number = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64))
-        return cls(number, Limbs.sum_of(safe, where=counted), Limbs.sum_of(safe, safe, where=counted))
+        weight = Limbs(np.zeros_like(number.digits))
+        if weights is not None:
+            weight = Limbs.sum_of(np.where(counted, weights, 0.0), where=counted)
+        return cls(number, Limbs.sum_of(safe, where=counted), Limbs.sum_of(safe, safe, where=counted), weight)
 
     @classmethod
     def none(cls, ops: Ops, shape: tuple[int, ...]) -> Self:
@@ -207,9 +213,9 @@ class CategoryMoments:
         return cls(*(Limbs(ops.zeros((*shape, 1), np.int64)) for _ in fields(cls)))
 
     @property
-    def parts(self) -> tuple[Limbs, Limbs, Limbs]:
-        """The three sums."""
-        return self.number, self.first, self.second
+    def parts(self) -> tuple[Limbs, Limbs, Limbs, Limbs]:
+        """The four sums."""
+        return self.number, self.first, self.second, self.weight
 
     def running(self) -> "CategoryMoments":
         """Sum what lies before each place along the first axis."""
@@ -229,6 +235,12 @@ class CategoryMoments:
     def k(self) -> Floats:
         """The number of categories K."""
         return self.number.to_floats()
+
+    @cached_property
+    def mean_weight(self) -> Floats:
+        """The mean weight of a category; NaN without one."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.weight.to_floats() / self.k
 
     @cached_property
     def mean(self) -> Floats:

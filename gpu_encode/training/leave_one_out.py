@@ -163,4 +163,6 @@ class Evaluation:
 
 def own_category(moments: Moments, has: Mask, rule: EncodingRule) -> CategoryMoments:
     """Each row's own category as sums over one category, or over none where it does not count."""
-    return CategoryMoments.of(moments.mean[None], (rule.which_count(moments) & has[:, None])[None])
+    weights = rule.category_weights(moments)
+    counted = (rule.which_count(moments) & has[:, None])[None]
+    return CategoryMoments.of(moments.mean[None], counted, None if weights is None else weights[None])

@@ -222,19 +222,26 @@ class SegmentMeanDeltas:
         return sums.changed(gained, lost)
 
     def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
-        """Sum number, mean and squared mean of the rows' categories that count, per segment and output."""
-        ops, n_segments = self.task.ops, len(self.checkpoints)
+        """Sum number, mean, squared mean and weight of the rows' categories that count, per segment and output."""
+        weights = self.task.rule.category_weights(moments)
         counted = np.broadcast_to(self.task.rule.which_count(moments) & has[:, None], moments.mean.shape)
         by_output = []
         for column, valid in zip(moments.mean.T, counted.T, strict=True):
-            means = np.where(valid, column, 0.0)
             codes = np.where(valid, segments, -1).astype(np.int32)
-            layout = Layout(Window(), *(digit_window(extent) for extent in ops.extents(means, None, (1, 2))))
-            accumulators = ops.accumulate(Rows(codes, target=means), n_segments, None, 1, 1, layout)[:-2, 0]
-            by_output.append(
-                [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
-            )
+            sums = self._sum_numbers(codes, np.where(valid, column, 0.0), (1, 2))
+            weight = Limbs(np.zeros_like(sums[0].digits))
+            if weights is not None:
+                weight = self._sum_numbers(codes, np.where(valid, weights[:, 0], 0.0), (1,))[1]
+            by_output.append([*sums, weight])
         return CategoryMoments(*(stack(column, axis=1) for column in zip(*by_output, strict=True)))
+
+    def _sum_numbers(self, segments: NDArray[np.int32], numbers: Floats, powers: tuple[int, ...]) -> list[Limbs]:
+        """Count numbers, and sum their powers, per segment."""
+        ops = self.task.ops
+        layout = Layout(Window(), *(digit_window(extent) for extent in ops.extents(numbers, None, powers)))
+        rows = Rows(segments, target=numbers)
+        accumulators = ops.accumulate(rows, len(self.checkpoints), None, 1, 1, layout)[:-2, 0]
+        return [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
 
 
 def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: CategorySums | None) -> Carry:
