@@ -158,7 +158,8 @@ def rests_of(*sums: Limbs) -> Floats:
 def round_less_two(accumulators: Integers, spec: SumSpec) -> Floats:
     """Give N - 2 of sums (..., terms, width), exact and then rounded once: (..., 1)."""
     window, _, columns = spec.layout.measures()[0]
-    return (Limbs(accumulators[..., :1, columns], window.low) - Limbs.of_integers(np.array([2]))).to_floats()
+    count = Limbs(accumulators[..., :1, columns], window.low)
+    return (count - Limbs.of_integers(np.full_like(count.digits[..., 0], 2))).to_floats()
 
 
 def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
