@@ -30,7 +30,7 @@ NEVER = 1 << 40
 
 @dataclass(frozen=True)
 class Scaled:
-    """Numbers fraction * 2**exponent, so that squares of huge and tiny targets neither overflow nor vanish."""
+    """Numbers fraction * 2**exponent, so that squares of huge and tiny numbers neither overflow nor vanish."""
 
     fraction: Floats
     exponent: Integers
@@ -42,11 +42,13 @@ class Scaled:
 
     def over(self, divisor: Floats) -> "Scaled":
         """Quotient by plain numbers."""
-        return Scaled(self.fraction / divisor, self.exponent)
+        fraction, exponent = np.frexp(divisor)
+        return Scaled(self.fraction / fraction, self.exponent - exponent)
 
     def times(self, factor: Floats) -> "Scaled":
         """Product with plain numbers."""
-        return Scaled(self.fraction * factor, self.exponent)
+        fraction, exponent = np.frexp(factor)
+        return Scaled(self.fraction * fraction, self.exponent + exponent)
 
     def plus(self, other: "Scaled") -> "Scaled":
         """Sum, rounded once."""
@@ -178,6 +180,14 @@ class Limbs:
         """Correctly rounded to 53 bits, with the exponent apart."""
         high, _, exponent = self.pair()
         return Scaled(high, exponent)
+
+    def to_rests(self) -> Floats:
+        """What rounding to 53 bits leaves."""
+        small = self._small()
+        if small is not None and peak(small) < SAFE:
+            return np.zeros_like(small, np.float64)
+        _, low, exponent = self.pair()
+        return shift(low, exponent)
 
     def to_floats(self) -> Floats:
         """Correctly rounded float64; inf where too large."""

@@ -15,7 +15,7 @@ from cpu_fallback.compiled.estimates import mean_pair, near_estimate, settle_est
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, settled_mean, spread
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
+from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, unseen_encoding, weights_of
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Blend, FusedRule
 
 BLOCK = 256
@@ -251,10 +251,14 @@ def spread_rows(
 
 
 @kernel
-def variances(n: int, weight: Array, fraction: Array) -> None:
+def variances(n: int, weight: Array, fraction: Array, exponent: Array) -> None:
     """Turn N * Q - S**2 of n rows into their variances."""
     for i in range(n):
-        fraction[i] = fraction[i] / weight[i] / weight[i] if weight[i] > 0 else 0.0
+        divisor = weight[i]
+        if not LIGHT < divisor < HEAVY:
+            divisor, power = math.frexp(divisor)
+            exponent[i] -= 2 * power
+        fraction[i] = fraction[i] / divisor / divisor if divisor > 0 else 0.0
 
 
 @kernel
@@ -313,7 +317,7 @@ def prior_rows(
         if not rule.by_mean:
             out.mean[output, :n] = rule.prior
         if kind == EMPIRICAL_BAYES:
-            variances(n, number.weight, out.fraction[output])
+            variances(n, number.weight, out.fraction[output], out.exponent[output])
         elif kind == M_ESTIMATE and rule.by_mean:
             weigh_rows(n, m, number.weight, number.rest, out.high[output], out.lower[output])
         elif kind == M_ESTIMATE:

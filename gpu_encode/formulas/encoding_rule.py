@@ -139,8 +139,9 @@ class EncodingRule:
         if self.prior == "mean":
             return total.mean
         if categories is not None and self.prior == "category_mean":
+            means = categories.of_numbers(slice(total.mean.shape[-1]))
             # Where no category counts, the rows that are visible still have a mean.
-            return np.where(categories.k > 0, categories.mean, total.mean)
+            return np.where(means.k > 0, means.mean, total.mean)
         return np.full_like(total.mean, float(self.prior))
 
     def context(

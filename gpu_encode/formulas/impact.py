@@ -65,7 +65,7 @@ class Impact(Statistic):
 
     def of_each_category(self, visible: Moments) -> Floats:
         """Give the mean where the smoothing asks for it, then the deviation where that is a part."""
-        numbers = [visible.mean] if self.smoothing.needs.categories else []
+        numbers = [self.smoothing.of_each_category(visible)] if self.smoothing.needs.categories else []
         if "deviation" in self.parts:
             numbers.append(as_floats(square_root(visible.sample_variance), ~is_single(visible)))
         return np.concatenate(numbers, axis=-1)
@@ -78,7 +78,8 @@ class Impact(Statistic):
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
         """Give the parts, by the smoothed mean of what is visible."""
         total, sums = context.total, context.categories
-        of_means = None if sums is None else sums.of_numbers(slice(total.mean.shape[-1]))
+        deviations = total.mean.shape[-1] if "deviation" in self.parts else 0
+        of_means = None if sums is None else sums.of_numbers(slice(sums.number.digits.shape[-2] - deviations))
         mean = self.smoothing.encode(visible, replace(context, categories=of_means, of_mean=True), total.mean)
         return side_by_side([self._encode_part(part, mean, visible, context) for part in self.parts])
 

@@ -5,7 +5,8 @@ hierarchy), `mean` the category's mean, and lam, in [0, 1], the weight of that m
 two weights that the classes here compute.
 
 Where mean and prior have one sign, an encoding lies within k ulp of the real number that the formula gives; where they
-have not and cancel, within k ulp of the larger of its two terms.  Each class says its k.
+have not and cancel, within k ulp of the larger of its two terms.  Each class says its k.  A weight of less than
+2**-1022 of the other's may count for less, or for nothing.
 """
 
 from numbers import Real
@@ -34,7 +35,12 @@ class Smoothing(Statistic):
             part = np.where(own >= other, other, own) / (own + other)
             start = np.where(own >= other, visible.mean, prior)
             end = np.where(own >= other, prior, visible.mean)
-            return np.where(other == 0.0, visible.mean, start + part * (end - start))
+            distance = end - start
+            blended = start + part * distance
+            if (far := np.isinf(distance)).any():
+                # Farther apart than the largest float, and what lies between them is none the less one.
+                blended = np.where(far, start + 2.0 * part * (0.5 * end - 0.5 * start), blended)
+            return np.where(other == 0.0, visible.mean, blended)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """Give the weights of the category's own mean and of the prior; where nothing is visible, any."""
@@ -185,11 +191,11 @@ class JamesStein(Smoothing):
     """James-Stein: one weight for all categories, from how far their means lie apart.
 
     ``model="pooled"``: lam = 1 - (K - 3) * (V / nbar) / D, clipped to [0, 1], with K categories, V the sample variance
-    of all visible targets, nbar the mean rows of a category, D the sum of (mean - mu)**2.  ``model="independent"``:
-    lam = 1 - v / (V + v) * (K - 3) / (K - 1), clipped, v the category's sample variance; as in category_encoders it
-    does not tend to 1 for many rows.  With three categories or fewer there is no shrinkage.  Encodings lie within 20
-    ulp of the larger of mean and prior; D is computed from means as they are rounded.  Weights are numbers of rows, as
-    `PartialPooling` says.
+    of all visible targets, nbar the mean rows of these categories, D the sum of (mean - mu)**2.
+    ``model="independent"``: lam = 1 - v / (V + v) * (K - 3) / (K - 1), clipped, v the category's sample variance; as in
+    category_encoders it does not tend to 1 for many rows.  With three categories or fewer there is no shrinkage.
+    Encodings lie within 20 ulp of the larger of mean and prior; D is computed from means as they are rounded.  Weights
+    are numbers of rows, as `PartialPooling` says.
 
     Parameters
     ----------
@@ -218,14 +224,20 @@ class JamesStein(Smoothing):
         """Raise ValueError for an unknown model."""
         check_option("JamesStein", "model", self.model, ("pooled", "independent"))
 
+    def of_each_category(self, visible: Moments) -> Floats:
+        """Give the mean, and for the pooled model the weight, whose mean over the categories it takes."""
+        return visible.mean if self.model != "pooled" else np.concatenate([visible.mean, visible.n], axis=-1)
+
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """Lam and 1 - lam."""
         assert context.categories is not None
-        k, total = context.categories.k, context.total
+        total, n_outputs = context.total, visible.mean.shape[-1]
+        means = context.categories.of_numbers(slice(n_outputs))
+        k = means.k
         if self.model == "pooled":
-            scatter = context.categories.about(total.mean)
+            scatter, rows = means.about(total.mean), context.categories.of_numbers(slice(n_outputs, None)).mean
             with np.errstate(divide="ignore", invalid="ignore"):
-                pulled = total.sample_variance.over(total.n / k).times(k - 3.0).ratio(scatter)
+                pulled = total.sample_variance.over(rows).times(k - 3.0).ratio(scatter)
             alike = (total.sample_variance.fraction > 0).astype(np.float64)
             pulled = np.where(scatter.fraction == 0, alike, pulled)
         else:

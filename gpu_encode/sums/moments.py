@@ -55,11 +55,15 @@ class Moments:
         S, correctly rounded; empty where totals are not asked for.
     others : float64 array (..., outputs)
         N - S of labels, exact and then rounded once; empty where it is not asked for.
+    rests : float64 array (..., 2 * outputs)
+        What rounding took from the totals, and then from the others; empty where the others are not asked for.
     further : float64 array (..., terms - 1)
         S of the terms beside the target itself, correctly rounded; empty of targets of one term.
     third : Scaled (..., outputs)
         N**2 * C - 3 * N * S * Q + 2 * S**3 with C the sum of cubes, exact and then rounded once; empty where it is not
         asked for.
+    less_two : float64 array (..., 1)
+        N - 2, exact and then rounded once; empty where cubes are not asked for.
     sums : ExactSums or None
         What all these were rounded from, where it is asked for.
     """
@@ -70,8 +74,10 @@ class Moments:
     deviation: Scaled
     total: Floats
     others: Floats
+    rests: Floats
     further: Floats
     third: Scaled
+    less_two: Floats
     sums: ExactSums | None = None
 
     @classmethod
@@ -95,6 +101,7 @@ class Moments:
         first = accumulators if spec.classification else accumulators[..., :1, :]
         rounded = ops.moments(first, spec.layout, spec.first_output, variances)
         none = rounded.n[..., :0]
+        rest = others_of(first, spec) if others else None
         has_terms = not spec.classification and accumulators.shape[-2] > 1
         return cls(
             rounded.n,
@@ -102,9 +109,11 @@ class Moments:
             rounded.less_one,
             Scaled(rounded.fraction, rounded.exponent),
             total=round_totals(first, spec, from_above) if totals else none,
-            others=round_others(accumulators, spec) if others else none,
+            others=rest.to_floats() if rest is not None else none,
+            rests=none if rest is None else rests_of(totals_of(first, spec), rest),
             further=round_totals(accumulators[..., 1:, :], spec) if has_terms else none,
             third=third_deviation(accumulators, spec) if cubes else Scaled(none, none.astype(np.int64)),
+            less_two=round_less_two(accumulators, spec) if cubes else none,
             sums=ExactSums(first, spec) if sums else None,
         )
 
@@ -156,6 +165,11 @@ def pick(numbers: Any, rows: "Array | int") -> Any:
 
 def round_totals(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Floats:
     """Give S of each class, or of each class and all after it, correctly rounded: (..., outputs)."""
+    return totals_of(accumulators, spec, from_above).to_floats()
+
+
+def totals_of(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Limbs:
+    """Give S of each class, or of each class and all after it: (..., outputs)."""
     if spec.layout.total is None:
         (window, _, columns), first = spec.layout.measures()[0], spec.first_output
     else:
@@ -163,15 +177,27 @@ def round_totals(accumulators: Integers, spec: SumSpec, from_above: bool = False
     digits = accumulators[..., first:, columns]
     if from_above:
         digits = np.cumsum(digits[..., ::-1, :], axis=-2)[..., ::-1, :]
-    return Limbs(digits, window.low).to_floats()
+    return Limbs(digits, window.low)
 
 
-def round_others(accumulators: Integers, spec: SumSpec) -> Floats:
-    """Give the weight of all classes but each one with an output, exact and then rounded once: (..., outputs)."""
+def others_of(accumulators: Integers, spec: SumSpec) -> Limbs:
+    """Give the weight of all classes but each one with an output: (..., outputs)."""
     window, _, columns = spec.layout.measures()[0]
     digits = accumulators[..., columns]
     rest = digits.sum(axis=-2)[..., None, :] - digits[..., spec.first_output :, :]
-    return Limbs(rest, window.low).to_floats()
+    return Limbs(rest, window.low)
+
+
+def rests_of(*sums: Limbs) -> Floats:
+    """Give what rounding takes from sums, which are those of weights: (..., outputs of one sum after the other)."""
+    return np.concatenate([number.to_rests() for number in sums], axis=-1)
+
+
+def round_less_two(accumulators: Integers, spec: SumSpec) -> Floats:
+    """Give N - 2 of sums (..., terms, width), exact and then rounded once: (..., 1)."""
+    window, _, columns = spec.layout.measures()[0]
+    count = Limbs(accumulators[..., :1, columns], window.low)
+    return (count - Limbs.of_integers(np.full_like(count.digits[..., 0], 2))).to_floats()
 
 
 def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
