@@ -14,7 +14,15 @@ from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, settled_mean, spread
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
-from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, unseen_encoding, weights_of
+from cpu_fallback.compiled.shrinkage import (
+    HEAVY,
+    LIGHT,
+    bayes_weight,
+    blend_near,
+    blend_one,
+    unseen_encoding,
+    weights_of,
+)
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, SIGMOID, Blend, FusedRule
 
 BLOCK = 256
@@ -276,12 +284,16 @@ def prior_rows(
 @kernel
 def blend_weights(weight: Array, mean: Array, mu: Array, blend: Blend, values: Array, counted: Array) -> None:
     """Write the encodings of rows that have a category, where lam is a quotient: without branches."""
-    m, least = blend.shrinkage.first, blend.least
+    m, least, far = blend.shrinkage.first, blend.least, False
     for i in range(len(counted)):
         counts = (weight[i] > 0) & (weight[i] >= least)
-        encoding = blend_one(mu[i], mean[i], weight[i], m)
+        encoding = blend_near(mu[i], mean[i], weight[i], m)
         values[i] = encoding if counts else unseen_encoding(mu[i], blend)
         counted[i] = counts
+        far |= abs(mean[i] - mu[i]) == math.inf
+    for i in range(len(counted) if far else 0):
+        if counted[i]:
+            values[i] = blend_one(mu[i], mean[i], weight[i], m)
 
 
 @kernel
