@@ -16,7 +16,14 @@ from cpu_fallback.compiled.block_moments import (
 from cpu_fallback.compiled.border import Array, freeze, inlined, kernel
 from cpu_fallback.compiled.estimates import Prior, near_estimate, prior_of, settle_count, settle_line, weigh_priors
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
+from cpu_fallback.compiled.shrinkage import (
+    bayes_weight,
+    bayes_weight_of_count,
+    blend_near,
+    blend_one,
+    unseen_encoding,
+    weights_of,
+)
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
 from cpu_fallback.exact import Ratio
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, PopulationMoments, Shrinkage
@@ -66,9 +73,9 @@ def encode_counts(
     # Quotients of such numbers are rounded correctly as they are.
     mean = np.float64(own) / weight
     if bayes:
-        other = bayes_weight(weight, np.float64(own * (count - own)), 0, total, total_exponent)
-        return blend_one(mu, mean, 1.0, other)
-    return blend_one(mu, mean, weights[0], weights[1])
+        other = bayes_weight_of_count(weight, np.float64(own * (count - own)), 0, total, total_exponent)
+        return blend_near(mu, mean, 1.0, other)
+    return blend_near(mu, mean, weights[0], weights[1])
 
 
 @inlined

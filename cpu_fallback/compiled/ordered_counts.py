@@ -20,7 +20,7 @@ from cpu_fallback.compiled.row_encodings import (
     has_category,
     write,
 )
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
+from cpu_fallback.compiled.shrinkage import bayes_weight_of_count, blend_near, unseen_encoding, weights_of
 from cpu_fallback.fused_rules import AS_CATEGORY, EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, Blend, FusedRule
 from cpu_fallback.memory import zeros
 
@@ -152,10 +152,10 @@ def blend_block(
             continue
         if shrinkage.kind == EMPIRICAL_BAYES:
             spread = np.float64(np.int64(own[i]) * np.int64(count[i] - own[i]))
-            mine, other = 1.0, bayes_weight(weight, spread, 0, variance[0], variance[1])
+            mine, other = 1.0, bayes_weight_of_count(weight, spread, 0, variance[0], variance[1])
         else:
             mine, other = weights_of(weight, shrinkage)
-        value[i] = blend_one(mu, np.float64(own[i]) / weight, mine, other)
+        value[i] = blend_near(mu, np.float64(own[i]) / weight, mine, other)
 
 
 @kernel

@@ -21,13 +21,29 @@ def weights_of(n: float, shrinkage: Shrinkage) -> tuple[float, float]:
 
 
 @inlined
+def bayes_weight_of_count(n: float, own: float, own_exponent: int, total: float, total_exponent: int) -> float:
+    """Weight of the prior as `bayes_weight` has it, where n is neither tiny nor huge."""
+    noise = own / n / n
+    return 0.0 if noise == 0 else plain(noise / (total * n), own_exponent - total_exponent)
+
+
+@inlined
 def bayes_weight(n: float, own: float, own_exponent: int, total: float, total_exponent: int) -> float:
     """Weight of the prior by empirical Bayes, from N * Q - S**2 of the cell and the variance of all; the mean has 1."""
     if not LIGHT < n < HEAVY:
         n, power = math.frexp(n)
         own_exponent -= 3 * power
-    noise = own / n / n
-    return 0.0 if noise == 0 else plain(noise / (total * n), own_exponent - total_exponent)
+    return bayes_weight_of_count(n, own, own_exponent, total, total_exponent)
+
+
+@inlined
+def blend_near(mu: float, mean: float, own: float, other: float) -> float:
+    """Encoding of a cell as `blend_one` has it, where mean and prior are no farther apart than the largest float."""
+    nearer = own >= other
+    part = (other if nearer else own) / (own + other)
+    start, end = (mean, mu) if nearer else (mu, mean)
+    blended = start + part * (end - start)
+    return mean if other == 0 else blended
 
 
 @inlined
