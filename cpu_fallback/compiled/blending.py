@@ -1,6 +1,6 @@
 """Sums to encodings in one pass over the categories: what each view sees, its mean, lam, and the blend with a prior."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from cpu_fallback.memory import empty
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout
 
+# Counts of a block, whose loops the compiler makes vector instructions of.
+COUNTS = 1 << 10
 # A cell of digits costs as much as some thirty rows of other kernels.
 SMALLEST_SHARE = 1 << 12
 
@@ -45,17 +47,6 @@ class Around(NamedTuple):
     high: Array
     lower: Array
     exact: Prior
-
-
-@inlined
-def estimate_counts(
-    weight: float, count: int, own: int, m: float, high: float, lower: float, exact: Prior, view: int, at: int
-) -> float:
-    """m-estimate of one class from counts below 2**31; `view` and `at` say which of the exact priors it has."""
-    near, doubtful = near_estimate(np.float64(own), 0.0, weight, 0.0, m, high, lower)
-    if doubtful:
-        return settle_count(own, count, exact, at, view, m)
-    return near
 
 
 @inlined
@@ -108,8 +99,7 @@ def blend_binary(
     # What is taken out of a tuple is counted: once here, and not for every category.
     kind, n_folds = views.kind, views.n_folds
     prior, fraction, exponent = around.prior, around.fraction, around.exponent
-    lam, m, high, lower = blend.shrinkage.kind, blend.shrinkage.first, around.high, around.lower
-    bayes = lam == EMPIRICAL_BAYES
+    bayes = blend.shrinkage.kind == EMPIRICAL_BAYES
     for i in range(start, stop):
         at = np.uint64(i * n_folds * 2)
         none, one = np.int64(0), np.int64(0)
@@ -126,12 +116,10 @@ def blend_binary(
             unseen[i, view] = hidden
             if hidden:
                 values[i, view] = unseen_encoding(mu, blend)
-            elif lam == M_ESTIMATE:
-                pair = high[view, 0], lower[view, 0]
-                values[i, view] = estimate_counts(weight, count, ones, m, *pair, around.exact, view, view)
             else:
                 weights = (1.0, 0.0) if bayes else weights_of(weight, blend.shrinkage)
-                total, power = (fraction[view, 0], exponent[view, 0]) if bayes else (0.0, 0)
+                total = fraction[view, 0] if bayes else 0.0
+                power = exponent[view, 0] if bayes else 0
                 values[i, view] = encode_counts(weight, count, ones, mu, weights, bayes, total, power)
     return True
 
@@ -156,8 +144,8 @@ def blend_counts(
     # What is taken out of a tuple is counted: once here, and not for every category.
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
     prior, fraction, exponent = around.prior, around.fraction, around.exponent
-    lam, m, high, lower = blend.shrinkage.kind, blend.shrinkage.first, around.high, around.lower
-    bayes, seen = lam == EMPIRICAL_BAYES, np.empty(n_views * n_classes, np.int64)
+    bayes, n_outputs = blend.shrinkage.kind == EMPIRICAL_BAYES, n_classes - first
+    seen = np.empty(n_views * n_classes, np.int64)
     for i in range(start, stop):
         see_all(accumulators, i * n_folds * n_classes, n_classes, kind, n_views, n_folds, matrix, seen, 0)
         for view in range(n_views):
@@ -170,16 +158,140 @@ def blend_counts(
             hidden = not (count > 0 and weight >= blend.least)
             unseen[i, view] = hidden
             weights = (1.0, 0.0) if bayes or hidden else weights_of(weight, blend.shrinkage)
-            for output in range(n_classes - first):
-                mu, own, to = prior[view, output], seen[at + first + output], view * (n_classes - first) + output
-                total, power = (fraction[view, output], exponent[view, output]) if bayes else (0.0, 0)
-                if hidden:
-                    values[i, to] = unseen_encoding(mu, blend)
-                elif lam == M_ESTIMATE:
-                    pair = high[view, output], lower[view, output]
-                    values[i, to] = estimate_counts(weight, count, own, m, *pair, around.exact, view, to)
-                else:
-                    values[i, to] = encode_counts(weight, count, own, mu, weights, bayes, total, power)
+            for output in range(n_outputs):
+                mu, own = prior[view, output], seen[at + first + output]
+                total = fraction[view, output] if bayes else 0.0
+                power = exponent[view, output] if bayes else 0
+                values[i, view * n_outputs + output] = (
+                    unseen_encoding(mu, blend)
+                    if hidden
+                    else encode_counts(weight, count, own, mu, weights, bayes, total, power)
+                )
+    return True
+
+
+class CountBlock(NamedTuple):
+    """Counts of a block of cells, one for each category, view and output, beside what the views see of all."""
+
+    seen: Array
+    own: Array
+    high: Array
+    lower: Array
+    nothing: Array
+
+
+@kernel
+def count_block(n_categories: int, blend: Blend, around: Around) -> CountBlock:
+    """Give room for a block, and repeat in it what the views see of all categories."""
+    n_views, n_outputs = around.prior.shape
+    size = n_categories * n_views * n_outputs
+    high, lower, nothing = np.empty(size), np.empty(size), np.empty(size)
+    for k in range(size):
+        view, output = k // n_outputs % n_views, k % n_outputs
+        high[k], lower[k] = around.high[view, output], around.lower[view, output]
+        nothing[k] = unseen_encoding(around.prior[view, output], blend)
+    return CountBlock(np.empty(size, np.int64), np.empty(size, np.int64), high, lower, nothing)
+
+
+@kernel
+def read_pairs(accumulators: Array, start: int, stop: int, views: Views, count: Array, own: Array) -> None:
+    """Count both classes in what each view sees of the categories [start, stop)."""
+    kind, n_folds, n_views, k = views.kind, views.n_folds, views.n_views, np.uint64(0)
+    for i in range(start, stop):
+        at = np.uint64(i * n_folds * 2)
+        none, one = np.int64(0), np.int64(0)
+        for fold in range(n_folds if kind != OWN else 0):
+            none += accumulators[at + np.uint64(2 * fold)]
+            one += accumulators[at + np.uint64(2 * fold + 1)]
+        for view in range(n_views):
+            zeros, ones = seen_of_two(accumulators, at, view, kind, none, one)
+            count[k], own[k] = zeros + ones, ones
+            k += np.uint64(1)
+
+
+@kernel
+def read_classes(
+    accumulators: Array, n_classes: int, first: int, start: int, stop: int, views: Views, count: Array, own: Array
+) -> None:
+    """Count any number of classes in what each view sees of the categories [start, stop)."""
+    kind, n_views, n_folds, k = views.kind, views.n_views, views.n_folds, np.uint64(0)
+    seen = np.empty(n_views * n_classes, np.int64)
+    for i in range(start, stop):
+        see_all(accumulators, i * n_folds * n_classes, n_classes, kind, n_views, n_folds, views.matrix, seen, 0)
+        for view in range(n_views):
+            total = np.int64(0)
+            for label in range(n_classes):
+                total += seen[view * n_classes + label]
+            for label in range(first, n_classes):
+                count[k], own[k] = total, seen[view * n_classes + label]
+                k += np.uint64(1)
+
+
+@kernel
+def estimate_block(block: CountBlock, n: int, m: float, least: float, values: Array) -> tuple[bool, bool]:
+    """Write m-estimates of a block; says whether all counts are small enough, and all rounded correctly."""
+    seen, own, high, lower, nothing = block
+    small, sure = True, True
+    for k in range(n):
+        weight = np.float64(seen[k])
+        near, doubtful = near_estimate(np.float64(own[k]), 0.0, weight, 0.0, m, high[k], lower[k])
+        hidden = (weight < 1.0) | (weight < least)
+        values[k] = nothing[k] if hidden else near
+        small &= seen[k] < SMALL
+        sure &= hidden | ~doubtful
+    return small, sure
+
+
+@kernel
+def settle_block(block: CountBlock, n: int, m: float, least: float, around: Around, values: Array) -> None:
+    """Round the m-estimates of a block by digits, where need be."""
+    n_views, n_outputs = around.prior.shape
+    for k in range(n):
+        weight = np.float64(block.seen[k])
+        _, doubtful = near_estimate(np.float64(block.own[k]), 0.0, weight, 0.0, m, block.high[k], block.lower[k])
+        if doubtful and weight >= max(least, 1.0):
+            view = k // n_outputs % n_views
+            at = view * n_outputs + k % n_outputs
+            values[k] = settle_count(block.own[k], block.seen[k], around.exact, at, view, m)
+
+
+@kernel
+def estimate_counts(
+    accumulators: Array,
+    n_classes: int,
+    first: int,
+    views: Views,
+    blend: Blend,
+    around: Around,
+    start: int,
+    stop: int,
+    values: Array,
+    unseen: Array,
+) -> bool:
+    """Write the m-estimates of the categories [start, stop) from whole counts, a block of them at a time.
+
+    False, with nothing promised, if a count is not below 2**31.
+    """
+    m, least, n_outputs = blend.shrinkage.first, blend.least, n_classes - first
+    width = views.n_views * n_outputs
+    at_once = max(COUNTS // width, 1)
+    block, flat, flags = count_block(at_once, blend, around), values.reshape(-1), unseen.reshape(-1)
+    for begin in range(start, stop, at_once):
+        end = min(begin + at_once, stop)
+        n, here = (end - begin) * width, flat[begin * width : end * width]
+        if n_classes == 2 and first == 1 and views.kind != CHOSEN:
+            read_pairs(accumulators, begin, end, views, block.seen, block.own)
+        else:
+            read_classes(accumulators, n_classes, first, begin, end, views, block.seen, block.own)
+        small, sure = estimate_block(block, n, m, least, here)
+        if not small:
+            return False
+        if not sure:
+            settle_block(block, n, m, least, around, here)
+        line = begin * views.n_views
+        for k in range(n // n_outputs):
+            weight = np.float64(block.seen[k * n_outputs])
+            flags[np.uint64(line + k)] = weight < 1.0 or weight < least
     return True
 
 
@@ -364,6 +476,15 @@ def around_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shr
     return Around(mean, fraction, exponent, high, lower, prior)
 
 
+def encode_whole(accumulators: Array, n_classes: int, first: int, views: Views, blend: Blend, *rest: Any) -> bool:
+    """Write encodings from whole counts; False, with nothing promised, if a count is not below 2**31."""
+    if blend.shrinkage.kind == M_ESTIMATE:
+        return bool(estimate_counts(accumulators, n_classes, first, views, blend, *rest))
+    if n_classes == 2 and first == 1 and views.kind != CHOSEN:
+        return bool(blend_binary(accumulators, views, blend, *rest))
+    return bool(blend_counts(accumulators, n_classes, first, views, blend, *rest))
+
+
 def encode_categories(
     accumulators: Array,
     layout: "Layout",
@@ -391,10 +512,7 @@ def encode_categories(
 
     def work(share: int) -> None:
         given = views, blend, around, *parts[share]
-        if whole and shape.n_classes == 2 and first_output == 1 and views.kind != CHOSEN:
-            done = blend_binary(flat, *given, by_category, unseen)
-        else:
-            done = whole and blend_counts(flat, shape.n_classes, first_output, *given, by_category, unseen)
+        done = whole and encode_whole(flat, shape.n_classes, first_output, *given, by_category, unseen)
         if not done and views.kind == OTHERS and views.n_views <= BLOCK:
             rest = shape, first_output, views.n_views, blend, around, *parts[share]
             blend_others(flat, *rest, by_line, unseen.reshape(-1))
