@@ -316,12 +316,28 @@ def m_estimates_of(own: Ratio, m: float, prior: Ratio) -> Floats:
     With mu = T / N that is (S * N + m * T) / ((n + m) * N).
     """
     over, scale = m.as_integer_ratio()
+    if (quick := small_estimates(own, over, scale, prior)) is not None:
+        return quick
     weights, count = of_number(over if scale < SMALL else m, own.number), own.number
     total = own.total * prior.number
     if 1 < scale < SMALL:
         # Multiplied by it whole numbers stay whole, and short.
         total, count = total * of_number(scale, own.number), count * of_number(scale, own.number)
     return quotient(total + weights * prior.total, (count + weights) * prior.number)
+
+
+def small_estimates(own: Ratio, over: int, scale: int, prior: Ratio) -> Floats | None:
+    """Give the estimates, m = over / scale, where both sums are whole and below 2**53; None where they may not be."""
+    numbers = [small for sums in (*own, *prior) if (small := sums._small()) is not None]
+    least = 1 << 53
+    if len(numbers) < 4 or max(over, scale) >= least:
+        return None
+    total, count, above, number = numbers
+    most = [peak(each) for each in numbers]
+    if (most[0] * most[3] * scale + most[2] * over) >= least or (most[1] * scale + over) * most[3] >= least:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (total * number * scale + above * over) / ((count * scale + over) * number)
 
 
 def of_number(value: float, like: Limbs) -> Limbs:
