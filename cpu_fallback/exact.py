@@ -309,6 +309,10 @@ class Ratio(NamedTuple):
     total: Limbs
     number: Limbs
 
+    def part(self, rows: slice) -> "Ratio":
+        """Give some of the first axis."""
+        return Ratio(*(Limbs(sums.digits[rows], sums.low) for sums in self))
+
 
 def m_estimates_of(own: Ratio, m: float, prior: Ratio) -> Floats:
     """Give (S + m * mu) / (n + m), mu the exact prior, rounded once; NaN where nothing weighs anything.
@@ -318,11 +322,12 @@ def m_estimates_of(own: Ratio, m: float, prior: Ratio) -> Floats:
     over, scale = m.as_integer_ratio()
     if (quick := small_estimates(own, over, scale, prior)) is not None:
         return quick
-    weights, count = of_number(over if scale < SMALL else m, own.number), own.number
+    # Beside a short scale m is a whole number; beside a long one it is a float as it is.
+    weights, count = of_number(float(over) if scale < SMALL else m, own.number), own.number
     total = own.total * prior.number
     if 1 < scale < SMALL:
         # Multiplied by it whole numbers stay whole, and short.
-        total, count = total * of_number(scale, own.number), count * of_number(scale, own.number)
+        total, count = total * of_number(float(scale), own.number), count * of_number(float(scale), own.number)
     return quotient(total + weights * prior.total, (count + weights) * prior.number)
 
 

@@ -78,6 +78,8 @@ class MEstimate(Smoothing):
     [2.0555555555555554, 2.0555555555555554, 4.833333333333333]
     """
 
+    needs = Needs(digits=True)
+
     def __init__(self, m: float = 10.0) -> None:
         self.m = m
 
@@ -85,11 +87,10 @@ class MEstimate(Smoothing):
         """Raise ValueError for a negative m."""
         check_number("MEstimate", "m", self.m, low=0.0)
 
-    needs = Needs(digits=True)
-
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
         """Give the exact quotient of exact numbers, rounded once."""
-        if type(self).weights is not MEstimate.weights:
+        if self.m == 0 or type(self).weights is not MEstimate.weights:
+            # Without a prior's weight it is the mean, also where no prior is visible.
             return super().encode(visible, context, prior)
         assert visible.sums is not None
         assert context.ops is not None
@@ -296,10 +297,13 @@ def one_and_ratio(noise: Scaled, signal: Scaled) -> tuple[Floats, Floats]:
 
 def exact_prior(context: Context, prior: Floats) -> Ratio:
     """Give the prior as the exact mean of all that is visible, if it is that, else as the number that it is."""
-    if context.of_mean and context.total.sums is not None:
+    if context.of_mean:
+        assert context.total.sums is not None
         return context.total.sums.ratio
-    number = Limbs.of_floats(np.where(np.isfinite(prior), prior, 0.0))
-    return Ratio(number, Limbs.of_integers(np.ones_like(prior[..., :1], np.int64)))
+    # A prior that all categories share is one line.
+    line = prior[0] if prior.ndim > 2 and prior.strides[0] == 0 else prior
+    number = Limbs.of_floats(np.where(np.isfinite(line), line, 0.0))
+    return Ratio(number, Limbs.of_integers(np.ones_like(line[..., :1], np.int64)))
 
 
 def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:

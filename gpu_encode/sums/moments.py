@@ -33,8 +33,22 @@ class ExactSums:
         return ratio_of(self.accumulators, self.spec.layout, self.spec.first_output)
 
     def m_estimates(self, ops: Ops, m: float, prior: Ratio) -> Floats:
-        """Give (S + m * prior) / (N + m), rounded once: (..., outputs)."""
-        return ops.m_estimates(self.accumulators, self.spec.layout, self.spec.first_output, m, prior)
+        """Give (S + m * prior) / (N + m), rounded once: (..., outputs).
+
+        A tile of the first axis at a time: what products of digits take is many times what comes out.
+        """
+        layout, first, rows = self.spec.layout, self.spec.first_output, len(self.accumulators)
+        size = max(ops.TILE // max(self.accumulators[0].size if rows else 1, 1), 1)
+        if rows <= size:
+            return ops.m_estimates(self.accumulators, layout, first, m, prior)
+        each = prior.total.digits.ndim == self.accumulators.ndim
+        parts = (slice(start, start + size) for start in range(0, rows, size))
+        return np.concatenate(
+            [
+                ops.m_estimates(self.accumulators[part], layout, first, m, prior.part(part) if each else prior)
+                for part in parts
+            ]
+        )
 
 
 @dataclass(frozen=True)

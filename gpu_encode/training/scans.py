@@ -239,14 +239,6 @@ class SegmentMeanDeltas:
             )
         return CategoryMoments(*(stack(column, axis=1) for column in zip(*by_number, strict=True)))
 
-    def _sum_numbers(self, segments: NDArray[np.int32], numbers: Floats, powers: tuple[int, ...]) -> list[Limbs]:
-        """Count numbers, and sum their powers, per segment."""
-        ops = self.task.ops
-        layout = Layout(Window(), *(digit_window(extent) for extent in ops.extents(numbers, None, powers)))
-        rows = Rows(segments, target=numbers)
-        accumulators = ops.accumulate(rows, len(self.checkpoints), None, 1, 1, layout)[:-2, 0]
-        return [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
-
 
 def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: CategorySums | None) -> Carry:
     """Sums of one level before the first row to come."""

@@ -27,9 +27,15 @@ Schemes = Sequence[tuple[Any, Scheme]]
 
 
 class EverySum(Smoothing):
-    """Asks for all that any smoothing needs, so that sums are rounded once for all of them."""
+    """Asks for all that any of some smoothings needs, so that sums are rounded once for all of them."""
 
-    needs = Needs(squares=True, digits=True)
+    def __init__(self, digits: bool = True) -> None:
+        self.digits = digits
+
+    @property
+    def needs(self) -> Needs:
+        """Squares, from which errors are read off, and the digits for m-estimates."""
+        return Needs(squares=True, digits=self.digits)
 
 
 def tune(
@@ -112,7 +118,8 @@ def tune(
     with devices.explain_memory():
         # Sums of squares are kept whatever the smoothings ask for: errors of continuous targets are read off them.
         # Chances are on no other scale, and of all classes.
-        wide = replace(parameters, statistic=EverySum(), drop=None, scheme=planned[0][1], scale="identity")
+        every_sum = EverySum(any(smoothing.needs.digits for _, smoothing in candidates))
+        wide = replace(parameters, statistic=every_sum, drop=None, scheme=planned[0][1], scale="identity")
         context = prepare(wide, Inputs(X, y, sample_weight, groups))
         by_column = score_columns(context, candidates, planned)
     names = [str(key.entry.name) for key in context.keys]

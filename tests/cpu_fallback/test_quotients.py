@@ -142,3 +142,10 @@ def test_estimates_without_any_weight_are_nan(ops):
     cells = np.array([[[0, 0]], [[2, 5]]], np.int64)
     assert np.isnan(ops.m_estimates(cells, layout, 0, 0.0, prior)).ravel().tolist() == [True, False]
     assert ops.m_estimates(cells, layout, 0, 2.0, prior).ravel().tolist() == [3.0, 2.75]
+
+
+@pytest.mark.parametrize("m", [1e-300, 1e300, 2.0**70])
+def test_no_weight_at_all(ops, m):
+    nothing = Ratio(Limbs(np.zeros((1, 1), np.int64)), Limbs(np.zeros((1, 1), np.int64)))
+    found = ops.m_estimates(np.array([[[0, 0]], [[2, 5]]], np.int64), Layout(Window(), Window()), 0, m, nothing)
+    assert np.isnan(found).all()
