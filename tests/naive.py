@@ -161,8 +161,8 @@ def james_stein_pooled(_own: Sums, level: Level) -> Weights:
         return 1.0, 0.0
     if distance == 0:
         return pulled_by(1.0 if variance > 0 else 0.0)
-    rows = rounded(sum(sums.count for sums in level.categories.values()))
-    noise = divided(variance, divided(rows, categories))
+    rows = divided(sum(sums.count for sums in level.categories.values()), categories)
+    noise = divided(variance, rows)
     return pulled_by(ratio(rounded((categories - 3) * noise), distance))
 
 

@@ -75,7 +75,7 @@ def test_the_family_on_files(pieces: Path, run: Run, orders: pa.Table, words: st
     run(f"fit-transform orders.parquet codes.parquet --model whole.model --columns city,device+zip {words}")
     assert_same_table(read_rows("codes.parquet"), expected)
     assert repr(gpu_encode.load("whole.model")) == repr(encoder)
-    run(f"fit-transform in codes --memory-limit 2GiB --model pieces.model --columns city,device+zip {words}")
+    run(f"fit-transform in codes --memory-limit 5GiB --model pieces.model --columns city,device+zip {words}")
     assert_same_table(read_rows("codes"), expected)
     new = beside_target(encoder.transform(rows))
     run("transform orders.parquet new.parquet --model pieces.model")
