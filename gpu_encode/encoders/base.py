@@ -231,7 +231,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _fit_encodings(self, context: FitContext) -> Any:
         """Keep what training rows teach, and give their encodings as `_assemble` takes them."""
-        context.rows.inputs.warn_of_groups(context.parameters.scheme)
+        context.rows.inputs.warn_of_groups(context.parameters)
         plan = plan_rows(context.parameters.scheme, context.rows, context.targets)
         arrays, sums = encode_rows(context, plan)
         self._keep(context, sums)
@@ -284,6 +284,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         ----------
         X, y, sample_weight
             As in `fit`, several tables included.  Class labels are the union of those of all calls; `cv` plays no part.
+            All weights of a call may be 0: encodings are NaN until a row weighs something.
 
         Returns
         -------
@@ -305,7 +306,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
             raise ValueError("partial_fit has no folds, which blow-up columns need. Call fit or fit_transform.")
         known = self._model if hasattr(self, "_model") else None
-        context = prepare(parameters, Inputs(X, y, sample_weight), known)
+        context = prepare(parameters, Inputs(X, y, sample_weight), known, more_may_come=True)
         if known is not None:
             self._check_names(context.rows.inputs, known.selection, reset=False)
         self._keep(context, sum_rows(context, plans.all_rows()), known)

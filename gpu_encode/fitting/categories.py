@@ -149,7 +149,7 @@ def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
 def refuse_unknown(handle_unknown: Any, codes: Array, name: str, frame: Frame | Pieces) -> None:
     """Raise ValueError for training rows outside of given categories where the policy is "error"."""
     if handle_unknown == "error" and bool((codes == UNKNOWN).any()):
-        advice = '. Add them to categories, or choose another handle_unknown than "error".'
+        advice = '. Add them to categories (None for missing values), or choose another handle_unknown than "error".'
         raise with_piece(frame, unknown_categories(f"{name!r} during fit", np.flatnonzero(codes == UNKNOWN), advice))
 
 

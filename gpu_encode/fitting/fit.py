@@ -75,6 +75,7 @@ def prepare(
     fixed_targets: Sequence[TargetInfo] | None = None,
     fixed_keys: Sequence[CategoryIndex] | None = None,
     sums_alone: bool = False,
+    more_may_come: bool = False,
 ) -> FitContext:
     """Read the rows of a call: weights, targets, columns, categories; and say what is to be computed of them.
 
@@ -90,13 +91,15 @@ def prepare(
         Categories of all rows, where these are some of them and all have been summed.
     sums_alone : bool, default=False
         Whether only sums over all rows are asked for, so that no row's category need be known.
+    more_may_come : bool, default=False
+        Whether other rows may be added, so that all of these may weigh nothing.
 
     Raises
     ------
     ValueError, TypeError
         For bad input, and for columns, targets or parameters that differ from those of earlier calls.
     """
-    rows = read_rows(parameters, inputs, all_rows=fixed_targets is None and known is None)
+    rows = read_rows(parameters, inputs, all_rows=fixed_targets is None and not more_may_come)
     if known is not None:
         check_same_statistic(known, parameters)
     summed = read_summed(parameters, rows, None if known is None else known.targets, fixed_targets)

@@ -29,7 +29,6 @@ from gpu_encode.frames import Frame, Pieces, PieceVectors, with_piece
 from gpu_encode.frames.columns import is_temporal, plain
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
-from gpu_encode.schemes import Scheme
 from gpu_encode.sums import targets
 from gpu_encode.sums.targets import Target, side_by_side
 
@@ -104,11 +103,13 @@ class Inputs:
                     f"{role} = {role}.loc[X.index], or drop its index, {role}.to_numpy()."
                 )
 
-    def warn_of_groups(self, scheme: Scheme) -> None:
+    def warn_of_groups(self, parameters: Parameters) -> None:
         """Warn of groups that a scheme does not ask for; scikit-learn's splitters say so themselves."""
+        scheme = parameters.scheme
         asked = hasattr(getattr(scheme, "cv", None), "split") or any(column is None for column, _ in scheme.reads())
         if self._vectors["groups"] is not None and not asked:
-            warn(f"groups are ignored: {type(scheme).__name__} takes none. GroupKFold keeps groups together.")
+            who = type(scheme).__name__ if parameters.trains_apart else parameters.owner
+            warn(f"groups are ignored: {who} takes none. GroupKFold keeps groups together.")
 
     @contextmanager
     def naming_piece(self, role: str) -> Iterator[None]:

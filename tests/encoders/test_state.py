@@ -189,10 +189,21 @@ def test_a_class_that_weighs_nothing_keeps_its_columns():
     assert encoder.transform([["a"], ["b"]]).tolist() == [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]
 
 
-def test_rows_that_weigh_nothing_add_categories_alone():
-    known = ge.TargetEncoder(smooth=0.0).partial_fit([["a"], ["b"]], [0, 1])
-    known.partial_fit([["a"], ["c"]], [1, 1], sample_weight=[0, 0])
-    assert known.categories_[0].tolist() == ["a", "b", "c"]
-    assert known.encodings_[0].tolist() == [0.0, 1.0, 0.5]
-    with pytest.raises(ValueError, match="Sample weights must contain at least one non-zero number"):
-        ge.TargetEncoder().partial_fit([["a"], ["c"]], [1, 0], sample_weight=[0, 0])
+@pytest.mark.parametrize("first", ["weigh something", "weigh nothing"])
+def test_parts_that_weigh_nothing_add_categories_alone(first):
+    parts = [([["a"], ["b"]], [0, 1], None), ([["a"], ["c"]], [1, 1], [0, 0])]
+    if first == "weigh nothing":
+        parts.reverse()
+    known, merged = ge.TargetEncoder(smooth=0.0), []
+    for X, y, weight in parts:
+        known.partial_fit(X, y, sample_weight=weight)
+        merged.append(ge.TargetEncoder(smooth=0.0).partial_fit(X, y, sample_weight=weight))
+    for encoder in (known, merged[0].merge(merged[1])):
+        assert encoder.categories_[0].tolist() == ["a", "b", "c"]
+        assert encoder.encodings_[0].tolist() == [0.0, 1.0, 0.5]
+
+
+def test_encodings_are_nan_until_a_row_weighs_something():
+    encoder = ge.TargetEncoder().partial_fit([["a"], ["c"]], [1, 0], sample_weight=[0, 0])
+    assert np.isnan(encoder.transform([["a"], ["z"]])).all()
+    assert np.isfinite(encoder.partial_fit([["a"]], [1]).transform([["a"], ["z"]])).all()

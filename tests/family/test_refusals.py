@@ -132,7 +132,7 @@ OTHERS = [
         ({"unknown_value": 6, **CODED}, "unknown_value 6 is one of .*0 to 6"),
         ({"encoded_missing_value": 6}, r"encoded_missing_value \(6\) is already used .*: \['city'\]"),
         ({"encoded_missing_value": -1, "dtype": "uint8"}, "Column 'city' needs the code -1, which uint8"),
-        ({"categories": [[*"abcdef", "late"]]}, r"unknown categories \[nan\] in column 'city' during fit"),
+        ({"categories": [[*"abcdef", "late"]]}, r"column 'city' during fit: 7 rows, .* row 16.*None for missing"),
         ({"order": "target", "cv": ge.LeaveOneOut()}, ALL_AT_ONCE),
         ({"order": "target", "cv": ge.Ordered()}, ALL_AT_ONCE),
     ),
