@@ -6,7 +6,7 @@ import numpy as np
 
 from cpu_fallback.compiled import moments, threads
 from cpu_fallback.compiled.block_moments import BLOCK, BlockMoments, moment_rows, room_for_moments, room_for_weights
-from cpu_fallback.compiled.border import Array, freeze, inlined, kernel
+from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, set_all, stage
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
 from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
@@ -141,7 +141,7 @@ def blend_counts(
     return True
 
 
-@kernel
+@stage
 def blend_lines(
     first_line: int,
     found_at: Array,
@@ -248,7 +248,7 @@ def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array
             any_row |= accumulators[place]
             place += np.uint64(1)
         if any_row == 0:
-            values[line, :] = 0.0
+            set_all(values[line], 0.0)
 
 
 def encode_categories(

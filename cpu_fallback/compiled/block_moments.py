@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.border import Array, kernel, set_all, stage
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
+from cpu_fallback.compiled.kernel_parts import for_any_number
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, settled_mean, spread
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
@@ -46,13 +47,13 @@ class BlockMoments(NamedTuple):
     exponent: Array
 
 
-@kernel
+@stage
 def pairs_of(size: int) -> Pairs:
     """Give room for a block."""
     return Pairs(np.empty(size), np.empty(size), np.empty(size, np.int64), np.empty(3 * BLOCK, np.uint64))
 
 
-@kernel
+@stage
 def room_for_weights(size: int, n_width: int) -> BlockWeights:
     """Give room for a block."""
     return BlockWeights(np.empty(size * n_width, np.int64), pairs_of(size), np.empty(size), pairs_of(size))
@@ -64,7 +65,7 @@ def room_for_moments(n_outputs: int, size: int) -> BlockMoments:
     return BlockMoments(np.zeros((n_outputs, size)), np.zeros((n_outputs, size)), np.zeros((n_outputs, size), np.int64))
 
 
-@kernel
+@stage
 def word_rows(digits: Array, at: int, n: int, step: int, width: int, word: Array) -> bool:
     """Carry up to seven signed digits of n rows, as `carry_to_words` does, to three words each; says whether all fit.
 
@@ -91,7 +92,7 @@ def word_rows(digits: Array, at: int, n: int, step: int, width: int, word: Array
     return over_all == 0
 
 
-@kernel
+@stage
 def round_rows(word: Array, n: int, low: int, high: Array, lower: Array, power: Array) -> None:
     """Round the words of n rows, as `pair_of_words` does, without branches."""
     for i in range(n):
@@ -112,7 +113,7 @@ def round_rows(word: Array, n: int, low: int, high: Array, lower: Array, power: 
         power[i] = 0 if nothing else exponent + 32 * low
 
 
-@kernel
+@stage
 def pair_rows(
     digits: Array,
     at: int,
@@ -141,7 +142,7 @@ def pair_rows(
         high[i], lower[i], power[i] = pair(digits, at + i * step, width, low)
 
 
-@kernel
+@stage
 def sum_rows(seen: Array, line: int, n: int, shape: Shape, summed: Array) -> None:
     """Sum the digits of the weights of all classes of n rows."""
     width, n_width = cell_width(shape), shape.n_width
@@ -157,7 +158,7 @@ def sum_rows(seen: Array, line: int, n: int, shape: Shape, summed: Array) -> Non
             summed[i * n_width + column] = total
 
 
-@kernel
+@stage
 def plain_rows(n: int, high: Array, power: Array, weight: Array) -> None:
     """Give the plain numbers of n rows, as `plain` does."""
     near = True
@@ -168,7 +169,7 @@ def plain_rows(n: int, high: Array, power: Array, weight: Array) -> None:
         weight[i] = plain(high[i], power[i])
 
 
-@kernel
+@stage
 def divide_rows(
     n: int, high: Array, lower: Array, power: Array, n_high: Array, n_lower: Array, n_power: Array, mean: Array
 ) -> bool:
@@ -183,7 +184,7 @@ def divide_rows(
     return sure
 
 
-@kernel
+@stage
 def settle_rows(
     seen: Array, line: int, n: int, step: int, shape: Shape, summed: Array, total: Pairs, count: Pairs, mean: Array
 ) -> None:
@@ -196,7 +197,7 @@ def settle_rows(
         )
 
 
-@kernel
+@stage
 def spread_rows(
     seen: Array, line: int, own: int, n: int, shape: Shape, room: Room, summed: Array, fraction: Array, exponent: Array
 ) -> None:
@@ -210,14 +211,15 @@ def spread_rows(
         line += length
 
 
-@kernel
+@stage
 def variances(n: int, weight: Array, fraction: Array) -> None:
     """Turn N * Q - S**2 of n rows into their variances."""
     for i in range(n):
         fraction[i] = fraction[i] / weight[i] / weight[i] if weight[i] > 0 else 0.0
 
 
-@kernel
+@for_any_number
+@stage
 def moment_rows(
     seen: Array,
     line: int,
@@ -245,7 +247,8 @@ def moment_rows(
             spread_rows(seen, line, own, n, shape, room, summed, out.fraction[output], out.exponent[output])
 
 
-@kernel
+@for_any_number
+@stage
 def prior_rows(
     seen: Array,
     line: int,
@@ -263,12 +266,12 @@ def prior_rows(
         moment_rows(seen, line, n, shape, first, bayes, room, number, out)
     for output in range(shape.n_classes - first):
         if not rule.by_mean:
-            out.mean[output, :n] = rule.prior
+            set_all(out.mean[output, :n], rule.prior)
         if bayes:
             variances(n, number.weight, out.fraction[output])
 
 
-@kernel
+@stage
 def blend_weights(weight: Array, mean: Array, mu: Array, blend: Blend, values: Array, counted: Array) -> None:
     """Write the encodings of rows that have a category, where lam is a quotient: without branches."""
     m, least = blend.shrinkage.first, blend.least
@@ -279,7 +282,7 @@ def blend_weights(weight: Array, mean: Array, mu: Array, blend: Blend, values: A
         counted[i] = counts
 
 
-@kernel
+@stage
 def blend_rows(
     codes: Array,
     weight: Array,
