@@ -101,8 +101,8 @@ def launch(lock: int) -> "subprocess.Popen[bytes]":
     atexit.register(stop)
     # In a session of its own, so that Ctrl-C is this process's alone; it ends all the same when this one does.
     return subprocess.Popen(
-        [sys.executable, "-P", "-W", "ignore", "-c", PROGRAM, str(os.getpid()), *sys.path],
-        env={**os.environ, **kernel_folder.environment(), SETTING: "now", "GPU_ENCODE_THREADS": "1"},
+        [sys.executable, "-P", "-W", "ignore", "-c", PROGRAM, str(os.getpid()), *map(str, sys.path)],
+        env={**os.environ, **kernel_folder.environment(), SETTING: "now", "CUDA_VISIBLE_DEVICES": ""},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -33,9 +33,8 @@ STRINGS = f"{COMPILED}.strings"
 LOADED_ROWS = 300
 LOADING_ROWS = {COMPILED: 300_000, STRINGS: 100_000}
 WAITING_ROWS = 20_000_000
-# A process whose small calls together are as large as one that would load has loaded soon enough.  A call asks for a
-# backend some five times.
-TIMES_ASKED = 5
+# A process loads when its small calls together are as large as one that would load; a call asks some three times.
+TIMES_ASKED = 3
 
 _rows_asked_for: dict[str, int] = {COMPILED: 0, STRINGS: 0}
 

@@ -5,6 +5,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -76,16 +77,8 @@ def compile_all(tell: Callable[[int, int], object] | None = None) -> bool:
     >>> compile_all()  # doctest: +SKIP
     True
     """
-    load(COMPILED)
-    cache = load("cpu_fallback.compiled.kernel_files").KernelCache
-    load(f"{COMPILED}.threads").set_threads(2)
-    work = list(calls())
-    lost = cache.lost
-    load(STRINGS)
-    # What numba makes stays: to look for what does not takes a tenth of the time.
-    gc.set_threshold(100_000, 20, 100)
-    with use_backend("compiled"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with compiling() as cache:
+        work, lost = list(calls()), cache.lost
         for number, call in enumerate(work):
             if tell is not None:
                 tell(number, len(work))
@@ -97,6 +90,23 @@ def compile_all(tell: Callable[[int, int], object] | None = None) -> bool:
     except OSError:
         return False
     return True
+
+
+@contextmanager
+def compiling() -> Iterator[Any]:
+    """Let every call need kernels, also those that join the work of two threads; gives what counts them."""
+    threads, _ = load(f"{COMPILED}.threads"), load(STRINGS)
+    thresholds = gc.get_threshold()
+    with use_backend("compiled"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        threads.set_threads(2)
+        # What numba makes stays: to look for what does not takes a tenth of the time.
+        gc.set_threshold(100_000, 20, 100)
+        try:
+            yield load(f"{COMPILED}.kernel_files").KernelCache
+        finally:
+            gc.set_threshold(*thresholds)
+            threads.set_threads(None)
 
 
 def run_in_background(process: int) -> None:
