@@ -4,6 +4,8 @@ NumPy's own give other bits with and without AVX-512.  The sequences are those o
 errors below 1 ulp.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,6 +85,59 @@ def log(values: Floats) -> Floats:
     exponent = (power - small).astype(np.float64)
     shifted = fraction - 1.0
     ratio = shifted / (2.0 + shifted)
+    series = log_series(ratio)
+    half = 0.5 * shifted * shifted
+    plain = exponent * LN2_HIGH - ((half - (ratio * (half + series) + exponent * LN2_LOW)) - shifted)
+    return np.where(values > 0, np.where(np.isinf(values), np.inf, plain), np.where(values == 0, -np.inf, np.nan))
+
+
+def log_of_quotient(
+    top: Floats, bottom: Floats, rests: tuple[Floats, Floats] | None = None, apart: Any = 0
+) -> tuple[Floats, Floats, Floats]:
+    """Natural logarithm of top / bottom * 2**apart, within 3 ulp also where the two are nearly the same.
+
+    Parameters
+    ----------
+    top, bottom : float64 array
+        At least 0; not so small or large that their quotient or a hundredth of them is no normal number.
+    rests : pair of float64 arrays, optional
+        What the two are more than top and bottom, at most half of the last place.
+    apart : int or int array, default=0
+
+    Returns
+    -------
+    logarithm : float64 array
+        -inf where top is 0, inf where bottom is, NaN where both are.
+    difference : float64 array
+        How much more top is than bottom * 2**power, with the power of two nearest to the quotient of both.
+    exponent : float64 array
+        power + apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpu_fallback.elementary import log_of_quotient
+    >>> float(log_of_quotient(np.array([3e15 + 1]), np.array([3e15]))[0][0])
+    3.333333333333333e-16
+    """
+    usable = (top > 0) & (bottom > 0)
+    fraction, power = np.frexp(np.where(usable, top, 1.0) / np.where(usable, bottom, 1.0))
+    power = power - (fraction < np.sqrt(0.5))
+    near = np.ldexp(bottom, power)
+    # Without a rounding, since the two are within a factor of two.
+    difference = top - near
+    if rests is not None:
+        difference = difference + (rests[0] - np.ldexp(rests[1], power))
+    ratio = np.where(usable, difference, 0.0) / np.where(usable, top + near, 1.0)
+    exponent = (power + apart).astype(np.float64)
+    # 2 * ratio is the largest part, where the exponent is 0.
+    plain = exponent * LN2_HIGH + (2.0 * ratio + (ratio * log_series(ratio) + exponent * LN2_LOW))
+    ends = np.where(top > 0, np.inf, np.where(bottom > 0, -np.inf, np.nan))
+    return np.where(usable, plain, ends), difference, exponent
+
+
+def log_series(ratio: Floats) -> Floats:
+    """Give log((1 + ratio) / (1 - ratio)) / ratio - 2, for ratios up to 0.18."""
     square = ratio * ratio
     fourth = square * square
     odd = np.full_like(ratio, LOG_ODD[-1])
@@ -91,7 +146,4 @@ def log(values: Floats) -> Floats:
     even = np.full_like(ratio, LOG_EVEN[-1])
     for term in LOG_EVEN[-2::-1]:
         even = term + fourth * even
-    series = square * odd + fourth * even
-    half = 0.5 * shifted * shifted
-    plain = exponent * LN2_HIGH - ((half - (ratio * (half + series) + exponent * LN2_LOW)) - shifted)
-    return np.where(values > 0, np.where(np.isinf(values), np.inf, plain), np.where(values == 0, -np.inf, np.nan))
+    return square * odd + fourth * even

@@ -23,24 +23,32 @@ Integers = NDArray[np.int64]
 
 MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
+SMALL = 1 << 31
 # No exponent comes near it.
 NEVER = 1 << 40
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """Numbers fraction * 2**exponent, so that squares of huge and tiny targets neither overflow nor vanish."""
+    """Numbers fraction * 2**exponent, so that squares of huge and tiny numbers neither overflow nor vanish."""
 
     fraction: Floats
     exponent: Integers
 
+    @classmethod
+    def of(cls, numbers: Floats) -> "Scaled":
+        """Plain numbers."""
+        return cls(numbers, np.zeros_like(numbers, np.int64))
+
     def over(self, divisor: Floats) -> "Scaled":
         """Quotient by plain numbers."""
-        return Scaled(self.fraction / divisor, self.exponent)
+        fraction, exponent = np.frexp(divisor)
+        return Scaled(self.fraction / fraction, self.exponent - exponent)
 
     def times(self, factor: Floats) -> "Scaled":
         """Product with plain numbers."""
-        return Scaled(self.fraction * factor, self.exponent)
+        fraction, exponent = np.frexp(factor)
+        return Scaled(self.fraction * fraction, self.exponent + exponent)
 
     def plus(self, other: "Scaled") -> "Scaled":
         """Sum, rounded once."""
@@ -173,6 +181,14 @@ class Limbs:
         high, _, exponent = self.pair()
         return Scaled(high, exponent)
 
+    def to_rests(self) -> Floats:
+        """What rounding to 53 bits leaves."""
+        small = self._small()
+        if small is not None and peak(small) < SAFE:
+            return np.zeros_like(small, np.float64)
+        _, low, exponent = self.pair()
+        return shift(low, exponent)
+
     def to_floats(self) -> Floats:
         """Correctly rounded float64; inf where too large."""
         high, low, exponent = self.pair()
@@ -281,6 +297,72 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
     return mean
 
 
+class Ratio(NamedTuple):
+    """Exact quotients of two sums, not rounded.
+
+    Parameters
+    ----------
+    total : Limbs (..., outputs)
+    number : Limbs (..., 1)
+    """
+
+    total: Limbs
+    number: Limbs
+
+    def part(self, rows: slice) -> "Ratio":
+        """Give some of the first axis."""
+        return Ratio(*(Limbs(sums.digits[rows], sums.low) for sums in self))
+
+
+def m_estimates_of(own: Ratio, m: float, prior: Ratio) -> Floats:
+    """Give (S + m * mu) / (n + m), mu the exact prior, rounded once; NaN where nothing weighs anything.
+
+    With mu = T / N that is (S * N + m * T) / ((n + m) * N).
+    """
+    over, scale = m.as_integer_ratio()
+    if (quick := small_estimates(own, over, scale, prior)) is not None:
+        return quick
+    # Beside a short scale m is a whole number; beside a long one it is a float as it is.
+    weights, count = of_number(float(over) if scale < SMALL else m, own.number), own.number
+    total = own.total * prior.number
+    if 1 < scale < SMALL:
+        # Multiplied by it whole numbers stay whole, and short.
+        total, count = total * of_number(float(scale), own.number), count * of_number(float(scale), own.number)
+    return quotient(total + weights * prior.total, (count + weights) * prior.number)
+
+
+def small_estimates(own: Ratio, over: int, scale: int, prior: Ratio) -> Floats | None:
+    """Give the estimates, m = over / scale, where both sums are whole and below 2**53; None where they may not be."""
+    numbers = [small for sums in (*own, *prior) if (small := sums._small()) is not None]
+    least = 1 << 53
+    if len(numbers) < 4 or max(over, scale) >= least:
+        return None
+    total, count, above, number = numbers
+    most = [peak(each) for each in numbers]
+    if (most[0] * most[3] * scale + most[2] * over) >= least or (most[1] * scale + over) * most[3] >= least:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (total * number * scale + above * over) / ((count * scale + over) * number)
+
+
+def of_number(value: float, like: Limbs) -> Limbs:
+    """Give one exact number, where the others lie."""
+    return Limbs.of_floats(np.full_like(like.digits, value, dtype=np.float64, shape=(1,)))
+
+
+def m_estimates(
+    accumulators: "Array", layout: "Layout", first_output: int, m: float, prior: Ratio, /
+) -> NDArray[np.float64]:
+    """Give (S + m * mu) / (n + m) of cells (..., classes, layout.width), rounded once."""
+    return m_estimates_of(ratio_of(accumulators, layout, first_output), float(m), prior)
+
+
+def ratio_of(accumulators: "Array", layout: "Layout", first_output: int) -> Ratio:
+    """Give S / n of cells, exactly."""
+    count, total, _ = sums_of(accumulators, layout, first_output)
+    return Ratio(total, count)
+
+
 def pick(number: Limbs, shape: tuple[int, ...], places: Integers) -> Limbs:
     """Pick numbers at places of what has this shape once spread over axes of one."""
     width = number.digits.shape[-1]
@@ -294,8 +376,9 @@ def settle(mean: Floats, total: Limbs, count: Limbs) -> Floats:
     # A product, since a sum of digits that fill an int64 would not be carried.
     twice = total * Limbs.of_integers(np.full_like(sign, 2))
     for direction in (1.0, -1.0):
-        other = np.nextafter(mean, np.full_like(mean, direction * np.inf))
-        inner = np.nextafter(mean, np.full_like(mean, -direction * np.inf))
+        with np.errstate(over="ignore", under="ignore"):
+            other = np.nextafter(mean, np.full_like(mean, direction * np.inf))
+            inner = np.nextafter(mean, np.full_like(mean, -direction * np.inf))
         gap = np.where(np.isinf(other), mean - inner, np.where(np.isinf(other), 0.0, other) - mean)
         middle = Limbs.of_floats(mean)
         past = (twice - (middle + middle + Limbs.of_floats(gap)) * count).signs() * sign * direction
@@ -412,9 +495,6 @@ class MomentArrays(NamedTuple):
     less_one: NDArray[np.float64]
     fraction: NDArray[np.float64]
     exponent: NDArray[np.int64]
-
-
-SMALL = 1 << 31
 
 
 def moments(accumulators: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:

@@ -22,7 +22,7 @@ class LeakWarning(UserWarning):
 
 
 class UnseenWarning(UserWarning):
-    """Most values of a column of new rows were not seen by fit.
+    """Most values of a column of new rows, or columns that no list asks for, were not seen by fit.
 
     Examples
     --------

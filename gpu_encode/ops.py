@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from cpu_fallback.exact import MomentArrays
+from cpu_fallback.exact import MomentArrays, Ratio
 from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Written
 from cpu_fallback.memory import Order
 from cpu_fallback.row_numbers import FoldPattern, Permutation
@@ -126,6 +126,12 @@ class Ops(Protocol):
         Accumulators are (..., n_classes, layout.width); outputs are the classes from `first_output` on.
         """
 
+    def m_estimates(self, accumulators: Array, layout: Layout, first_output: int, m: float, prior: Ratio, /) -> Array:
+        """Give (S + m * mu) / (n + m) of each cell and output, exact and then rounded once.
+
+        Accumulators as for `moments`; mu, the exact prior, is one for each cell, or for each of the last axes.
+        """
+
     def leave_one_out(self, accumulators: Array, rows: Rows, layout: Layout, /) -> Array:
         """Digits of each row's category less the row: (rows, n_classes, layout.width)."""
 
@@ -152,10 +158,13 @@ class FusedOps(Protocol):
         visibility: Array | None,
         blend: Blend,
         population: PopulationMoments,
+        exact: Ratio | None,
         less_one: bool,
         /,
     ) -> tuple[Array, Array]:
         """Give the encodings (categories + 2, views, outputs), and where (categories + 2, views) a category is unseen.
+
+        `exact` are the priors of m-estimates (views, outputs), exactly; others ask for none.
 
         The caller applies the policies for unknown and missing.  With `less_one` there is one fold, and as many views
         as classes: each view sees one row of its class less.  Where a class has no row, the encoding is 0.

@@ -15,6 +15,7 @@ import pyarrow as pa
 from cpu_fallback import kernel_folder
 from gpu_encode import compilation
 from gpu_encode.encoders.count import CountEncoder
+from gpu_encode.encoders.impact import ImpactEncoder
 from gpu_encode.encoders.statistic import StatisticEncoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.ops import COMPILED, STRINGS, load, use_backend
@@ -43,7 +44,8 @@ def calls() -> Iterator[Call]:
     for scheme in (KFold(), Ordered(), Ordered(shuffle=False), LeaveOneOut()):
         for y in targets:
             for weight in (None, weights):
-                yield partial(fit_and_encode, TargetEncoder(cv=scheme), keys, y, weight)
+                for smooth in ("auto", 10.0):
+                    yield partial(fit_and_encode, TargetEncoder(cv=scheme, smooth=smooth), keys, y, weight)
     # Numbers that do not begin at zero, that leave some out, that a sample does not tell of, that hardly repeat.
     spread, late = keys * 3 + 1000, np.where(np.arange(N_ROWS) == 1, 9000, labels).reshape(-1, 1)
     for table in (keys + 1000, spread, late, random.random((N_ROWS, 1))):
@@ -52,6 +54,7 @@ def calls() -> Iterator[Call]:
     for scheme in (KFold(), Ordered(), LeaveOneOut()):
         yield partial(fit_and_encode, StatisticEncoder(["mean", "std", "skew"], cv=scheme), keys, targets[1], weights)
     yield partial(fit_and_encode, StatisticEncoder(["median", "max"]), keys, targets[1])
+    yield partial(fit_and_encode, ImpactEncoder(["deviation"], smooth=10.0, cv=LeaveOneOut()), keys, targets[1])
     for dtype in ("float64", "float32"):
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), text)
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), spread)

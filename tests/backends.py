@@ -6,6 +6,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from typing import Any, cast
@@ -13,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from cpu_fallback.exact import Limbs, Ratio
 from cpu_fallback.types import Carry, Rows
 from gpu_encode import ops as seam
 from gpu_encode.ops import Ops
@@ -120,7 +122,9 @@ class OnHost:
             return self.ops.to_device(value)
         if isinstance(value, Rows):
             return Rows(*(self.on(part) for part in (value.codes, value.classes, value.target, value.weight)))
-        return value
+        if isinstance(value, Ratio):
+            return Ratio(*map(self.on, value))
+        return replace(value, digits=self.on(value.digits)) if isinstance(value, Limbs) else value
 
     def off(self, value: Any) -> Any:
         """Bring arrays back."""

@@ -71,7 +71,8 @@ class Sums:
 
     @property
     def sample_variance(self) -> Exact:
-        return divided(self._deviation(), rounded(self.weight - 1)) if self.weight > 1 else 0
+        fewer = max(rounded(self.weight - 1), self.count / 2)
+        return divided(self._deviation(), fewer) if self.weight > 0 else 0
 
     def _deviation(self) -> Exact:
         return divided(rounded(self.weight * self.square - self.total**2), self.count)
@@ -108,8 +109,17 @@ def unsmoothed(_own: Sums, _level: Level) -> Weights:
     return 1.0, 0.0
 
 
-def m_estimate(m: float) -> Weighing:
-    return lambda own, _level: (nearest(own.count), float(m))
+@dataclass(frozen=True)
+class MEstimate:
+    """(S + m * mu) / (n + m), rounded once; mu is the exact mean of all rows where it can be, else as it is rounded."""
+
+    m: float
+
+    def encode(self, own: Sums, mu: Exact) -> float:
+        return quotient(own.total + Fraction(self.m) * mu, own.weight + Fraction(self.m))
+
+
+m_estimate = MEstimate
 
 
 def sigmoid(k: float, f: float) -> Weighing:
@@ -151,7 +161,8 @@ def james_stein_pooled(_own: Sums, level: Level) -> Weights:
         return 1.0, 0.0
     if distance == 0:
         return pulled_by(1.0 if variance > 0 else 0.0)
-    noise = divided(variance, divided(level.everything.count, categories))
+    rows = rounded(sum(sums.count for sums in level.categories.values()))
+    noise = divided(variance, divided(rows, categories))
     return pulled_by(ratio(rounded((categories - 3) * noise), distance))
 
 
@@ -192,7 +203,7 @@ class Problem:
     paths: Sequence[Path]
     targets: Sequence[Exact]
     weights: Sequence[Exact]
-    smoothing: Weighing = unsmoothed
+    smoothing: Weighing | MEstimate = unsmoothed
     prior: str | float = "mean"
     min_count: float = 0
     categories: Sequence[Hashable] | None = None
@@ -244,8 +255,17 @@ class Problem:
             return nan
         for depth in range(len(path)):
             own = self.level(visible, depth).categories.get(path[: depth + 1])
-            if own is not None:
-                code = blended(code, own.mean, self.smoothing(own, self.level(background, depth)))
+            if own is None:
+                continue
+            level = self.level(background, depth)
+            if isinstance(self.smoothing, MEstimate):
+                by_mean = self.prior == "mean" and depth == 0
+                everything = level.everything
+                code = self.smoothing.encode(
+                    own, Fraction(everything.total) / everything.weight if by_mean else exact(code)
+                )
+            else:
+                code = blended(code, own.mean, self.smoothing(own, level))
         return code
 
     def codes(self, visible: Sequence[Sequence[int]]) -> list[float]:

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -99,3 +100,21 @@ def test_make_targets_exist() -> None:
 def test_files_it_links_to_exist() -> None:
     for link in re.findall(r"\]\(([\w/-]+\.md)\)", README.read_text()):
         assert (README.parent / link).exists()
+
+
+def test_lines_that_install_work_from_a_checkout() -> None:
+    """The package is on no index yet."""
+    root = README.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    texts = [
+        README,
+        *(root / "docs").glob("*.md"),
+        *(root / "examples").rglob("*.md"),
+        *(root / "gpu_encode").rglob("*.py"),
+    ]
+    lines = [line for path in texts for line in path.read_text().splitlines() if "pip install" in line]
+    assert len(lines) > 10
+    assert not [line for line in lines if re.search(r"pip install [^`]*gpu-encode(?! doctor)", line)]
+    named = {extra for line in lines for extra in re.findall(r"'\.\[([\w-]+)\]'", line)}
+    assert named
+    assert named <= {*extras}

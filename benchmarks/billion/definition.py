@@ -2,9 +2,8 @@
 
 The fold of a row is as `cpu_fallback.row_numbers.FoldPattern` describes it: rows form blocks of K * T rows
 (T = 1, 2, 4, ... 1024, then always 1024); in a block, the rows t, t + T, t + 2T, ... share one map
-j -> (a * j + c) mod K, a coprime to K.  The encoding of a row is (n * mean + m * mu) / (n + m) with the
-sums of all folds but its own: mu the mean of all their rows, `mean` that of their n rows of its category.
-It is computed from the end that weighs more, each step rounded once.
+j -> (a * j + c) mod K, a coprime to K.  The encoding of a row is (s + m * mu) / (n + m), rounded once, with the
+sums of all folds but its own: mu the mean of all their rows, s the sum of their n rows of its category.
 """
 
 from fractions import Fraction
@@ -69,11 +68,5 @@ def folds_of(start: int, stop: int, n_folds: int, seed: int) -> NDArray[np.int8]
 
 def encoding_of(n: int, s: int, rows: int, total: int, m: int) -> float:
     """Encoding of a category: n rows of it sum to s, all visible rows, `rows` of them, to `total`."""
-    prior = float(Fraction(total, rows))
-    if n == 0:
-        return prior
-    mean = float(Fraction(s, n))
-    if m == 0:
-        return mean
-    part = float(Fraction(min(n, m), n + m))
-    return mean + part * (prior - mean) if n >= m else prior + part * (mean - prior)
+    prior = Fraction(total, rows)
+    return float((s + m * prior) / (n + m)) if n else float(prior)

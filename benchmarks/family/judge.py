@@ -51,20 +51,13 @@ def evidence(rows: Rows, folds: Array | None = None, least: int = 1, r: float = 
     return [encodings]
 
 
-def spread(n: Array | float, s: Array | float) -> Array:
-    """Sample standard deviation of n labels, s of which are 1; 0 of fewer than two."""
-    n, s = np.asarray(n, np.float64), np.asarray(s, np.float64)
-    return np.sqrt(s * (n - s) / np.maximum(n * (n - 1), 1))
-
-
 def impact(rows: Rows, folds: Array) -> list[Array]:
-    """Shrunk mean less the mean of all, sample standard deviation, and share of the rows."""
-    encodings = np.empty((3, rows.n_rows))
+    """Shrunk mean less the mean of all, and share of the rows."""
+    encodings = np.empty((2, rows.n_rows))
     for part in list_views(rows.codes, rows.target, folds):
         prior = part.s_all / part.n_all
         encodings[0, part.own] = m_estimate(part.n, part.s, prior, SMOOTH) - prior
-        encodings[1, part.own] = np.where(part.n > 1, spread(part.n, part.s), spread(part.n_all, part.s_all))
-        encodings[2, part.own] = part.n / part.n_all
+        encodings[1, part.own] = part.n / part.n_all
     return list(encodings)
 
 
@@ -104,7 +97,7 @@ DEFINITIONS: dict[str, tuple[Callable[..., list[Array]], int, float]] = {
     "evidence-folds": (evidence, 1, 1e-9),
     "statistics": (statistics, len(STATISTICS), 1e-8),
     "median": (median, 1, 1e-9),
-    "impact-folds": (impact, 3, 1e-9),
+    "impact-folds": (impact, 2, 1e-9),
     "hashing": (words.components, 1, 1e-9),
 }
 

@@ -2,6 +2,7 @@
 
 from cpu_fallback.compiled import fused
 from cpu_fallback.compiled.categories import combine, factorize, lookup
+from cpu_fallback.compiled.estimates import m_estimates
 from cpu_fallback.compiled.extents import extents
 from cpu_fallback.compiled.folds import fold_numbers, places_of, rows_at
 from cpu_fallback.compiled.gather import gather, gather_numbers

@@ -1,23 +1,52 @@
 """Sums to encodings in one pass over the categories: what each view sees, its mean, lam, and the blend with a prior."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cpu_fallback.compiled import moments, threads
-from cpu_fallback.compiled.block_moments import BLOCK, BlockMoments, moment_rows, room_for_moments, room_for_weights
+from cpu_fallback.compiled.block_moments import (
+    BLOCK,
+    BlockMoments,
+    BlockWeights,
+    moment_rows,
+    room_for_moments,
+    room_for_weights,
+)
 from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, set_all, stage
+from cpu_fallback.compiled.estimates import Prior, near_estimate, prior_of, settle_count, settle_line, weigh_priors
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
+from cpu_fallback.compiled.shrinkage import (
+    bayes_weight,
+    bayes_weight_of_count,
+    blend_near,
+    blend_one,
+    unseen_encoding,
+    weights_of,
+)
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, Blend, PopulationMoments
+from cpu_fallback.exact import Ratio
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, PopulationMoments, Shrinkage
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout
 
+# Counts of a block, whose loops the compiler makes vector instructions of.
+COUNTS = 1 << 10
 # A cell of digits costs as much as some thirty rows of other kernels.
 SMALLEST_SHARE = 1 << 12
+
+
+class Around(NamedTuple):
+    """What a view sees of all categories together, per view and output; for m-estimates m * mu as pairs, and exact."""
+
+    prior: Array
+    fraction: Array
+    exponent: Array
+    high: Array
+    lower: Array
+    exact: Prior
 
 
 @inlined
@@ -35,9 +64,9 @@ def encode_counts(
     # Quotients of such numbers are rounded correctly as they are.
     mean = np.float64(own) / weight
     if bayes:
-        other = bayes_weight(weight, np.float64(own * (count - own)), 0, total, total_exponent)
-        return blend_one(mu, mean, 1.0, other)
-    return blend_one(mu, mean, weights[0], weights[1])
+        other = bayes_weight_of_count(weight, np.float64(own * (count - own)), 0, total, total_exponent)
+        return blend_near(mu, mean, 1.0, other)
+    return blend_near(mu, mean, weights[0], weights[1])
 
 
 @inlined
@@ -56,7 +85,7 @@ def blend_binary(
     accumulators: Array,
     views: Views,
     blend: Blend,
-    background: PopulationMoments,
+    around: Around,
     start: int,
     stop: int,
     values: Array,
@@ -69,7 +98,7 @@ def blend_binary(
     """
     # What is taken out of a tuple is counted: once here, and not for every category.
     kind, n_folds = views.kind, views.n_folds
-    prior, fraction, exponent = background.prior, background.fraction, background.exponent
+    prior, fraction, exponent = around.prior, around.fraction, around.exponent
     bayes = blend.shrinkage.kind == EMPIRICAL_BAYES
     for i in range(start, stop):
         at = np.uint64(i * n_folds * 2)
@@ -102,7 +131,7 @@ def blend_counts(
     first: int,
     views: Views,
     blend: Blend,
-    background: PopulationMoments,
+    around: Around,
     start: int,
     stop: int,
     values: Array,
@@ -114,7 +143,7 @@ def blend_counts(
     """
     # What is taken out of a tuple is counted: once here, and not for every category.
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
-    prior, fraction, exponent = background.prior, background.fraction, background.exponent
+    prior, fraction, exponent = around.prior, around.fraction, around.exponent
     bayes, n_outputs = blend.shrinkage.kind == EMPIRICAL_BAYES, n_classes - first
     seen = np.empty(n_views * n_classes, np.int64)
     for i in range(start, stop):
@@ -141,15 +170,140 @@ def blend_counts(
     return True
 
 
+class CountBlock(NamedTuple):
+    """Counts of a block of cells, one for each category, view and output, beside what the views see of all."""
+
+    seen: Array
+    own: Array
+    high: Array
+    lower: Array
+    nothing: Array
+
+
+@stage
+def count_block(n_categories: int, blend: Blend, around: Around) -> CountBlock:
+    """Give room for a block, and repeat in it what the views see of all categories."""
+    n_views, n_outputs = around.prior.shape
+    size = n_categories * n_views * n_outputs
+    high, lower, nothing = np.empty(size), np.empty(size), np.empty(size)
+    for k in range(size):
+        view, output = k // n_outputs % n_views, k % n_outputs
+        high[k], lower[k] = around.high[view, output], around.lower[view, output]
+        nothing[k] = unseen_encoding(around.prior[view, output], blend)
+    return CountBlock(np.empty(size, np.int64), np.empty(size, np.int64), high, lower, nothing)
+
+
+@stage
+def read_pairs(accumulators: Array, start: int, stop: int, views: Views, count: Array, own: Array) -> None:
+    """Count both classes in what each view sees of the categories [start, stop)."""
+    kind, n_folds, n_views, k = views.kind, views.n_folds, views.n_views, np.uint64(0)
+    for i in range(start, stop):
+        at = np.uint64(i * n_folds * 2)
+        none, one = np.int64(0), np.int64(0)
+        for fold in range(n_folds if kind != OWN else 0):
+            none += accumulators[at + np.uint64(2 * fold)]
+            one += accumulators[at + np.uint64(2 * fold + 1)]
+        for view in range(n_views):
+            zeros, ones = seen_of_two(accumulators, at, view, kind, none, one)
+            count[k], own[k] = zeros + ones, ones
+            k += np.uint64(1)
+
+
+@stage
+def read_classes(
+    accumulators: Array, n_classes: int, first: int, start: int, stop: int, views: Views, count: Array, own: Array
+) -> None:
+    """Count any number of classes in what each view sees of the categories [start, stop)."""
+    kind, n_views, n_folds, k = views.kind, views.n_views, views.n_folds, np.uint64(0)
+    seen = np.empty(n_views * n_classes, np.int64)
+    for i in range(start, stop):
+        see_all(accumulators, i * n_folds * n_classes, n_classes, kind, n_views, n_folds, views.matrix, seen, 0)
+        for view in range(n_views):
+            total = np.int64(0)
+            for label in range(n_classes):
+                total += seen[view * n_classes + label]
+            for label in range(first, n_classes):
+                count[k], own[k] = total, seen[view * n_classes + label]
+                k += np.uint64(1)
+
+
+@stage
+def estimate_block(block: CountBlock, n: int, m: float, least: float, values: Array) -> tuple[bool, bool]:
+    """Write m-estimates of a block; says whether all counts are small enough, and all rounded correctly."""
+    seen, own, high, lower, nothing = block
+    small, sure = True, True
+    for k in range(n):
+        weight = np.float64(seen[k])
+        near, doubtful = near_estimate(np.float64(own[k]), 0.0, weight, 0.0, m, high[k], lower[k])
+        hidden = (weight < 1.0) | (weight < least)
+        values[k] = nothing[k] if hidden else near
+        small &= seen[k] < SMALL
+        sure &= hidden | ~doubtful
+    return small, sure
+
+
+@stage
+def settle_block(block: CountBlock, n: int, m: float, least: float, around: Around, values: Array) -> None:
+    """Round the m-estimates of a block by digits, where need be."""
+    n_views, n_outputs = around.prior.shape
+    for k in range(n):
+        weight = np.float64(block.seen[k])
+        _, doubtful = near_estimate(np.float64(block.own[k]), 0.0, weight, 0.0, m, block.high[k], block.lower[k])
+        if doubtful and weight >= max(least, 1.0):
+            view = k // n_outputs % n_views
+            at = view * n_outputs + k % n_outputs
+            values[k] = settle_count(block.own[k], block.seen[k], around.exact, at, view, m)
+
+
+@kernel
+def estimate_counts(
+    accumulators: Array,
+    n_classes: int,
+    first: int,
+    views: Views,
+    blend: Blend,
+    around: Around,
+    start: int,
+    stop: int,
+    values: Array,
+    unseen: Array,
+) -> bool:
+    """Write the m-estimates of the categories [start, stop) from whole counts, a block of them at a time.
+
+    False, with nothing promised, if a count is not below 2**31.
+    """
+    m, least, n_outputs = blend.shrinkage.first, blend.least, n_classes - first
+    width = views.n_views * n_outputs
+    at_once = max(COUNTS // width, 1)
+    block, flat, flags = count_block(at_once, blend, around), values.reshape(-1), unseen.reshape(-1)
+    for begin in range(start, stop, at_once):
+        end = min(begin + at_once, stop)
+        n, here = (end - begin) * width, flat[begin * width : end * width]
+        if n_classes == 2 and first == 1 and views.kind != CHOSEN:
+            read_pairs(accumulators, begin, end, views, block.seen, block.own)
+        else:
+            read_classes(accumulators, n_classes, first, begin, end, views, block.seen, block.own)
+        small, sure = estimate_block(block, n, m, least, here)
+        if not small:
+            return False
+        if not sure:
+            settle_block(block, n, m, least, around, here)
+        line = begin * views.n_views
+        for k in range(n // n_outputs):
+            weight = np.float64(block.seen[k * n_outputs])
+            flags[np.uint64(line + k)] = weight < 1.0 or weight < least
+    return True
+
+
 @stage
 def blend_lines(
     first_line: int,
     found_at: Array,
-    weight: Array,
+    number: BlockWeights,
     moments_: BlockMoments,
     n_views: int,
     blend: Blend,
-    background: PopulationMoments,
+    around: Around,
     values: Array,
     unseen: Array,
 ) -> None:
@@ -157,8 +311,8 @@ def blend_lines(
 
     `found_at` says where the moments of each of them are.
     """
-    prior, fraction, exponent = background.prior, background.fraction, background.exponent
-    mean, own, own_exponent = moments_.mean, moments_.fraction, moments_.exponent
+    prior, fraction, exponent = around.prior, around.fraction, around.exponent
+    mean, own, own_exponent, weight = moments_.mean, moments_.fraction, moments_.exponent, number.weight
     bayes, n_outputs, view = blend.shrinkage.kind == EMPIRICAL_BAYES, values.shape[1], first_line % n_views
     lines, flags = values[first_line:], unseen[first_line:]
     for i in range(len(found_at)):
@@ -174,6 +328,66 @@ def blend_lines(
         view = view + 1 if view + 1 < n_views else 0
 
 
+@stage
+def estimate_lines(
+    first_line: int,
+    found_at: Array,
+    number: BlockWeights,
+    moments_: BlockMoments,
+    n_views: int,
+    blend: Blend,
+    around: Around,
+    seen: Array,
+    start: int,
+    shape: Shape,
+    first: int,
+    values: Array,
+    unseen: Array,
+) -> None:
+    """Write the m-estimates of some lines, whose digits begin at `start`, as `blend_lines` does other encodings."""
+    prior, high, lower, weight, rest = around.prior, around.high, around.lower, number.weight, number.rest
+    total, total_rest, m = moments_.high, moments_.lower, blend.shrinkage.first
+    n_outputs, view, length = values.shape[1], first_line % n_views, cell_width(shape) * shape.n_classes
+    lines, flags = values[first_line:], unseen[first_line:]
+    for i in range(len(found_at)):
+        at = np.uint64(found_at[i])
+        hidden = not (weight[at] > 0 and weight[at] >= blend.least)
+        flags[i] = hidden
+        for k in range(n_outputs):
+            near, doubtful = near_estimate(
+                total[k, at], total_rest[k, at], weight[at], rest[at], m, high[view, k], lower[view, k]
+            )
+            if doubtful and not hidden:
+                line = start + found_at[i] * length
+                near = settle_line(seen, line, first + k, shape, around.exact, view * n_outputs + k, view, m)
+            lines[i, k] = unseen_encoding(prior[view, k], blend) if hidden else near
+        view = view + 1 if view + 1 < n_views else 0
+
+
+@stage
+def encode_lines(
+    first_line: int,
+    found_at: Array,
+    number: BlockWeights,
+    moments_: BlockMoments,
+    n_views: int,
+    blend: Blend,
+    around: Around,
+    seen: Array,
+    start: int,
+    shape: Shape,
+    first: int,
+    values: Array,
+    unseen: Array,
+) -> None:
+    """Write the encodings of some lines, by the kind of lam."""
+    given = first_line, found_at, number, moments_, n_views, blend, around
+    if blend.shrinkage.kind == M_ESTIMATE:
+        estimate_lines(*given, seen, start, shape, first, values, unseen)
+    else:
+        blend_lines(*given, values, unseen)
+
+
 @kernel
 def blend_digits(
     accumulators: Array,
@@ -181,7 +395,7 @@ def blend_digits(
     first: int,
     views: Views,
     blend: Blend,
-    background: PopulationMoments,
+    around: Around,
     start: int,
     stop: int,
     values: Array,
@@ -189,7 +403,7 @@ def blend_digits(
 ) -> None:
     """Write the encodings of the categories [start, stop) from digits of any number, a block of them at a time."""
     kind, n_views, n_folds, matrix = views.kind, views.n_views, views.n_folds, views.matrix
-    bayes, room = blend.shrinkage.kind == EMPIRICAL_BAYES, scratch(shape)
+    lam, room = blend.shrinkage.kind, scratch(shape)
     length = cell_width(shape) * shape.n_classes
     number, found = room_for_weights(BLOCK, shape.n_width), room_for_moments(values.shape[1], BLOCK)
     at_once, as_they_are = max(BLOCK // n_views, 1), np.arange(BLOCK)
@@ -202,11 +416,10 @@ def blend_digits(
         sums, first_sum = (accumulators, begin * n_folds * length) if kind == OWN else (seen, 0)
         for line in range(0, n_categories * n_views, BLOCK):
             n_lines = min(BLOCK, n_categories * n_views - line)
-            moment_rows(sums, first_sum + line * length, n_lines, shape, first, bayes, room, number, found)
-            places = as_they_are[:n_lines]
-            blend_lines(
-                begin * n_views + line, places, number.weight, found, n_views, blend, background, values, unseen
-            )
+            begin_sum, places = first_sum + line * length, as_they_are[:n_lines]
+            moment_rows(sums, begin_sum, n_lines, shape, first, lam, lam != M_ESTIMATE, room, number, found)
+            given = begin * n_views + line, places, number, found, n_views, blend, around
+            encode_lines(*given, sums, begin_sum, shape, first, values, unseen)
 
 
 @kernel
@@ -216,7 +429,7 @@ def blend_others(
     first: int,
     n_views: int,
     blend: Blend,
-    background: PopulationMoments,
+    around: Around,
     start: int,
     stop: int,
     values: Array,
@@ -226,15 +439,16 @@ def blend_others(
 
     Views whose own fold has no row of a category see the same of it: its moments are found once for all of them.
     """
-    bayes, room, length = blend.shrinkage.kind == EMPIRICAL_BAYES, scratch(shape), cell_width(shape) * shape.n_classes
+    lam, room, length = blend.shrinkage.kind, scratch(shape), cell_width(shape) * shape.n_classes
     number, found = room_for_weights(BLOCK, shape.n_width), room_for_moments(values.shape[1], BLOCK)
     at_once = BLOCK // n_views
     seen, found_at = np.empty(at_once * n_views * length, np.int64), np.empty(at_once * n_views, np.int64)
     for begin in range(start, stop, at_once):
         lines = min(at_once, stop - begin) * n_views
         n_found = see_others(accumulators, begin, n_views, length, seen, found_at[:lines])
-        moment_rows(seen, 0, n_found, shape, first, bayes, room, number, found)
-        blend_lines(begin * n_views, found_at[:lines], number.weight, found, n_views, blend, background, values, unseen)
+        moment_rows(seen, 0, n_found, shape, first, lam, lam != M_ESTIMATE, room, number, found)
+        given = begin * n_views, found_at[:lines], number, found, n_views, blend, around
+        encode_lines(*given, seen, 0, shape, first, values, unseen)
 
 
 @kernel
@@ -251,6 +465,26 @@ def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array
             set_all(values[line], 0.0)
 
 
+def around_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shrinkage) -> Around:
+    """Give the kernels what views see of all categories together."""
+    mean, fraction, exponent = (freeze(part, part.dtype) for part in population)
+    nothing = np.zeros(0, np.int64)
+    high, lower, prior = np.empty(mean.shape), np.empty(mean.shape), Prior(nothing, 1, 0, nothing, 1, 0)
+    if exact is not None:
+        prior = prior_of(exact, mean.shape)
+        weigh_priors(prior, shrinkage.first, high, lower)
+    return Around(mean, fraction, exponent, high, lower, prior)
+
+
+def encode_whole(accumulators: Array, n_classes: int, first: int, views: Views, blend: Blend, *rest: Any) -> bool:
+    """Write encodings from whole counts; False, with nothing promised, if a count is not below 2**31."""
+    if blend.shrinkage.kind == M_ESTIMATE:
+        return bool(estimate_counts(accumulators, n_classes, first, views, blend, *rest))
+    if n_classes == 2 and first == 1 and views.kind != CHOSEN:
+        return bool(blend_binary(accumulators, views, blend, *rest))
+    return bool(blend_counts(accumulators, n_classes, first, views, blend, *rest))
+
+
 def encode_categories(
     accumulators: Array,
     layout: "Layout",
@@ -258,6 +492,7 @@ def encode_categories(
     visibility: "Array | None",
     blend: Blend,
     population: PopulationMoments,
+    exact: Ratio | None,
     less_one: bool,
     /,
 ) -> tuple[Array, Array]:
@@ -269,7 +504,7 @@ def encode_categories(
         views = Views(LESS_ONE, accumulators.shape[2], 1, views.matrix)
     values = empty((len(accumulators), views.n_views, accumulators.shape[2] - first_output), np.float64)
     unseen = empty(values.shape[:2], np.bool_)
-    around = PopulationMoments(*(freeze(part, part.dtype) for part in population))
+    around = around_of(population, exact, blend.shrinkage)
     flat = freeze(accumulators, np.int64).reshape(-1)
     parts = threads.shares(len(accumulators), smallest=max(SMALLEST_SHARE // views.n_views, 1))
     by_category, by_line = values.reshape(len(values), -1), values.reshape(-1, values.shape[2])
@@ -277,10 +512,7 @@ def encode_categories(
 
     def work(share: int) -> None:
         given = views, blend, around, *parts[share]
-        if whole and shape.n_classes == 2 and first_output == 1 and views.kind != CHOSEN:
-            done = blend_binary(flat, *given, by_category, unseen)
-        else:
-            done = whole and blend_counts(flat, shape.n_classes, first_output, *given, by_category, unseen)
+        done = whole and encode_whole(flat, shape.n_classes, first_output, *given, by_category, unseen)
         if not done and views.kind == OTHERS and views.n_views <= BLOCK:
             rest = shape, first_output, views.n_views, blend, around, *parts[share]
             blend_others(flat, *rest, by_line, unseen.reshape(-1))

@@ -4,18 +4,20 @@ Arrays are given to a stage one by one and once a block: what a loop takes off a
 counted as in use for every row, which threads wait for.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from cpu_fallback.compiled.border import Array, kernel, set_all, stage
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
+from cpu_fallback.compiled.estimates import mean_pair, near_estimate, settle_estimate, weigh_prior
 from cpu_fallback.compiled.kernel_parts import for_any_number
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, settled_mean, spread
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, SIGMOID, Blend, FusedRule
+from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, unseen_encoding, weights_of
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Blend, FusedRule
 
 BLOCK = 256
 MIDDLE, BOTTOM = BLOCK, 2 * BLOCK
@@ -31,20 +33,37 @@ class Pairs(NamedTuple):
 
 
 class BlockWeights(NamedTuple):
-    """N of each row of a block as digits, as a pair and as a plain number; and room for the pairs of S."""
+    """N of each row of a block as digits, as a pair and as a plain pair; and room for the pairs of S."""
 
     summed: Array
     pair: Pairs
     weight: Array
+    rest: Array
     total: Pairs
 
 
 class BlockMoments(NamedTuple):
-    """Mean, and fraction * 2**exponent of the spread or the variance, per output and row of a block."""
+    """Mean, and fraction * 2**exponent of the spread or the variance, per output and row of a block.
+
+    For m-estimates a plain pair as well: S, and of a prior m * mu.
+    """
 
     mean: Array
     fraction: Array
     exponent: Array
+    high: Array
+    lower: Array
+
+
+class BlockSums(NamedTuple):
+    """Digits behind a block: what its rows see, from a place on; and lines of all that is seen, one named for each."""
+
+    seen: Array
+    start: int
+    around: Array
+    line: Array
+    shape: Shape
+    first: int
 
 
 @stage
@@ -56,13 +75,17 @@ def pairs_of(size: int) -> Pairs:
 @stage
 def room_for_weights(size: int, n_width: int) -> BlockWeights:
     """Give room for a block."""
-    return BlockWeights(np.empty(size * n_width, np.int64), pairs_of(size), np.empty(size), pairs_of(size))
+    return BlockWeights(
+        np.empty(size * n_width, np.int64), pairs_of(size), np.empty(size), np.empty(size), pairs_of(size)
+    )
 
 
 @kernel
 def room_for_moments(n_outputs: int, size: int) -> BlockMoments:
     """Give room for a block."""
-    return BlockMoments(np.zeros((n_outputs, size)), np.zeros((n_outputs, size)), np.zeros((n_outputs, size), np.int64))
+    shape = n_outputs, size
+    mean, fraction, exponent = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
+    return BlockMoments(mean, fraction, exponent, np.zeros(shape), np.zeros(shape))
 
 
 @stage
@@ -170,6 +193,23 @@ def plain_rows(n: int, high: Array, power: Array, weight: Array) -> None:
 
 
 @stage
+def plain_pairs(n: int, high: Array, lower: Array, power: Array, plain_high: Array, plain_lower: Array) -> None:
+    """Give pairs of n rows as plain numbers; with NaN as the second one where the digits have to tell."""
+    for i in range(n):
+        near = -250 < power[i] < 250
+        scale = power_of_two(power[i] if near else 0)
+        plain_high[i], plain_lower[i] = high[i] * scale, lower[i] * scale if near else math.nan
+
+
+@stage
+def weigh_rows(n: int, m: float, weight: Array, rest: Array, high: Array, lower: Array) -> None:
+    """Turn S of n rows, as plain pairs, into m * S / N."""
+    for i in range(n):
+        mu, mu_rest = mean_pair(high[i], lower[i], weight[i], rest[i])
+        high[i], lower[i] = weigh_prior(mu, mu_rest, m)
+
+
+@stage
 def divide_rows(
     n: int, high: Array, lower: Array, power: Array, n_high: Array, n_lower: Array, n_power: Array, mean: Array
 ) -> bool:
@@ -212,10 +252,14 @@ def spread_rows(
 
 
 @stage
-def variances(n: int, weight: Array, fraction: Array) -> None:
+def variances(n: int, weight: Array, fraction: Array, exponent: Array) -> None:
     """Turn N * Q - S**2 of n rows into their variances."""
     for i in range(n):
-        fraction[i] = fraction[i] / weight[i] / weight[i] if weight[i] > 0 else 0.0
+        divisor = weight[i]
+        if not LIGHT < divisor < HEAVY:
+            divisor, power = math.frexp(divisor)
+            exponent[i] -= 2 * power
+        fraction[i] = fraction[i] / divisor / divisor if divisor > 0 else 0.0
 
 
 @for_any_number
@@ -226,24 +270,32 @@ def moment_rows(
     n: int,
     shape: Shape,
     first: int,
-    bayes: bool,
+    kind: int,
+    means: bool,
     room: Room,
     number: BlockWeights,
     out: BlockMoments,
 ) -> None:
-    """Give N of n rows, whose sums begin at `line`, and of each output the mean, and the spread if lam asks for it."""
-    width, (summed, count, weight, total) = cell_width(shape), number
+    """Give N of n rows, whose sums begin at `line`, and of each output the mean, and what the kind of lam asks for.
+
+    Those are the spread, or S as a plain pair.  Means may be left out.
+    """
+    width, (summed, count, weight, rest, total) = cell_width(shape), number
     sum_rows(seen, line, n, shape, summed)
     pair_rows(summed, 0, n, shape.n_width, shape.n_width, shape.n_low, count.high, count.lower, count.power, count.word)
+    if kind == M_ESTIMATE:
+        plain_pairs(n, count.high, count.lower, count.power, weight, rest)
     plain_rows(n, count.high, count.power, weight)
     high, lower, power = total.high, total.lower, total.power
     for output in range(shape.n_classes - first):
         own = (first + output) * width + (0 if shape.by_class else shape.n_width)
         step, s_width, low = width * shape.n_classes, shape.s_width, shape.s_low
         pair_rows(seen, line + own, n, step, s_width, low, high, lower, power, total.word)
-        if not divide_rows(n, high, lower, power, count.high, count.lower, count.power, out.mean[output]):
+        if kind == M_ESTIMATE:
+            plain_pairs(n, high, lower, power, out.high[output], out.lower[output])
+        if means and not divide_rows(n, high, lower, power, count.high, count.lower, count.power, out.mean[output]):
             settle_rows(seen, line + own, n, step, shape, summed, total, count, out.mean[output])
-        if bayes:
+        if kind == EMPIRICAL_BAYES:
             spread_rows(seen, line, own, n, shape, room, summed, out.fraction[output], out.exponent[output])
 
 
@@ -261,51 +313,107 @@ def prior_rows(
     out: BlockMoments,
 ) -> None:
     """Give the prior of n rows and, where lam asks for it, the variance, from the sums of all that they see."""
-    bayes = rule.blend.shrinkage.kind == EMPIRICAL_BAYES
-    if rule.by_mean or bayes:
-        moment_rows(seen, line, n, shape, first, bayes, room, number, out)
+    kind, m = rule.blend.shrinkage.kind, rule.blend.shrinkage.first
+    if rule.by_mean or kind == EMPIRICAL_BAYES:
+        moment_rows(seen, line, n, shape, first, kind, True, room, number, out)
     for output in range(shape.n_classes - first):
         if not rule.by_mean:
             set_all(out.mean[output, :n], rule.prior)
-        if bayes:
-            variances(n, number.weight, out.fraction[output])
+        if kind == EMPIRICAL_BAYES:
+            variances(n, number.weight, out.fraction[output], out.exponent[output])
+        elif kind == M_ESTIMATE and rule.by_mean:
+            weigh_rows(n, m, number.weight, number.rest, out.high[output], out.lower[output])
+        elif kind == M_ESTIMATE:
+            high, lower = weigh_prior(rule.prior, 0.0, m)
+            set_all(out.high[output, :n], high)
+            set_all(out.lower[output, :n], lower)
 
 
 @stage
-def blend_weights(weight: Array, mean: Array, mu: Array, blend: Blend, values: Array, counted: Array) -> None:
-    """Write the encodings of rows that have a category, where lam is a quotient: without branches."""
-    m, least = blend.shrinkage.first, blend.least
+def blend_means(weight: Array, mean: Array, mu: Array, blend: Blend, values: Array, counted: Array) -> None:
+    """Write the means of rows that have a category: without branches."""
+    least = blend.least
     for i in range(len(counted)):
         counts = (weight[i] > 0) & (weight[i] >= least)
-        encoding = blend_one(mu[i], mean[i], weight[i], m)
-        values[i] = encoding if counts else unseen_encoding(mu[i], blend)
+        values[i] = mean[i] if counts else unseen_encoding(mu[i], blend)
         counted[i] = counts
+
+
+@stage
+def estimate_rows(
+    weight: Array,
+    rest: Array,
+    high: Array,
+    lower: Array,
+    prior: Array,
+    prior_rest: Array,
+    mu: Array,
+    blend: Blend,
+    values: Array,
+    counted: Array,
+) -> bool:
+    """Write the m-estimates of rows that have a category, without branches; says whether all are rounded correctly."""
+    m, least, sure = blend.shrinkage.first, blend.least, True
+    for i in range(len(counted)):
+        counts = (weight[i] > 0) & (weight[i] >= least)
+        near, doubtful = near_estimate(high[i], lower[i], weight[i], rest[i], m, prior[i], prior_rest[i])
+        values[i] = near if counts else unseen_encoding(mu[i], blend)
+        counted[i] = counts
+        sure &= ~(doubtful & counts)
+    return sure
+
+
+@stage
+def settle_estimates(
+    number: BlockWeights,
+    own: BlockMoments,
+    around: BlockMoments,
+    output: int,
+    sums: BlockSums,
+    rule: FusedRule,
+    values: Array,
+    counted: Array,
+) -> None:
+    """Round the m-estimates of one output of a block by their digits, where need be."""
+    length, m = cell_width(sums.shape) * sums.shape.n_classes, rule.blend.shrinkage.first
+    weight, rest, high, lower = number.weight, number.rest, own.high[output], own.lower[output]
+    prior, prior_rest = around.high[output], around.lower[output]
+    for i in range(len(counted)):
+        _, doubtful = near_estimate(high[i], lower[i], weight[i], rest[i], m, prior[i], prior_rest[i])
+        if counted[i] and doubtful:
+            at, above = sums.start + i * length, sums.line[i] * length
+            values[i] = settle_estimate(sums.seen, at, sums.first + output, sums.around, above, sums.shape, rule)
 
 
 @stage
 def blend_rows(
     codes: Array,
-    weight: Array,
-    mean: Array,
-    fraction: Array,
-    exponent: Array,
-    mu: Array,
-    total: Array,
-    total_exponent: Array,
+    number: BlockWeights,
+    own: BlockMoments,
+    around: BlockMoments,
+    output: int,
+    sums: BlockSums,
     rule: FusedRule,
     values: Array,
     counted: Array,
 ) -> None:
     """Write the encodings of one output of a block, and whether the category of each row counts."""
-    kind = rule.blend.shrinkage.kind
+    n, kind, blend, weight, mu = len(codes), rule.blend.shrinkage.kind, rule.blend, number.weight, around.mean[output]
     if kind < SIGMOID:
-        blend_weights(weight, mean, mu, rule.blend, values, counted)
-        for i in range(len(codes)):
+        if kind == PLAIN:
+            blend_means(weight, own.mean[output], mu, blend, values, counted)
+        else:
+            pairs = own.high[output], own.lower[output], around.high[output], around.lower[output]
+            if not estimate_rows(weight, number.rest, *pairs, mu, blend, values, counted):
+                settle_estimates(number, own, around, output, sums, rule, values, counted)
+        for i in range(n):
             if codes[i] < 0 and not has_category(codes[i], rule):
                 counted[i], values[i] = False, encoding_without(codes[i], mu[i], rule)
         return
-    for i in range(len(codes)):
-        counts = has_category(codes[i], rule) and weight[i] > 0 and weight[i] >= rule.blend.least
+    mean, fraction, exponent = own.mean[output], own.fraction[output], own.exponent[output]
+    total, total_exponent = around.fraction[output], around.exponent[output]
+    for i in range(n):
+        counts = has_category(codes[i], rule) and weight[i] > 0 and weight[i] >= blend.least
         counted[i] = counts
         if not counts:
             values[i] = encoding_without(codes[i], mu[i], rule)
@@ -313,5 +421,5 @@ def blend_rows(
             other = bayes_weight(weight[i], fraction[i], exponent[i], total[i], total_exponent[i])
             values[i] = blend_one(mu[i], mean[i], 1.0, other)
         else:
-            own, other = weights_of(weight[i], rule.blend.shrinkage)
-            values[i] = blend_one(mu[i], mean[i], own, other)
+            mine, other = weights_of(weight[i], blend.shrinkage)
+            values[i] = blend_one(mu[i], mean[i], mine, other)

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.addition import add_rows
-from cpu_fallback.compiled.block_moments import BLOCK, moment_rows, prior_rows, room_for_moments, room_for_weights
+from cpu_fallback.compiled.block_moments import (
+    BLOCK,
+    BlockSums,
+    moment_rows,
+    prior_rows,
+    room_for_moments,
+    room_for_weights,
+)
 from cpu_fallback.compiled.border import (
     Array,
     Numbers,
@@ -21,7 +28,7 @@ from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
 from cpu_fallback.compiled.row_encodings import Destination, destination
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, FusedRule
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, FusedRule
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
@@ -58,13 +65,11 @@ def leave_out_range(
     length = width * shape.n_classes
     room, digits, slots = scratch(shape), digit_room(), np.empty(BLOCK, np.int64)
     seen, mine = np.empty(BLOCK * length, np.int64), np.empty(BLOCK * length, np.int64)
-    own, around, number = (
-        room_for_moments(n_outputs, BLOCK),
-        room_for_moments(n_outputs, BLOCK),
-        room_for_weights(BLOCK, shape.n_width),
-    )
+    others, nobody = np.empty(BLOCK * length, np.int64), np.zeros(BLOCK, np.int32)
+    own, around = room_for_moments(n_outputs, BLOCK), room_for_moments(n_outputs, BLOCK)
+    number = room_for_weights(BLOCK, shape.n_width)
     values, counted = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_)
-    bayes, nobody = rule.blend.shrinkage.kind == EMPIRICAL_BAYES, np.zeros(BLOCK, np.int32)
+    kind, sums = rule.blend.shrinkage.kind, BlockSums(seen, 0, others, np.arange(BLOCK), shape, first)
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
         n, here = end - begin, codes[begin:end]
@@ -72,12 +77,12 @@ def leave_out_range(
             slots[i] = i * length + (np.int64(classes[np.uint64(begin + i)]) * width if len(classes) else 0)
         set_all(mine[: n * length], 0)
         add_rows(numbers, measures, begin, end, -1, digits, slots[:n], mine)
-        if bayes or rule.by_mean:
-            see_others(total, nobody[:n], length, mine, seen)
-        prior_rows(seen, 0, n, shape, first, rule, room, number, around)
+        if kind == EMPIRICAL_BAYES or rule.by_mean:
+            see_others(total, nobody[:n], length, mine, others)
+        prior_rows(others, 0, n, shape, first, rule, room, number, around)
         see_others(accumulators, here, length, mine, seen)
-        moment_rows(seen, 0, n, shape, first, bayes, room, number, own)
-        lost += write_rows(here, in_order, begin, 0, number, own, around, rule, values, counted, to)
+        moment_rows(seen, 0, n, shape, first, kind, kind != M_ESTIMATE, room, number, own)
+        lost += write_rows(here, in_order, begin, 0, number, own, around, sums, rule, values, counted, to)
     return lost
 
 

@@ -53,6 +53,12 @@ class Shape(NamedTuple):
 
 
 @stage
+def shape_of_counts(n_classes: int) -> Shape:
+    """Describe cells that count classes, one plain integer each."""
+    return Shape(1, 1, 1, 0, 0, 0, n_classes, True)
+
+
+@stage
 def cell_width(shape: Shape) -> int:
     """Columns of a cell."""
     return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width

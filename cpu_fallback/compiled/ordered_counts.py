@@ -11,6 +11,8 @@ import numpy as np
 from cpu_fallback.compiled.block_moments import BlockMoments
 from cpu_fallback.compiled.border import BLOCK, Array, kernel, set_all, stage
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
+from cpu_fallback.compiled.estimates import mean_pair, near_estimate, prior_of_line, settle_count, weigh_prior
+from cpu_fallback.compiled.moments import shape_of_counts
 from cpu_fallback.compiled.row_encodings import (
     Destination,
     encoding_without,
@@ -18,8 +20,8 @@ from cpu_fallback.compiled.row_encodings import (
     has_category,
     write,
 )
-from cpu_fallback.compiled.shrinkage import bayes_weight, blend_one, unseen_encoding, weights_of
-from cpu_fallback.fused_rules import AS_CATEGORY, EMPIRICAL_BAYES, SIGMOID, Blend, FusedRule
+from cpu_fallback.compiled.shrinkage import bayes_weight_of_count, blend_near, unseen_encoding, weights_of
+from cpu_fallback.fused_rules import AS_CATEGORY, EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, Blend, FusedRule
 from cpu_fallback.memory import zeros
 
 LEAST_BLOCK = 64
@@ -138,13 +140,10 @@ def blend_block(
     """Encodings of one class from small counts, whose quotients are rounded correctly as they are."""
     shrinkage = blend.shrinkage
     least = max(blend.least, 1.0)
-    if shrinkage.kind < SIGMOID:
-        # Without smoothing m is zero.
-        m = shrinkage.first
+    if shrinkage.kind == PLAIN:
         for i in range(len(count)):
             weight = np.float64(count[i])
-            encoding = blend_one(mu, np.float64(own[i]) / weight, weight, m)
-            value[i] = encoding if weight >= least else nothing
+            value[i] = np.float64(own[i]) / weight if weight >= least else nothing
         return
     for i in range(len(count)):
         weight = np.float64(count[i])
@@ -153,10 +152,38 @@ def blend_block(
             continue
         if shrinkage.kind == EMPIRICAL_BAYES:
             spread = np.float64(np.int64(own[i]) * np.int64(count[i] - own[i]))
-            mine, other = 1.0, bayes_weight(weight, spread, 0, variance[0], variance[1])
+            mine, other = 1.0, bayes_weight_of_count(weight, spread, 0, variance[0], variance[1])
         else:
             mine, other = weights_of(weight, shrinkage)
-        value[i] = blend_one(mu, np.float64(own[i]) / weight, mine, other)
+        value[i] = blend_near(mu, np.float64(own[i]) / weight, mine, other)
+
+
+@stage
+def estimate_block(
+    count: Array, own: Array, high: float, lower: float, nothing: float, blend: Blend, value: Array
+) -> bool:
+    """Write the m-estimates of one class from small counts; says whether all are rounded correctly."""
+    least, m, sure = max(blend.least, 1.0), blend.shrinkage.first, True
+    for i in range(len(count)):
+        weight = np.float64(count[i])
+        near, doubtful = near_estimate(np.float64(own[i]), 0.0, weight, 0.0, m, high, lower)
+        value[i] = near if weight >= least else nothing
+        sure &= ~(doubtful & (weight >= least))
+    return sure
+
+
+@stage
+def settle_block(
+    count: Array, own: Array, high: float, lower: float, totals: Array, label: int, rule: FusedRule, value: Array
+) -> None:
+    """Round the m-estimates of one class by digits, where need be."""
+    least, m = max(rule.blend.least, 1.0), rule.blend.shrinkage.first
+    prior = prior_of_line(totals, 0, label, shape_of_counts(len(totals)), rule)
+    for i in range(len(count)):
+        weight = np.float64(count[i])
+        _, doubtful = near_estimate(np.float64(own[i]), 0.0, weight, 0.0, m, high, lower)
+        if doubtful and weight >= least:
+            value[i] = settle_count(own[i], count[i], prior, 0, 0, m)
 
 
 @stage
@@ -169,6 +196,7 @@ def write_block(
     first: int,
     rule: FusedRule,
     priors: BlockMoments,
+    around: Array,
     to: Destination,
 ) -> int:
     """Write the encodings of a block of which the first `burned` rows get none; gives how many are lost."""
@@ -179,8 +207,13 @@ def write_block(
             count[i] = 0
     for output in range(len(own) - first):
         mu, variance = priors.mean[output, 0], (priors.fraction[output, 0], priors.exponent[output, 0])
-        nothing = unseen_encoding(mu, rule.blend)
-        blend_block(count, own[first + output, :n], mu, nothing, rule.blend, variance, value)
+        nothing, mine = unseen_encoding(mu, rule.blend), own[first + output, :n]
+        if rule.blend.shrinkage.kind == M_ESTIMATE:
+            high, lower = priors.high[output, 0], priors.lower[output, 0]
+            if not estimate_block(count[:n], mine, high, lower, nothing, rule.blend, value):
+                settle_block(count[:n], mine, high, lower, around, first + output, rule, value)
+        else:
+            blend_block(count, mine, mu, nothing, rule.blend, variance, value)
         for i in range(n if negative and rule.missing != AS_CATEGORY else 0):
             if codes[i] == -1:
                 value[i] = encoding_without(-1, mu, rule)
@@ -195,8 +228,8 @@ def write_block(
 
 @stage
 def count_priors(totals: Array, first: int, rule: FusedRule, priors: BlockMoments) -> None:
-    """Take the priors, and where lam asks for it the variances, from the counts of all classes."""
-    count, (mean, fraction, _) = np.int64(0), priors
+    """Take the priors, and what the kind of lam asks for, from the counts of all classes."""
+    count, mean, fraction = np.int64(0), priors.mean, priors.fraction
     for label in range(len(totals)):
         count += totals[label]
     weight, bayes = np.float64(count), rule.blend.shrinkage.kind == EMPIRICAL_BAYES
@@ -207,6 +240,10 @@ def count_priors(totals: Array, first: int, rule: FusedRule, priors: BlockMoment
             mean[label - first, 0] = np.float64(own) / weight if count else np.nan
         if bayes:
             fraction[label - first, 0] = np.float64(own * (count - own)) / weight / weight if count else 0.0
+        if rule.blend.shrinkage.kind == M_ESTIMATE:
+            mu, rest = mean_pair(np.float64(own), 0.0, weight, 0.0) if rule.by_mean else (rule.prior, 0.0)
+            high, lower = weigh_prior(mu, rest, rule.blend.shrinkage.first)
+            priors.high[label - first, 0], priors.lower[label - first, 0] = high, lower
 
 
 @stage
@@ -234,6 +271,7 @@ def encode_from_counts(
     walk: Walk,
     table: Table,
     priors: BlockMoments,
+    around: Array,
     to: Destination,
 ) -> int:
     """Write the encodings of the places [start, stop), whose rows are `numbers`; gives how many are lost."""
@@ -243,6 +281,8 @@ def encode_from_counts(
         if at == walk.state[END]:
             source = walk.held if enter(walk, at) else walk.totals
             count_priors(source, first, rule, priors)
+            for i in range(len(source)):
+                around[i] = source[i]
             pause(walk, at)
         end = min(leg(walk, at, stop), at + len(block.code))
         n = end - at
@@ -251,7 +291,7 @@ def encode_from_counts(
         read_rows(classes, mine, at, block.label[:n])
         ties = walk.ties[at:end] if len(walk.starts) else walk.ties
         pass_block(block, n, pairs, ties, table, walk.totals)
-        lost += write_block(block, n, mine, at, walk.burned - at, first, rule, priors, to)
+        lost += write_block(block, n, mine, at, walk.burned - at, first, rule, priors, around, to)
         at = end
         pause(walk, at)
     return lost

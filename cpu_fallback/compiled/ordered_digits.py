@@ -10,6 +10,7 @@ from cpu_fallback.compiled.addition import add_rows
 from cpu_fallback.compiled.block_moments import (
     BLOCK,
     BlockMoments,
+    BlockSums,
     BlockWeights,
     blend_rows,
     moment_rows,
@@ -25,7 +26,7 @@ from cpu_fallback.compiled.moments import Shape, cell_width, scratch
 from cpu_fallback.compiled.ordered import pass_rows, pass_tied_rows
 from cpu_fallback.compiled.ordered_counts import Table
 from cpu_fallback.compiled.row_encodings import Destination, flag, write
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, FusedRule
+from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
@@ -38,11 +39,12 @@ SMALLEST_SHARE = 1 << 11
 
 
 class Tile(NamedTuple):
-    """What the rows of a tile see, as digits, and where the rows of each prior end."""
+    """What the rows of a tile see, as digits; where the rows of each prior end, the priors, and their digits."""
 
     seen: Array
     ends: Array
     priors: BlockMoments
+    around: Array
 
 
 class Added(NamedTuple):
@@ -87,12 +89,17 @@ def pass_block(
 
 @for_any_number
 @stage
-def keep(prior: BlockMoments, priors: BlockMoments, segment: int) -> None:
-    """Keep the priors of a segment."""
+def keep(prior: BlockMoments, source: Array, tile: Tile, segment: int) -> None:
+    """Keep the priors of a segment, and the digits that they come from."""
+    priors, length = tile.priors, len(source)
     for output in range(len(prior.mean)):
         priors.mean[output, segment] = prior.mean[output, 0]
         priors.fraction[output, segment] = prior.fraction[output, 0]
         priors.exponent[output, segment] = prior.exponent[output, 0]
+        priors.high[output, segment] = prior.high[output, 0]
+        priors.lower[output, segment] = prior.lower[output, 0]
+    for i in range(length):
+        tile.around[segment * length + i] = source[i]
 
 
 @kernel
@@ -123,7 +130,7 @@ def hand_out(
         if entering:
             source = walk.held if enter(walk, at) else totals
             prior_rows(source, 0, 1, shape, first, rule, room, number, prior)
-            keep(prior, tile.priors, segments)
+            keep(prior, source, tile, segments)
             pause(walk, at)
         segments += 1 if entering or at == start else 0
         end = min(leg(walk, at, stop), at + BLOCK)
@@ -140,8 +147,10 @@ def hand_out(
 
 
 @stage
-def spread_priors(ends: Array, place: int, segment: int, n: int, priors: BlockMoments, out: BlockMoments) -> int:
-    """Give each of n rows from `place` on the priors of its segment; gives the segment of the last."""
+def spread_priors(
+    ends: Array, place: int, segment: int, n: int, priors: BlockMoments, out: BlockMoments, line: Array
+) -> int:
+    """Give each of n rows from `place` on the priors of its segment, and its number; gives the segment of the last."""
     at = 0
     while at < n:
         while ends[segment] <= place + at:
@@ -151,6 +160,9 @@ def spread_priors(ends: Array, place: int, segment: int, n: int, priors: BlockMo
             set_all(out.mean[output, at:end], priors.mean[output, segment])
             set_all(out.fraction[output, at:end], priors.fraction[output, segment])
             set_all(out.exponent[output, at:end], priors.exponent[output, segment])
+            set_all(out.high[output, at:end], priors.high[output, segment])
+            set_all(out.lower[output, at:end], priors.lower[output, segment])
+        set_all(line[at:end], segment)
         at = end
     return segment
 
@@ -164,6 +176,7 @@ def write_rows(
     number: BlockWeights,
     own: BlockMoments,
     around: BlockMoments,
+    sums: BlockSums,
     rule: FusedRule,
     values: Array,
     counted: Array,
@@ -172,10 +185,7 @@ def write_rows(
     """Write the encodings of a block whose first `burned` rows get none; gives how many are lost."""
     lost, n = 0, len(codes)
     for output in range(len(own.mean)):
-        mu, total, exponent = around.mean[output], around.fraction[output], around.exponent[output]
-        fraction, power = own.fraction[output], own.exponent[output]
-        given = number.weight[:n], own.mean[output], fraction, power, mu, total, exponent
-        blend_rows(codes, *given, rule, values[:n], counted[:n])
+        blend_rows(codes, number, own, around, output, sums, rule, values[:n], counted[:n])
         set_all(values[: max(min(burned, n), 0)], np.nan)
         lost += write(values[:n], to.columns[output], numbers, begin, to.wide, to.narrow)
     flag(counted[:n], numbers, begin, to.unseen)
@@ -203,15 +213,16 @@ def blend_seen(
         room_for_moments(n_outputs, BLOCK),
         room_for_weights(BLOCK, shape.n_width),
     )
-    values, counted = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_)
-    bayes, lost, segment = rule.blend.shrinkage.kind == EMPIRICAL_BAYES, 0, 0
+    values, counted, line = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.bool_), np.empty(BLOCK, np.int64)
+    kind, lost, segment = rule.blend.shrinkage.kind, 0, 0
     for begin in range(start, stop, BLOCK):
         n, at = min(BLOCK, stop - begin), place + begin
-        segment = spread_priors(tile.ends, at, segment, n, tile.priors, around)
-        moment_rows(tile.seen, begin * length, n, shape, first, bayes, room, number, own)
+        segment = spread_priors(tile.ends, at, segment, n, tile.priors, around, line)
+        moment_rows(tile.seen, begin * length, n, shape, first, kind, kind != M_ESTIMATE, room, number, own)
+        sums = BlockSums(tile.seen, begin * length, tile.around, line, shape, first)
         mine = numbers[begin : begin + n] if len(numbers) else numbers
         here = codes[begin : begin + n]
-        lost += write_rows(here, mine, at, burned - at, number, own, around, rule, values, counted, to)
+        lost += write_rows(here, mine, at, burned - at, number, own, around, sums, rule, values, counted, to)
     return lost
 
 
@@ -221,6 +232,7 @@ def tile_of(n_rows: int, length: int, n_outputs: int) -> Tile:
         np.empty(n_rows * length, np.int64),
         np.zeros(MOST_SEGMENTS, np.int64),
         room_for_moments(n_outputs, MOST_SEGMENTS),
+        np.empty(MOST_SEGMENTS * length, np.int64),
     )
 
 
@@ -241,6 +253,8 @@ def encode_from_digits(
         lost += run_counting(blend_seen, reached - at, given, to)
         for part in tile.priors:
             part[:, 0] = part[:, segments - 1]
+        lines = tile.around.reshape(MOST_SEGMENTS, -1)
+        lines[0] = lines[segments - 1]
         here, numbers = here.block(reached - at, stop - at), numbers[reached - at :]
         at = reached
     return lost

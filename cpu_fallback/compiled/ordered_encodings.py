@@ -79,7 +79,7 @@ def ordered_encodings(
         # Only a random order has numbers that come tile by tile.
         parts = cut_order(order, n_rows, n_rows if order is None or isinstance(order, np.ndarray) else TILE)
         priors, known = room_for_moments(n_classes - first_output, 1), (codes_of(rows.codes), codes_of(rows.classes))
-        given = n_classes, first_output, rule, walk, table, priors, to
+        given = n_classes, first_output, rule, walk, table, priors, np.zeros(n_classes, np.int64), to
         found = [encode_from_counts(*known, numbers, *places, *given) for *places, numbers in parts]
     else:
         size = max(min(TILE, MOST_NUMBERS // length), LEAST_TILE)

@@ -1,9 +1,14 @@
 """Weights of a cell's mean and of the prior, and the blend of both."""
 
+import math
+
 from cpu_fallback.compiled.border import inlined
 from cpu_fallback.compiled.elementary import exp
 from cpu_fallback.compiled.moments import plain
 from cpu_fallback.fused_rules import SIGMOID, Blend, Shrinkage
+
+# Within them three weights, multiplied and divided in any way, leave a variance among the floats.
+LIGHT, HEAVY = 2.0**-150, 2.0**150
 
 
 @inlined
@@ -16,10 +21,29 @@ def weights_of(n: float, shrinkage: Shrinkage) -> tuple[float, float]:
 
 
 @inlined
-def bayes_weight(n: float, own: float, own_exponent: int, total: float, total_exponent: int) -> float:
-    """Weight of the prior by empirical Bayes, from N * Q - S**2 of the cell and the variance of all; the mean has 1."""
+def bayes_weight_of_count(n: float, own: float, own_exponent: int, total: float, total_exponent: int) -> float:
+    """Weight of the prior as `bayes_weight` has it, where n is neither tiny nor huge."""
     noise = own / n / n
     return 0.0 if noise == 0 else plain(noise / (total * n), own_exponent - total_exponent)
+
+
+@inlined
+def bayes_weight(n: float, own: float, own_exponent: int, total: float, total_exponent: int) -> float:
+    """Weight of the prior by empirical Bayes, from N * Q - S**2 of the cell and the variance of all; the mean has 1."""
+    if not LIGHT < n < HEAVY:
+        n, power = math.frexp(n)
+        own_exponent -= 3 * power
+    return bayes_weight_of_count(n, own, own_exponent, total, total_exponent)
+
+
+@inlined
+def blend_near(mu: float, mean: float, own: float, other: float) -> float:
+    """Encoding of a cell as `blend_one` has it, where mean and prior are no farther apart than the largest float."""
+    nearer = own >= other
+    part = (other if nearer else own) / (own + other)
+    start, end = (mean, mu) if nearer else (mu, mean)
+    blended = start + part * (end - start)
+    return mean if other == 0 else blended
 
 
 @inlined
@@ -28,7 +52,10 @@ def blend_one(mu: float, mean: float, own: float, other: float) -> float:
     nearer = own >= other
     part = (other if nearer else own) / (own + other)
     start, end = (mean, mu) if nearer else (mu, mean)
-    blended = start + part * (end - start)
+    distance = end - start
+    blended = start + part * distance
+    if abs(distance) == math.inf:
+        blended = start + 2.0 * part * (0.5 * end - 0.5 * start)
     return mean if other == 0 else blended
 
 

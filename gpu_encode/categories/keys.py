@@ -107,11 +107,13 @@ class CategoryIndex:
         return cls(entry, vocabularies, members), codes
 
     @classmethod
-    def fit_given(cls, entry: KeySpec, given: Any, frame: Columns, ops: Ops) -> "tuple[CategoryIndex, Codes]":
+    def fit_given(
+        cls, entry: KeySpec, given: Any, frame: Columns, ops: Ops, missing_is_category: bool
+    ) -> "tuple[CategoryIndex, Codes]":
         """Take the categories from the user; rows outside of them are unknown."""
         vocabulary, has_missing = Vocabulary.from_values(given, entry.name)
-        codes = frame.lookup(entry.members[0], vocabulary, ops)
-        return cls(entry, [vocabulary], None, has_missing, True), codes
+        key = cls(entry, [vocabulary], None, has_missing, True)
+        return key, key.lookup(frame, ops, missing_is_category)
 
     @classmethod
     def by_type(cls, entry: KeySpec, frame: Columns) -> "CategoryIndex | None":
@@ -124,6 +126,11 @@ class CategoryIndex:
         vocabularies = [Vocabulary(vocabulary.values.take(np.zeros(0, np.int64))) for vocabulary in self.vocabularies]
         n_columns = len(vocabularies)
         return CategoryIndex(self.entry, vocabularies, np.zeros((0, n_columns), np.int32) if n_columns > 1 else None)
+
+    @property
+    def missing_is_unknown(self) -> bool:
+        """Whether a missing value, where it is a category, is none of those that the user gave."""
+        return self.given and not self.has_missing
 
     @cached_property
     def n_categories(self) -> int:
@@ -174,7 +181,10 @@ class CategoryIndex:
             return self._joint_lookup(frame, ops, missing_is_category)
         column = self.entry.members[0]
         if self.entry.rule is None:
-            return frame.lookup(column, self.vocabularies[0], ops)
+            codes = frame.lookup(column, self.vocabularies[0], ops)
+            if missing_is_category and self.missing_is_unknown and bool((codes == MISSING).any()):
+                codes = np.where(codes == MISSING, np.int32(UNKNOWN), codes)
+            return codes
         codes, vocabulary, _ = frame.keys(column, ops)
         places = self.vocabularies[0].positions(vocabulary, self.entry.name)
         unknown = np.flatnonzero(places == UNKNOWN)

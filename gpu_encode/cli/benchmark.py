@@ -32,5 +32,5 @@ def checkout() -> Path:
             "after pip install --editable '.[bench]'"
         )
     if find_spec("pandas") is None:
-        refuse("pandas is not installed: pip install 'gpu-encode[bench]'")
+        refuse("pandas is not installed: pip install '.[bench]'")
     return folder

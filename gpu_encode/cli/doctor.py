@@ -119,12 +119,14 @@ def driver_problems(driver: int | None, has_cuda_13: bool) -> list[str]:
     Examples
     --------
     >>> driver_problems(12080, True)
-    ["CuPy is for CUDA 13, the driver for 12.8: pip install 'gpu-encode[cu12]' in a new environment"]
+    ["CuPy is for CUDA 13, the driver for 12.8: pip install '.[cu12]' in the checkout, in a new environment"]
     """
     if driver is None or driver >= 13000 or not has_cuda_13:
         return []
     version = f"{driver // 1000}.{driver % 1000 // 10}"
-    return [f"CuPy is for CUDA 13, the driver for {version}: pip install 'gpu-encode[cu12]' in a new environment"]
+    return [
+        f"CuPy is for CUDA 13, the driver for {version}: pip install '.[cu12]' in the checkout, in a new environment"
+    ]
 
 
 def numbers(version: str) -> Version:
@@ -207,9 +209,11 @@ def worth_installing(versions: Mapping[str, str | None], devices: list[str], dri
     extra = "cu13" if (driver or 0) >= 13000 else "cu12"
     if devices:
         if versions["cupy"] is None or versions["numba-cuda"] is None:
-            advice.append(f"to compute on the GPU: pip install 'gpu-encode[{extra}]'")
+            advice.append(f"to compute on the GPU: pip install '.[{extra}]' in the checkout")
         if versions["cudf"] is None:
-            advice.append("for cuDF frames: pip install 'gpu-encode[rapids]' --extra-index-url https://pypi.nvidia.com")
+            advice.append(
+                "for cuDF frames: pip install '.[rapids]' --extra-index-url https://pypi.nvidia.com in the checkout"
+            )
     if versions["pandas"] is None and versions["polars"] is None:
         advice.append("for data frames: pip install pandas, or pip install polars")
     return advice

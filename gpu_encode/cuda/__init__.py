@@ -1,5 +1,6 @@
 """The operations on an NVIDIA GPU: kernels in numba.cuda, memory, sort and scan by CuPy, the same bits as on a CPU."""
 
+from cpu_fallback.exact import m_estimates
 from cpu_fallback.sums import totals, visible
 from gpu_encode.cuda import strings
 from gpu_encode.cuda.casting import cast

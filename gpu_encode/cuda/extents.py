@@ -31,10 +31,10 @@ def places(bits: np.uint64, kind: int) -> tuple[np.int64, np.int64]:
 
 
 @device_function
-def reduce_block(power: int, low: int, high: int, lows: "Array", highs: "Array") -> None:
+def reduce_block(power: int, low: int, high: int, ends: "Array") -> None:
     """Let the threads of a block agree on their lowest and highest place."""
-    cuda.atomic.min(lows, power, low)
-    cuda.atomic.max(highs, power, high)
+    cuda.atomic.min(ends, power, low)
+    cuda.atomic.max(ends, POWERS + power, high)
 
 
 @kernel
@@ -42,11 +42,12 @@ def measure_blocks(
     n_rows: int, target: "Array", target_kind: int, weight: "Array", weight_kind: int, lowest: "Array", highest: "Array"
 ) -> None:
     """Lowest and highest place of weight * target**power in the rows of each block, for powers 0, 1 and 2."""
-    lows = cuda.shared.array(POWERS, types.int64)
-    highs = cuda.shared.array(POWERS, types.int64)
+    # Lowest places, then highest.  Of shared memory of a fixed size the simulator gives threads that ask at one moment
+    # different arrays, and what all but the first have found is lost.
+    ends = cuda.shared.array(0, types.int64)
     if cuda.threadIdx.x == 0:
         for power in range(POWERS):
-            lows[power], highs[power] = NOWHERE, -NOWHERE
+            ends[power], ends[POWERS + power] = NOWHERE, -NOWHERE
     low_0, low_1, low_2 = np.int64(NOWHERE), np.int64(NOWHERE), np.int64(NOWHERE)
     high_0, high_1, high_2 = np.int64(-NOWHERE), np.int64(-NOWHERE), np.int64(-NOWHERE)
     for row in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
@@ -56,14 +57,14 @@ def measure_blocks(
         low_1, high_1 = min(low_1, low + step), max(high_1, high + top)
         low_2, high_2 = min(low_2, low + 2 * step), max(high_2, high + 2 * top)
     cuda.syncthreads()
-    reduce_block(0, low_0, high_0, lows, highs)
-    reduce_block(1, low_1, high_1, lows, highs)
-    reduce_block(2, low_2, high_2, lows, highs)
+    reduce_block(0, low_0, high_0, ends)
+    reduce_block(1, low_1, high_1, ends)
+    reduce_block(2, low_2, high_2, ends)
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         for power in range(POWERS):
-            lowest[POWERS * cuda.blockIdx.x + power] = lows[power]
-            highest[POWERS * cuda.blockIdx.x + power] = highs[power]
+            lowest[POWERS * cuda.blockIdx.x + power] = ends[power]
+            highest[POWERS * cuda.blockIdx.x + power] = ends[POWERS + power]
 
 
 def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:
@@ -73,7 +74,8 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
         return [(0, 0)] * len(powers)
     blocks = blocks_for(n_rows)
     lowest, highest = empty(POWERS * blocks, np.int64), empty(POWERS * blocks, np.int64)
-    launch(measure_blocks, blocks, THREADS, n_rows, *number_words(target), *number_words(weight), lowest, highest)
+    numbers = (*number_words(target), *number_words(weight))
+    launch(measure_blocks, blocks, THREADS, n_rows, *numbers, lowest, highest, shared=2 * POWERS * 8)
     lows, highs = lowest.reshape(blocks, POWERS).min(axis=0), highest.reshape(blocks, POWERS).max(axis=0)
     found = to_host(xp.concatenate([lows, highs])).tolist()
     return [

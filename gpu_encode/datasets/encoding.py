@@ -4,6 +4,7 @@ import copy
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from cpu_fallback.cached import cached_property
 from gpu_encode import devices
 from gpu_encode.datasets import memory
 from gpu_encode.datasets.orders import Orders, Placing
+from gpu_encode.datasets.room import FEWEST_ROWS, Room, slice_of
 from gpu_encode.datasets.run import Options, Progress, Run, Summary, Teller
 from gpu_encode.datasets.source import (
     Chunk,
@@ -38,6 +40,7 @@ from gpu_encode.datasets.staging import (
 from gpu_encode.datasets.writing import choose_destination
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors import datasets as errors
+from gpu_encode.fitting.model import unseen_counted, warn_of_share
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.parts import EncodingPlan, Part, PartialSums, Profile, encode, fit, measure, plan
 from gpu_encode.parts.profiles import profile_rows
@@ -95,7 +98,8 @@ def encode_dataset(
     text : sequence of str, optional
         Columns of CSV files to read as text, whatever they look like.
     memory_limit : int or str, optional
-        Bytes that this process may take, such as "2GiB"; a quarter of what is free, beside what it holds, unless given.
+        Bytes that this process may have resident, such as "2GiB", Python and its libraries included; a quarter of what
+        is free, beside what it holds, unless given.
     compression : str, optional
         Of Parquet and Arrow files; that of the source unless given.
     overwrite : bool, default=False
@@ -121,8 +125,9 @@ def encode_dataset(
     -----
     Rows that fit in one chunk are read once.  Otherwise every pass reads them again, and beside the chunks memory holds
     the categories and their sums; and the distinct values of a column that the scheme reads, groups or times, 16 bytes
-    and more each.  Random orders, and orders in time, take two passes more over rows as small numbers, which lie in the
-    hidden folder for as long.
+    and more each.  Categories for which `memory_limit` has no room are refused while they are read, with a limit that
+    is enough: the rest of the rows, up to 67 million, is looked through to count them.  Random orders, and orders in
+    time, take two passes more over rows as small numbers, which lie in the hidden folder for as long.
 
     Splitters of scikit-learn, arrays of fold numbers, `values` with ``Ordered``, and a number of `borders` take all
     rows at once: these are then in memory together, or refused where the limit leaves no room for them.
@@ -186,7 +191,12 @@ def run_encoding(
     if drop_missing_target:
         rows = rows.without_incomplete(column_roles.targets)
     description = describe_run(rows, output, choices | describe_parameters(encoder))
-    with explain_full_disk(output.path), Staging(output, repeatable) as staging, Progress(options.progress) as shown:
+    with (
+        explain_full_disk(output.path),
+        Staging(output, repeatable) as staging,
+        Progress(options.progress) as shown,
+        memory.few_kept(options.limit),
+    ):
         run = Run(rows, output, staging, shown, options)
         run.seconds["opening"] = time.perf_counter() - begun
         encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable)
@@ -257,10 +267,12 @@ class Encoding:
         run.keep_rows(self.grid)
         encoding_plan = plan(self._encoder, self._profile(work))
         run.check_classes(roles.names, len(self._selected.entries), most_classes(encoding_plan.targets))
-        sums = self._measure(encoding_plan, work)
+        sums = [self._measure(encoding_plan, work)]
+        memory.release()
         with run.timed("measuring"):
-            tables = fit(self._encoder, encoding_plan, sums)
-        del sums
+            # Nothing here holds the sums any more once they are tables.
+            tables = fit(self._encoder, encoding_plan, sums.pop())
+        memory.release()
         tables = replace(tables, encoder=plain_output(tables.encoder))
         empty = self._add_aside(encode(tables, Part(self._no_rows.select(roles.features))), self._no_rows)
         size = self._pass_size(roles.names, work, empty.num_columns)
@@ -305,15 +317,46 @@ class Encoding:
             columns = self._roles.measured(self._selected)
             wait, last = SAVE_AFTER, time.perf_counter()
             size = self._pass_size(columns, work)
+            room = run.room(encoding_plan, columns, len(self._selected.entries))
+            if not encoding_plan.needs_labels:
+                size = room.shorten(size)
             with run.reading("measuring", columns, size, total.n_rows) as chunks:
                 for chunk in chunks:
                     with run.timed("measuring"):
-                        total = total.plus(measure(encoding_plan, self._roles.part(chunk)), in_place=True)
+                        total, left = self._add(total, self._roles.part(chunk), encoding_plan, room)
+                    if left is not None:
+                        del chunk
+                        holder = [total]
+                        del total
+                        rest = chain([left], map(self._roles.part, chunks))
+                        raise room.refuse(holder, rest)
                     if time.perf_counter() - last > wait and total.n_rows < run.source.n_rows:
                         # Large sums are saved less often.
                         wait, last = max(SAVE_AFTER, 20 * self._save(total)), time.perf_counter()
+            memory.release()
             self._save(total)
         return total
+
+    def _add(
+        self, total: PartialSums, part: Part, encoding_plan: EncodingPlan, room: Room
+    ) -> tuple[PartialSums, Part | None]:
+        """Add the sums of a part, piece by piece where there is little room; also gives the rows that do not fit."""
+        while part.X.num_rows:
+            rows = room.rows_of_piece(total)
+            if encoding_plan.needs_labels:
+                # Folds are dealt out within the classes of whole parts.
+                rows = part.X.num_rows
+            if rows < min(FEWEST_ROWS, part.X.num_rows) and total.n_rows:
+                return total, part
+            rows = max(rows, FEWEST_ROWS)
+            piece, part = slice_of(part, 0, rows), slice_of(part, rows, part.X.num_rows)
+            total = total.plus(measure(encoding_plan, piece), in_place=True)
+            if not room.check(total):
+                return total, part
+            if part.X.num_rows:
+                del piece
+                memory.release()
+        return total, None
 
     def _save(self, sums: PartialSums) -> float:
         """Save sums, and give the seconds that it took."""
@@ -417,14 +460,22 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
     empty = encode_table(rows.schema.empty_table())
     describable = is_describable([rule.statistic for rule in model.rules], options.resume)
     description = describe_run(rows, output, describe_fitted(encoder) if describable else {})
-    with explain_full_disk(output.path), Staging(output, describable) as staging, Progress(options.progress) as shown:
+    with (
+        explain_full_disk(output.path),
+        Staging(output, describable) as staging,
+        Progress(options.progress) as shown,
+        memory.few_kept(options.limit),
+    ):
         run = Run(rows, output, staging, shown, options)
         run.seconds["opening"] = time.perf_counter() - begun
         size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
         work = staging.begin(description, options.resume, lambda: {"part_rows": size.rows})
-        run.write(work["part_rows"], needed, empty, lambda chunk: encode_table(chunk.table), size)
+        with unseen_counted() as unseen:
+            run.write(work["part_rows"], needed, empty, lambda chunk: encode_table(chunk.table), size)
         staging.publish()
-    return run.summary()
+    for name, n_rows in unseen.items():
+        warn_of_share(name, n_rows, run.encoded)
+    return run.summary(+unseen)
 
 
 def require_columns(encoder: Any, names: Sequence[str]) -> None:

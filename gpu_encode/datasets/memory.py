@@ -5,6 +5,7 @@ import ctypes
 import os
 import re
 import sys
+from collections.abc import Iterator
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from cpu_fallback.memory_pool import pool
 from gpu_encode.datasets.source import Size
 from gpu_encode.datasets.writing import MOST_GROUP_ROWS
 from gpu_encode.devices import available_bytes
-from gpu_encode.notices import warn
 
 MOST_ROWS = 1 << 23
 # A chunk of fewer rows costs more than it holds.
@@ -32,6 +32,8 @@ WORK_PER_KEY = 48
 BUFFERS_PER_COLUMN = 4 << 20
 # Bytes in memory of the rows of a row group of Parquet, or of a batch of Arrow, that are written.
 GROUP_BYTES = 16 << 20
+# The share of a limit that may be free memory, kept for the next arrays.
+KEPT_SHARE = 64
 UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {f"{letter}i": 1 << (10 * power) for power, letter in enumerate("kmgt", start=1)}
 
@@ -74,6 +76,16 @@ def peak_bytes() -> int:
     return most if sys.platform == "darwin" else most << 10
 
 
+@contextlib.contextmanager
+def few_kept(limit: int) -> Iterator[None]:
+    """Keep little free memory for later calls while a limit is to hold."""
+    most, pool.most = pool.most, min(pool.most, limit // KEPT_SHARE)
+    try:
+        yield
+    finally:
+        pool.most = most
+
+
 def release() -> None:
     """Give memory that is not used any more back to the system, so that what is resident does not grow with chunks."""
     pool.free.clear()
@@ -108,40 +120,27 @@ def chunk_size(
     output_row_bytes : float
         Bytes of the encodings of a row.
     begun : bool, default=False
-        Whether there is work that an error would undo.
+        Whether something has been learned already.
     n_rows : int, optional
         Rows of the source: few rows need less than the smallest chunk.
 
     Raises
     ------
     ValueError
-        If the limit leaves no room for a chunk, and nothing has begun.
-
-    Warns
-    -----
-    UserWarning
-        If what has been learned so far leaves no room for one.
+        If the limit leaves no room for a chunk.
     """
     release()
-    fewest = FEWEST_ROWS if n_rows is None else min(FEWEST_ROWS, n_rows)
-    held, buffers = max(resident_bytes(), LOADED), BUFFERS_PER_COLUMN * n_columns
-    if n_rows is not None:
-        buffers = min(buffers, int(2 * n_rows * row_bytes))
+    held, buffers = max(resident_bytes(), LOADED), buffer_bytes(row_bytes, n_columns, n_rows)
     alive = bytes_at_work(row_bytes, n_keys, output_row_bytes)
-    # A fifth stays free for what the sums and the tables of encodings grow by.
+    # A fifth stays free for what was not foreseen.
     rows = int(0.8 * (limit - held - buffers) / alive)
-    if rows < fewest:
-        needed = held + buffers + int(fewest * alive / 0.8)
-        if not begun:
-            raise ValueError(
-                f"memory_limit is {limit / 2**20:,.0f} MiB, of which this process holds {held / 2**20:,.0f} MiB "
-                f"already, and the smallest chunk needs more than is left. Give at least {-(-needed // 2**20):,} MiB."
-            )
-        warn(
-            f"memory_limit is {limit >> 20:,} MiB, and this process holds {held >> 20:,} MiB: what was learned of the "
-            "categories leaves no room. Work goes on in small chunks, above the limit."
+    if rows < fewest_rows(n_rows):
+        needed = held + least_bytes(row_bytes, n_columns, n_keys, output_row_bytes, n_rows)
+        learned = ", what was learned of the categories included," if begun else ""
+        raise ValueError(
+            f"memory_limit is {limit / 2**20:,.0f} MiB, of which this process holds {held / 2**20:,.0f} MiB{learned} "
+            f"already, and the smallest chunk needs more than is left. Give at least {-(-needed // 2**20):,} MiB."
         )
-        rows = 16 * FEWEST_ROWS
     whole = max(FEWEST_ROWS, rows // FEWEST_ROWS * FEWEST_ROWS)
     rows = min(whole, MOST_ROWS, max(FEWEST_ROWS, int(MOST_BYTES / row_bytes)))
     batch_rows = max(1 << 10, min(rows, 1 << 18, int((8 << 20) / row_bytes)))
@@ -153,6 +152,23 @@ def chunk_size(
 def group_rows(row_bytes: float) -> int:
     """Choose the rows of a row group: by what a row takes, and not by the limit, on which no byte of a file depends."""
     return max(FEWEST_ROWS, min(MOST_GROUP_ROWS, int(GROUP_BYTES / row_bytes)) // FEWEST_ROWS * FEWEST_ROWS)
+
+
+def fewest_rows(n_rows: int | None) -> int:
+    """Rows of the smallest chunk."""
+    return FEWEST_ROWS if n_rows is None else min(FEWEST_ROWS, n_rows)
+
+
+def buffer_bytes(row_bytes: float, n_columns: int, n_rows: int | None) -> int:
+    """Bytes that reading and writing take, whatever a chunk holds."""
+    buffers = BUFFERS_PER_COLUMN * n_columns
+    return buffers if n_rows is None else min(buffers, int(2 * n_rows * row_bytes))
+
+
+def least_bytes(row_bytes: float, n_columns: int, n_keys: int, output_row_bytes: float, n_rows: int | None) -> int:
+    """Bytes that the smallest chunk takes while it is read, encoded and written."""
+    at_work = fewest_rows(n_rows) * bytes_at_work(row_bytes, n_keys, output_row_bytes)
+    return buffer_bytes(row_bytes, n_columns, n_rows) + int(at_work / 0.8) + 1
 
 
 def bytes_at_work(row_bytes: float, n_keys: int, output_row_bytes: float) -> float:

@@ -2,18 +2,23 @@
 
 import contextlib
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Generic, Self, TypeVar
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from gpu_encode.datasets import memory
+from gpu_encode.datasets.room import Room
 from gpu_encode.datasets.source import Chunk, Size, Source, without_columns
 from gpu_encode.datasets.staging import Staging
 from gpu_encode.datasets.writing import Destination, OutputFiles
 from gpu_encode.errors.targets import many_columns
+from gpu_encode.parts import EncodingPlan
 from gpu_encode.sums.targets import MANY_CLASSES
 
 Item = TypeVar("Item")
@@ -254,6 +259,11 @@ class Summary:
         By stage.  "reading" and "writing" run beside the others, in threads of their own; "waiting" is for them.
     peak_bytes : int
         Most memory that the process ever had.
+    encoded : int
+        Rows that this run encoded: all but those that an earlier one had written.
+    missing, unseen : mapping of str to int
+        How many of these have no value, by column that is encoded; and, of `transform_dataset`, a value that fit has
+        not seen, by output of the encoder; those without such rows are left out.
 
     Examples
     --------
@@ -271,16 +281,36 @@ class Summary:
     bytes_written: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     peak_bytes: int = 0
+    encoded: int = 0
+    missing: Mapping[str, int] = field(default_factory=dict)
+    unseen: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
+        shares = [
+            f"{word} values: {', '.join(f'{name} {share(rows, self.encoded)}' for name, rows in counts.items())}\n"
+            for word, counts in (("missing", self.missing), ("unseen", self.unseen))
+            if counts
+        ]
         times = ", ".join(f"{name} {self.seconds[name]:.1f}" for name in STAGES if name in self.seconds)
         return (
             f"{self.rows:,} rows of {self.columns} columns in {self.chunks:,} chunks to {self.files:,} "
             f"{'file' if self.files == 1 else 'files'}\n"
             f"read {amount(self.bytes_read)}, written {amount(self.bytes_written)}, "
             f"at most {amount(self.peak_bytes)} of memory\n"
-            f"seconds: {times}"
+            f"{''.join(shares)}seconds: {times}"
         )
+
+
+def share(rows: int, n_rows: int) -> str:
+    """Write how many rows are meant, and which share of all.
+
+    Examples
+    --------
+    >>> share(1_250, 100_000), share(1, 100_000)
+    ('1.2% (1,250 rows)', '<0.1% (1 row)')
+    """
+    part = f"{rows / n_rows:.1%}" if 1000 * rows >= n_rows else "<0.1%"
+    return f"{part} ({rows:,} {'row' if rows == 1 else 'rows'})"
 
 
 def amount(n_bytes: float) -> str:
@@ -333,7 +363,8 @@ class Run:
     ) -> None:
         self.source, self.destination, self.staging, self.progress = source, destination, staging, progress
         self.seconds: defaultdict[str, float] = defaultdict(float)
-        self.chunks = self.bytes_read = self.bytes_written = self.files = self.columns = 0
+        self.chunks = self.bytes_read = self.bytes_written = self.files = self.columns = self.encoded = 0
+        self.missing: Counter[str] = Counter()
         self._limit, self._chunk_rows = options.limit, options.chunk_rows
         self._row_bytes = source.row_bytes()
         self._begun = self._keeps_rows = False
@@ -357,6 +388,16 @@ class Run:
         except ValueError as error:
             error.add_note(many_columns(n_classes))
             raise
+
+    def room(self, encoding_plan: EncodingPlan, columns: Sequence[str], n_keys: int) -> Room:
+        """Say what room there is for categories."""
+        every, names = self._bytes_of_row(self.source.schema.names), self.source.schema.names
+        smallest = memory.least_bytes(every, len(names), n_keys, 8 * n_keys, self.source.n_rows)
+        limit = self._limit if self._chunk_rows is None else 1 << 62
+        kept = (
+            0 if self.source.loaded is not None or self.source.n_rows > memory.MOST_ROWS else self.source.n_rows * every
+        )
+        return Room(limit, encoding_plan, smallest, self._bytes_of_row(columns), n_keys, int(kept))
 
     def _bytes_of_row(self, columns: Sequence[str]) -> float:
         return max(1.0, sum(self._row_bytes[name] for name in columns))
@@ -454,11 +495,18 @@ class Run:
             return without_columns(encode(chunk), left_out).slice(max(0, first_row - chunk.first_row))
 
         if outputs:
-            self._write_chunks(files, encode_rows, size, start)
+            self._write_chunks(files, encode_rows, size, start, needed)
         files.end()
         self.files, self.bytes_written = files.files, files.n_bytes
 
-    def _write_chunks(self, files: OutputFiles, encode_rows: Callable[[Chunk], Any], size: Size, start: int) -> None:
+    def _write_chunks(
+        self,
+        files: OutputFiles,
+        encode_rows: Callable[[Chunk], Any],
+        size: Size,
+        start: int,
+        needed: Collection[str],
+    ) -> None:
         """Encode chunk by chunk, while a thread writes the chunk before."""
         behind = WriteBehind(files.write)
         with contextlib.ExitStack() as stack:
@@ -469,14 +517,16 @@ class Run:
                 with self.timed("encoding"):
                     table = encode_rows(chunk)
                 self.chunks += 1
+                self.encoded += chunk.table.num_rows
+                self.missing += count_missing(chunk.table, needed)
                 behind.put(table)
                 del chunk, table
             behind.wait()
         self.seconds["writing"] += behind.seconds
         self.seconds["waiting"] += behind.waited
 
-    def summary(self) -> Summary:
-        """Say what was done."""
+    def summary(self, unseen: Mapping[str, int] = MappingProxyType({})) -> Summary:
+        """Say what was done; `unseen` are the rows whose values fit has not seen, by key."""
         return Summary(
             self.source.n_rows,
             self.columns,
@@ -486,4 +536,16 @@ class Run:
             self.bytes_written,
             {name: round(seconds, 6) for name, seconds in self.seconds.items()},
             memory.peak_bytes(),
+            self.encoded,
+            dict(self.missing),
+            dict(unseen),
         )
+
+
+def count_missing(table: pa.Table, names: Collection[str]) -> Counter[str]:
+    """Count the rows without a value in each of some columns."""
+    counts = {name: table[name].null_count for name in table.column_names if name in names}
+    for name in counts:
+        if pa.types.is_floating(table.schema.field(name).type):
+            counts[name] = pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py() or 0
+    return Counter(counts)

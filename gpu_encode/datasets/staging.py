@@ -92,7 +92,7 @@ class Staging:
             keep = self._keep and not isinstance(error, errors.SourceChangedError)
             if error is None or not (keep and self.is_useful):
                 remove_folder(self.folder)
-            else:
+            elif not isinstance(error, errors.RefusedResumeError):
                 files = (path for path in self.folder.rglob("*") if path.is_file())
                 n_bytes = sum(path.stat().st_size for path in files)
                 error.add_note(errors.KEPT.format(folder=self.folder, megabytes=n_bytes / 1e6))
@@ -144,7 +144,7 @@ class Staging:
         except (ValueError, KeyError, TypeError):
             fits = False
         if not fits:
-            raise ValueError(
+            raise errors.RefusedResumeError(
                 f"cannot go on with an interrupted run: {str(path)!r} is damaged, or of another version of gpu-encode. "
                 "Run without resume to start afresh."
             )

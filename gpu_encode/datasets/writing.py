@@ -185,8 +185,9 @@ def choose_destination(source: Source, destination: Any, compression: str | None
     (True, '.csv')
     """
     text = os.fspath(destination)
-    path = Path(os.path.realpath(text))
-    if text == "-" or (path.exists() and not (path.is_file() or path.is_dir())):
+    path, there = Path(os.path.realpath(text)), Path(text)
+    # /dev/stdout is a link to the name of a pipe, under which nothing is found.
+    if text == "-" or (there.exists() and not (there.is_file() or there.is_dir())):
         raise ValueError(
             f"destination {text!r} is no file or folder. Output appears whole at the end, under its name, which "
             "standard output, pipes and devices cannot do: write a file, and read that."

@@ -24,6 +24,7 @@ from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_row
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model, encoded_names
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.encoding_rule import check_weights
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes import plans
 from gpu_encode.schemes.folds import integer_folds
@@ -151,7 +152,8 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         y : array or table of shape (n_rows,) or (n_rows, n_targets)
             Beside several tables: one for all rows, or a collection of one for each table.
         sample_weight : array of shape (n_rows,), optional
-            Weights of at least zero; whole weights equal repeated rows.  For all rows or for each table, like y.
+            Weights of at least zero; whole weights equal repeated rows.  For all rows or for each table, like y.  A row
+            of weight 0 adds nothing to any sum; its category and its class, with its columns, are known all the same.
         groups : array of shape (n_rows,), optional
             Groups for a scheme that wants them.  For all rows or for each table, like y.
 
@@ -179,7 +181,9 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         sums_alone = not parameters.new_rows_see_folds
         context = prepare(parameters, Inputs(X, y, sample_weight, groups), sums_alone=sums_alone)
         plan = plans.all_rows() if sums_alone else plan_rows(parameters.scheme, context.rows, context.targets)
-        self._keep(context, sum_rows(context, plan))
+        sums = sum_rows(context, plan)
+        check_weights(parameters.owner, context.rules, sums, context.rows.ops)
+        self._keep(context, sums)
         return self
 
     @dispatch
@@ -251,6 +255,11 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         ------
         ValueError
             If a fitted column is missing or holds another kind of values, and for the policies "error".
+
+        Warns
+        -----
+        UnseenWarning
+            If fit has not seen most values of a column, or has not seen a column, which is left out.
 
         Examples
         --------
@@ -428,6 +437,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _adopt(self, model: Model, device: str) -> None:
         """Store what was learned in parts, whole; the names are the model's, as no table is at hand."""
+        check_weights(type(self).__name__, model.rules, model.statistics, ops.host(0))
         self._check_model(model)
         if model.feature_names is not None:
             self.feature_names_in_ = np.array(model.feature_names, dtype=object)

@@ -20,7 +20,8 @@ class CountEncoder(CategoryEncoder):
         The summed weight n of the category's rows (their number, without weights); n / N with N of all rows; or
         log(1 + n).
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
+        a missing value too where None is not among them.
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.

@@ -26,7 +26,8 @@ class GradientEncoder(CategoryEncoder):
     cv : int, None, scheme, splitter, iterable, str or array, default=5
         Who may look at whom in training, as in `TargetEncoder`.
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
+        a missing value too where None is not among them.
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.

@@ -14,9 +14,9 @@ class ImpactEncoder(CategoryEncoder):
     """Encode a category by its impact on the target, the spread of its rows, and how common it is, in one call.
 
     For each column, and each target or class: "impact", the shrunk mean less the mean of all visible rows; "logit", the
-    same of log-odds, of classes only; "deviation", the sample standard deviation of its rows (of a single row that of
-    all visible rows); "prevalence", its share of the visible rows.  Everything is of the rows that the scheme lets a
-    row see.
+    same of log-odds, of classes only; "deviation", sqrt(v + 0.001) with v the sample variance of its rows, of a single
+    row the mean of those of the categories with more; "prevalence", its share of the visible rows.  Everything is of
+    the rows that the scheme lets a row see.
 
     Parameters
     ----------
@@ -30,8 +30,7 @@ class ImpactEncoder(CategoryEncoder):
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
-        Encoding of categories that no visible row has.  "prior": no impact, the deviation of all visible rows, a
-        prevalence of 0.
+        Encoding of categories that no visible row has.  "prior": 0 in every part.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
     min_count : float, default=0
         Categories of less visible weight are treated as unseen.
@@ -61,7 +60,12 @@ class ImpactEncoder(CategoryEncoder):
 
     Notes
     -----
-    Weights are numbers of rows: where those that are visible sum to no more than 1, there is no deviation.
+    Impact, deviation and prevalence of new rows are those of vtreat 1.3.1.  What differs is meant to: folds are
+    functions of the row number, and not stratified by the target; a missing value is a category in every part, where
+    vtreat gives it no impact; classes have a deviation, too; "logit" is a difference of log-odds, of shares between
+    2**-20 and 1 - 2**-20, where vtreat's `logit_code` is log((p + 0.001) / (mean + 0.001)).
+
+    Weights are numbers of rows, as `PartialPooling` says.
 
     See Also
     --------
@@ -80,7 +84,7 @@ class ImpactEncoder(CategoryEncoder):
     >>> encoder.get_feature_names_out(["shop"]).tolist()
     ['shop_impact', 'shop_deviation', 'shop_prevalence']
     >>> encoder.transform([["a"], ["b"], ["never seen"]]).round(3).tolist()
-    [[-2.5, 1.414, 0.5], [2.5, 2.828, 0.5], [0.0, 3.416, 0.0]]
+    [[-2.5, 1.415, 0.5], [2.5, 2.829, 0.5], [0.0, 0.0, 0.0]]
     """
 
     parts: Any = ("impact", "deviation", "prevalence")

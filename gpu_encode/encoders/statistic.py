@@ -42,7 +42,8 @@ class StatisticEncoder(CategoryEncoder):
         five in training, and of all for new rows, whose numbers are larger.  "mean" has no such step; nor has
         `CountEncoder`, which counts all rows.
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
+        a missing value too where None is not among them.
     columns : list, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column but those of values.
@@ -109,8 +110,9 @@ class StatisticEncoder(CategoryEncoder):
     targets).  Rows without a value (None, NaN) take no part in what is summed of that column; infinity is refused.
     Counts, sums and sums of squares are exact: "sum" is rounded once, and variances are N * Q - S * S in integers, so
     equal values have variance zero; of "skew" so are sums of cubes, and it refuses values beyond 1e100 and, but for 0,
-    below 1e-90.  Weights repeat rows: "var" with ddof=1 divides by the summed weight less one, and "min" and all that
-    is named after it refuse weights with fractions.  For these the encoder keeps how often each value occurs in each
+    below 1e-90.  Weights repeat rows: "var" with ddof=1 divides by N - 1, the summed weight less one (of fractions
+    that sum to less than two rows by N / 2; up to one row it is NaN), and "min" and all that is named after it refuse
+    weights with fractions.  For these the encoder keeps how often each value occurs in each
     category, which adds up exactly in any order, but takes memory for every such pair.
 
     Statistics of columns of X say nothing of y, so by default each row sees itself in training as new rows do.

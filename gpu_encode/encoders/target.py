@@ -20,7 +20,8 @@ class TargetEncoder(CategoryEncoder):
     ----------
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column, in the order of
-        `encodings_`; rows with other values are unknown, in training too.
+        `encodings_`; rows with other values are unknown, in training too, those without a value among them where None
+        is not listed.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         "auto" infers as scikit-learn does.  A list gives one kind per target.
     smooth : "auto", float, None or smoothing, default="auto"

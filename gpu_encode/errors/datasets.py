@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import NamedTuple
 
 KEPT = (
     "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) goes on "
@@ -100,17 +101,41 @@ def bad_compression(found: object, suffix: str, allowed: Sequence[str]) -> Value
     return ValueError(f"compression {found!r} is not one of {suffix} files. {choices}.")
 
 
-def other_work(folder: str, what: str, before: object, now: object) -> ValueError:
+class RefusedResumeError(ValueError):
+    """Work that was interrupted, and that this call cannot go on with."""
+
+
+def other_work(folder: str, what: str, before: object, now: object) -> RefusedResumeError:
     """Error for going on with work that is not the same."""
     shown = [repr(value) if len(repr(value)) <= 200 else repr(value)[:200] + "..." for value in (before, now)]
-    return ValueError(
+    return RefusedResumeError(
         f"cannot go on with the interrupted run in {folder!r}: {what} was {shown[0]} there and is {shown[1]} now. "
         "Run without resume to start afresh, or with what it was."
     )
 
 
-def unreadable_sums(path: str, reason: str) -> ValueError:
+def unreadable_sums(path: str, reason: str) -> RefusedResumeError:
     """Error for saved sums that are damaged."""
-    return ValueError(
+    return RefusedResumeError(
         f"cannot go on with an interrupted run: {path!r} is damaged: {reason}. Run without resume to start afresh."
+    )
+
+
+class Need(NamedTuple):
+    """A limit, the least that is enough, the key that takes most, its categories, and whether they were all counted."""
+
+    limit: int
+    enough: int
+    key: str
+    n_categories: int
+    counted: bool
+
+
+def categories_do_not_fit(need: Need) -> ValueError:
+    """Categories that are more than the limit has room for."""
+    about = "about " if need.counted else "perhaps "
+    return ValueError(
+        f"memory_limit is {need.limit / 2**20:,.0f} MiB, and what is learned of the categories does not fit: "
+        f"{need.key!r} has {about}{need.n_categories:,} of them. Give at least {-(-need.enough // 2**20):,} MiB, "
+        "or encode fewer columns at a time."
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-INSTALL = "pip install 'gpu-encode[cu13]' (or [cu12], for CUDA 12)"
+INSTALL = "pip install '.[cu13]' (or '.[cu12]', for CUDA 12) in the checkout"
 
 
 def no_gpu(missing: Sequence[str], has_driver: bool, held: bool) -> RuntimeError:

@@ -51,6 +51,16 @@ def term_not_finite(name: str, place: int, row: int, found: object, value: objec
     )
 
 
+def too_little_weight(owner: str, total: float) -> ValueError:
+    """Error for weights that sum to one row or less, where a sample variance takes more."""
+    return ValueError(
+        f"{owner} takes weights as numbers of rows, and computes sample variances, which take more than one, "
+        f"but sample_weight sums to {total!r}. Multiply the weights, so that each says how many rows it stands for "
+        "(weights * len(weights) / weights.sum() makes them one row each on average), or take what depends on no sum "
+        "of weights, such as smooth=0."
+    )
+
+
 def inexact_beside_fractions(row: int, found: object) -> RowError:
     """Error for a whole number that float64 would round, where terms have fractions."""
     return RowError(

@@ -132,6 +132,16 @@ def bad_weights(word: str, rows: NDArray[Any], first: object) -> RowError:
     )
 
 
+def large_weights(largest: float, rows: NDArray[Any], first: object) -> RowError:
+    """Error for weights whose sum might be no float."""
+    return first_of(
+        "sample_weight holds ",
+        rows,
+        f"weights above {largest:g}",
+        f" ({first}). The sum of so large ones may be beyond float64: divide all of them by one power of two.",
+    )
+
+
 def weights_all_zero() -> ValueError:
     """Error for weights that leave no row, in scikit-learn's words."""
     return ValueError(

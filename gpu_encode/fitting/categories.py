@@ -26,8 +26,9 @@ from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.targets import MANY_CLASSES, backend_for
 
-# Dates, weeks, ordinal days, and times of a day, every digit a zero.
-ISO_8601 = re.compile(r"0{4}(-00(-00([T ]00(:00(:00([.,]0+)?)?)?Z?)?)?|-W00(-0)?|-000)?")
+# Dates, weeks, ordinal days, and times of a day.  Months end at 12, so that days that stand before them are seen.
+DATE = r"-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ][0-2]\d(:[0-5]\d(:[0-6]\d([.,]\d+)?)?)?Z?)?)?"
+ISO_8601 = re.compile(rf"\d{{4}}({DATE}|-W[0-5]\d(-[1-7])?|-[0-3]\d\d)?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,9 @@ def read_categories(
     for entry, given in zip(entries, given_categories(parameters.categories, entries), strict=True):
         categories = None
         if given is not None:
-            categories = RowCategories(*CategoryIndex.fit_given(entry, given, columns, ops))
+            categories = RowCategories(
+                *CategoryIndex.fit_given(entry, given, columns, ops, parameters.missing == "category")
+            )
             refuse_unknown(parameters.handle_unknown, categories.codes, entry.name, columns.frame)
         elif in_one_pass:
             categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])
@@ -211,8 +214,8 @@ def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, back
     """Raise ValueError unless all texts are times as ISO 8601 writes them, in one form: only these sort as times do."""
     texts = keys.vocabulary.to_numpy()
     forms = [re.sub("[0-9]", "0", str(text)) for text in texts]
-    is_iso = ISO_8601.fullmatch(forms[0]) is not None
-    wrong = np.array([not is_iso or form != forms[0] for form in forms])
+    is_iso = np.array([ISO_8601.fullmatch(str(text)) is not None for text in texts], dtype=bool)
+    wrong = np.array([form != forms[0] for form in forms], dtype=bool) | ~is_iso
     if wrong.any():
         row = int(backend.to_device(wrong)[keys.codes].argmax())
         raise with_piece(

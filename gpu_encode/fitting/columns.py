@@ -14,6 +14,7 @@ from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.parameters import check_count
 from gpu_encode.errors.tables import not_encoded, other_width, unknown_column
 from gpu_encode.frames import Frame, Pieces
+from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops
 
 
@@ -238,6 +239,11 @@ def locate_columns(
     ------
     ValueError
         If a column that is needed is missing.
+
+    Warns
+    -----
+    UnseenWarning
+        If there are columns that fit has not seen.
     """
     if selection.everything or fitted_names is None or frame.names is None:
         kept = [position for position in range(n_features) if position not in selection.training_only]
@@ -251,4 +257,18 @@ def locate_columns(
     missing = [fitted_names[position] for position in sorted(required) if fitted_names[position] not in present]
     if missing:
         raise unknown_column("The fitted column", missing[0], frame.names)
+    warn_of_others(present, fitted_names)
     return ColumnMap(frame, {position: present[name] for position, name in enumerate(fitted_names) if name in present})
+
+
+def warn_of_others(present: Iterable[str], fitted_names: Sequence[str]) -> None:
+    """Warn of columns that fit has not seen: output in memory has those of fit alone."""
+    known = {*fitted_names}
+    others = [name for name in present if name not in known]
+    if others:
+        named = ", ".join(map(repr, others[:3])) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+        warn(
+            f"X has columns that fit has not seen, and the output leaves them out: {named}. Drop them from X, or give "
+            "them to fit, where columns that are not encoded pass through.",
+            UnseenWarning,
+        )

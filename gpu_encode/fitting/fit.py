@@ -18,7 +18,7 @@ from gpu_encode.fitting.compatibility import check_same_columns, check_same_para
 from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.formulas.encoding_rule import EncodingRule
+from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
 from gpu_encode.schemes import Ordered, Scheme, Splits
 from gpu_encode.schemes.plans import Plan, Request, RowsAtHand, assign
 from gpu_encode.sums import category_sums, targets
@@ -213,6 +213,7 @@ def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list
             if first:
                 output.add_indicators(done.unseen, partial(find_missing, context, entry))
         sums.append(kept)
+    check_weights(parameters.owner, context.rules, sums, context.rows.ops)
     warn_of_plan(context, plan, sums)
     parameters.warn_of_nothing_seen(priors_of_seen, plan)
     if unsure:

@@ -96,12 +96,9 @@ class Inputs:
 
     def warn_of_order(self) -> None:
         """Warn of vectors whose index is another than that of X: rows are matched by position."""
-        index = index_of(self.tables[0])
         for role, vector in self._vectors.items():
-            other = index_of(vector)
-            if index is None or other is None or other is index or len(other) != len(index):
-                continue  # of another number of rows an error tells
-            if not other.equals(index):
+            parts = vector.parts if isinstance(vector, PieceVectors) else [vector]
+            if any(map(is_in_another_order, self.tables, parts)):
                 warn(
                     f"{role} has another index than X, and is matched by position. Align it first, "
                     f"{role} = {role}.loc[X.index], or drop its index, {role}.to_numpy()."
@@ -129,6 +126,14 @@ def index_of(data: Any) -> Any:
     """Give the index of a frame or series as pandas has it; None of all else."""
     # Of the class, since what Dask has yet to compute has any attribute.
     return data.index if hasattr(type(data), "iloc") else None
+
+
+def is_in_another_order(table: Any, vector: Any) -> bool:
+    """Whether a vector has as many rows as a table, and another index; of another number of rows an error tells."""
+    index, other = index_of(table), index_of(vector)
+    if index is None or other is None or other is index or len(other) != len(index):
+        return False
+    return not other.equals(index)
 
 
 @dataclass(frozen=True, eq=False)

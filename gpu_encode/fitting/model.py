@@ -1,6 +1,9 @@
 """What a fitted encoder holds: categories and exact sums, never rows; its encodings, and the names of its columns."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -28,6 +31,8 @@ FEWEST_ROWS = 20
 # Rows that are looked at first, and then at a time: what is marked of them is small beside their codes.
 SAMPLE = 1 << 10
 PIECE = 1 << 20
+# Unseen rows by key, of a call over files, which says at its end what each of its chunks would say.
+_COUNTS: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +162,13 @@ class Model:
             codes = key.lookup(columns, ops, missing == "category")
             self._refuse(codes, key, columns, missing)
             ops.gather(lookup, codes, None, out)
-            warn_of_unseen(key, codes, lambda some: some == UNKNOWN)
+            note_unseen(key, codes)
             self._add_indicators(output, number, codes, columns, ops)
         return output.to_list(), columns
 
     def _by_number(self, key: CategoryIndex, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
         """Write the encodings of a column of numbers without its codes, where nothing else asks for these."""
-        if self.indicators or self.unknown_is_error or device_of(ops) != "cpu":
+        if self.indicators or self.unknown_is_error or device_of(ops) != "cpu" or _COUNTS.get() is not None:
             return False
         numbers = key.numbers(columns)
         if numbers is None:
@@ -215,18 +220,21 @@ class Model:
         """Give the model of the rows of both; in place, this one is given up to hold the result."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
         keys, statistics = [], []
-        pairs = zip(self.statistics, other.statistics, strict=True)
-        for my_key, their_key, (mine, theirs) in zip(self.keys, other.keys, pairs, strict=True):
+        for number, (my_key, their_key) in enumerate(zip(self.keys, other.keys, strict=True)):
             key, to_key, from_other = my_key.union(their_key)
             keys.append(key)
+            pairs = zip(self.statistics[number], other.statistics[number], targets, strict=True)
             statistics.append(
                 [
                     widen_classes(a, self.targets[i], info).plus(
                         widen_classes(b, other.targets[i], info), to_key, from_other, key.n_categories, in_place
                     )
-                    for i, (a, b, info) in enumerate(zip(mine, theirs, targets, strict=True))
+                    for i, (a, b, info) in enumerate(pairs)
                 ]
             )
+            if in_place:
+                # Of several keys, only one has its sums in memory twice.
+                self.statistics[number] = []
         return replace(self, targets=targets, keys=keys, statistics=statistics)
 
 
@@ -292,6 +300,36 @@ def columns_per_output(model: Model) -> list[str]:
     return [f"_perm{i}" for i in range(model.permutations)] if model.permutations > 1 else [""]
 
 
+@contextmanager
+def unseen_counted() -> Iterator[Counter[str]]:
+    """Count the rows that `transform` takes for unseen, by the name of the key, and do not warn of them."""
+    token = _COUNTS.set(Counter())
+    try:
+        yield _COUNTS.get()  # type: ignore[misc]
+    finally:
+        _COUNTS.reset(token)
+
+
+def count_unseen(key: CategoryIndex, codes: Array) -> bool:
+    """Count unseen rows, piece by piece, where that is asked for; tell whether it is."""
+    counts = _COUNTS.get()
+    if counts is None:
+        return False
+    counts[key.entry.name] += sum_in_pieces(codes, lambda some: some == UNKNOWN)
+    return True
+
+
+def note_unseen(key: CategoryIndex, codes: Array) -> None:
+    """Count unseen rows, or warn of them."""
+    if not count_unseen(key, codes):
+        warn_of_unseen(key, codes, lambda some: some == UNKNOWN)
+
+
+def sum_in_pieces(rows: Array, is_unseen: Callable[[Array], Any]) -> int:
+    """Count unseen rows in little memory."""
+    return sum(int(is_unseen(rows[start : start + PIECE]).sum()) for start in range(0, len(rows), PIECE))
+
+
 def warn_of_unseen(key: CategoryIndex, rows: Array, is_unseen: Callable[[Array], Any]) -> None:
     """Warn where fit has not seen most values of a key; of few rows nothing is said, and of many a sample is first."""
     if len(rows) < FEWEST_ROWS:
@@ -299,10 +337,14 @@ def warn_of_unseen(key: CategoryIndex, rows: Array, is_unseen: Callable[[Array],
     step = max(len(rows) // SAMPLE, 1)
     if 2 * int(is_unseen(rows[::step]).sum()) <= len(rows[::step]):
         return
-    share = sum(int(is_unseen(rows[start : start + PIECE]).sum()) for start in range(0, len(rows), PIECE)) / len(rows)
-    if share > 0.5:
+    warn_of_share(key.entry.name, sum_in_pieces(rows, is_unseen), len(rows))
+
+
+def warn_of_share(name: str, unseen: int, n_rows: int) -> None:
+    """Warn where more than half of some rows are unseen; nothing is said of few rows."""
+    if n_rows >= FEWEST_ROWS and 2 * unseen > n_rows:
         warn(
-            f"{share:.0%} of the rows have values of {key.entry.name!r} that fit has not seen, and get the encoding of "
+            f"{unseen / n_rows:.0%} of the rows have values of {name!r} that fit has not seen, and get the encoding of "
             "unknown values. Are these the same columns, written in the same way?",
             UnseenWarning,
         )

@@ -4,6 +4,7 @@ Two shapes share every step: tables per (category, view), and tiles of rows (lea
 row has sums of its own.  A view is what one fold sees.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,10 +14,11 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Floats, Integers, Scaled
 from cpu_fallback.fused_rules import Blend, PopulationMoments
 from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.errors.statistics import too_little_weight
 from gpu_encode.formulas.infrequent import Infrequent
 from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
-from gpu_encode.formulas.smoothing import describe_shrinkage
+from gpu_encode.formulas.smoothing import describe_shrinkage, exact_prior
 from gpu_encode.formulas.statistic import Context, Statistic
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
@@ -24,6 +26,10 @@ from gpu_encode.sums.moments import CategoryMoments, Moments
 
 Mask = NDArray[np.bool_]
 Visibility = NDArray[np.int64] | None
+# Shares of a whole sum to no more, rounded as they may be.
+LARGEST_SHARE = 1.0 + 2.0**-20
+# Categories of one view that are rounded at a time: what that takes is many times what comes out.
+LARGE_TILE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,7 @@ class EncodingRule:
             from_above=needs.totals_from_above,
             others=needs.others,
             cubes=needs.cubes,
+            sums=needs.digits,
         )
 
     def moments_of_views(self, ops: Ops, sums: CategorySums, visibility: Visibility) -> Moments:
@@ -99,7 +106,7 @@ class EncodingRule:
         n_rows, views = len(sums.accumulators), sums.n_views if visibility is None else len(visibility)
         views = max(views, sums.n_views)
         # Sums of several views take several times the memory, so they exist for a tile of categories at a time.
-        size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else max(n_rows, 1)
+        size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else LARGE_TILE
         tiles = (sums.part(start, start + size).visible(ops, visibility) for start in range(0, n_rows, size) or [0])
         return Moments.concatenate([self.moments(ops, tile.accumulators, tile.spec) for tile in tiles])
 
@@ -110,7 +117,7 @@ class EncodingRule:
 
     @property
     def needs_categories(self) -> bool:
-        """Whether the means of all categories play a part in the encoding of each."""
+        """Whether sums over all categories play a part in the encoding of each."""
         return self.statistic.needs.categories or self.prior == "category_mean"
 
     def describe_fused(self) -> Blend | None:
@@ -132,13 +139,20 @@ class EncodingRule:
         if self.prior == "mean":
             return total.mean
         if categories is not None and self.prior == "category_mean":
+            means = categories.of_numbers(slice(total.mean.shape[-1]))
             # Where no category counts, the rows that are visible still have a mean.
-            return np.where(categories.k > 0, categories.mean, total.mean)
+            return np.where(means.k > 0, means.mean, total.mean)
         return np.full_like(total.mean, float(self.prior))
 
+    def context(
+        self, ops: Ops, total: Moments, categories: CategoryMoments | None = None, under_root: bool = True
+    ) -> Context:
+        """Give what is known beside a category; `under_root` says whether nothing lies between it and all rows."""
+        return Context(total, categories, of_mean=under_root and self.prior == "mean", ops=ops)
+
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
-        """Sum the means of the categories that count, if the rule needs them."""
-        return CategoryMoments.of(moments.mean, counted) if self.needs_categories else None
+        """Sum numbers of the categories that count, if the rule needs them."""
+        return CategoryMoments.of(self.statistic.of_each_category(moments), counted) if self.needs_categories else None
 
     def which_leaves_count(self, moments: Moments) -> Mask:
         """Say which rows of a table are categories that count: unknown never is, missing where the policy says so."""
@@ -203,7 +217,7 @@ def table(
         prior = rule.find_prior(total, categories)
         prior = np.broadcast_to(prior, (len(leaf.n), *prior.shape))
         blocks, prior = encode_levels(sums, visibility, key, rule, ops, total, prior)
-        values = rule.statistic.encode(leaf, Context(total, categories), prior)
+        values = rule.statistic.encode(leaf, rule.context(ops, total, categories, not key.levels), prior)
     if infrequent is not None and rule.pools_infrequent:
         # The last row is that of all infrequent categories together.
         values, counted, prior = np.where(infrequent, values[-1], values[:-1]), counted[:-1] | infrequent, prior[:-1]
@@ -229,7 +243,7 @@ def encode_levels(
         above = rule.moments_of_views(ops, sums.sum_by_parent(ops, level.of_leaf, level.n).part(0, level.n), visibility)
         counted = rule.which_count(above)
         parent = blocks[-1][ops.to_device(level.parent)] if blocks else np.broadcast_to(root, (level.n, *root.shape))
-        context = Context(total, rule.categories_of(above, counted))
+        context = rule.context(ops, total, rule.categories_of(above, counted), not blocks)
         blocks.append(np.where(counted, rule.statistic.encode(above, context, parent), parent))
         of_row = ops.to_device(np.append(level.of_leaf, [-1, -1]))
         reached = blocks[-1][np.maximum(of_row, 0)] if level.n else prior
@@ -303,10 +317,26 @@ def in_one_pass(
     prior = rule.find_prior(total, None)
     variance = total.variance if rule.statistic.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
     spec, population = sums.spec, PopulationMoments(prior, variance.fraction, variance.exponent)
+    exact = exact_prior(rule.context(ops, total), prior) if rule.statistic.needs.digits else None
     values, unseen = ops.fused.encode_categories(
-        sums.accumulators, spec.layout, spec.first_output, visibility, blend, population, less_one
+        sums.accumulators, spec.layout, spec.first_output, visibility, blend, population, exact, less_one
     )
     values[-2], unseen[-2] = rule.encode_unseen(prior), True
     if rule.missing != "category":
         values[-1], unseen[-1] = rule.encode_missing(prior), True
     return EncodingTable(values, unseen)
+
+
+def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:
+    """Raise ValueError for weights with fractions that sum to one row or less, where sample variances are taken.
+
+    `sums` are what new rows see, sums[key][target], and `owner` is the encoder's name.
+    """
+    for rule, per_target in zip(rules, sums, strict=True):
+        for number, seen in enumerate(per_target):
+            # Digits after the point are kept where some weight has them.
+            if rule.of_target(number).statistic.needs.sample_variances and seen.spec.layout.count.low < 0:
+                total = Moments.of(ops, seen.totals(ops).accumulators[0], seen.spec, variances=True)
+                # Of rows that do not differ, one among them, no variance is taken wrongly.
+                if float(total.n.max()) <= LARGEST_SHARE and bool((total.deviation.fraction > 0).any()):
+                    raise too_little_weight(owner, float(total.n.max()))

@@ -1,10 +1,12 @@
 """How far a category lies from all rows, how far its rows lie apart, and how often it occurs."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cpu_fallback.exact import Floats
+from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.errors.parameters import bad_option, check_option
 from gpu_encode.formulas.scales import on_scale
 from gpu_encode.formulas.smoothing import Smoothing
@@ -14,6 +16,8 @@ from gpu_encode.sums.moments import Moments
 
 PARTS = ("impact", "logit", "deviation", "prevalence")
 OWNER = "ImpactEncoder"
+# vtreat adds it to every variance.
+LEAST_VARIANCE = 1e-3
 
 
 class Impact(Statistic):
@@ -33,7 +37,15 @@ class Impact(Statistic):
     def needs(self) -> Needs:
         """What it needs of the sums and of the target: a quantity has no log-odds."""
         kinds = ("binary", "multiclass") if "logit" in self.parts else ("binary", "continuous", "multiclass")
-        return Needs(squares=True, categories=self.smoothing.needs.categories, rows=True, target_kinds=kinds)
+        deviation, smoothing = "deviation" in self.parts, self.smoothing.needs
+        return Needs(
+            squares=True,
+            digits=smoothing.digits,
+            sample_variances=smoothing.sample_variances or deviation,
+            categories=smoothing.categories or deviation,
+            rows=True,
+            target_kinds=kinds,
+        )
 
     def check(self) -> None:
         """Raise ValueError for parts that there are not, and for a smoothing that looks at all categories at once."""
@@ -51,29 +63,50 @@ class Impact(Statistic):
         """Name the parts."""
         return [f"_{part}" for part in self.parts]
 
+    def of_each_category(self, visible: Moments) -> Floats:
+        """Give the mean where the smoothing asks for it, then the deviation where that is a part."""
+        numbers = [self.smoothing.of_each_category(visible)] if self.smoothing.needs.categories else []
+        if "deviation" in self.parts:
+            numbers.append(as_floats(square_root(visible.sample_variance), ~is_single(visible)))
+        return np.concatenate(numbers, axis=-1)
+
     def find_prior(self, total: Moments) -> Floats:
-        """Give no impact, the deviation of all that is visible, and no rows; NaN where nothing is visible."""
+        """Give no impact, no deviation and no rows; NaN where nothing is visible."""
         zero = np.where(np.broadcast_to(total.n > 0, total.mean.shape), 0.0, np.nan)
-        return side_by_side([deviation_of(total) if part == "deviation" else zero for part in self.parts])
+        return side_by_side([zero] * len(self.parts))
 
     def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
         """Give the parts, by the smoothed mean of what is visible."""
-        total = context.total
-        mean = self.smoothing.encode(visible, context, total.mean)
-        return side_by_side([self._encode_part(part, mean, visible, total) for part in self.parts])
+        total, sums = context.total, context.categories
+        deviations = total.mean.shape[-1] if "deviation" in self.parts else 0
+        of_means = None if sums is None else sums.of_numbers(slice(sums.number.digits.shape[-2] - deviations))
+        mean = self.smoothing.encode(visible, replace(context, categories=of_means, of_mean=True), total.mean)
+        return side_by_side([self._encode_part(part, mean, visible, context) for part in self.parts])
 
-    def _encode_part(self, part: str, mean: Floats, visible: Moments, total: Moments) -> Floats:
+    def _encode_part(self, part: str, mean: Floats, visible: Moments, context: Context) -> Floats:
+        total = context.total
         if part == "impact":
             return mean - total.mean
         if part == "logit":
             return on_scale(mean, "logit") - on_scale(total.mean, "logit")
         if part == "deviation":
-            # A single row has no deviation of its own.
-            return np.where(visible.less_one > 0, deviation_of(visible), deviation_of(total))
+            return self._deviation(visible, context)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.broadcast_to(visible.n / total.n, mean.shape)
 
+    def _deviation(self, visible: Moments, context: Context) -> Floats:
+        """Give the deviation of the rows; of a single row that of the other categories, by their mean variance."""
+        assert context.categories is not None
+        own, others = visible.sample_variance, context.categories.of_numbers(slice(-visible.mean.shape[-1], None))
+        alone, average = is_single(visible), others.mean_square
+        variance = Scaled(
+            np.where(alone, average.fraction, own.fraction), np.where(alone, average.exponent, own.exponent)
+        )
+        root = square_root(variance.plus(Scaled.of(np.full_like(visible.n, LEAST_VARIANCE))))
+        return np.where(alone & (others.k == 0), 0.0, as_floats(root, True))
 
-def deviation_of(moments: Moments) -> Floats:
-    """Give the sample standard deviation, NaN of a single row."""
-    return as_floats(square_root(moments.sample_variance), moments.less_one > 0)
+
+def is_single(moments: Moments) -> NDArray[np.bool_]:
+    """Tell what has at most one row's weight, and no difference between rows."""
+    single: NDArray[np.bool_] = (moments.less_one <= 0) & (moments.deviation.fraction == 0)
+    return single

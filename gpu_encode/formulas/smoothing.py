@@ -5,7 +5,8 @@ hierarchy), `mean` the category's mean, and lam, in [0, 1], the weight of that m
 two weights that the classes here compute.
 
 Where mean and prior have one sign, an encoding lies within k ulp of the real number that the formula gives; where they
-have not and cancel, within k ulp of the larger of its two terms.  Each class says its k.
+have not and cancel, within k ulp of the larger of its two terms.  Each class says its k.  A weight of less than
+2**-1022 of the other's may count for less, or for nothing.
 """
 
 from numbers import Real
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.elementary import exp
-from cpu_fallback.exact import Floats, Scaled
+from cpu_fallback.exact import Floats, Limbs, Ratio, Scaled
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Shrinkage
 from gpu_encode.errors.parameters import bad_option, check_number, check_option
 from gpu_encode.formulas.statistic import Context, Needs, Statistic
@@ -34,7 +35,12 @@ class Smoothing(Statistic):
             part = np.where(own >= other, other, own) / (own + other)
             start = np.where(own >= other, visible.mean, prior)
             end = np.where(own >= other, prior, visible.mean)
-            return np.where(other == 0.0, visible.mean, start + part * (end - start))
+            distance = end - start
+            blended = start + part * distance
+            if (far := np.isinf(distance)).any():
+                # Farther apart than the largest float, and what lies between them is none the less one.
+                blended = np.where(far, start + 2.0 * part * (0.5 * end - 0.5 * start), blended)
+            return np.where(other == 0.0, visible.mean, blended)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """Give the weights of the category's own mean and of the prior; where nothing is visible, any."""
@@ -50,7 +56,9 @@ class NoSmoothing(Smoothing):
 
 
 class MEstimate(Smoothing):
-    """m-estimate: lam = n / (n + m), so that the encoding is (s + m * prior) / (n + m), within k = 8 ulp.
+    """m-estimate: (s + m * mu) / (n + m), so that lam = n / (n + m), rounded once.
+
+    A prior mu that is the mean of all rows is exact; in a hierarchy it is the parent's encoding, as it is rounded.
 
     Parameters
     ----------
@@ -70,12 +78,25 @@ class MEstimate(Smoothing):
     [2.0555555555555554, 2.0555555555555554, 4.833333333333333]
     """
 
+    needs = Needs(digits=True)
+
     def __init__(self, m: float = 10.0) -> None:
         self.m = m
 
     def check(self) -> None:
         """Raise ValueError for a negative m."""
         check_number("MEstimate", "m", self.m, low=0.0)
+
+    def encode(self, visible: Moments, context: Context, prior: Floats) -> Floats:
+        """Give the exact quotient of exact numbers, rounded once."""
+        if self.m == 0 or type(self).weights is not MEstimate.weights:
+            # Without a prior's weight it is the mean, also where no prior is visible.
+            return super().encode(visible, context, prior)
+        assert visible.sums is not None
+        assert context.ops is not None
+        estimates = visible.sums.m_estimates(context.ops, float(self.m), exact_prior(context, prior))
+        # Where a prior is no number, nothing is visible.
+        return np.where(np.isfinite(prior), estimates, prior)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """N and m."""
@@ -171,10 +192,11 @@ class JamesStein(Smoothing):
     """James-Stein: one weight for all categories, from how far their means lie apart.
 
     ``model="pooled"``: lam = 1 - (K - 3) * (V / nbar) / D, clipped to [0, 1], with K categories, V the sample variance
-    of all visible targets, nbar the mean rows of a category, D the sum of (mean - mu)**2.  ``model="independent"``:
-    lam = 1 - v / (V + v) * (K - 3) / (K - 1), clipped, v the category's sample variance; as in category_encoders it
-    does not tend to 1 for many rows.  With three categories or fewer there is no shrinkage.  Encodings lie within 20
-    ulp of the larger of mean and prior; D is computed from means as they are rounded.
+    of all visible targets, nbar the mean rows of these categories, D the sum of (mean - mu)**2.
+    ``model="independent"``: lam = 1 - v / (V + v) * (K - 3) / (K - 1), clipped, v the category's sample variance; as in
+    category_encoders it does not tend to 1 for many rows.  With three categories or fewer there is no shrinkage.
+    Encodings lie within 20 ulp of the larger of mean and prior; D is computed from means as they are rounded.  Weights
+    are numbers of rows, as `PartialPooling` says.
 
     Parameters
     ----------
@@ -194,7 +216,7 @@ class JamesStein(Smoothing):
     [2.118, 7.902]
     """
 
-    needs = Needs(squares=True, categories=True)
+    needs = Needs(squares=True, sample_variances=True, categories=True)
 
     def __init__(self, model: str = "pooled") -> None:
         self.model = model
@@ -203,14 +225,20 @@ class JamesStein(Smoothing):
         """Raise ValueError for an unknown model."""
         check_option("JamesStein", "model", self.model, ("pooled", "independent"))
 
+    def of_each_category(self, visible: Moments) -> Floats:
+        """Give the mean, and for the pooled model the weight, whose mean over the categories it takes."""
+        return visible.mean if self.model != "pooled" else np.concatenate([visible.mean, visible.n], axis=-1)
+
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """Lam and 1 - lam."""
         assert context.categories is not None
-        k, total = context.categories.k, context.total
+        total, n_outputs = context.total, visible.mean.shape[-1]
+        means = context.categories.of_numbers(slice(n_outputs))
+        k = means.k
         if self.model == "pooled":
-            scatter = context.categories.about(total.mean)
+            scatter, rows = means.about(total.mean), context.categories.of_numbers(slice(n_outputs, None)).mean
             with np.errstate(divide="ignore", invalid="ignore"):
-                pulled = total.sample_variance.over(total.n / k).times(k - 3.0).ratio(scatter)
+                pulled = total.sample_variance.over(rows).times(k - 3.0).ratio(scatter)
             alike = (total.sample_variance.fraction > 0).astype(np.float64)
             pulled = np.where(scatter.fraction == 0, alike, pulled)
         else:
@@ -230,6 +258,12 @@ class PartialPooling(Smoothing):
     all rows; between is the sample variance of the category means, as they are rounded; lam = 0 where the means do not
     differ.  Encodings lie within k = 32 ulp.
 
+    Notes
+    -----
+    Weights are numbers of rows: whole ones equal repeated rows.  A sample variance has N - 1 in its denominator, of
+    fractions that sum to less than two rows N / 2, what it is of two.  Where all of them sum to one or less, `fit`
+    raises; `partial_fit` does not, since more rows may come.
+
     References
     ----------
     Mount and Zumel, vtreat (pyvtreat's pooled estimate, with the numbers of its test_partial_pooling.py).
@@ -243,7 +277,7 @@ class PartialPooling(Smoothing):
     [1.628]
     """
 
-    needs = Needs(squares=True, categories=True)
+    needs = Needs(squares=True, sample_variances=True, categories=True)
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """1 and within / (n * between); 0 and 1 where between is zero."""
@@ -259,6 +293,17 @@ def one_and_ratio(noise: Scaled, signal: Scaled) -> tuple[Floats, Floats]:
     """1 and noise / signal; 0 without noise, inf with noise and no signal."""
     ratio = np.where(noise.fraction == 0, 0.0, noise.ratio(signal))
     return np.ones_like(ratio), ratio
+
+
+def exact_prior(context: Context, prior: Floats) -> Ratio:
+    """Give the prior as the exact mean of all that is visible, if it is that, else as the number that it is."""
+    if context.of_mean:
+        assert context.total.sums is not None
+        return context.total.sums.ratio
+    # A prior that all categories share is one line.
+    line = prior[0] if prior.ndim > 2 and prior.strides[0] == 0 else prior
+    number = Limbs.of_floats(np.where(np.isfinite(line), line, 0.0))
+    return Ratio(number, Limbs.of_integers(np.ones_like(line[..., :1], np.int64)))
 
 
 def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:
@@ -297,6 +342,8 @@ def describe_shrinkage(statistic: Statistic) -> Shrinkage | None:
     """
     # By its exact type: a class that a user derives from one of these may weigh the mean in another way.
     if type(statistic) is NoSmoothing:
+        return Shrinkage(PLAIN)
+    if type(statistic) is MEstimate and statistic.m == 0:
         return Shrinkage(PLAIN)
     if type(statistic) is MEstimate:
         return Shrinkage(M_ESTIMATE, float(statistic.m))

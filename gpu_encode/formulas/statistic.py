@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known beside the category itself: all visible rows, and the category means where a statistic asks."""
+    """What is known beside the category itself: all visible rows, and sums over categories where a statistic asks.
+
+    `of_mean` says whether the prior is the mean of `total`, and `ops` who computes.
+    """
 
     total: Moments
     categories: CategoryMoments | None = None
+    of_mean: bool = False
+    ops: "Ops | None" = None
 
 
 class OrderStatistics(Protocol):
@@ -44,14 +49,18 @@ class Needs(NamedTuple):
         Whether any sums; if not, neither sums nor categories are kept.
     squares, cubes : bool
         Sums of squares; of cubes, which takes squares as well, and whose parts are terms 1 to 4 of each row.
+    sample_variances : bool
+        Variances with N - 1 in their denominator, of weights that must be numbers of rows.
     totals : bool
         The sum of the target of a category, beside its mean.
     totals_from_above : bool
         Whether the total of a class is that of all classes from it on, as sorted.
+    digits : bool
+        The exact sums themselves, beside their rounded moments.
     others : bool
         The weight of the rows with any other label, beside that of each label.
     categories : bool
-        Sums over the means of all categories.
+        Sums over all categories, of their means or of other numbers (`Statistic.of_each_category`).
     table : bool
         All categories at once.  Such a statistic has no leave-one-out and no order, where each row sees its own sums.
     distribution : bool
@@ -69,8 +78,10 @@ class Needs(NamedTuple):
     sums: bool = True
     squares: bool = False
     cubes: bool = False
+    sample_variances: bool = False
     totals: bool = False
     totals_from_above: bool = False
+    digits: bool = False
     others: bool = False
     categories: bool = False
     table: bool = False
@@ -153,6 +164,13 @@ class Statistic(BaseEstimator):
     def n_outputs(self, n_targets: int) -> int:
         """Give the number of columns, of so many targets or classes with an output."""
         return n_targets * len(self.suffixes())
+
+    def of_each_category(self, visible: Moments) -> Floats:
+        """Give the numbers that are summed over all categories, where that is needed (..., numbers).
+
+        A category that has none, NaN or infinite, is left out of the sums of that number.
+        """
+        return visible.mean
 
     def find_prior(self, total: Moments) -> Floats:
         """Encode a category that no visible row has, by all that is visible: (..., outputs); 0 unless overridden."""

@@ -251,8 +251,10 @@ def skewness(moments: Moments, ddof: int) -> Floats:
     skew = np.where(squares.fraction == 0, 0.0, moments.third.ratio(denominator))
     if not ddof:
         return np.where(n > 0, skew, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(n > 2, skew * (np.sqrt(n * moments.less_one) / (n - 2.0)), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        product = n * moments.less_one
+        root_of_both = np.where(np.isinf(product), np.sqrt(n) * np.sqrt(moments.less_one), np.sqrt(product))
+        return np.where(moments.less_two > 0, skew * (root_of_both / moments.less_two), np.nan)
 
 
 def as_floats(number: Scaled, where: Any) -> Floats:

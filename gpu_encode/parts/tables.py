@@ -114,21 +114,23 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
             f"{sums.n_rows} rows were summed, but {encoding_plan.n_rows} were looked through first. Every part must be "
             "measured once, and all passes must read the same rows."
         )
-    model = sums.model.to_canonical()
+    model, reaches, segment_sums = sums.model.to_canonical(), sums.reach, sums.segments
+    # Where the caller has let them go, they make room for the tables.
+    del sums
     if not encoding_plan.parameters.trains_apart:
         encoder._adopt(model, device_of(encoding_plan))
         return EncodingTables(encoding_plan, encoder)
     if isinstance(encoding_plan.plan, FoldPlan):
         return fit_by_folds(encoder, encoding_plan, encoding_plan.plan, model)
     kept = [
-        [widen(of_target, reach.layout) for of_target, reach in zip(per_target, sums.reach, strict=True)]
+        [widen(of_target, reach.layout) for of_target, reach in zip(per_target, reaches, strict=True)]
         for per_target in model.statistics
     ]
     before = []
     if isinstance(encoding_plan.plan, OrderedPlan):
         before = [
             states_at_checkpoints(encoding_plan, starts_in(order), segments.sums, kept, model.rules)
-            for order, segments in zip(orders_of(encoding_plan.plan), sums.segments, strict=True)
+            for order, segments in zip(orders_of(encoding_plan.plan), segment_sums, strict=True)
         ]
     encoder._adopt(model, device_of(encoding_plan))
     encoding_plan.parameters.warn_of_leak(encoding_plan.plan)

@@ -6,6 +6,7 @@ counted before it is made, and may be eight times its size.
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import secrets
@@ -109,28 +110,52 @@ class Writer:
 
     def add(self, array: Any) -> str:
         """Write an Arrow array without null, and give its name in the archive."""
-        sink = pa.BufferOutputStream()
         batch = pa.record_batch([array], names=[_COLUMN])
-        with pa.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch)
-        content = sink.getvalue()
-        mark = hashlib.sha256(content).digest()
+        # Written twice, and never held: a copy of large sums would be what a call takes most memory for.
+        digest = Digest()
+        write_batch(batch, digest)
+        mark = digest.content.digest()
         if mark not in self._names:
             self._names[mark] = f"arrays/{len(self._names)}.arrow"
-            self._write(self._names[mark], content)
+            with self._open(self._names[mark], digest.n_bytes) as member:
+                write_batch(batch, member)
         return self._names[mark]
 
     def finish(self, document: dict[str, Any]) -> None:
         """Write the document."""
         headed = {"format": FORMAT, "version": VERSION, **document}
-        self._write(DOCUMENT, json.dumps(headed, allow_nan=False, separators=(",", ":")).encode("ascii"))
+        content = json.dumps(headed, allow_nan=False, separators=(",", ":")).encode("ascii")
+        with self._open(DOCUMENT, len(content)) as member:
+            member.write(content)
 
-    def _write(self, name: str, content: Any) -> None:
+    def _open(self, name: str, n_bytes: int) -> IO[bytes]:
         entry = zipfile.ZipInfo(name, _NO_TIME)
         entry.create_system = 3
         entry.external_attr = 0o644 << 16
-        with self._zip.open(entry, "w", force_zip64=len(content) >= zipfile.ZIP64_LIMIT) as member:
-            member.write(content)
+        return self._zip.open(entry, "w", force_zip64=n_bytes >= zipfile.ZIP64_LIMIT)
+
+
+class Digest(io.RawIOBase):
+    """A file that nothing is kept of but the digest of its content, and its size."""
+
+    def __init__(self) -> None:
+        self.content, self.n_bytes = hashlib.sha256(), 0
+
+    def writable(self) -> bool:
+        """Whether it can be written to."""
+        return True
+
+    def write(self, piece: Any) -> int:
+        """Count a piece."""
+        self.content.update(piece)
+        self.n_bytes += len(memoryview(piece).cast("B"))
+        return len(piece)
+
+
+def write_batch(batch: Any, file: Any) -> None:
+    """Write a record batch as a stream of Arrow."""
+    with pa.PythonFile(file, "w") as sink, pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
 
 
 class BoundedFile:

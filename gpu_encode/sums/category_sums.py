@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 CARRY_AFTER = 1 << 30
 # Sums over all categories and views are added up in one int64 as well.
 MOST_WHOLE = 1 << 61
+# Categories whose digits are worked on at a time: large tables are not held several times over.
+CANONICAL_ROWS = 1 << 16
 # Magnitudes below it are so far from all limits that a coarse bound will do.
 FAR_BELOW = 1 << 60
 
@@ -166,15 +168,16 @@ class CategorySums:
         """
         layout = join_layouts(self.spec.layout, other.spec.layout, self.sums_that_fit(other))
         spec = replace(self.spec, layout=layout)
-        ours, others = self.in_layout(layout), other.in_layout(layout)
-        if n_categories == self.n_categories and bool((mine == np.arange(n_categories)).all()):
-            accumulators = ours if in_place and ours.flags.writeable else ours.copy()
+        same = n_categories == self.n_categories and bool((mine == np.arange(n_categories)).all())
+        if in_place and same and layout == self.spec.layout and self.accumulators.flags.writeable:
+            accumulators = self.accumulators
         else:
-            accumulators = np.zeros((n_categories + 2, *ours.shape[1:]), np.int64)
-            accumulators[mine] = ours[:-2]
-            accumulators[-2:] = ours[-2:]
-        accumulators[theirs] += others[:-2]
-        accumulators[-2:] += others[-2:]
+            shape = (n_categories + 2, *self.accumulators.shape[1:3], layout.width)
+            accumulators = np.zeros(shape, np.int64)
+            for tile, places in self.tiles_at(mine, layout):
+                accumulators[places] = tile
+        for tile, places in other.tiles_at(theirs, layout):
+            accumulators[places] += tile
         values = self.distribution
         if values is not None and other.distribution is not None:
             values = values.plus(other.distribution, mine, theirs)
@@ -187,6 +190,13 @@ class CategorySums:
         for (a, _, mine), (b, _, theirs) in pairs:
             sums = self.accumulators[..., mine], other.accumulators[..., theirs]
             yield a.whole and b.whole and sum(map(magnitude, sums)) < 1 << 62
+
+    def tiles_at(self, places: NDArray[np.int32], layout: Layout) -> Iterator[tuple[Integers, Array]]:
+        """Give the accumulators in a wider layout, a tile at a time, and the place of each of their rows."""
+        for start in range(0, len(self.accumulators), CANONICAL_ROWS):
+            stop = start + CANONICAL_ROWS
+            rows = np.append(places, (-2, -1))[start:stop] if stop > len(places) else places[start:stop]
+            yield self.part(start, stop).in_layout(layout), rows
 
     def in_layout(self, layout: Layout) -> Integers:
         """Give the accumulators in another, wider layout; not a copy where it is their own."""
@@ -202,19 +212,83 @@ class CategorySums:
 
     def to_canonical(self) -> "CategorySums":
         """Give the canonical form: the same for the same sums, whatever way they were added up."""
-        parts, windows = [], []
+        parts: list[Any] = []
+        windows = []
         for window, _, columns in self.spec.layout.measures():
             accumulators = self.accumulators[..., columns]
             if window.whole and magnitude(accumulators) < MOST_WHOLE:
                 parts.append(accumulators)
                 windows.append(window)
                 continue
-            canonical = digits_of(accumulators, window).canonical()
-            whole = as_integers(canonical)
-            parts.append(canonical.digits if whole is None else whole)
-            windows.append(Window(canonical.low, canonical.digits.shape[-1], False) if whole is None else Window())
-        spec = replace(self.spec, layout=Layout(*windows))
-        return CategorySums(np.concatenate(parts, axis=-1), spec, 0, self.distribution)
+            digits = CanonicalDigits.of(accumulators, window)
+            whole = digits.as_integers()
+            parts.append(digits if whole is None else whole)
+            windows.append(digits.window if whole is None else Window())
+        layout = Layout(*windows)
+        canonical = np.empty((*self.accumulators.shape[:-1], layout.width), np.int64)
+        # From the end: the system takes memory back from there.
+        for part, (_, _, columns) in reversed(list(zip(parts, layout.measures(), strict=True))):
+            if isinstance(part, CanonicalDigits):
+                part.write(canonical[..., columns])
+            else:
+                canonical[..., columns] = part
+        return CategorySums(canonical, replace(self.spec, layout=layout), 0, self.distribution)
+
+
+@dataclass(frozen=True)
+class CanonicalDigits:
+    """Exact numbers in their one form, in tiles of categories that are given up one by one as they are written.
+
+    Parameters
+    ----------
+    tiles : list of Limbs
+        Each in the form that it would have alone.
+    window : Window
+        That of all of them.
+    """
+
+    tiles: list[Limbs]
+    window: Window
+
+    @classmethod
+    def of(cls, accumulators: Integers, window: Window) -> Self:
+        """Bring the columns of one window into the one form of their numbers."""
+        starts = range(0, len(accumulators), CANONICAL_ROWS)
+        tiles = [digits_of(accumulators[at : at + CANONICAL_ROWS], window).canonical() for at in starts]
+        spans = [(tile.low, tile.low + tile.digits.shape[-1]) for tile in tiles if tile.digits.any()] or [(0, 1)]
+        low = min(low for low, _ in spans)
+        return cls(tiles, Window(low, max(top for _, top in spans) - low, False))
+
+    def as_integers(self) -> Integers | None:
+        """Give one int64 column, where `as_integers` has one of all numbers."""
+        if self.window.low < 0 or self.window.low + self.window.width > 2:
+            return None
+        shape = (sum(len(tile.digits) for tile in self.tiles), *self.tiles[0].digits.shape[1:-1], self.window.width)
+        digits = np.empty(shape, np.int64)
+        CanonicalDigits(self.tiles.copy(), self.window).write(digits)
+        return as_integers(Limbs(digits, self.window.low))
+
+    def write(self, out: Integers) -> None:
+        """Write all tiles, in the window of all, from the last to the first."""
+        stop = len(out)
+        while self.tiles:
+            tile = self.tiles.pop()
+            start = stop - len(tile.digits)
+            spread(tile, self.window.low, out[start:stop])
+            stop = start
+
+
+def spread(number: Limbs, low: int, out: Integers) -> None:
+    """Write numbers in canonical form into a wider window of digits: the sign goes up to its top."""
+    first, width = number.low - low, number.digits.shape[-1]
+    if not number.digits.any():
+        out[...] = 0
+        return
+    out[..., :first] = 0
+    out[..., first : first + width] = number.digits
+    for column in range(first + width, out.shape[-1]):
+        out[..., column] = out[..., column - 1] >> 32
+        out[..., column - 1] &= 0xFFFFFFFF
 
 
 def folds_of(folds: Folds, start: int, stop: int) -> Folds:

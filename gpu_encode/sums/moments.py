@@ -1,17 +1,54 @@
 """The numbers that statistics are computed from: counts, means and variances, and sums over categories."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.cached import cached_property
-from cpu_fallback.exact import Floats, Integers, Limbs, Scaled, deviation, quotient
+from cpu_fallback.exact import Floats, Integers, Limbs, Ratio, Scaled, deviation, quotient, ratio_of
 from cpu_fallback.types import Array
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import SumSpec
+
+
+@dataclass(frozen=True)
+class ExactSums:
+    """The sums that moments were rounded from.
+
+    Parameters
+    ----------
+    accumulators : int64 array (..., classes, width)
+    spec : SumSpec
+    """
+
+    accumulators: Integers
+    spec: SumSpec
+
+    @property
+    def ratio(self) -> Ratio:
+        """The means, exactly."""
+        return ratio_of(self.accumulators, self.spec.layout, self.spec.first_output)
+
+    def m_estimates(self, ops: Ops, m: float, prior: Ratio) -> Floats:
+        """Give (S + m * prior) / (N + m), rounded once: (..., outputs).
+
+        A tile of the first axis at a time: what products of digits take is many times what comes out.
+        """
+        layout, first, rows = self.spec.layout, self.spec.first_output, len(self.accumulators)
+        size = max(ops.TILE // max(self.accumulators[0].size if rows else 1, 1), 1)
+        if rows <= size:
+            return ops.m_estimates(self.accumulators, layout, first, m, prior)
+        each = prior.total.digits.ndim == self.accumulators.ndim
+        parts = (slice(start, start + size) for start in range(0, rows, size))
+        return np.concatenate(
+            [
+                ops.m_estimates(self.accumulators[part], layout, first, m, prior.part(part) if each else prior)
+                for part in parts
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -32,11 +69,17 @@ class Moments:
         S, correctly rounded; empty where totals are not asked for.
     others : float64 array (..., outputs)
         N - S of labels, exact and then rounded once; empty where it is not asked for.
+    rests : float64 array (..., 2 * outputs)
+        What rounding took from the totals, and then from the others; empty where the others are not asked for.
     further : float64 array (..., terms - 1)
         S of the terms beside the target itself, correctly rounded; empty of targets of one term.
     third : Scaled (..., outputs)
         N**2 * C - 3 * N * S * Q + 2 * S**3 with C the sum of cubes, exact and then rounded once; empty where it is not
         asked for.
+    less_two : float64 array (..., 1)
+        N - 2, exact and then rounded once; empty where cubes are not asked for.
+    sums : ExactSums or None
+        What all these were rounded from, where it is asked for.
     """
 
     n: Floats
@@ -45,8 +88,11 @@ class Moments:
     deviation: Scaled
     total: Floats
     others: Floats
+    rests: Floats
     further: Floats
     third: Scaled
+    less_two: Floats
+    sums: ExactSums | None = None
 
     @classmethod
     def of(
@@ -60,6 +106,7 @@ class Moments:
         from_above: bool = False,
         others: bool = False,
         cubes: bool = False,
+        sums: bool = False,
     ) -> Self:
         """Round sums (..., classes, width); from above, S of a class is that of all classes from it on.
 
@@ -68,6 +115,7 @@ class Moments:
         first = accumulators if spec.classification else accumulators[..., :1, :]
         rounded = ops.moments(first, spec.layout, spec.first_output, variances)
         none = rounded.n[..., :0]
+        rest = others_of(first, spec) if others else None
         has_terms = not spec.classification and accumulators.shape[-2] > 1
         return cls(
             rounded.n,
@@ -75,9 +123,12 @@ class Moments:
             rounded.less_one,
             Scaled(rounded.fraction, rounded.exponent),
             total=round_totals(first, spec, from_above) if totals else none,
-            others=round_others(accumulators, spec) if others else none,
+            others=rest.to_floats() if rest is not None else none,
+            rests=none if rest is None else rests_of(totals_of(first, spec), rest),
             further=round_totals(accumulators[..., 1:, :], spec) if has_terms else none,
             third=third_deviation(accumulators, spec) if cubes else Scaled(none, none.astype(np.int64)),
+            less_two=round_less_two(accumulators, spec) if cubes else none,
+            sums=ExactSums(first, spec) if sums else None,
         )
 
     @cached_property
@@ -88,9 +139,13 @@ class Moments:
 
     @cached_property
     def sample_variance(self) -> Scaled:
-        """Sample variance (N * Q - S**2) / (N * (N - 1)); zero where N is at most 1."""
+        """Sample variance (N * Q - S**2) / (N * max(N - 1, N / 2)); zero where N is zero.
+
+        Whole weights are numbers of rows, of which one has no variance, and two have N - 1 = N / 2.  Of fractions that
+        sum to less, N - 1 says nothing, and near 1 would give anything.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self.deviation.over(self.n).over(self.less_one).where(self.less_one > 0)
+            return self.deviation.over(self.n).over(np.maximum(self.less_one, self.n / 2.0)).where(self.n > 0)
 
     @classmethod
     def concatenate(cls, parts: "Sequence[Moments]") -> "Moments":
@@ -105,19 +160,30 @@ class Moments:
 
 
 def concatenate(parts: "Sequence[Any]") -> Any:
-    """Put arrays, or numbers with exponents of their own, one after the other."""
+    """Put arrays, exact sums, or numbers with exponents of their own, one after the other."""
     if isinstance(parts[0], Scaled):
         return Scaled(concatenate([part.fraction for part in parts]), concatenate([part.exponent for part in parts]))
-    return np.concatenate(parts)
+    if isinstance(parts[0], ExactSums):
+        return replace(parts[0], accumulators=concatenate([part.accumulators for part in parts]))
+    return None if parts[0] is None else np.concatenate(parts)
 
 
 def pick(numbers: Any, rows: "Array | int") -> Any:
-    """Pick rows along the first axis of an array, or of numbers with exponents of their own."""
-    return Scaled(numbers.fraction[rows], numbers.exponent[rows]) if isinstance(numbers, Scaled) else numbers[rows]
+    """Pick rows along the first axis of an array, of exact sums, or of numbers with exponents of their own."""
+    if isinstance(numbers, Scaled):
+        return Scaled(numbers.fraction[rows], numbers.exponent[rows])
+    if isinstance(numbers, ExactSums):
+        return replace(numbers, accumulators=numbers.accumulators[rows])
+    return None if numbers is None else numbers[rows]
 
 
 def round_totals(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Floats:
     """Give S of each class, or of each class and all after it, correctly rounded: (..., outputs)."""
+    return totals_of(accumulators, spec, from_above).to_floats()
+
+
+def totals_of(accumulators: Integers, spec: SumSpec, from_above: bool = False) -> Limbs:
+    """Give S of each class, or of each class and all after it: (..., outputs)."""
     if spec.layout.total is None:
         (window, _, columns), first = spec.layout.measures()[0], spec.first_output
     else:
@@ -125,15 +191,27 @@ def round_totals(accumulators: Integers, spec: SumSpec, from_above: bool = False
     digits = accumulators[..., first:, columns]
     if from_above:
         digits = np.cumsum(digits[..., ::-1, :], axis=-2)[..., ::-1, :]
-    return Limbs(digits, window.low).to_floats()
+    return Limbs(digits, window.low)
 
 
-def round_others(accumulators: Integers, spec: SumSpec) -> Floats:
-    """Give the weight of all classes but each one with an output, exact and then rounded once: (..., outputs)."""
+def others_of(accumulators: Integers, spec: SumSpec) -> Limbs:
+    """Give the weight of all classes but each one with an output: (..., outputs)."""
     window, _, columns = spec.layout.measures()[0]
     digits = accumulators[..., columns]
     rest = digits.sum(axis=-2)[..., None, :] - digits[..., spec.first_output :, :]
-    return Limbs(rest, window.low).to_floats()
+    return Limbs(rest, window.low)
+
+
+def rests_of(*sums: Limbs) -> Floats:
+    """Give what rounding takes from sums, which are those of weights: (..., outputs of one sum after the other)."""
+    return np.concatenate([number.to_rests() for number in sums], axis=-1)
+
+
+def round_less_two(accumulators: Integers, spec: SumSpec) -> Floats:
+    """Give N - 2 of sums (..., terms, width), exact and then rounded once: (..., 1)."""
+    window, _, columns = spec.layout.measures()[0]
+    count = Limbs(accumulators[..., :1, columns], window.low)
+    return (count - Limbs.of_integers(np.full_like(count.digits[..., 0], 2))).to_floats()
 
 
 def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
@@ -153,14 +231,14 @@ def third_deviation(accumulators: Integers, spec: SumSpec) -> Scaled:
 
 @dataclass(frozen=True)
 class CategoryMoments:
-    """How many categories count, and the exact sums of their means and squared means.
+    """How many categories count, and the exact sums of their means, or of another number of each, and of its squares.
 
     Parameters
     ----------
     number : Limbs
-        Categories K that count (..., outputs).
+        Categories K that count (..., numbers).
     first, second : Limbs
-        Sum of the means, sum of the squared means, over those categories.
+        Sum of the numbers, sum of their squares, over those categories.
     """
 
     number: Limbs
@@ -168,11 +246,11 @@ class CategoryMoments:
     second: Limbs
 
     @classmethod
-    def of(cls, means: Floats, counted: NDArray[np.bool_]) -> Self:
-        """Sum over the first axis, of the categories where `counted` holds."""
-        counted = np.broadcast_to(counted, means.shape)
-        # Means of categories that do not count may be NaN, which no exact sum holds.
-        safe = np.where(counted, means, 0.0)
+    def of(cls, numbers: Floats, counted: NDArray[np.bool_]) -> Self:
+        """Sum over the first axis, of the categories where `counted` holds, numbers that are finite."""
+        counted = counted & np.isfinite(numbers)
+        # Those of categories that do not count may be NaN, which no exact sum holds.
+        safe = np.where(counted, numbers, 0.0)
         number = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64))
         return cls(number, Limbs.sum_of(safe, where=counted), Limbs.sum_of(safe, safe, where=counted))
 
@@ -200,6 +278,10 @@ class CategoryMoments:
         changes = zip(self.parts, added.parts, removed.parts, strict=True)
         return CategoryMoments(*(part + gain - loss for part, gain, loss in changes))
 
+    def of_numbers(self, which: slice) -> "CategoryMoments":
+        """Give the sums of some of the numbers."""
+        return CategoryMoments(*(Limbs(part.digits[..., which, :], part.low) for part in self.parts))
+
     @cached_property
     def k(self) -> Floats:
         """The number of categories K."""
@@ -209,6 +291,12 @@ class CategoryMoments:
     def mean(self) -> Floats:
         """The mean of the category means."""
         return quotient(self.first, self.number)
+
+    @cached_property
+    def mean_square(self) -> Scaled:
+        """The mean of the squares; zero where no category counts."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.second.to_scaled().over(self.k).where(self.k > 0)
 
     def between(self, less: float) -> Scaled:
         """Give the variance of the category means with K - less in the denominator; zero where that is not positive."""

@@ -19,6 +19,7 @@ from gpu_encode.errors.targets import (
     incomparable_labels,
     infinite_target,
     labels_of_another_type,
+    large_weights,
     missing_targets,
     more_than_two_labels,
     one_type_for_several,
@@ -41,6 +42,8 @@ MANY_CLASSES = 20
 MANY_ROWS = 100_000
 FEW_ROWS = 1_000
 WHOLE_LIMIT = 1 << 62
+# The sum of as many rows as there may be stays a float.
+LARGEST_WEIGHT = 1e290
 
 
 @dataclass(frozen=True)
@@ -362,9 +365,13 @@ def check_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:
             raise bad_weights(word, rows, weight[int(rows[0])].item())
     if all_rows and not weight.any():
         raise weights_all_zero()
+    largest = weight.max() if len(weight) and weight.dtype.kind in "fu" else 0
     if weight.dtype.kind != "f":
-        return weight.astype(np.int64)
-    whole = weight.max() < WHOLE_LIMIT / max(len(weight), 1) and (np.floor(weight) == weight).all()
+        return weight.astype(np.int64 if largest < 1 << 63 else np.float64)
+    if largest > LARGEST_WEIGHT:
+        rows = np.flatnonzero(weight > LARGEST_WEIGHT)
+        raise large_weights(LARGEST_WEIGHT, rows, weight[int(rows[0])].item())
+    whole = largest < WHOLE_LIMIT / max(len(weight), 1) and (np.floor(weight) == weight).all()
     return weight.astype(np.int64) if whole else weight.astype(np.float64, copy=False)
 
 

@@ -8,7 +8,6 @@ from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Rows
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, in_one_pass
 from gpu_encode.formulas.order_statistics import OtherRows
-from gpu_encode.formulas.statistic import Context
 from gpu_encode.ops import tiles
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import CategoryMoments, Moments
@@ -154,13 +153,16 @@ class Evaluation:
         accumulators = task.ops.leave_one_out(level.accumulators, rows.with_codes(codes), task.spec.layout)
         moments = task.rule.moments(task.ops, accumulators, task.spec)
         has = level.level_codes.has(codes, task.rule)
+        under_root = level is self.levels[0]
         if level.categories is None:
-            return VisibleMoments(moments, Context(total), has)
+            return VisibleMoments(moments, task.rule.context(task.ops, total, None, under_root), has)
         lost = own_category(level.moments.at(codes), has, task.rule)
         left = own_category(moments, has, task.rule)
-        return VisibleMoments(moments, Context(total, level.categories.changed(left, lost)), has)
+        changed = level.categories.changed(left, lost)
+        return VisibleMoments(moments, task.rule.context(task.ops, total, changed, under_root), has)
 
 
 def own_category(moments: Moments, has: Mask, rule: EncodingRule) -> CategoryMoments:
     """Each row's own category as sums over one category, or over none where it does not count."""
-    return CategoryMoments.of(moments.mean[None], (rule.which_count(moments) & has[:, None])[None])
+    numbers = rule.statistic.of_each_category(moments)
+    return CategoryMoments.of(numbers[None], (rule.which_count(moments) & has[:, None])[None])

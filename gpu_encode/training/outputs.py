@@ -159,14 +159,15 @@ def missing_rows(
         The same rows.
     ops : Ops
     missing_is_category : bool
-        Whether codes of a joint key count a missing value as one more value.
+        Whether codes of a joint key count a missing value as one more value, and those of given categories without it
+        as unknown.
 
     Returns
     -------
     bool array (rows,)
     """
     entry = key.entry
-    if len(entry.columns) == 1 or not missing_is_category:
+    if not missing_is_category or (len(entry.columns) == 1 and not key.missing_is_unknown):
         missing: NDArray[np.bool_] = codes == MISSING
         return missing
     members = zip(entry.members, key.vocabularies[len(entry.above) :], strict=True)

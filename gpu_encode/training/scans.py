@@ -15,7 +15,6 @@ from cpu_fallback.exact import Floats, Integers, Limbs, stack
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
 from cpu_fallback.types import Array, Carry, Layout, Rows, Window, digit_window
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask
-from gpu_encode.formulas.statistic import Context
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CARRY_AFTER, CategorySums, SumSpec, carry
 from gpu_encode.sums.moments import CategoryMoments, Moments
@@ -159,21 +158,22 @@ class SequentialScan:
         """Give what each row sees at each level, and add the rows to the sums that later rows see."""
         task, layout = self.task, self.task.spec.layout
         start, stop = self.n_encoded, self.n_encoded + len(tile.rows)
-        visible = []
+        visible: list[VisibleMoments] = []
         categories = self.before.categories or [None] * len(self.levels)
         for level, sums, of_level in zip(self.levels, self.carries, categories, strict=True):
             codes = level.codes(tile.rows)
             accumulators = task.ops.ordered(tile.rows.with_codes(codes), tile.ties, layout, sums)
             carry_sums(sums, start, stop, layout)
             moments = task.rule.moments(task.ops, accumulators, task.spec)
-            context = Context(total, None if of_level is None else of_level.at(checkpoints))
+            of_categories = None if of_level is None else of_level.at(checkpoints)
+            context = task.rule.context(task.ops, total, of_categories, not visible)
             visible.append(VisibleMoments(moments, context, level.has(codes, task.rule)))
         self.n_encoded = stop
         return visible
 
 
 class SegmentMeanDeltas:
-    """Changes of the sums over categories within each segment: each row changes the mean of its category.
+    """Changes of the sums over categories within each segment: each row changes the mean, or other number, of its own.
 
     Parameters
     ----------
@@ -192,7 +192,9 @@ class SegmentMeanDeltas:
     def __init__(self, task: EncodingTask, checkpoints: Integers, earlier: CategorySums | None = None) -> None:
         self.task, self.checkpoints, self.levels = task, checkpoints, task.level_codes()
         self.carries = [carry_of(task, level, False, earlier) for level in self.levels]
-        shape = (len(checkpoints), task.n_classes - task.spec.first_output)
+        nobody = task.ops.zeros((1, task.n_classes, task.spec.layout.width), np.int64)
+        nothing = task.rule.moments(task.ops, nobody, task.spec)
+        shape = (len(checkpoints), task.rule.statistic.of_each_category(nothing).shape[-1])
         self.sums = [CategoryMoments.none(task.ops, shape) for _ in self.levels]
         self.n_added = 0
 
@@ -222,19 +224,20 @@ class SegmentMeanDeltas:
         return sums.changed(gained, lost)
 
     def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
-        """Sum number, mean and squared mean of the rows' categories that count, per segment and output."""
+        """Sum the numbers of the rows' categories that count, and their squares, per segment and number."""
         ops, n_segments = self.task.ops, len(self.checkpoints)
-        counted = np.broadcast_to(self.task.rule.which_count(moments) & has[:, None], moments.mean.shape)
-        by_output = []
-        for column, valid in zip(moments.mean.T, counted.T, strict=True):
-            means = np.where(valid, column, 0.0)
+        numbers = self.task.rule.statistic.of_each_category(moments)
+        counted = (self.task.rule.which_count(moments) & has[:, None]) & np.isfinite(numbers)
+        by_number = []
+        for column, valid in zip(numbers.T, counted.T, strict=True):
+            values = np.where(valid, column, 0.0)
             codes = np.where(valid, segments, -1).astype(np.int32)
-            layout = Layout(Window(), *(digit_window(extent) for extent in ops.extents(means, None, (1, 2))))
-            accumulators = ops.accumulate(Rows(codes, target=means), n_segments, None, 1, 1, layout)[:-2, 0]
-            by_output.append(
+            layout = Layout(Window(), *(digit_window(extent) for extent in ops.extents(values, None, (1, 2))))
+            accumulators = ops.accumulate(Rows(codes, target=values), n_segments, None, 1, 1, layout)[:-2, 0]
+            by_number.append(
                 [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
             )
-        return CategoryMoments(*(stack(column, axis=1) for column in zip(*by_output, strict=True)))
+        return CategoryMoments(*(stack(column, axis=1) for column in zip(*by_number, strict=True)))
 
 
 def carry_of(task: EncodingTask, level: LevelCodes, ties: bool, earlier: CategorySums | None) -> Carry:

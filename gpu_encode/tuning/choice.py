@@ -12,7 +12,8 @@ from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.formulas.smoothing import EmpiricalBayes, Smoothing
+from gpu_encode.formulas.smoothing import Smoothing
+from gpu_encode.formulas.statistic import Needs
 from gpu_encode.schemes import Scheme
 from gpu_encode.schemes.plans import Plan
 from gpu_encode.training.tasks import EncodingTask
@@ -23,6 +24,18 @@ from gpu_encode.tuning.views import Views
 
 Candidates = Sequence[tuple[Any, Smoothing]]
 Schemes = Sequence[tuple[Any, Scheme]]
+
+
+class EverySum(Smoothing):
+    """Asks for all that any of some smoothings needs, so that sums are rounded once for all of them."""
+
+    def __init__(self, digits: bool = True) -> None:
+        self.digits = digits
+
+    @property
+    def needs(self) -> Needs:
+        """Squares, from which errors are read off, and the digits for m-estimates."""
+        return Needs(squares=True, digits=self.digits)
 
 
 def tune(
@@ -105,7 +118,8 @@ def tune(
     with devices.explain_memory():
         # Sums of squares are kept whatever the smoothings ask for: errors of continuous targets are read off them.
         # Chances are on no other scale, and of all classes.
-        wide = replace(parameters, statistic=EmpiricalBayes(), drop=None, scheme=planned[0][1], scale="identity")
+        every_sum = EverySum(any(smoothing.needs.digits for _, smoothing in candidates))
+        wide = replace(parameters, statistic=every_sum, drop=None, scheme=planned[0][1], scale="identity")
         context = prepare(wide, Inputs(X, y, sample_weight, groups))
         by_column = score_columns(context, candidates, planned)
     names = [str(key.entry.name) for key in context.keys]

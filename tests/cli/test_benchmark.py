@@ -27,4 +27,4 @@ def test_a_library_that_all_contenders_need(monkeypatch, capsys):
     monkeypatch.setattr(benchmark, "find_spec", lambda _: None)
     monkeypatch.chdir(Path(__file__).parents[2])
     assert main(["benchmark"]) == 2
-    assert "pandas is not installed: pip install 'gpu-encode[bench]'" in capsys.readouterr().err
+    assert "pandas is not installed: pip install '.[bench]'" in capsys.readouterr().err

@@ -132,6 +132,6 @@ def test_a_driver_that_fits_the_libraries(driver: int | None, has_cuda_13: bool)
 def test_advice_names_the_extra_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     versions = {**NOTHING, "pandas": "3.1"}
-    assert "'gpu-encode[cu13]'" in doctor.worth_installing(versions, ["GPU 0: x"], 13020)[0]
-    assert "'gpu-encode[cu12]'" in doctor.worth_installing(versions, ["GPU 0: x"], 12080)[0]
+    assert "'.[cu13]'" in doctor.worth_installing(versions, ["GPU 0: x"], 13020)[0]
+    assert "'.[cu12]'" in doctor.worth_installing(versions, ["GPU 0: x"], 12080)[0]
     assert doctor.worth_installing(versions, [], None) == []

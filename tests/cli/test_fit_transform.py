@@ -73,6 +73,38 @@ def test_columns_that_were_chosen_are_said(run: Run, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err.startswith("gpu-encode: 200 rows of 12 columns in 1 chunks to 1 file\n")
 
 
+@pytest.mark.parametrize("encoder", ["target", "one-hot"])
+@pytest.mark.parametrize("chunks", ["one chunk", "many chunks"])
+def test_missing_and_unseen_rows_are_said(
+    run: Run, orders: pa.Table, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest, encoder, chunks
+) -> None:
+    if chunks == "many chunks":
+        request.getfixturevalue("small_chunks")
+    amount = pa.array([float("nan")] * 3 + [None] + [1.0] * 196)
+    orders = orders.set_column(4, "amount", amount)
+    pyarrow.parquet.write_table(orders, "orders.parquet")
+    options = "--target sold" if encoder == "target" else "--handle-unknown ignore"
+    run(
+        f"fit-transform orders.parquet codes.parquet --model orders.model --encoder {encoder} {options} "
+        "--columns city,shop,amount,device"
+    )
+    missing = orders["city"].null_count
+    words = f"gpu-encode: missing values: city {missing / 2:.1f}% ({missing} rows), amount 2.0% (4 rows)\n"
+    said = capsys.readouterr().err
+    assert words in said
+    assert "unseen" not in said
+    shop = pc.if_else(pc.less(orders["shop"], 9), 99, orders["shop"])
+    city = pa.array(["Rome", *orders["city"].to_pylist()[1:]])
+    new = orders.set_column(6, "shop", shop).set_column(0, "city", city).append_column("late", orders["shop"])
+    pyarrow.parquet.write_table(new, "new.parquet")
+    run("transform new.parquet codes.parquet --model orders.model")
+    said, n_unseen = capsys.readouterr().err, pc.sum(pc.equal(shop, 99)).as_py()
+    assert f"gpu-encode: unseen values: city 0.5% (1 row), shop {n_unseen / 2:.1f}% ({n_unseen} rows)\n" in said
+    assert f"missing values: city {city.null_count / 2:.1f}% ({city.null_count} rows), amount 2.0% (4 rows)\n" in said
+    # Once, of all rows, and not of each chunk.
+    assert said.count(f"{n_unseen / 200:.0%} of the rows have values of 'shop' that fit has not seen") == 1
+
+
 def test_target_and_weight_are_dropped_when_asked(run: Run) -> None:
     run(f"{FIT} sold --columns city --weight weight --drop-target")
     assert not {"sold", "weight"} & set(read_rows("codes.parquet").column_names)
@@ -227,6 +259,16 @@ def test_a_finished_run_has_nothing_to_go_on_with(place: str, capsys: pytest.Cap
 )
 def test_pipes_are_refused(refused: Refused, words: str, says: str) -> None:
     assert says in refused(f"fit-transform {words} --encoder count --columns city")
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="needs names of open files")
+def test_the_name_of_a_pipe_is_refused(refused: Refused) -> None:
+    # As /dev/stdout, it is a link that leads to no name.
+    ends = os.pipe()
+    message = refused(f"fit-transform orders.parquet /dev/fd/{ends[1]} --encoder count --columns city")
+    assert f"destination '/dev/fd/{ends[1]}' is no file or folder" in message
+    for end in ends:
+        os.close(end)
 
 
 def test_files_that_were_there_are_replaced_and_keep_their_mode(folder: Path, run: Run) -> None:

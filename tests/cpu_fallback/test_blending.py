@@ -18,7 +18,8 @@ from gpu_encode.training.leave_one_out import table_by_cells, table_in_one_pass
 from gpu_encode.training.tasks import EncodingTask
 from tests.backends import on_threads
 
-SMOOTHINGS = [NoSmoothing(), MEstimate(0.0), MEstimate(2.5), Sigmoid(3.0, 0.7), EmpiricalBayes()]
+# So small an m makes every estimate one that its digits decide.
+SMOOTHINGS = [NoSmoothing(), MEstimate(0.0), MEstimate(2.5), MEstimate(1e-100), Sigmoid(3.0, 0.7), EmpiricalBayes()]
 OPTIONS = [
     {},
     {"prior": 0.25},
@@ -108,7 +109,9 @@ def test_tables_are_those_of_the_array_expressions(kind, visibility, smoothing, 
         same(table(*arguments), by_arrays(monkeypatch, *arguments))
 
 
-@pytest.mark.parametrize("smoothing", [MEstimate(2.5), Sigmoid(3.0, 0.7), EmpiricalBayes()], ids=repr)
+@pytest.mark.parametrize(
+    "smoothing", [MEstimate(2.5), MEstimate(1e-100), Sigmoid(3.0, 0.7), EmpiricalBayes()], ids=repr
+)
 @pytest.mark.parametrize("kind", ["real weights", "real target"])
 @pytest.mark.parametrize(("n_lines", "views"), [(1000, 1), (7, 120)], ids=["many lines", "many views"])
 def test_blocks_end_anywhere(n_lines, views, kind, smoothing, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_fallback.exact import Limbs, quotient
+from cpu_fallback.exact import Limbs, Ratio, quotient
 from cpu_fallback.types import Layout, Window
 from tests.exact.fractions_of import SMALLEST, limbs, nearest, value_of
 from tests.strategies import examples
@@ -104,3 +104,48 @@ def test_ties_of_short_sums_take_no_digits(monkeypatch):
         total, count = Limbs.sum_of(values[:n], where=np.ones((n, 1000), bool)), Limbs.of_integers(np.full(1000, n))
         exact = [float(sum(map(Fraction, column)) / n) for column in values[:n].T]
         assert quotient(total, count).tolist() == exact
+
+
+@st.composite
+def near_middle_estimates(draw):
+    """Sums whose m-estimate is the middle of two floats, a float, or a last digit beside it; the prior divides by 3."""
+    m, count = draw(st.sampled_from([1, 2, 3, 5, 6, Fraction(0.1), Fraction(2) ** -40])), draw(st.integers(0, 9))
+    number = draw(st.sampled_from([1, 2, 3, 2**31 + 1])) * (3 if m % 3 == 0 else 1)
+    above = draw(st.integers(-(2**60), 2**60) | st.integers(-3, 3)) * number // (3 if m % 3 == 0 else 1)
+    mantissa, quarters = draw(st.integers(2**52, 2**53) | st.integers(0, 5)), draw(st.integers(-2, 2))
+    less = draw(st.integers(-1, 1)) * Fraction(2) ** -draw(st.sampled_from([3, 60, 107, 200, 585]))
+    total = (count + m) * (mantissa + Fraction(quarters, 4)) - m * Fraction(above, number) + less
+    # Only sums of floats have digits: the rest of a third is left out.
+    return Fraction(count), Fraction(int(total * 2**600), 2**600), m, Fraction(number), Fraction(above)
+
+
+@st.composite
+def any_estimates(draw):
+    (count, total), (number, above) = draw(sums_of_floats()), draw(sums_of_floats())
+    return count, total, Fraction(draw(st.floats(1e-12, 1e12) | st.sampled_from([1e-300, 1e200]))), number, above
+
+
+@examples(300)
+@given(near_middle_estimates() | any_estimates(), st.integers(1, 3))
+def test_m_estimates_are_rounded_once(ops, sums, n_cells):
+    count, total, m, number, above = sums
+    expected = nearest((total + m * above / number) / (count + m)) + 0.0
+    layout = Layout(Window(0, 4, False), Window(LOW, WIDTH, False))
+    cells = np.array([[*digits_of(count, 0, 4), *digits_of(total, LOW, WIDTH)]] * n_cells, np.int64)
+    priors = Limbs(np.array([digits_of(above, LOW, WIDTH)]), LOW), Limbs(np.array([digits_of(number, 0, 4)]))
+    found = ops.m_estimates(cells[:, None], layout, 0, float(m), Ratio(*priors))
+    assert (found.ravel() + 0.0).tolist() == [expected] * n_cells
+
+
+def test_estimates_without_any_weight_are_nan(ops):
+    layout, prior = Layout(Window(), Window()), Ratio(Limbs(np.array([[3]])), Limbs(np.array([[1]])))
+    cells = np.array([[[0, 0]], [[2, 5]]], np.int64)
+    assert np.isnan(ops.m_estimates(cells, layout, 0, 0.0, prior)).ravel().tolist() == [True, False]
+    assert ops.m_estimates(cells, layout, 0, 2.0, prior).ravel().tolist() == [3.0, 2.75]
+
+
+@pytest.mark.parametrize("m", [1e-300, 1e300, 2.0**70])
+def test_no_weight_at_all(ops, m):
+    nothing = Ratio(Limbs(np.zeros((1, 1), np.int64)), Limbs(np.zeros((1, 1), np.int64)))
+    found = ops.m_estimates(np.array([[[0, 0]], [[2, 5]]], np.int64), Layout(Window(), Window()), 0, m, nothing)
+    assert np.isnan(found).all()

@@ -25,6 +25,8 @@ N_CATEGORIES = 6
 SMOOTHINGS = {
     "none": NoSmoothing(),
     "m-estimate": MEstimate(0.7),
+    # Every one of these is decided by its digits.
+    "tiny m": MEstimate(1e-100),
     "sigmoid": Sigmoid(3.0, 2.0),
     "bayes": EmpiricalBayes(),
 }

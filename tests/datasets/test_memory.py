@@ -116,10 +116,9 @@ def test_a_limit_that_is_too_small_says_what_is_enough() -> None:
     assert memory.chunk_size((needed + 20) << 20, 100.0, 10, 3, 24.0).rows >= memory.FEWEST_ROWS
 
 
-def test_a_limit_that_sums_have_used_up_ends_no_work() -> None:
-    with pytest.warns(UserWarning, match="memory_limit is 100 MiB, and this process holds .* goes on in small chunks"):
-        size = memory.chunk_size(100 << 20, 100.0, 10, 3, 24.0, begun=True)
-    assert size.rows == 16 * memory.FEWEST_ROWS
+def test_a_limit_that_sums_have_used_up_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"holds .* MiB, what was learned of the categories included, already"):
+        memory.chunk_size(100 << 20, 100.0, 10, 3, 24.0, begun=True)
 
 
 def test_memory_does_not_grow_with_the_number_of_chunks(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpu_encode import KFold, LeaveOneOut, Ordered, Prefixes, TargetEncoder, load
+from gpu_encode import JamesStein, KFold, LeaveOneOut, Ordered, Prefixes, TargetEncoder, load
 from gpu_encode.ops import use_backend
 from tests.bits import assert_same_bits
 
@@ -152,3 +152,20 @@ def test_many_new_values_under_a_hierarchy_have_the_encoding_of_their_parent():
     # As many as are looked up by Arrow, at once.
     new = pd.DataFrame({"zip": [f"{parent}x{number}" for parent in (10, 20) for number in range(200)]})
     assert_same_bits(encoder.transform(new).to_numpy(), np.repeat(parents, 200, axis=0))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("cv", [None, LeaveOneOut(), Ordered(shuffle=False)], ids=["all", "leave-one-out", "ordered"])
+def test_james_stein_takes_the_rows_of_categories_that_count(cv):
+    keys = [*"aaaabbbbccccddddeeee", *(f"single {number}" for number in range(30))]
+    y = np.array([(7 * row) % 11 + row // 4 for row in range(50)], float)
+    encoder = quantity(cv=cv, smooth=JamesStein(), min_count=2)
+    if cv is None:
+        found = encoder.fit(np.array([keys]).T, y).encodings_[0][0]
+    else:
+        # The last row sees all others.
+        found = encoder.fit_transform(np.array([[*keys, "a"]]).T, np.append(y, 100.0))[-1, 0]
+    means = y[:20].reshape(5, 4).mean(axis=1)
+    pulled = 2 * (y.var(ddof=1) / 4) / ((means - y.mean()) ** 2).sum()
+    assert 0 < pulled < 1
+    assert found == pytest.approx(means[0] + pulled * (y.mean() - means[0]), rel=1e-12)

@@ -181,6 +181,14 @@ def test_nobody_is_warned_of_encodings_that_no_row_gets(recwarn):
     assert [warning.category for warning in recwarn.list] == [ge.LeakWarning]
 
 
+def test_a_class_that_weighs_nothing_keeps_its_columns():
+    X, y, weight = [["a"], ["a"], ["b"], ["c"]], ["x", "z", "z", "y"], [1, 1, 1, 0]
+    encoder = ge.TargetEncoder(smooth=0.0).fit(X, y, sample_weight=weight)
+    assert encoder.classes_.tolist() == ["x", "y", "z"]
+    assert encoder.categories_[0].tolist() == ["a", "b", "c"]
+    assert encoder.transform([["a"], ["b"]]).tolist() == [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]
+
+
 def test_rows_that_weigh_nothing_add_categories_alone():
     known = ge.TargetEncoder(smooth=0.0).partial_fit([["a"], ["b"]], [0, 1])
     known.partial_fit([["a"], ["c"]], [1, 1], sample_weight=[0, 0])

@@ -65,6 +65,10 @@ def test_vectors_in_another_order_than_the_rows() -> None:
     for named in ({"y": shuffled}, {"y": Y, "sample_weight": shuffled + 1}):
         (message,) = caught(lambda named=named: TargetEncoder().fit(X, **named))
         assert "has another index than X, and is matched by position" in message
+    pieces = [X[:15], X[15:]]
+    (message,) = caught(lambda: TargetEncoder().fit(pieces, [Y[:15], shuffled[15:]]))
+    assert message.startswith("y has another index than X")
+    assert not caught(lambda: TargetEncoder().fit(pieces, [Y[:15], Y[15:]]))
     for y in (Y, Y.to_numpy(), Y.tolist(), pd.Series(Y.to_numpy(), index=X.index)):
         assert not caught(lambda y=y: TargetEncoder().fit(X, y))
 
@@ -82,12 +86,12 @@ def test_values_that_fit_has_not_seen(columns) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* rows see no rows")
-@pytest.mark.parametrize("form", ["%d/%m/%Y", "%m/%d/%Y", "%d.%m.%y", "%b %Y", "%H:%M"])
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%m/%d/%Y", "%d.%m.%y", "%b %Y", "%H:%M", "%Y-%d-%m"])
 @pytest.mark.parametrize("cv", [gpu_encode.Ordered(time="day"), gpu_encode.TimeFolds(time="day")])
 def test_text_that_does_not_sort_as_times_do(form, cv) -> None:
     days = pd.Series(pd.date_range("2024-01-15", periods=N, freq="9D"))
     encoder = TargetEncoder(columns=["shop"], cv=cv)
-    with pytest.raises(ValueError, match=r"The time column 'day' is text, .* Row 0 has .* Parse it first"):
+    with pytest.raises(ValueError, match=r"The time column 'day' is text, .* Row \d+ has .* Parse it first"):
         encoder.fit_transform(X.assign(day=days.dt.strftime(form)), Y)
     expected = encoder.fit_transform(X.assign(day=days), Y)["shop"]
     for iso in ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%MZ"):
@@ -113,3 +117,14 @@ def test_columns_in_no_order() -> None:
 def test_a_random_state_that_is_none(cv) -> None:
     with pytest.raises(ValueError, match=r"random_state must be an integer, None or a NumPy generator\. Got 'x'"):
         TargetEncoder(cv=cv, random_state="x").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [TargetEncoder(columns=["shop"]), CountEncoder(columns=["shop"]), gpu_encode.HashingEncoder(4, columns=["shop"])],
+)
+def test_columns_that_fit_has_not_seen(encoder) -> None:
+    encoder.fit(X, Y)
+    (message,) = caught(lambda: encoder.transform(X.assign(more=1, target=Y)))
+    assert "columns that fit has not seen, and the output leaves them out: 'more', 'target'. Drop them" in message
+    assert not caught(lambda: encoder.transform(X))

@@ -69,6 +69,9 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "log-odds": member(ge.TargetEncoder, SOLD, cv=ge.LeaveOneOut(), scale="logit"),
     "impact": member(ge.ImpactEncoder, AMOUNT, cv=ge.KFold(3), **QUANTITY),
     "impact, leave-one-out": member(ge.ImpactEncoder, SOLD, ["logit"], **ZIP, cv=ge.LeaveOneOut()),
+    "deviation, leave-one-out": member(
+        ge.ImpactEncoder, AMOUNT, ["deviation"], 2.0, **ZIP, cv=ge.LeaveOneOut(), **QUANTITY
+    ),
     "impact, ordered": member(ge.ImpactEncoder, AMOUNT, **CITY, **QUANTITY, cv=ge.Ordered(random_state=3)),
     "impact, James-Stein, ordered": member(
         ge.ImpactEncoder, SOLD, ["impact", "logit"], ge.JamesStein(), **CITY, cv=ge.Ordered(2)

@@ -56,9 +56,15 @@ def test_new_rows_of_the_weight_of_evidence() -> None:
     np.testing.assert_allclose(ours, theirs_of("WOEEncoder", {"regularization": 2.0}, "binary"), rtol=1e-12, atol=1e-15)
 
 
-def test_new_rows_of_the_median_and_counts() -> None:
-    median = StatisticEncoder(["median"]).fit(X, Y["continuous"]).transform(NEW)
-    theirs = theirs_of("QuantileEncoder", {"quantile": 0.5, "m": 0}, "continuous")
-    assert median.to_numpy().ravel().tolist() == theirs.ravel().tolist()
-    counts = CountEncoder("count").fit(X).transform(NEW)
-    assert counts.to_numpy().ravel().tolist() == theirs_of("CountEncoder", {}, "continuous").ravel().tolist()
+@pytest.mark.parametrize(("statistic", "q"), [("median", 0.5), (("quantile", 0.25), 0.25), (("quantile", 0.9), 0.9)])
+def test_new_rows_of_quantiles(statistic, q) -> None:
+    ours = StatisticEncoder([statistic]).fit(X, Y["continuous"]).transform(NEW)
+    theirs = theirs_of("QuantileEncoder", {"quantile": q, "m": 0}, "continuous")
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "normalize"), [("count", False), ("frequency", True)])
+def test_new_rows_of_counts(kind, normalize) -> None:
+    ours = CountEncoder(kind).fit(X).transform(NEW)
+    theirs = theirs_of("CountEncoder", {"normalize": normalize}, "continuous")
+    assert ours.to_numpy().ravel().tolist() == theirs.ravel().tolist()

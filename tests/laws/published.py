@@ -26,6 +26,39 @@ COMPASS_CODES = {"N": 0.6226, "NE": 0.9038, "SE": 0.1766, "S": 0.4605, "W": 0.40
 # pyvtreat's own test of its pooled estimate, of the rows aaabbc, 1 to 6.
 VTREAT_CODES = {"a": 2.161608, "b": 4.362170, "c": 5.342105}
 
+# vtreat 1.3.1: what NumericOutcomeTreatment's transform gives after fit_transform, of all columns, recommended or not.
+VTREAT_PARTS = [
+    {
+        "x": list("aaabbc"),
+        "y": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        "new": ["a", "b", "c", "z"],
+        "impact_code": [-1.3383915022761759, 0.8621700879765397, 1.8421052631578947, 0.0],
+        "deviation_code": [1.000499875062461, 0.7078135347674556, 0.8666025617317317, 0.0],
+        "prevalence_code": [1 / 2, 1 / 3, 1 / 6, 0.0],
+    },
+    {
+        "x": [*"aaabbcd", None, None],
+        "y": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0, 1.0, 4.0],
+        "new": ["a", "b", "c", "d", "z", None],
+        "impact_code": [-1.7386844360881466, 0.538969984369619, 1.571754444817175, 3.8053002348205305, 0.0, 0.0],
+        "deviation_code": [
+            1.000499875062461,
+            0.7078135347674556,
+            1.4145670715805596,
+            1.4145670715805596,
+            0.0,
+            2.121556032726923,
+        ],
+        "prevalence_code": [3 / 9, 2 / 9, 1 / 9, 1 / 9, 0.0, 2 / 9],
+    },
+]
+# The same of BinomialOutcomeTreatment: rows, target, and the logit_code of each category.
+VTREAT_LOGIT = (
+    list("aaabbcd"),
+    [1, 0, 1, 1, 1, 0, 1],
+    {"a": -0.04694939493869428, "b": 0.2974474877901258, "c": -1.1531421395664574, "d": 0.24195952295724316},
+)
+
 
 def scikit_learn_rows() -> tuple[list[str], list[float]]:
     """Return keys and target of scikit-learn's docstring example."""

@@ -39,7 +39,7 @@ def test_a_failure_leaves_everything_as_it_was(
         path.write_bytes(b"what was here")
     owner, name = {
         "array": (archive.Writer, "add"),
-        "document": (archive.Writer, "_write"),
+        "document": (archive.Writer, "finish"),
         "sync": (os, "fsync"),
         "rename": (Path, "replace"),
     }[step]

@@ -36,7 +36,7 @@ ENCODERS: dict[str, Callable[..., Any]] = {
     "evidence-folds": partial(WeightOfEvidenceEncoder, cv=N_FOLDS, target_type="binary"),
     "statistics": partial(StatisticEncoder, STATISTICS, values=["value"]),
     "median": partial(StatisticEncoder, ("median",), values=["value"]),
-    "impact-folds": partial(ImpactEncoder, smooth=SMOOTH, cv=N_FOLDS, target_type="binary"),
+    "impact-folds": partial(ImpactEncoder, ["impact", "prevalence"], smooth=SMOOTH, cv=N_FOLDS, target_type="binary"),
     "hashing": partial(HashingEncoder, N_COMPONENTS),
 }
 

@@ -22,11 +22,9 @@ def log_ratio(n: Any, s: Any, n_all: Any, s_all: Any, r: float = 1.0) -> Array:
 
 
 def impact(n: Any, s: Any, n_all: Any, s_all: Any) -> Array:
-    """Impact, deviation and prevalence."""
+    """Impact and prevalence."""
     mean = s_all / n_all
-    most = np.sqrt(s_all * (n_all - s_all) / (n_all * (n_all - 1)))
-    deviation = np.where(n > 1, np.sqrt(s * (n - s) / np.maximum(n * (n - 1), 1)), most)
-    return np.column_stack([(s + SMOOTH * mean) / (n + SMOOTH) - mean, deviation, n / n_all])
+    return np.column_stack([(s + SMOOTH * mean) / (n + SMOOTH) - mean, n / n_all])
 
 
 def encode(keys: Any, y: Any, work: str) -> Array:

@@ -72,13 +72,10 @@ def encode_by_fold(frame: Any, work: str) -> Array:
 
 
 def impact(n: Any, s: Any, n_all: Any, s_all: Any) -> list[Any]:
-    """Impact, deviation and prevalence."""
-    import polars as pl
-
-    mean, most = s_all / n_all, (s_all * (n_all - s_all) / (n_all * (n_all - 1))).sqrt()
-    deviation = pl.when(n > 1).then((s * (n - s) / (n * (n - 1))).sqrt()).otherwise(most)
+    """Impact and prevalence."""
+    mean = s_all / n_all
     shrunk = (s + SMOOTH * mean) / (n + SMOOTH)
-    return [(shrunk - mean).alias("encoding0"), deviation.alias("encoding1"), (n / n_all).alias("encoding2")]
+    return [(shrunk - mean).alias("encoding0"), (n / n_all).alias("encoding1")]
 
 
 def prepare(rows: Rows) -> Prepared:

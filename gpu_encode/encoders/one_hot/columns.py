@@ -185,8 +185,7 @@ def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, stat
         raise ValueError(
             f'Column {label!r} holds missing values. Fill them, or choose handle_missing="category" or "zero".'
         )
-    outside = weights[UNKNOWN] + (weights[MISSING] if not_a_category(key, statistic) else 0.0)
-    if key.given and statistic.handle_unknown == "error" and outside > 0:
+    if key.given and statistic.handle_unknown == "error" and weights[UNKNOWN] > 0:
         raise ValueError(
             f"Found unknown categories in column {label!r} during fit. Add them to categories, or choose "
             'handle_unknown="ignore" or "infrequent_if_exist".'
@@ -201,11 +200,6 @@ def entry_columns(key: CategoryIndex, statistics: CategorySums, label: Any, stat
     rare = find_infrequent(weights[rows], total, statistic.min_frequency, statistic.max_categories)
     all_columns = np.where(rare, len(rare) - int(rare.sum()), np.cumsum(~rare) - 1)
     return EntryColumns(label, rows, values, rare, all_columns)
-
-
-def not_a_category(key: CategoryIndex, statistic: OneHot) -> bool:
-    """Whether a missing value is as unknown as any other that is not among the categories."""
-    return statistic.handle_missing == "category" and key.members is None and not key.has_missing
 
 
 def dropped_columns(entries: list[EntryColumns], keys: list[CategoryIndex], drops: Any) -> list[int | None]:

@@ -42,7 +42,8 @@ class OneHotEncoder(Encoder):
     Parameters
     ----------
     categories : "auto" or list, default="auto"
-        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown.
+        "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
+        a missing value too where None is not among them.
     drop : {"first", "if_binary"} or list, optional
         Category of each column that gets none: the first, the first of two, or those listed, one per encoded column
         (a tuple of a joint key).  A dropped category is a row of zeros.

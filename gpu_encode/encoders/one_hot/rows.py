@@ -8,11 +8,11 @@ import numpy as np
 from cpu_fallback.cached import cached_property
 from cpu_fallback.types import MISSING, UNKNOWN, Array
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.encoders.one_hot.columns import OneHotColumns, not_a_category
+from gpu_encode.encoders.one_hot.columns import OneHotColumns
 from gpu_encode.encoders.one_hot.matrices import Ones, number_type
 from gpu_encode.errors.one_hot import category_without_column, missing_without_column
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
-from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.model import Model, count_unseen
 from gpu_encode.formulas.one_hot import OneHot
 from gpu_encode.frames import Frame, Pieces, part_with, with_piece
 from gpu_encode.notices import warn
@@ -34,7 +34,10 @@ class OneHotModel(Model):
         """Find the ones of every row of a new frame."""
         at = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
         keyed = zip(self.keys, self.rules, strict=True)
-        return self.ones([key.lookup(at, ops, rule.missing == "category") for key, rule in keyed], at, ops), at
+        codes = [key.lookup(at, ops, rule.missing == "category") for key, rule in keyed]
+        for key, of_key in zip(self.keys, codes, strict=True):
+            count_unseen(key, of_key)
+        return self.ones(codes, at, ops), at
 
     def ones(self, codes: Sequence[Array], at: ColumnMap, ops: Ops) -> Ones:
         """Find the ones of rows by their category of every entry."""
@@ -89,7 +92,7 @@ def refuse_at_fit(statistic: OneHot, keyed: Sequence[tuple[CategoryIndex, Array]
     for key, codes in keyed:
         refuse_missing(statistic, key, codes, at)
         if key.given and statistic.handle_unknown == "error":
-            outside = codes < 0 if not_a_category(key, statistic) else codes == UNKNOWN
+            outside = codes == UNKNOWN
             if bool(outside.any()):
                 raise unknown_values(key, at, np.flatnonzero(ops.to_host(outside)), "fit", AT_FIT)
 

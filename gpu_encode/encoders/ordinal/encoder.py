@@ -246,11 +246,6 @@ class OrdinalEncoder(Encoder):
         entries = inverses_of(model)
         dtype, unknown = np.dtype(entries[0].statistic.dtype), entries[0].statistic.unknown
         for entry in entries:
-            if unknown is None and entry.key.given and entry.sees_missing and not entry.key.has_missing:
-                raise ValueError(
-                    f"Found unknown categories [nan] in column {entry.name!r} during fit. End categories with None, or "
-                    "choose handle_unknown='use_encoded_value'."
-                )
             if unknown is not None and 0 <= unknown < entry.n_codes:
                 raise ValueError(
                     f"The used value for unknown_value {int(unknown)} is one of the values already used for encoding "

@@ -34,8 +34,6 @@ class OrdinalInverse:
         Places that are taken: 0 to n_codes - 1.
     n_columns : int
         Columns of the output.
-    sees_missing : bool
-        Whether there were missing values.
     beyond : float64 array
         Codes that the output's type does not hold.
     """
@@ -47,7 +45,6 @@ class OrdinalInverse:
     rare: NDArray[np.bool_]
     n_codes: int
     n_columns: int
-    sees_missing: bool
     beyond: Floats
 
     @classmethod
@@ -69,11 +66,11 @@ class OrdinalInverse:
             n_codes += int((left.any() and not rare.any()) if statistic.pools else left.sum())
             rare |= left & statistic.pools
             part = part | left
-        codes, sees_missing = tables[0].values[:number, 0, 0], bool(weights[-1] > 0)
+        codes = tables[0].values[:number, 0, 0]
         # Behind the categories come what is unknown, and what is missing.
         used = [table.values[: number + 1 + key.has_missing].ravel() for table in tables]
         beyond = not_held(np.concatenate(used), np.dtype(statistic.dtype))
-        return cls(key, statistic, codes, part, rare, n_codes, columns, sees_missing, beyond)
+        return cls(key, statistic, codes, part, rare, n_codes, columns, beyond)
 
     @property
     def name(self) -> str:
