@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.categories import factorize
 from cpu_fallback.digits import bit_range, signed_digits
-from cpu_fallback.exact import FRACTION, Floats, peak, residual
+from cpu_fallback.exact import DIGIT, FRACTION, Floats, peak, residual
 from cpu_fallback.row_numbers import fold_array
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 LARGEST_SUMMED = 1 << 32
 LINES_AT_ONCE = 64
-DIGIT = 2.0**32
 # Rows at a time: what is computed of them stays in the processor's cache.
 TILE = 1 << 14
 # Products of two numbers between these, and what rounding takes from them, are neither too large nor too small.
