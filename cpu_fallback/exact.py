@@ -140,8 +140,8 @@ class Limbs:
         if small[0] is not None and small[1] is not None and peak(small[0]) * peak(small[1]) < 1 << 62:
             return Limbs.of_integers(small[0] * small[1])
         for number, whole in ((self, small[1]), (other, small[0])):
-            if whole is not None and (product := number._times_whole(whole)) is not None:
-                return product
+            if whole is not None and (by_digit := number._times_whole(whole)) is not None:
+                return by_digit
         sign, left = self.magnitude()
         other_sign, right = other.magnitude()
         shape = np.broadcast_shapes(left.shape[:-1], right.shape[:-1])
