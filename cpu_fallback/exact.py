@@ -24,6 +24,11 @@ Integers = NDArray[np.int64]
 MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
 SMALL = 1 << 31
+DIGIT = 2.0**32
+# Digits of numbers that are rounded in a few additions.
+MOST_COLUMNS = 8
+# Sums of a few numbers below it fit an int64.
+FAR = 1 << 61
 # No exponent comes near it.
 NEVER = 1 << 40
 
@@ -134,6 +139,9 @@ class Limbs:
         small = self._small(), other._small()
         if small[0] is not None and small[1] is not None and peak(small[0]) * peak(small[1]) < 1 << 62:
             return Limbs.of_integers(small[0] * small[1])
+        for number, whole in ((self, small[1]), (other, small[0])):
+            if whole is not None and (by_digit := number._times_whole(whole)) is not None:
+                return by_digit
         sign, left = self.magnitude()
         other_sign, right = other.magnitude()
         shape = np.broadcast_shapes(left.shape[:-1], right.shape[:-1])
@@ -141,6 +149,14 @@ class Limbs:
         signs = sign * other_sign
         product = np.stack([column.view(np.int64) * signs for column in columns])
         return Limbs(np.moveaxis(product, 0, -1), self.low + other.low)
+
+    def _times_whole(self, factors: Integers) -> "Limbs | None":
+        """Multiply by plain integers digit by digit, where that leaves an int64 room to spare; None where not."""
+        largest, digits = peak(factors), self.digits
+        if peak(digits) * largest >= FAR:
+            # What is carried is below 2**32 but for the top.
+            digits = carry_through(digits)
+        return Limbs(digits * factors[..., None], self.low) if peak(digits) * largest < FAR else None
 
     def _small(self) -> Integers | None:
         """Plain integers, where one column at position 0 holds them."""
@@ -173,8 +189,26 @@ class Limbs:
         small = self._small()
         if small is not None and peak(small) < SAFE:
             return small.astype(np.float64), np.zeros_like(small, np.float64), np.zeros_like(small)
+        if (columns := self._few_columns()) is not None and (pair := add_up(columns)) is not None:
+            return *pair, np.full_like(columns[0], 32 * self.low)
         sign, digits = self.magnitude()
         return split(digits, sign, self.low)
+
+    def _few_columns(self) -> list[Integers] | None:
+        """Carried columns, the highest first and signed, if four hold the numbers."""
+        if self.digits.shape[-1] > MOST_COLUMNS or peak(self.digits) >= FAR:
+            return None
+        columns: list[Integers] = []
+        carried: Integers | int = 0
+        for i in range(self.digits.shape[-1] - 1):
+            column = self.digits[..., i] + carried
+            columns.append(column & MASK)
+            carried = column >> 32
+        top = self.digits[..., -1] + carried
+        while columns and peak(top) <= 1 and peak(below := (top << 32) + columns[-1]) <= MASK:
+            columns.pop()
+            top = below
+        return [top, *columns[::-1]] if len(columns) < 4 and peak(top) <= MASK else None
 
     def to_scaled(self) -> Scaled:
         """Correctly rounded to 53 bits, with the exponent apart."""
@@ -347,6 +381,8 @@ def small_estimates(own: Ratio, over: int, scale: int, prior: Ratio) -> Floats |
 
 def of_number(value: float, like: Limbs) -> Limbs:
     """Give one exact number, where the others lie."""
+    if value == int(value) and abs(value) < SMALL:
+        return Limbs.of_integers(np.full_like(like.digits, int(value), shape=(1,)))
     return Limbs.of_floats(np.full_like(like.digits, value, dtype=np.float64, shape=(1,)))
 
 
@@ -410,6 +446,27 @@ def shift(values: Floats, exponent: Integers) -> Floats:
     """Values * 2**exponent, for any exponent."""
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(values, np.clip(exponent, -5000, 5000).astype(np.int32))
+
+
+def add_up(columns: list[Integers]) -> tuple[Floats, Floats] | None:
+    """Round up to four carried columns, the highest first and signed, to (hi, lo); None if not all fit.
+
+    Each addition leaves what it rounds away in another number, and nothing may be left at the end.
+    """
+    high, *parts = (column.astype(np.float64) * DIGIT ** (len(columns) - 1 - i) for i, column in enumerate(columns))
+    rest, kept = np.zeros_like(high), np.ones_like(high, bool)
+    for part in parts:
+        high, small = two_sum(high, part)
+        rest, lost = two_sum(rest, small)
+        kept &= lost == 0
+    return two_sum(high, rest) if kept.all() else None
+
+
+def two_sum(left: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """Rounded sum, and exactly what rounding took (Knuth)."""
+    total = left + right
+    other = total - left
+    return total, (left - (total - other)) + (right - other)
 
 
 def split(digits: Integers, sign: Integers, low: int) -> tuple[Floats, Floats, Integers]:

@@ -125,25 +125,49 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.i
         return (rows % pattern.n_splits).astype(np.int32)
     if pattern.order == "contiguous":
         return contiguous(rows, pattern.n_splits, pattern.n_rows)
-    unit = rows // pattern.n_splits
     # Blocks of 1, 2, 4, ... strides begin at units 0, 1, 3, 7, ...; from 1,024 on they are all alike.
-    growing = np.frexp((np.minimum(unit, 1023) + 1).astype(np.float64))[1].astype(np.int64) - 1
-    full = np.int64((1 << LONGEST_STRIDE_LOG2) - 1)
-    block = np.where(unit < full, growing, LONGEST_STRIDE_LOG2 + ((unit - full) >> LONGEST_STRIDE_LOG2))
-    log2_stride = np.minimum(block, LONGEST_STRIDE_LOG2)
-    first_unit = np.where(
-        unit < full, (np.int64(1) << log2_stride) - 1, full + ((block - LONGEST_STRIDE_LOG2) << LONGEST_STRIDE_LOG2)
-    )
-    place = rows - first_unit * pattern.n_splits
-    stride = place & ((np.int64(1) << log2_stride) - 1)
-    turn = place >> log2_stride
+    first_alike = ((1 << LONGEST_STRIDE_LOG2) - 1) * pattern.n_splits
+    growing = in_growing_blocks(pattern, rows[: max(first_alike - int(rows[0]), 0)]) if len(rows) else rows
+    if len(growing) == len(rows):
+        return growing.astype(np.int32, copy=False)
+    alike = in_alike_blocks(pattern, int(rows[len(growing)]) - first_alike, int(rows[-1]) + 1 - first_alike)
+    return np.concatenate([growing, alike]) if len(growing) else alike
+
+
+def in_growing_blocks(pattern: FoldPattern, rows: NDArray[np.int64], /) -> NDArray[np.int32]:
+    """Fold numbers of rows in the blocks of 1, 2, 4, ... strides."""
+    unit = rows // pattern.n_splits
+    log2_stride = np.frexp((unit + 1).astype(np.float64))[1].astype(np.int64) - 1
+    strides = np.int64(1) << log2_stride
+    place = rows - (strides - 1) * pattern.n_splits
+    factor, shift = turns_of(pattern, log2_stride, place & (strides - 1))
+    fold: NDArray[np.int32] = ((factor * (place >> log2_stride) + shift) % pattern.n_splits).astype(np.int32)
+    return fold
+
+
+def in_alike_blocks(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.int32]:
+    """Fold numbers of rows [start, stop) after the growing blocks: every stride has its turns, block by block."""
+    strides = 1 << LONGEST_STRIDE_LOG2
+    size = strides * pattern.n_splits
+    first, last = start // size, (stop - 1) // size
+    block = np.arange(first, last + 1, dtype=np.int64)[:, None]
+    turn = np.arange(pattern.n_splits, dtype=np.int64)[:, None]
+    factor, shift = turns_of(pattern, block + LONGEST_STRIDE_LOG2, np.arange(strides, dtype=np.int64))
+    place = factor[:, None] * turn + shift[:, None]
+    # The remainder, in less time.
+    place -= place // pattern.n_splits * pattern.n_splits
+    return place.ravel()[start - first * size : stop - first * size].astype(np.int32)
+
+
+def turns_of(
+    pattern: FoldPattern, block: NDArray[np.int64], stride: NDArray[np.int64], /
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the factor and the shift by which the folds of each stride of each block take turns."""
     key = mix(
         mix(np.uint64(pattern.seed) + block.astype(np.uint64) * BLOCK_KEY) + stride.astype(np.uint64) * STRIDE_KEY
     )
     factor = pattern.units[((key >> np.uint64(32)) % np.uint64(len(pattern.units))).astype(np.int64)]
-    shift = ((key & np.uint64(0xFFFFFFFF)) % np.uint64(pattern.n_splits)).astype(np.int64)
-    fold: NDArray[np.int32] = ((factor * turn + shift) % pattern.n_splits).astype(np.int32)
-    return fold
+    return factor, ((key & np.uint64(0xFFFFFFFF)) % np.uint64(pattern.n_splits)).astype(np.int64)
 
 
 def contiguous(rows: NDArray[np.int64], n_splits: int, n_rows: int, /) -> NDArray[np.int32]:

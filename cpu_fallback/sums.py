@@ -1,5 +1,6 @@
 """Exact counts and sums per (category, fold, class) cell, and what a fold or a row sees of them."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from cpu_fallback.categories import factorize
 from cpu_fallback.digits import bit_range, signed_digits
+from cpu_fallback.exact import DIGIT, FRACTION, Floats, peak, residual
 from cpu_fallback.row_numbers import fold_array
 
 if TYPE_CHECKING:
@@ -14,7 +16,16 @@ if TYPE_CHECKING:
 
 # Digits are below 2**32, so this many of them add up exactly in float64, in which bincount works.
 BLOCK = 1 << 20
+LARGEST_SUMMED = 1 << 32
 LINES_AT_ONCE = 64
+# Rows at a time: what is computed of them stays in the processor's cache.
+TILE = 1 << 14
+# Products of two numbers between these, and what rounding takes from them, are neither too large nor too small.
+LARGEST_FACTOR = 2.0**200
+SMALLEST_FACTOR = 2.0**-200
+# Windows within these places are reached by one multiplication.
+FARTHEST = 960
+WIDEST = 24
 
 
 def factors_of(target: "Array | None", weight: "Array | None", power: int) -> "list[Array]":
@@ -24,13 +35,13 @@ def factors_of(target: "Array | None", weight: "Array | None", power: int) -> "l
 
 def row_digits(rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:
     """What each row adds to its cell: (rows, layout.width) digits."""
-    out = np.zeros((len(rows.codes), layout.width), np.int64)
+    out = np.empty((len(rows.codes), layout.width), np.int64)
     for window, power, columns in layout.measures():
         factors = factors_of(rows.target, rows.weight, power)
         if window.whole:
             out[:, columns.start] = whole_product(factors, len(out))
-        elif factors:
-            place_digits(out[:, columns], factors, window)
+        else:
+            out[:, columns] = window_digits(factors, window, len(out)).T
     return out
 
 
@@ -44,14 +55,82 @@ def whole_product(factors: "list[Array]", n_rows: int) -> NDArray[np.int64]:
     return product
 
 
-def place_digits(out: NDArray[np.int64], factors: "list[Array]", window: "Window") -> None:
-    """Write the digits of each product at its positions of the window."""
+def window_digits(factors: "list[Array]", window: "Window", n_rows: int) -> Floats:
+    """Digits of each product at the positions of a window, each with the sign of the product: (width, rows)."""
+    out = np.zeros((window.width, n_rows))
+    if not factors:
+        return out
+    place = choose_way(factors, window)
+    for start in range(0, n_rows, TILE):
+        part = slice(start, start + TILE)
+        place([factor[part] for factor in factors], window, out[:, part])
+    return out
+
+
+def choose_way(factors: "list[Array]", window: "Window") -> "Callable[[list[Array], Window, Floats], None]":
+    """Choose the fastest way to the digits that is exact for these numbers."""
+    far = window.width > WIDEST or max(abs(window.low), abs(window.low + window.width)) * 32 > FARTHEST
+    if far or len(factors) > 2:
+        return place_digits
+    if len(factors) == 1:
+        return place_number if factors[0].dtype == np.float64 else place_digits
+    distinct = factors[:1] if factors[0] is factors[1] else factors
+    return place_product if all(is_moderate(factor) for factor in distinct) else place_digits
+
+
+def is_moderate(factor: "Array") -> bool:
+    """Whether all numbers are doubles, or fit doubles, that are neither huge nor tiny."""
+    if factor.dtype != np.float64:
+        return bool(factor.size) and max(int(factor.max()), -int(factor.min())) < 1 << 53
+    size = np.abs(factor)
+    largest = size.max(initial=0.0)
+    size[size == 0] = 1.0
+    # NaN, which a row without weight may have, is not below anything.
+    return bool(largest < LARGEST_FACTOR and size.min(initial=1.0) > SMALLEST_FACTOR)
+
+
+def place_number(factors: "list[Array]", window: "Window", out: Floats) -> None:
+    """Write the digits of one double each: what is left of it, without what is left of the point."""
+    rest = factors[0] * 2.0 ** (-32 * (window.low + window.width - 1))
+    for digit in out[::-1]:
+        rest -= np.trunc(rest, out=digit)
+        rest *= DIGIT
+
+
+def place_product(factors: "list[Array]", window: "Window", out: Floats) -> None:
+    """Write the digits of products of two doubles each: the rounded product, and what rounding took from it.
+
+    The rest never reaches the last bit of the product, so together they are at least what is left of the point in
+    both, or one less where nothing of the product is left to take the rest from.
+    """
+    left, right = (np.abs(factor.astype(np.float64, copy=False)) for factor in factors)
+    high = left * right
+    low = -residual(high, left, right)
+    scale = 2.0 ** (-32 * (window.low + window.width - 1))
+    high *= scale
+    low *= scale
+    for digit in out[::-1]:
+        high -= np.floor(high, out=digit)
+        whole = np.trunc(low)
+        low -= whole
+        borrow = (high == 0) & (low < 0)
+        high += borrow
+        whole -= borrow
+        np.add(digit, whole, out=digit)
+        high *= DIGIT
+        low *= DIGIT
+    if factors[0] is not factors[1]:
+        out *= np.sign(factors[0]) * np.sign(factors[1])
+
+
+def place_digits(factors: "list[Array]", window: "Window", out: Floats) -> None:
+    """Write the digits of products of any numbers."""
     digits, base = signed_digits(factors)
-    rows = np.arange(len(out))
+    rows = np.arange(out.shape[1])
     for offset, digit in enumerate(digits):
         # Outside the window all digits are zero: it was made as wide as the data need.
         column = np.clip(base + (offset - window.low), 0, window.width - 1)
-        np.add.at(out, (rows, column), digit)
+        out[column, rows] += digit
 
 
 def slots(
@@ -78,9 +157,15 @@ def accumulate(
     for start in range(0, len(rows.codes), BLOCK):
         block = rows.block(start, min(start + BLOCK, len(rows.codes)))
         cell = slots(block, n_folds, n_classes, fold_array(folds, start, start + len(block.codes)), n_categories)
-        added = row_digits(block, layout)
-        for column in range(layout.width):
-            accumulators[column] += exact_bincount(cell, added[:, column], n_cells)
+        for window, power, columns in layout.measures():
+            factors = factors_of(block.target, block.weight, power)
+            if not window.whole:
+                for column, digit in enumerate(window_digits(factors, window, len(cell)), columns.start):
+                    accumulators[column] += np.bincount(cell, digit, n_cells).astype(np.int64)
+            elif factors:
+                accumulators[columns.start] += exact_bincount(cell, whole_product(factors, len(cell)), n_cells)
+            else:
+                accumulators[columns.start] += np.bincount(cell, minlength=n_cells)
     return np.ascontiguousarray(accumulators.T).reshape(n_categories + 2, n_folds, n_classes, layout.width)
 
 
@@ -91,10 +176,11 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> "tu
 
 
 def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
-    """Integer bincount with weights: two float64 bincounts of halves, each exact."""
+    """Integer bincount with weights: float64 bincounts of all, or of halves where they are too large; each exact."""
+    if peak(values) < LARGEST_SUMMED:
+        return np.bincount(cell, values, n_cells).astype(np.int64)
     low = np.bincount(cell, values & 0xFFFFFFFF, n_cells).astype(np.int64)
-    high = values >> 32
-    return low + (np.bincount(cell, high, n_cells).astype(np.int64) << 32) if high.any() else low
+    return low + (np.bincount(cell, values >> 32, n_cells).astype(np.int64) << 32)
 
 
 def is_own(visibility: "Array", n_folds: int) -> bool:
@@ -146,6 +232,9 @@ def totals(accumulators: "Array", /) -> "Array":
 
 def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, ...], /) -> list[tuple[int, int]]:
     """Binary places that weight * target**power touches in any row, for each power; ordered by power."""
+    if weight is None and target is not None and target.dtype == np.float64 and 0 not in powers:
+        low, high = span_of(target)
+        return [(power * low, power * high) for power in powers]
     ranges = []
     for power in powers:
         factors = factors_of(target, weight, power)
@@ -154,6 +243,20 @@ def extents(target: "Array | None", weight: "Array | None", powers: tuple[int, .
         touched = [part for part in parts if part != (0, 0)]
         ranges.append((min(low for low, _ in touched), max(high for _, high in touched)) if touched else (0, 0))
     return ranges
+
+
+def span_of(numbers: NDArray[np.float64]) -> tuple[int, int]:
+    """Binary places [lowest, highest) that any of the numbers touches; (0, 0) where all are zero."""
+    largest, smallest = 0.0, np.inf
+    for start in range(0, len(numbers), TILE):
+        size = np.abs(numbers[start : start + TILE])
+        largest = max(largest, float(size.max()))
+        # Without its last bit; of a power of two the last bit is the number itself.
+        bits = size.view(np.int64)
+        rest = (bits & (bits - 1)).view(np.float64)
+        last = np.where(bits & FRACTION != 0, size - rest, size)
+        smallest = min(smallest, float(last.min(where=size != 0, initial=np.inf)))
+    return (int(np.frexp(smallest)[1]) - 1, int(np.frexp(largest)[1])) if largest else (0, 0)
 
 
 def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> NDArray[np.int64]:

@@ -17,20 +17,26 @@ from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Writte
 from cpu_fallback.memory import Order
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows
-from gpu_encode import LOADING, devices
+from gpu_encode import LOADING, compilation, devices
 from gpu_encode.errors.devices import backend_cannot_run
 from gpu_encode.errors.parameters import check_option
 
-# From this many rows on the first call of a process is no slower on the compiled, threaded backend than on NumPy, the
-# 0.3 s included that it takes to load the kernels from their cache on disk; and from this many once they are loaded.
-# Measured by benchmarks/backends.py.
-COMPILED_ROWS = 300_000
-LOADED_ROWS = 300
 COMPILED = "cpu_fallback.compiled"
 STRINGS = f"{COMPILED}.strings"
-# From this many rows on the backend's kernels may take their 0.1 s to be loaded from their cache on disk.  After that
-# no column is too short: of 300 rows they take two thirds of Arrow's time, and a fourth for a second look-up.
-FIRST_STRINGS = COMPILED_ROWS
+
+# What `compiled_serves` decides by: rows at which two ways take the same time, measured by benchmarks/backends.py.
+#
+# | a call of the compiled backend, loaded, and of NumPy               | LOADED_ROWS  |
+# | loading numba and kernels (0.35 s), and NumPy for that many rows   | LOADING_ROWS |
+# | loading the kernels of text (0.05 s), and Arrow for that many      | LOADING_ROWS |
+# | compiling what a call needs (10 s), and NumPy for that many        | WAITING_ROWS |
+LOADED_ROWS = 300
+LOADING_ROWS = {COMPILED: 300_000, STRINGS: 100_000}
+WAITING_ROWS = 20_000_000
+# A process loads when its small calls together are as large as one that would load; a call asks some three times.
+TIMES_ASKED = 3
+
+_rows_asked_for: dict[str, int] = {COMPILED: 0, STRINGS: 0}
 
 
 class Ops(Protocol):
@@ -301,18 +307,36 @@ def resolve(n_rows: int, device: str = "cpu") -> Ops:
     return host(n_rows) if name == "cpu" else cast(Ops, load(BACKENDS[name]))
 
 
+def compiled_serves(n_rows: int, module: str = COMPILED) -> bool:
+    """Say whether the compiled backend, or its kernels of text, serve a call on `n_rows` rows.
+
+    They do where they are faster than what else there is, the time to load them included.  Where they are not
+    compiled yet, they are from now on, in another process; few calls are so large that waiting takes less time.
+    """
+    if n_rows < LOADED_ROWS:
+        return False
+    if module not in sys.modules:
+        _rows_asked_for[module] += n_rows
+        if max(n_rows, _rows_asked_for[module] // TIMES_ASKED) < LOADING_ROWS[module]:
+            return False
+    if compilation.is_ready() or (n_rows >= WAITING_ROWS and compilation.mode() != "never"):
+        return True
+    compilation.start()
+    return False
+
+
 def host(n_rows: int) -> Ops:
     """Give the CPU's backend for a call on `n_rows` rows of host arrays, whatever backend the caller computes with."""
-    enough = LOADED_ROWS if COMPILED in sys.modules else COMPILED_ROWS
-    name = "compiled" if n_rows >= enough else "numpy"
     if _forced and not _forced[-1].startswith("cuda"):
         name = _forced[-1]
+    else:
+        name = "compiled" if compiled_serves(n_rows) else "numpy"
     return cast(Ops, load(BACKENDS[name]))
 
 
 def host_strings(n_rows: int, ops: Ops) -> HostStrings | None:
     """Give what numbers text beside a backend of the CPU; None where that is left to Arrow."""
-    if ops.__name__ != COMPILED or (n_rows < FIRST_STRINGS and STRINGS not in sys.modules):  # type: ignore[attr-defined]
+    if ops.__name__ != COMPILED or not compiled_serves(n_rows, STRINGS):  # type: ignore[attr-defined]
         return None
     return cast(HostStrings, load(STRINGS))
 

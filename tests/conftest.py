@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.backends import LAUNCHED, ON_CUDA, record_launches
 
+# Whoever needs a kernel compiles it: no test waits for another process, or runs beside one.
+os.environ["GPU_ENCODE_COMPILE"] = "now"
 # The first call of a kernel compiles it, and machines of continuous integration are slow: no deadline means anything.
 SLOW: dict[str, Any] = {
     "deadline": None,

@@ -61,8 +61,9 @@ def time_import(line: str) -> Seconds:
 
 def cache_of(cell: Cell, folder: Path) -> dict[str, str]:
     """Where kernels that were compiled lie: nowhere, or where the judged call has left them."""
-    cache = tempfile.mkdtemp(dir=folder) if cell["cache"] == "empty" else str(folder / "kernels")
-    return {"NUMBA_CACHE_DIR": cache}
+    if cell["cache"] == "empty":
+        return {"NUMBA_CACHE_DIR": tempfile.mkdtemp(dir=folder), "GPU_ENCODE_COMPILE": "background"}
+    return {"NUMBA_CACHE_DIR": str(folder / "kernels"), "GPU_ENCODE_COMPILE": "now"}
 
 
 def mark(_: Cell, family: str, ratio: float) -> str:

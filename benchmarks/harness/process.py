@@ -34,8 +34,9 @@ class Process:
             context = get_context("spawn")
             pipe, its_pipe = context.Pipe()
             process = context.Process(target=serve, args=(self.module, its_pipe))
-            # libgomp's threads would spin between the calls of others.
-            with mock.patch.dict(os.environ, {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **self.environment()}):
+            # Libgomp's threads would spin, and a process would compile, between the calls of others.
+            quiet = {"OMP_WAIT_POLICY": "PASSIVE", "GPU_ENCODE_COMPILE": "now"}
+            with mock.patch.dict(os.environ, {**quiet, **os.environ, **self.environment()}):
                 process.start()
             its_pipe.close()
             self.worker = process, pipe

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cpu_fallback.compiled.border import REAL, Array, Numbers, kernel
+from cpu_fallback.compiled.border import REAL, Array, Numbers, set_all, stage
 from cpu_fallback.compiled.digits import (
     FIELD,
     FIELD_MASK,
@@ -14,9 +14,10 @@ from cpu_fallback.compiled.digits import (
     cut,
     factor_of,
 )
+from cpu_fallback.compiled.kernel_parts import for_any_number
 
 
-@kernel
+@stage
 def add_digits(digit: Array, n_digits: int, place: Array, slots: Array, first: int, accumulators: Array) -> None:
     """Add the digits of each row to its cell, from column `first` + place on."""
     if n_digits == 3:
@@ -40,7 +41,7 @@ def add_digits(digit: Array, n_digits: int, place: Array, slots: Array, first: i
                 accumulators[cell + np.uint64(k)] += digit[k, i]
 
 
-@kernel
+@stage
 def times_whole(bits: Array, kind: int, column: Array) -> None:
     """Multiply by numbers that are whole and fit int64."""
     for i in range(len(column)):
@@ -55,7 +56,7 @@ def times_whole(bits: Array, kind: int, column: Array) -> None:
             column[i] *= np.int64(bits[i])
 
 
-@kernel
+@stage
 def add_whole(
     numbers: Numbers,
     n_factors: int,
@@ -73,7 +74,7 @@ def add_whole(
         for i in range(len(slots)):
             accumulators[np.uint64(slots[i] + first)] += one
         return
-    value[:] = 1 - 2 * (flip & 1)
+    set_all(value, 1 - 2 * (flip & 1))
     for index in range(n_factors):
         bits, kind = factor_of(numbers, index, start, stop)
         times_whole(bits, kind, value)
@@ -81,7 +82,8 @@ def add_whole(
         accumulators[np.uint64(slots[i] + first)] += value[i]
 
 
-@kernel
+@for_any_number
+@stage
 def add_rows(
     numbers: Numbers, measures: Array, start: int, stop: int, flip: int, room: Room, slots: Array, accumulators: Array
 ) -> None:

@@ -13,7 +13,7 @@ from cpu_fallback.compiled.block_moments import (
     room_for_moments,
     room_for_weights,
 )
-from cpu_fallback.compiled.border import Array, freeze, inlined, kernel
+from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, set_all, stage
 from cpu_fallback.compiled.estimates import Prior, near_estimate, prior_of, settle_count, settle_line, weigh_priors
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
 from cpu_fallback.compiled.shrinkage import (
@@ -180,7 +180,7 @@ class CountBlock(NamedTuple):
     nothing: Array
 
 
-@kernel
+@stage
 def count_block(n_categories: int, blend: Blend, around: Around) -> CountBlock:
     """Give room for a block, and repeat in it what the views see of all categories."""
     n_views, n_outputs = around.prior.shape
@@ -193,7 +193,7 @@ def count_block(n_categories: int, blend: Blend, around: Around) -> CountBlock:
     return CountBlock(np.empty(size, np.int64), np.empty(size, np.int64), high, lower, nothing)
 
 
-@kernel
+@stage
 def read_pairs(accumulators: Array, start: int, stop: int, views: Views, count: Array, own: Array) -> None:
     """Count both classes in what each view sees of the categories [start, stop)."""
     kind, n_folds, n_views, k = views.kind, views.n_folds, views.n_views, np.uint64(0)
@@ -209,7 +209,7 @@ def read_pairs(accumulators: Array, start: int, stop: int, views: Views, count: 
             k += np.uint64(1)
 
 
-@kernel
+@stage
 def read_classes(
     accumulators: Array, n_classes: int, first: int, start: int, stop: int, views: Views, count: Array, own: Array
 ) -> None:
@@ -227,7 +227,7 @@ def read_classes(
                 k += np.uint64(1)
 
 
-@kernel
+@stage
 def estimate_block(block: CountBlock, n: int, m: float, least: float, values: Array) -> tuple[bool, bool]:
     """Write m-estimates of a block; says whether all counts are small enough, and all rounded correctly."""
     seen, own, high, lower, nothing = block
@@ -242,7 +242,7 @@ def estimate_block(block: CountBlock, n: int, m: float, least: float, values: Ar
     return small, sure
 
 
-@kernel
+@stage
 def settle_block(block: CountBlock, n: int, m: float, least: float, around: Around, values: Array) -> None:
     """Round the m-estimates of a block by digits, where need be."""
     n_views, n_outputs = around.prior.shape
@@ -295,7 +295,7 @@ def estimate_counts(
     return True
 
 
-@kernel
+@stage
 def blend_lines(
     first_line: int,
     found_at: Array,
@@ -328,7 +328,7 @@ def blend_lines(
         view = view + 1 if view + 1 < n_views else 0
 
 
-@kernel
+@stage
 def estimate_lines(
     first_line: int,
     found_at: Array,
@@ -364,7 +364,7 @@ def estimate_lines(
         view = view + 1 if view + 1 < n_views else 0
 
 
-@kernel
+@stage
 def encode_lines(
     first_line: int,
     found_at: Array,
@@ -462,7 +462,7 @@ def clear_without_rows(accumulators: Array, start: int, stop: int, values: Array
             any_row |= accumulators[place]
             place += np.uint64(1)
         if any_row == 0:
-            values[line, :] = 0.0
+            set_all(values[line], 0.0)
 
 
 def around_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shrinkage) -> Around:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.border import Array, kernel, set_all, stage
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.estimates import mean_pair, near_estimate, settle_estimate, weigh_prior
+from cpu_fallback.compiled.kernel_parts import for_any_number
 from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, settled_mean, spread
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
@@ -65,13 +66,13 @@ class BlockSums(NamedTuple):
     first: int
 
 
-@kernel
+@stage
 def pairs_of(size: int) -> Pairs:
     """Give room for a block."""
     return Pairs(np.empty(size), np.empty(size), np.empty(size, np.int64), np.empty(3 * BLOCK, np.uint64))
 
 
-@kernel
+@stage
 def room_for_weights(size: int, n_width: int) -> BlockWeights:
     """Give room for a block."""
     return BlockWeights(
@@ -87,7 +88,7 @@ def room_for_moments(n_outputs: int, size: int) -> BlockMoments:
     return BlockMoments(mean, fraction, exponent, np.zeros(shape), np.zeros(shape))
 
 
-@kernel
+@stage
 def word_rows(digits: Array, at: int, n: int, step: int, width: int, word: Array) -> bool:
     """Carry up to seven signed digits of n rows, as `carry_to_words` does, to three words each; says whether all fit.
 
@@ -114,7 +115,7 @@ def word_rows(digits: Array, at: int, n: int, step: int, width: int, word: Array
     return over_all == 0
 
 
-@kernel
+@stage
 def round_rows(word: Array, n: int, low: int, high: Array, lower: Array, power: Array) -> None:
     """Round the words of n rows, as `pair_of_words` does, without branches."""
     for i in range(n):
@@ -135,7 +136,7 @@ def round_rows(word: Array, n: int, low: int, high: Array, lower: Array, power: 
         power[i] = 0 if nothing else exponent + 32 * low
 
 
-@kernel
+@stage
 def pair_rows(
     digits: Array,
     at: int,
@@ -164,7 +165,7 @@ def pair_rows(
         high[i], lower[i], power[i] = pair(digits, at + i * step, width, low)
 
 
-@kernel
+@stage
 def sum_rows(seen: Array, line: int, n: int, shape: Shape, summed: Array) -> None:
     """Sum the digits of the weights of all classes of n rows."""
     width, n_width = cell_width(shape), shape.n_width
@@ -180,7 +181,7 @@ def sum_rows(seen: Array, line: int, n: int, shape: Shape, summed: Array) -> Non
             summed[i * n_width + column] = total
 
 
-@kernel
+@stage
 def plain_rows(n: int, high: Array, power: Array, weight: Array) -> None:
     """Give the plain numbers of n rows, as `plain` does."""
     near = True
@@ -191,7 +192,7 @@ def plain_rows(n: int, high: Array, power: Array, weight: Array) -> None:
         weight[i] = plain(high[i], power[i])
 
 
-@kernel
+@stage
 def plain_pairs(n: int, high: Array, lower: Array, power: Array, plain_high: Array, plain_lower: Array) -> None:
     """Give pairs of n rows as plain numbers; with NaN as the second one where the digits have to tell."""
     for i in range(n):
@@ -200,7 +201,7 @@ def plain_pairs(n: int, high: Array, lower: Array, power: Array, plain_high: Arr
         plain_high[i], plain_lower[i] = high[i] * scale, lower[i] * scale if near else math.nan
 
 
-@kernel
+@stage
 def weigh_rows(n: int, m: float, weight: Array, rest: Array, high: Array, lower: Array) -> None:
     """Turn S of n rows, as plain pairs, into m * S / N."""
     for i in range(n):
@@ -208,7 +209,7 @@ def weigh_rows(n: int, m: float, weight: Array, rest: Array, high: Array, lower:
         high[i], lower[i] = weigh_prior(mu, mu_rest, m)
 
 
-@kernel
+@stage
 def divide_rows(
     n: int, high: Array, lower: Array, power: Array, n_high: Array, n_lower: Array, n_power: Array, mean: Array
 ) -> bool:
@@ -223,7 +224,7 @@ def divide_rows(
     return sure
 
 
-@kernel
+@stage
 def settle_rows(
     seen: Array, line: int, n: int, step: int, shape: Shape, summed: Array, total: Pairs, count: Pairs, mean: Array
 ) -> None:
@@ -236,7 +237,7 @@ def settle_rows(
         )
 
 
-@kernel
+@stage
 def spread_rows(
     seen: Array, line: int, own: int, n: int, shape: Shape, room: Room, summed: Array, fraction: Array, exponent: Array
 ) -> None:
@@ -250,7 +251,7 @@ def spread_rows(
         line += length
 
 
-@kernel
+@stage
 def variances(n: int, weight: Array, fraction: Array, exponent: Array) -> None:
     """Turn N * Q - S**2 of n rows into their variances."""
     for i in range(n):
@@ -261,7 +262,8 @@ def variances(n: int, weight: Array, fraction: Array, exponent: Array) -> None:
         fraction[i] = fraction[i] / divisor / divisor if divisor > 0 else 0.0
 
 
-@kernel
+@for_any_number
+@stage
 def moment_rows(
     seen: Array,
     line: int,
@@ -297,7 +299,8 @@ def moment_rows(
             spread_rows(seen, line, own, n, shape, room, summed, out.fraction[output], out.exponent[output])
 
 
-@kernel
+@for_any_number
+@stage
 def prior_rows(
     seen: Array,
     line: int,
@@ -315,16 +318,18 @@ def prior_rows(
         moment_rows(seen, line, n, shape, first, kind, True, room, number, out)
     for output in range(shape.n_classes - first):
         if not rule.by_mean:
-            out.mean[output, :n] = rule.prior
+            set_all(out.mean[output, :n], rule.prior)
         if kind == EMPIRICAL_BAYES:
             variances(n, number.weight, out.fraction[output], out.exponent[output])
         elif kind == M_ESTIMATE and rule.by_mean:
             weigh_rows(n, m, number.weight, number.rest, out.high[output], out.lower[output])
         elif kind == M_ESTIMATE:
-            out.high[output, :n], out.lower[output, :n] = weigh_prior(rule.prior, 0.0, m)
+            high, lower = weigh_prior(rule.prior, 0.0, m)
+            set_all(out.high[output, :n], high)
+            set_all(out.lower[output, :n], lower)
 
 
-@kernel
+@stage
 def blend_means(weight: Array, mean: Array, mu: Array, blend: Blend, values: Array, counted: Array) -> None:
     """Write the means of rows that have a category: without branches."""
     least = blend.least
@@ -334,7 +339,7 @@ def blend_means(weight: Array, mean: Array, mu: Array, blend: Blend, values: Arr
         counted[i] = counts
 
 
-@kernel
+@stage
 def estimate_rows(
     weight: Array,
     rest: Array,
@@ -358,7 +363,7 @@ def estimate_rows(
     return sure
 
 
-@kernel
+@stage
 def settle_estimates(
     number: BlockWeights,
     own: BlockMoments,
@@ -380,7 +385,7 @@ def settle_estimates(
             values[i] = settle_estimate(sums.seen, at, sums.first + output, sums.around, above, sums.shape, rule)
 
 
-@kernel
+@stage
 def blend_rows(
     codes: Array,
     number: BlockWeights,

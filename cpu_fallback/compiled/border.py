@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cpu_fallback.compiled.kernel_files import keep_on_disk
+from cpu_fallback.compiled.kernel_parts import Kernel, as_part
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds, Layout, Rows
@@ -25,18 +26,34 @@ NO_FOLDS, GIVEN, INTERLEAVED, CONTIGUOUS, RANDOM = 0, 1, 2, 3, 4
 ORDERS = {"interleaved": INTERLEAVED, "contiguous": CONTIGUOUS, "random": RANDOM}
 
 
+# No fastmath, whose reordering would change bits.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function at its first call, once for all processes; no fastmath, whose reordering would change bits."""
-    return keep_on_disk(njit(nogil=True, error_model="numpy")(function))
+    """Compile a function that Python calls, at its first call, once for all processes."""
+    return keep_on_disk(njit(**OPTIONS, pipeline_class=Kernel)(function))
+
+
+def stage(function: Callable[..., Any]) -> Any:
+    """Compile a function that kernels call, as a part of each of them: it needs no file, and no door for Python."""
+    return as_part(function, kernel, **OPTIONS)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Copy the function into its callers.
+    """Copy a step into its callers.
 
     Arrays are counted when they cross a call, and when they are taken out of a tuple, which costs more than the
     arithmetic on a cell: for what is called once a cell or a row.
     """
-    return keep_on_disk(njit(nogil=True, error_model="numpy", forceinline=True)(function))
+    return as_part(function, kernel, **OPTIONS, forceinline=True)
+
+
+@stage
+def set_all(out: Array, value: Any) -> None:
+    """Write one value everywhere: `out[:] = value`, which takes the compiler ten times as long."""
+    for i in range(len(out)):
+        out[i] = value
 
 
 class Numbers(NamedTuple):

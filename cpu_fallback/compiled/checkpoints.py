@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, freeze, kernel
+from cpu_fallback.compiled.border import Array, freeze, stage
 from cpu_fallback.fused_rules import CHECKPOINT_BITS
 
 # Where the segment at hand ends, where its last tie begins, and where the sums behind its prior end.
@@ -37,7 +37,7 @@ def walk_of(ties: tuple[Array, Array] | None, n_rows: int, burn_in: int, length:
     return Walk(n_rows, burned, freeze(places, np.int64), freeze(starts, np.int64), *zeros)
 
 
-@kernel
+@stage
 def checkpoint(place: int) -> tuple[int, int]:
     """Place with all but its top nine bits cleared, and how far the next such place lies from there."""
     extra = 0
@@ -46,7 +46,7 @@ def checkpoint(place: int) -> tuple[int, int]:
     return (place >> extra) << extra, 1 << extra
 
 
-@kernel
+@stage
 def enter(walk: Walk, at: int) -> bool:
     """Begin the segment at `at`.
 
@@ -76,7 +76,7 @@ def enter(walk: Walk, at: int) -> bool:
     return 0 < back < at
 
 
-@kernel
+@stage
 def leg(walk: Walk, at: int, stop: int) -> int:
     """Give where rows from `at` on are to pause: at the segment's end, or at its pivot."""
     pivot = walk.state[PIVOT]
@@ -84,8 +84,9 @@ def leg(walk: Walk, at: int, stop: int) -> int:
     return min(end, pivot) if at < pivot else end
 
 
-@kernel
+@stage
 def pause(walk: Walk, at: int) -> None:
     """Hold the sums so far where the last tie of the segment begins."""
     if len(walk.starts) and at == walk.state[PIVOT]:
-        walk.held[:] = walk.totals
+        for i in range(len(walk.totals)):
+            walk.held[i] = walk.totals[i]

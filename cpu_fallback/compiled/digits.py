@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, kernel
+from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, stage
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -37,7 +37,7 @@ class Room(NamedTuple):
     place: Array
 
 
-@kernel
+@stage
 def scratch() -> Room:
     """Give room for one block."""
     return Room(
@@ -50,7 +50,7 @@ def scratch() -> Room:
     )
 
 
-@kernel
+@stage
 def parts(bits: np.uint64, kind: int) -> tuple[np.uint64, np.int64, np.int64]:
     """Split a number into mantissa, sign (0, -1) and binary exponent."""
     sign = -np.int64(bits >> SIGN)
@@ -62,14 +62,14 @@ def parts(bits: np.uint64, kind: int) -> tuple[np.uint64, np.int64, np.int64]:
     return ~bits + ONE if sign else bits, sign, np.int64(0)
 
 
-@kernel
+@stage
 def unpack(bits: Array, kind: int, word: Array, sign: Array, exponent: Array) -> None:
     """Split the numbers of a block."""
     for i in range(len(bits)):
         word[i], sign[i], exponent[i] = parts(bits[i], kind)
 
 
-@kernel
+@stage
 def product(left: np.uint64, right: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Give the low and the high word of a product of two words."""
     left_low, left_high, right_low, right_high = left & MASK, left >> HALF, right & MASK, right >> HALF
@@ -81,7 +81,7 @@ def product(left: np.uint64, right: np.uint64) -> tuple[np.uint64, np.uint64]:
     return (low & MASK) | (middle << HALF), high
 
 
-@kernel
+@stage
 def multiply(word: Array, n_words: int, factor: Array) -> None:
     """Multiply numbers of one or two words by one of a single word, in place; they grow by a word."""
     for i in range(len(factor)):
@@ -96,7 +96,7 @@ def multiply(word: Array, n_words: int, factor: Array) -> None:
             word[2, i] = second_high + (ONE if total < high else np.uint64(0))
 
 
-@kernel
+@stage
 def factor_of(numbers: Numbers, index: int, start: int, stop: int) -> tuple[Array, int]:
     """Give one factor of a measure for a block of rows: the weight, if there is one, comes before the target."""
     if index == 0 and numbers.weight_kind:
@@ -104,7 +104,7 @@ def factor_of(numbers: Numbers, index: int, start: int, stop: int) -> tuple[Arra
     return numbers.target[start:stop], numbers.target_kind
 
 
-@kernel
+@stage
 def load(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, room: Room) -> None:
     """Unpack the first factor and multiply it by the others."""
     n = stop - start
@@ -112,7 +112,8 @@ def load(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, roo
         bits, kind = factor_of(numbers, index, start, stop)
         if index == 0:
             unpack(bits, kind, room.word[0, :n], room.sign[:n], room.exponent[:n])
-            room.sign[:n] ^= flip
+            for i in range(n):
+                room.sign[i] ^= flip
         else:
             unpack(bits, kind, room.word[3, :n], room.other[0, :n], room.other[1, :n])
             multiply(room.word, index, room.word[3, :n])
@@ -121,7 +122,7 @@ def load(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, roo
                 room.exponent[i] += room.other[1, i]
 
 
-@kernel
+@stage
 def aim(word: Array, n_words: int, exponent: Array, low: int, last: int, place: Array) -> None:
     """Choose the column of each number's first digit, `last` at most, and leave in `exponent` the shift from there."""
     for i in range(len(place)):
@@ -137,7 +138,7 @@ def aim(word: Array, n_words: int, exponent: Array, low: int, last: int, place: 
         exponent[i] = shift - 32 * place[i]
 
 
-@kernel
+@stage
 def cut_any(word: Array, n_words: int, shift: Array, sign: Array, n_digits: int, digit: Array) -> None:
     """Cut numbers of any length at any shift."""
     for k in range(n_digits):
@@ -151,13 +152,13 @@ def cut_any(word: Array, n_words: int, shift: Array, sign: Array, n_digits: int,
                 digit[k, i] = part if j == 0 else digit[k, i] + part
 
 
-@kernel
+@stage
 def apply_sign(digit: np.uint64, sign: np.int64) -> np.int64:
     """Give a digit the sign of its number."""
     return (np.int64(digit) ^ sign) - sign
 
 
-@kernel
+@stage
 def cut_singles(bits: Array, kind: int, flip: int, low: int, last: int, digit: Array, place: Array) -> int:
     """Unpack, aim and cut numbers into three digits in one go.
 
@@ -182,7 +183,7 @@ def cut_singles(bits: Array, kind: int, flip: int, low: int, last: int, digit: A
     return every
 
 
-@kernel
+@stage
 def cut_products(
     left: Array,
     left_kind: int,
@@ -218,7 +219,7 @@ def cut_products(
     return every
 
 
-@kernel
+@stage
 def cut_triples(
     left: Array,
     left_kind: int,
@@ -260,7 +261,7 @@ def cut_triples(
     return every
 
 
-@kernel
+@stage
 def cut(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, low: int, width: int, room: Room) -> int:
     """Cut the products of a block into digits from their places on; gives how many digits each has."""
     left, left_kind = factor_of(numbers, 0, start, stop)

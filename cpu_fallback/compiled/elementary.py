@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from cpu_fallback.compiled.border import kernel
+from cpu_fallback.compiled.border import stage
 
 LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
@@ -18,7 +18,7 @@ FIRST, SECOND, THIRD, FOURTH, FIFTH = (
 )
 
 
-@kernel
+@stage
 def exp(value: float) -> float:
     """E to the power of a number that is not NaN."""
     clipped = min(max(value, -800.0), 800.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, kernel, words
+from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, kernel, set_all, stage, words
 from cpu_fallback.compiled.digits import FIELD, FIELD_MASK, FRACTION, HIDDEN, ONE, SIGN, scratch, unpack
 from cpu_fallback.compiled.threads import run, shares
 
@@ -11,7 +11,7 @@ NOWHERE = 1 << 40
 N_FIELDS = 2048
 
 
-@kernel
+@stage
 def bit_length(word: np.uint64) -> int:
     """Bits needed to write a word; 0 for zero."""
     length = np.int64(0)
@@ -22,7 +22,7 @@ def bit_length(word: np.uint64) -> int:
     return int(length + np.int64(word))
 
 
-@kernel
+@stage
 def places_of_words(united: Array) -> tuple[int, int]:
     """Lowest and one more than the highest place of the mantissas of each exponent field, which were or-ed together."""
     lowest, highest = NOWHERE, -NOWHERE
@@ -57,9 +57,9 @@ def extent_of_product(numbers: Numbers, power: int, start: int, stop: int) -> tu
     lowest, highest = NOWHERE, -NOWHERE
     for begin in range(start, stop, BLOCK):
         n = min(BLOCK, stop - begin)
-        word[1, :n] = ONE
-        low[:n] = 0
-        high[:n] = 0
+        set_all(word[1, :n], ONE)
+        set_all(low[:n], 0)
+        set_all(high[:n], 0)
         for factor in range(2):
             times = power if factor else 1
             bits, kind = (numbers.target, numbers.target_kind) if factor else (numbers.weight, numbers.weight_kind)

@@ -15,6 +15,8 @@ from cpu_fallback.compiled.border import (
     fold_source,
     freeze,
     kernel,
+    set_all,
+    stage,
 )
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
@@ -29,7 +31,7 @@ SECOND_MULTIPLIER = np.uint64(0x94D049BB133111EB)
 MASK = np.uint64(0xFFFFFFFF)
 
 
-@kernel
+@stage
 def mix(word: np.uint64) -> np.uint64:
     """Scramble a 64-bit word (the finaliser of SplitMix64)."""
     word = (word ^ (word >> np.uint64(30))) * FIRST_MULTIPLIER
@@ -37,7 +39,7 @@ def mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@kernel
+@stage
 def remainder(value: np.uint64, divisor: int, inverse: float) -> np.int64:
     """Value modulo divisor, for values below 2**32: a product and two corrections cost less than a division."""
     number = np.int64(value)
@@ -46,13 +48,13 @@ def remainder(value: np.uint64, divisor: int, inverse: float) -> np.int64:
     return rest - divisor if rest >= divisor else rest
 
 
-@kernel
+@stage
 def fold_room() -> tuple[Array, Array, Array]:
     """State of a pass over random folds: fold at hand and step of each stride; block and next row."""
     return np.zeros(LONGEST_STRIDE, np.int64), np.zeros(LONGEST_STRIDE, np.int64), np.full(2, -1, np.int64)
 
 
-@kernel
+@stage
 def block_of(unit: int) -> tuple[int, int, int]:
     """Block that a unit of n_splits rows lies in: its number, the log2 of its stride, and its first unit."""
     full = LONGEST_STRIDE - 1
@@ -65,7 +67,7 @@ def block_of(unit: int) -> tuple[int, int, int]:
     return growing, growing, (1 << growing) - 1
 
 
-@kernel
+@stage
 def enter_block(source: FoldSource, block: int, log2_stride: int, place: int, room: tuple[Array, Array, Array]) -> None:
     """Set the state to a place inside a block: strides before it have had one turn more than those after."""
     current, step, _ = room
@@ -82,7 +84,7 @@ def enter_block(source: FoldSource, block: int, log2_stride: int, place: int, ro
         current[s] = (step[s] * (turn + (1 if s < stride else 0)) + current[s]) % n_splits
 
 
-@kernel
+@stage
 def take_turn(current: Array, step: Array, n_splits: int, out: Array) -> None:
     """Give each stride's fold at hand and go on to its next."""
     for i in range(len(out)):
@@ -92,7 +94,7 @@ def take_turn(current: Array, step: Array, n_splits: int, out: Array) -> None:
         current[i] = fold - n_splits if fold >= n_splits else fold
 
 
-@kernel
+@stage
 def fill_random(source: FoldSource, first: int, out: Array, room: tuple[Array, Array, Array]) -> None:
     """Fold numbers of rows from `first` on, in random order."""
     current, step, state = room
@@ -110,7 +112,7 @@ def fill_random(source: FoldSource, first: int, out: Array, room: tuple[Array, A
         state[0], state[1] = block, row + count
 
 
-@kernel
+@stage
 def fill_contiguous(source: FoldSource, first: int, out: Array) -> None:
     """Fold numbers of rows from `first` on, in blocks of neighbouring rows."""
     size, longer = source.n_rows // source.n_splits, source.n_rows % source.n_splits
@@ -121,18 +123,20 @@ def fill_contiguous(source: FoldSource, first: int, out: Array) -> None:
         fold = row // (size + 1) if row < edge else longer + (row - edge) // shorter
         end = (fold + 1) * (size + 1) if row < edge else edge + (fold - longer + 1) * shorter
         count = min(end - row, len(out) - done)
-        out[done : done + count] = fold
+        set_all(out[done : done + count], fold)
         done += count
 
 
-@kernel
+@stage
 def fill_folds(source: FoldSource, start: int, out: Array, room: tuple[Array, Array, Array]) -> None:
     """Fold numbers of rows from `start` of the chunk on."""
     first = source.first_row + start
     if source.kind == NO_FOLDS:
-        out[:] = 0
+        set_all(out, 0)
     elif source.kind == GIVEN:
-        out[:] = source.numbers[start : start + len(out)]
+        given = source.numbers[start : start + len(out)]
+        for i in range(len(out)):
+            out[i] = given[i]
     elif source.kind == INTERLEAVED:
         fold = first % source.n_splits
         for i in range(len(out)):
@@ -161,7 +165,7 @@ def fold_numbers(pattern: "FoldPattern", start: int, stop: int, /) -> Array:
     return out
 
 
-@kernel
+@stage
 def scramble(numbers: Array, half: np.uint64, keys: Array, forward: bool) -> None:
     """One pass of the Feistel network over 2 * half bits, or of its inverse, over a whole block."""
     mask = (np.uint64(1) << half) - np.uint64(1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.border import Array, kernel, stage
 from cpu_fallback.memory import empty, zeros
 
 FEWEST_PLACES = 1 << 10
@@ -10,7 +10,7 @@ FEWEST_PLACES = 1 << 10
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@kernel
+@stage
 def place_of(word: np.uint64, shift: np.uint64) -> np.uint64:
     """First place to look for a word: the upper bits of a scrambled product."""
     word = (word ^ (word >> np.uint64(32))) * GOLDEN

@@ -8,9 +8,10 @@ Here the name of a file says all that it depends on, so that there is nothing to
 This is the only file that knows numba's private interface of caches.
 """
 
+import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from pickle import loads
@@ -18,25 +19,27 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-SOURCES = Path(__file__).parents[1]
+from cpu_fallback import kernel_folder
 
+SETTING = "GPU_ENCODE_COMPILE"
+WAITING = (
+    "gpu-encode: compiling for this call, which takes seconds and is kept for later processes; "
+    "`gpu-encode warm-up` compiles everything beforehand\n"
+)
 
-@cache
-def sources_stamp() -> str:
-    """Tell one state of the sources from another: a kernel holds code and constants of other files, too."""
-    states = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(SOURCES.rglob("*.py"))]
-    return sha256(repr(states).encode()).hexdigest()[:8]
+_said: list[str] = []
 
 
 class KernelFiles:
-    """The files of one kernel, one for each signature and processor; numba calls `load`, `save` and `flush`."""
+    """The files of one kernel, one for each signature and processor."""
 
     def __init__(self, folder: Path, kernel_name: str, stamp: str) -> None:
         self.folder, self.stamp = folder, stamp
-        self.of_version = f"{kernel_name}.{numba.__version__}."
+        self.of_version = f"{kernel_name}.{sys.implementation.cache_tag}.{numba.__version__}."
 
     def load(self, key: Any) -> Any:
         """Give what was saved for this very key, or None."""
@@ -46,13 +49,17 @@ class KernelFiles:
             return data if saved == key else None
         return None
 
-    def save(self, key: Any, data: Any) -> None:
-        """Save the machine code of one signature; a folder that takes no file costs a compilation, not the call."""
-        with suppress(OSError), TemporaryDirectory(dir=self.folder) as unfinished:
-            file = Path(unfinished, "kernel")
-            file.write_bytes(dumps((key, data)))
-            file.replace(self._path(key))
-            self._remove(but=self.stamp)
+    def save(self, key: Any, data: Any) -> bool:
+        """Save the machine code of one signature, and say whether the folder took it; it costs no call if not."""
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=self.folder) as unfinished:
+                file = Path(unfinished, "kernel")
+                file.write_bytes(dumps((key, data)))
+                file.replace(self._path(key))
+                self._remove(but=self.stamp)
+                return True
+        return False
 
     def flush(self) -> None:
         """Forget all signatures."""
@@ -67,18 +74,64 @@ class KernelFiles:
                 path.unlink(missing_ok=True)
 
 
-class KernelCache(FunctionCache):
-    """What numba asks for machine code before it compiles."""
+class KernelCache:
+    """What numba asks for machine code before it compiles, and gives what it has compiled."""
+
+    # Kernels compiled here, and those of them that no folder took.
+    compiled = lost = 0
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self._cache_file = KernelFiles(Path(self.cache_path), self._impl.filename_base, sources_stamp())
+        name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-{function.__code__.co_firstlineno}"
+        self.code = sha256(function.__code__.co_code).hexdigest()
+        self.files = KernelFiles(kernel_folder.folder(), name, kernel_folder.sources_stamp())
+
+    @property
+    def cache_path(self) -> str:
+        """The folder."""
+        return str(self.files.folder)
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """Give a kernel that was saved, or None."""
+        data = self.files.load(self._key(signature, target.codegen()))
+        if data is None:
+            say_that_a_call_waits()
+            return None
+        # All that machine code needs of numba; what compiling would need as well takes it a quarter of a second.
+        rtsys.initialize(target)
+        return CompileResult._rebuild(target, *data)
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Save what was compiled, but for how its types were found."""
+        KernelCache.compiled += 1
+        saved = self.files.save(
+            self._key(signature, compiled.library.codegen), compiled._replace(type_annotation="")._reduce()
+        )
+        KernelCache.lost += not saved
+
+    def enable(self) -> None:
+        """Do nothing: it always is."""
+
+    def disable(self) -> None:
+        """Do nothing."""
+
+    def flush(self) -> None:
+        """Forget the kernel."""
+        self.files.flush()
+
+    def _key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
+        return signature, codegen.magic_tuple(), self.code
+
+
+def say_that_a_call_waits() -> None:
+    """Say once that a call compiles, unless that is what was asked for."""
+    if not _said and sys.stderr is not None and os.environ.get(SETTING) != "now":
+        _said.append(WAITING)
+        sys.stderr.write(WAITING)
 
 
 def keep_on_disk(kernel: Any) -> Any:
-    """Keep what the kernel compiles to on disk, where a folder for it can be written."""
-    # With NUMBA_DISABLE_JIT a kernel is the Python function itself; RuntimeError: no folder can be written.
+    """Keep what the kernel compiles to on disk."""
+    # With NUMBA_DISABLE_JIT a kernel is the Python function itself.
     if hasattr(kernel, "enable_caching"):
-        with suppress(RuntimeError):
-            kernel._cache = KernelCache(kernel.py_func)
+        kernel._cache = KernelCache(kernel.py_func)
     return kernel

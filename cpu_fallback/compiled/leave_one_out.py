@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.addition import add_rows
-from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, freeze, kernel, measures_of, numbers_of
+from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, freeze, kernel, measures_of, numbers_of, stage
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
 
 
-@kernel
+@stage
 def copy_lines(
     accumulators: Array, codes: Array, n_lines: int, length: int, start: int, stop: int, seen: Array
 ) -> None:

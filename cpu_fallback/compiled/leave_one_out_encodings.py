@@ -13,7 +13,17 @@ from cpu_fallback.compiled.block_moments import (
     room_for_moments,
     room_for_weights,
 )
-from cpu_fallback.compiled.border import Array, Numbers, codes_of, freeze, kernel, measures_of, numbers_of
+from cpu_fallback.compiled.border import (
+    Array,
+    Numbers,
+    codes_of,
+    freeze,
+    kernel,
+    measures_of,
+    numbers_of,
+    set_all,
+    stage,
+)
 from cpu_fallback.compiled.digits import scratch as digit_room
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch, shape_of
 from cpu_fallback.compiled.ordered_digits import run_counting, write_rows
@@ -24,7 +34,7 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Layout, Rows
 
 
-@kernel
+@stage
 def see_others(accumulators: Array, codes: Array, length: int, mine: Array, seen: Array) -> None:
     """Give the line of each row's category with what the row adds, which is negative."""
     n_lines = len(accumulators) // length
@@ -65,7 +75,7 @@ def leave_out_range(
         n, here = end - begin, codes[begin:end]
         for i in range(n):
             slots[i] = i * length + (np.int64(classes[np.uint64(begin + i)]) * width if len(classes) else 0)
-        mine[: n * length] = 0
+        set_all(mine[: n * length], 0)
         add_rows(numbers, measures, begin, end, -1, digits, slots[:n], mine)
         if kind == EMPIRICAL_BAYES or rule.by_mean:
             see_others(total, nobody[:n], length, mine, others)

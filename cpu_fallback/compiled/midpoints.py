@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.border import Array, stage
 from cpu_fallback.compiled.digits import FIELD, FRACTION, HALF, HIDDEN, ONE, SIGN, ZERO
 
 MASK = np.int64(0xFFFFFFFF)
@@ -40,13 +40,13 @@ class Difference(NamedTuple):
     any: np.int64
 
 
-@kernel
+@stage
 def no_difference() -> Difference:
     """Start below the lowest digit."""
     return Difference(np.int64(0), np.int64(0), np.int64(0), ZERO, ZERO, np.int64(0))
 
 
-@kernel
+@stage
 def midpoint(bits: np.uint64, upper: bool) -> tuple[np.uint64, int]:
     """Give the middle of a positive float and the next one, upper or lower, as an integer times a power of two."""
     field, fraction = np.int64(np.uint64(bits) >> FIELD), np.uint64(bits) & FRACTION
@@ -57,7 +57,7 @@ def midpoint(bits: np.uint64, upper: bool) -> tuple[np.uint64, int]:
     return quarters + (ONE << ONE) if upper else quarters - less, int(max(field, np.int64(1)) - np.int64(1077))
 
 
-@kernel
+@stage
 def push_columns(
     known: Difference, total: np.int64, count: np.int64, total_sign: int, count_sign: int, factor: np.uint64, bits: int
 ) -> Difference:
@@ -82,7 +82,7 @@ def push_columns(
     )
 
 
-@kernel
+@stage
 def side(known: Difference) -> int:
     """Sign of a difference of which all places are known: -1, 0 or 1."""
     if known.carry < 0:
@@ -90,14 +90,14 @@ def side(known: Difference) -> int:
     return 1 if known.carry > 0 or known.any != 0 else 0
 
 
-@kernel
+@stage
 def first_guess(mean: float) -> np.uint64:
     """Magnitude of a mean as bits; of an infinite one, those of the largest number."""
     bits = np.float64(mean).view(np.uint64) & ~(ONE << SIGN)
     return bits - ONE if bits == INFINITE else bits
 
 
-@kernel
+@stage
 def chosen(bits: np.uint64, above: int, below: int) -> float:
     """Give a float or a neighbour, by the sides on which the number lies of the middles above and below it."""
     word = np.uint64(bits)
@@ -109,7 +109,7 @@ def chosen(bits: np.uint64, above: int, below: int) -> float:
     return np.uint64(word).view(np.float64)
 
 
-@kernel
+@stage
 def compare(
     totals: Array,
     at: int,
@@ -137,7 +137,7 @@ def compare(
     return int(side(known))
 
 
-@kernel
+@stage
 def settle(
     mean: float,
     totals: Array,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, measures_of
+from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, measures_of, stage
 from cpu_fallback.compiled.digits import FRACTION, ONE, ZERO
 from cpu_fallback.compiled.midpoints import settle
 from cpu_fallback.compiled.rounding import (
@@ -52,13 +52,13 @@ class Shape(NamedTuple):
     by_class: bool
 
 
-@kernel
+@stage
 def shape_of_counts(n_classes: int) -> Shape:
     """Describe cells that count classes, one plain integer each."""
     return Shape(1, 1, 1, 0, 0, 0, n_classes, True)
 
 
-@kernel
+@stage
 def cell_width(shape: Shape) -> int:
     """Columns of a cell."""
     return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
@@ -75,7 +75,7 @@ class Room(NamedTuple):
     product: Array
 
 
-@kernel
+@stage
 def scratch(shape: Shape) -> Room:
     """Give room for one cell, products and differences included."""
     n, s, q = shape.n_width + 1, shape.s_width + 1, shape.q_width + 1
@@ -91,7 +91,7 @@ def scratch(shape: Shape) -> Room:
     )
 
 
-@kernel
+@stage
 def pair_of_many(digits: Array, at: int, n: int, low: int) -> tuple[float, float, int]:
     """Give (hi, lo, exponent) of any number of signed digits; in room of its own, which costs what is rarely paid."""
     room = np.empty(n + 1, np.int64)
@@ -114,13 +114,13 @@ def pair(digits: Array, at: int, n: int, low: int) -> tuple[float, float, int]:
     return high, lower, exponent + 32 * low if high else 0
 
 
-@kernel
+@stage
 def bound_exponent(exponent: int) -> int:
     """Give an exponent that a float has, or one beyond all of them."""
     return min(max(exponent, -5000), 5000)
 
 
-@kernel
+@stage
 def plain(value: float, exponent: int) -> float:
     """Value * 2**exponent, for any exponent."""
     if exponent == 0:
@@ -129,7 +129,7 @@ def plain(value: float, exponent: int) -> float:
     return value * power_of_two(exponent) if -1000 < exponent < 1000 else math.ldexp(value, bound_exponent(exponent))
 
 
-@kernel
+@stage
 def halve(value: float) -> float:
     """Upper 26 bits of a number (Veltkamp)."""
     wide = value * SPLITTER
@@ -157,7 +157,7 @@ def quotient(high: float, lower: float, n_high: float, n_lower: float) -> tuple[
     return math.nan if none else near, (near + off * DOUBT != near) & ~sure & ~none
 
 
-@kernel
+@stage
 def settled_mean(
     high: float,
     lower: float,
@@ -183,7 +183,7 @@ def settled_mean(
     return mean
 
 
-@kernel
+@stage
 def add_product(left: Array, n_left: int, right: Array, n_right: int, sign: int, out: Array, at: int) -> None:
     """Add sign * left * right, digit by digit, to columns not yet carried."""
     for i in range(n_left):
@@ -194,7 +194,7 @@ def add_product(left: Array, n_left: int, right: Array, n_right: int, sign: int,
                 out[at + i + j + 1] += sign * np.int64(product >> np.uint64(32))
 
 
-@kernel
+@stage
 def count_digits(digits: Array, n: int) -> int:
     """Count digits up to the highest that is not zero."""
     while n > 0 and digits[n - 1] == 0:
@@ -202,7 +202,7 @@ def count_digits(digits: Array, n: int) -> int:
     return n
 
 
-@kernel
+@stage
 def deviation(accumulators: Array, s_at: int, q_at: int, shape: Shape, room: Room) -> tuple[float, int]:
     """N * Q - S**2, rounded once, as (fraction, exponent); N lies in the room."""
     n_sign = magnitude(room.summed, 0, shape.n_width, room.n)
@@ -243,7 +243,7 @@ def spread(accumulators: Array, s_at: int, q_at: int, shape: Shape, n: int, room
     return deviation(accumulators, s_at, q_at, shape, room)
 
 
-@kernel
+@stage
 def less_one(shape: Shape, room: Room) -> float:
     """N - 1, correctly rounded."""
     n, low = shape.n_width, shape.n_low

@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.addition import add_rows
-from cpu_fallback.compiled.border import BLOCK, Array, Numbers, codes_of, freeze, kernel, measures_of, numbers_of
+from cpu_fallback.compiled.border import (
+    BLOCK,
+    Array,
+    Numbers,
+    codes_of,
+    freeze,
+    kernel,
+    measures_of,
+    numbers_of,
+    set_all,
+    stage,
+)
 from cpu_fallback.compiled.digits import scratch
 from cpu_fallback.memory import empty
 
@@ -13,7 +24,7 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Carry, Layout, Rows
 
 
-@kernel
+@stage
 def pass_rows(
     lines: Array, own: Array, accumulators: Array, width: int, length: int, first: int, sums: Array, seen: Array
 ) -> None:
@@ -27,7 +38,7 @@ def pass_rows(
             sums[cell + np.uint64(k)] += own[mine + np.uint64(k)]
 
 
-@kernel
+@stage
 def pass_tied_rows(
     lines: Array,
     own: Array,
@@ -75,7 +86,7 @@ def ordered_rows(
     slots, lines, cells = np.arange(BLOCK) * width, np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     for begin in range(0, len(codes), BLOCK):
         n = min(BLOCK, len(codes) - begin)
-        own[: n * width] = 0
+        set_all(own[: n * width], 0)
         add_rows(numbers, measures, begin, begin + n, 0, room, slots[:n], own)
         given = codes[begin : begin + n]
         for i in range(n):

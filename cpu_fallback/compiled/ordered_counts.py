@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.block_moments import BlockMoments
-from cpu_fallback.compiled.border import BLOCK, Array, kernel
+from cpu_fallback.compiled.border import BLOCK, Array, kernel, set_all, stage
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
 from cpu_fallback.compiled.estimates import mean_pair, near_estimate, prior_of_line, settle_count, weigh_prior
 from cpu_fallback.compiled.moments import shape_of_counts
@@ -52,7 +52,7 @@ def table_of(n_lines: int, length: int, tied: bool) -> Table:
     return Table(zeros(n_lines * length, np.int64), zeros(size * length, np.int64), np.full(size, -1, np.int64))
 
 
-@kernel
+@stage
 def block_of(n_classes: int) -> Block:
     """Give room for a block, of fewer rows where there are many classes."""
     size = max(BLOCK // n_classes, LEAST_BLOCK)
@@ -66,7 +66,7 @@ def block_of(n_classes: int) -> Block:
     )
 
 
-@kernel
+@stage
 def read_rows(codes: Array, numbers: Array, begin: int, out: Array) -> None:
     """Read categories, or classes, of a block: in a loop of its own, in which misses of the cache overlap."""
     if len(numbers):
@@ -77,7 +77,7 @@ def read_rows(codes: Array, numbers: Array, begin: int, out: Array) -> None:
             out[i] = codes[np.uint64(begin + i)]
 
 
-@kernel
+@stage
 def pass_pairs(codes: Array, labels: Array, n_lines: int, sums: Array, count: Array, own: Array) -> int:
     """Let each row see the counts of both classes, then count it; gives how many rows are of the second class."""
     ones = np.int64(0)
@@ -92,7 +92,7 @@ def pass_pairs(codes: Array, labels: Array, n_lines: int, sums: Array, count: Ar
     return ones  # type: ignore[return-value]
 
 
-@kernel
+@stage
 def pass_lines(
     codes: Array,
     labels: Array,
@@ -124,7 +124,7 @@ def pass_lines(
         totals[labels[i]] += 1
 
 
-@kernel
+@stage
 def least_of(numbers: Array) -> int:
     """Give the smallest number, or zero."""
     least = np.int32(0)
@@ -133,7 +133,7 @@ def least_of(numbers: Array) -> int:
     return least  # type: ignore[return-value]
 
 
-@kernel
+@stage
 def blend_block(
     count: Array, own: Array, mu: float, nothing: float, blend: Blend, variance: tuple[float, int], value: Array
 ) -> None:
@@ -158,7 +158,7 @@ def blend_block(
         value[i] = blend_near(mu, np.float64(own[i]) / weight, mine, other)
 
 
-@kernel
+@stage
 def estimate_block(
     count: Array, own: Array, high: float, lower: float, nothing: float, blend: Blend, value: Array
 ) -> bool:
@@ -172,7 +172,7 @@ def estimate_block(
     return sure
 
 
-@kernel
+@stage
 def settle_block(
     count: Array, own: Array, high: float, lower: float, totals: Array, label: int, rule: FusedRule, value: Array
 ) -> None:
@@ -186,7 +186,7 @@ def settle_block(
             value[i] = settle_count(own[i], count[i], prior, 0, 0, m)
 
 
-@kernel
+@stage
 def write_block(
     block: Block,
     n: int,
@@ -217,7 +217,7 @@ def write_block(
         for i in range(n if negative and rule.missing != AS_CATEGORY else 0):
             if codes[i] == -1:
                 value[i] = encoding_without(-1, mu, rule)
-        value[: max(min(burned, n), 0)] = np.nan
+        set_all(value[: max(min(burned, n), 0)], np.nan)
         lost += write(value, to.columns[output], numbers, begin, to.wide, to.narrow)
     if len(to.unseen):
         for i in range(n):
@@ -226,7 +226,7 @@ def write_block(
     return lost
 
 
-@kernel
+@stage
 def count_priors(totals: Array, first: int, rule: FusedRule, priors: BlockMoments) -> None:
     """Take the priors, and what the kind of lam asks for, from the counts of all classes."""
     count, mean, fraction = np.int64(0), priors.mean, priors.fraction
@@ -246,7 +246,7 @@ def count_priors(totals: Array, first: int, rule: FusedRule, priors: BlockMoment
             priors.high[label - first, 0], priors.lower[label - first, 0] = high, lower
 
 
-@kernel
+@stage
 def pass_block(block: Block, n: int, pairs: bool, ties: Array, table: Table, totals: Array) -> None:
     """Hand out counts to the rows of a block, and count them."""
     codes, labels, k = block.code[:n], block.label[:n], len(block.own)
@@ -281,7 +281,8 @@ def encode_from_counts(
         if at == walk.state[END]:
             source = walk.held if enter(walk, at) else walk.totals
             count_priors(source, first, rule, priors)
-            around[:] = source
+            for i in range(len(source)):
+                around[i] = source[i]
             pause(walk, at)
         end = min(leg(walk, at, stop), at + len(block.code))
         n = end - at

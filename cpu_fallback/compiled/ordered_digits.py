@@ -18,9 +18,10 @@ from cpu_fallback.compiled.block_moments import (
     room_for_moments,
     room_for_weights,
 )
-from cpu_fallback.compiled.border import Array, Numbers, codes_of, kernel, measures_of, numbers_of
+from cpu_fallback.compiled.border import Array, Numbers, codes_of, kernel, measures_of, numbers_of, set_all, stage
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
 from cpu_fallback.compiled.digits import scratch as digit_room
+from cpu_fallback.compiled.kernel_parts import for_any_number
 from cpu_fallback.compiled.moments import Shape, cell_width, scratch
 from cpu_fallback.compiled.ordered import pass_rows, pass_tied_rows
 from cpu_fallback.compiled.ordered_counts import Table
@@ -54,7 +55,7 @@ class Added(NamedTuple):
     accumulators: Array
 
 
-@kernel
+@stage
 def add_lines(own: Array, accumulators: Array, lines: Array, n: int, width: int, totals: Array) -> None:
     """Add what the rows of a block add to the sums of all categories."""
     for column in range(width):
@@ -68,7 +69,7 @@ def add_lines(own: Array, accumulators: Array, lines: Array, n: int, width: int,
                 totals[accumulators[i] - lines[i] + column] += own[i * width + column]
 
 
-@kernel
+@stage
 def pass_block(
     codes: Array, classes: Array, ties: Array, shape: Shape, begin: int, block: Added, table: Table, seen: Array
 ) -> None:
@@ -86,16 +87,19 @@ def pass_block(
         pass_rows(lines[:n], own, accumulators, width, length, begin, sums, seen)
 
 
-@kernel
+@for_any_number
+@stage
 def keep(prior: BlockMoments, source: Array, tile: Tile, segment: int) -> None:
     """Keep the priors of a segment, and the digits that they come from."""
     priors, length = tile.priors, len(source)
-    priors.mean[:, segment] = prior.mean[:, 0]
-    priors.fraction[:, segment] = prior.fraction[:, 0]
-    priors.exponent[:, segment] = prior.exponent[:, 0]
-    priors.high[:, segment] = prior.high[:, 0]
-    priors.lower[:, segment] = prior.lower[:, 0]
-    tile.around[segment * length : (segment + 1) * length] = source
+    for output in range(len(prior.mean)):
+        priors.mean[output, segment] = prior.mean[output, 0]
+        priors.fraction[output, segment] = prior.fraction[output, 0]
+        priors.exponent[output, segment] = prior.exponent[output, 0]
+        priors.high[output, segment] = prior.high[output, 0]
+        priors.lower[output, segment] = prior.lower[output, 0]
+    for i in range(length):
+        tile.around[segment * length + i] = source[i]
 
 
 @kernel
@@ -131,7 +135,7 @@ def hand_out(
         segments += 1 if entering or at == start else 0
         end = min(leg(walk, at, stop), at + BLOCK)
         begin, n = at - start, end - at
-        block.own[: n * width] = 0
+        set_all(block.own[: n * width], 0)
         add_rows(numbers, measures, begin, begin + n, 0, digits, slots[:n], block.own)
         ties = walk.ties[at:end] if len(walk.starts) else walk.ties
         pass_block(codes[begin : begin + n], classes[begin : begin + n], ties, shape, begin, block, table, tile.seen)
@@ -142,7 +146,7 @@ def hand_out(
     return at, segments
 
 
-@kernel
+@stage
 def spread_priors(
     ends: Array, place: int, segment: int, n: int, priors: BlockMoments, out: BlockMoments, line: Array
 ) -> int:
@@ -153,17 +157,17 @@ def spread_priors(
             segment += 1
         end = min(ends[segment] - place, n)
         for output in range(len(out.mean)):
-            out.mean[output, at:end] = priors.mean[output, segment]
-            out.fraction[output, at:end] = priors.fraction[output, segment]
-            out.exponent[output, at:end] = priors.exponent[output, segment]
-            out.high[output, at:end] = priors.high[output, segment]
-            out.lower[output, at:end] = priors.lower[output, segment]
-        line[at:end] = segment
+            set_all(out.mean[output, at:end], priors.mean[output, segment])
+            set_all(out.fraction[output, at:end], priors.fraction[output, segment])
+            set_all(out.exponent[output, at:end], priors.exponent[output, segment])
+            set_all(out.high[output, at:end], priors.high[output, segment])
+            set_all(out.lower[output, at:end], priors.lower[output, segment])
+        set_all(line[at:end], segment)
         at = end
     return segment
 
 
-@kernel
+@stage
 def write_rows(
     codes: Array,
     numbers: Array,
@@ -182,7 +186,7 @@ def write_rows(
     lost, n = 0, len(codes)
     for output in range(len(own.mean)):
         blend_rows(codes, number, own, around, output, sums, rule, values[:n], counted[:n])
-        values[: max(min(burned, n), 0)] = np.nan
+        set_all(values[: max(min(burned, n), 0)], np.nan)
         lost += write(values[:n], to.columns[output], numbers, begin, to.wide, to.narrow)
     flag(counted[:n], numbers, begin, to.unseen)
     return lost

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.categories import DENSE_RANGE
-from cpu_fallback.compiled.border import Array, freeze, kernel
+from cpu_fallback.compiled.border import Array, freeze, kernel, set_all
 from cpu_fallback.compiled.threads import in_shares, run, shares
 from cpu_fallback.memory import empty, zeros
 
@@ -191,7 +191,7 @@ def take_in_range(
 @kernel
 def put_lines(known: Array, lowest: np.uint64, lines: Array, unknown: Any, table: Array) -> None:
     """Write the line of each known number at its distance from the lowest, and one for all others between and last."""
-    table[:] = unknown
+    set_all(table, unknown)
     for number in range(len(known)):
         table[known[number] - lowest] = lines[number]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, kernel
+from cpu_fallback.compiled.border import Array, stage
 from cpu_fallback.compiled.shrinkage import unseen_encoding
 from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, FusedRule
 
@@ -37,13 +37,13 @@ def destination(out: Array, unseen: Array | None, n_outputs: int) -> Destination
     return Destination(of(np.float64), of(np.float32), np.arange(n_outputs) * step, flags)
 
 
-@kernel
+@stage
 def has_category(code: int, rule: FusedRule) -> bool:
     """Say whether a row has a category; the missing one is a category by policy."""
     return code >= 0 or (code == -1 and rule.missing == AS_CATEGORY)
 
 
-@kernel
+@stage
 def encoding_without(code: int, mu: float, rule: FusedRule) -> float:
     """Encoding of a row whose category does not count: a missing value that is no category has its own."""
     if code == -1 and rule.missing != AS_CATEGORY:
@@ -51,7 +51,7 @@ def encoding_without(code: int, mu: float, rule: FusedRule) -> float:
     return unseen_encoding(mu, rule.blend)
 
 
-@kernel
+@stage
 def write(values: Array, column: int, numbers: Array, begin: int, wide: Array, narrow: Array) -> int:
     """Write one output of a block, by row number or in order from `begin` on; gives how many encodings are lost."""
     lost = 0
@@ -70,7 +70,7 @@ def write(values: Array, column: int, numbers: Array, begin: int, wide: Array, n
     return lost
 
 
-@kernel
+@stage
 def flag(counted: Array, numbers: Array, begin: int, unseen: Array) -> None:
     """Keep the flag of the rows of a block whose category does not count."""
     for i in range(len(counted) if len(unseen) else 0):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, inlined, kernel
+from cpu_fallback.compiled.border import Array, inlined, kernel, stage
 from cpu_fallback.compiled.sorting import order_of_words, places
 from cpu_fallback.compiled.string_pieces import SHORT, first_bytes, word_at
 from cpu_fallback.memory import empty
@@ -66,7 +66,7 @@ def key_range(picked: Picked, depth: int, keys: Array) -> None:
         keys[i] = swap_bytes(word_behind(picked, i, depth))
 
 
-@kernel
+@stage
 def precedes(picked: Picked, one: int, other: int, depth: int) -> bool:
     """Whether a string comes before another one that begins with the same `depth` bytes."""
     length, other_length = picked.lengths[one], picked.lengths[other]
@@ -77,7 +77,7 @@ def precedes(picked: Picked, one: int, other: int, depth: int) -> bool:
     return length < other_length
 
 
-@kernel
+@stage
 def merge_runs(picked: Picked, order: Array, begin: int, end: int, depth: int, scratch: Array) -> None:
     """Sort the places [begin, end) of the order by merging runs of 1, 2, 4, ... of them."""
     width = 1
@@ -92,7 +92,8 @@ def merge_runs(picked: Picked, order: Array, begin: int, end: int, depth: int, s
                 else:
                     scratch[k] = order[right]
                     right += 1
-        order[begin:end] = scratch[begin:end]
+        for k in range(begin, end):
+            order[k] = scratch[k]
         width *= 2
 
 

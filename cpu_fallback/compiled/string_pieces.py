@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, inlined, kernel
+from cpu_fallback.compiled.border import Array, inlined, stage
 from cpu_fallback.compiled.hashing import GOLDEN
 
 # Bytes of a string that are compared without a look at the string.
@@ -39,7 +39,7 @@ class Texts(NamedTuple):
     first: int
 
 
-@kernel
+@stage
 def offset_at(texts: Texts, row: int) -> np.int64:
     """Where the string of a row begins."""
     if texts.wide:
@@ -62,14 +62,14 @@ def word_at(words: Array, start: int, length: int) -> np.uint64:
     return first_bytes(words[np.uint64(near)] >> np.uint64(8 * min(start - near, 7)), length)
 
 
-@kernel
+@stage
 def is_null(texts: Texts, row: int) -> bool:
     """Whether a row is null, where any is."""
     bit = texts.first + row
     return not (texts.validity[np.uint64(bit >> 3)] >> (bit & 7)) & 1
 
 
-@kernel
+@stage
 def hash_of(first: np.uint64, second: np.uint64) -> np.uint64:
     """Two words, stirred."""
     word = first ^ second * SECOND_FACTOR
@@ -77,7 +77,7 @@ def hash_of(first: np.uint64, second: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(29))
 
 
-@kernel
+@stage
 def hash_of_long(words: Array, start: int, length: int) -> np.uint64:
     """Hash of all bytes of a string of more than eight; the last eight may be taken together with others before."""
     word = np.uint64(length)
@@ -98,7 +98,7 @@ def alike(words: Array, start: int, others: Array, other_start: int, length: int
     return words[np.uint64(last)] == others[np.uint64(last + apart)]
 
 
-@kernel
+@stage
 def begin_block(texts: Texts, begin: int, n: int, starts: Array) -> int:
     """Write where the strings of n rows begin, and the last ends; gives the longest."""
     if texts.wide:
@@ -113,7 +113,7 @@ def begin_block(texts: Texts, begin: int, n: int, starts: Array) -> int:
     return longest
 
 
-@kernel
+@stage
 def cut_block(texts: Texts, begin: int, n: int, starts: Array, stamps: Array, firsts: Array, seconds: Array) -> int:
     """Write start, stamp and pieces of the strings of n rows; gives the longest's bytes."""
     words = texts.words

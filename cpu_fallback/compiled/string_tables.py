@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, inlined, kernel
+from cpu_fallback.compiled.border import Array, inlined, kernel, stage
 from cpu_fallback.compiled.string_pieces import SHORT, Texts, alike, cut_block, is_null
 from cpu_fallback.memory import empty, zeros
 
@@ -72,8 +72,10 @@ def grow(dictionary: Dictionary, count: int, n_places: int) -> Dictionary:
 @kernel
 def move(dictionary: Dictionary, count: int, larger: Dictionary) -> None:
     """Put the first strings of a dictionary into an empty one."""
-    larger.pieces[: 2 * count] = dictionary.pieces[: 2 * count]
-    larger.stamps[:count], larger.starts[:count] = dictionary.stamps[:count], dictionary.starts[:count]
+    for i in range(2 * count):
+        larger.pieces[i] = dictionary.pieces[i]
+    for i in range(count):
+        larger.stamps[i], larger.starts[i] = dictionary.stamps[i], dictionary.starts[i]
     put(larger.table, larger.stamps, count)
 
 
@@ -122,7 +124,7 @@ def insert(
     pieces[2 * number], pieces[2 * number + 1] = first, second
 
 
-@kernel
+@stage
 def guess_block(
     dictionary: Dictionary, n: int, stamps: Array, firsts: Array, seconds: Array, codes: Array, missed: Array
 ) -> int:
@@ -145,7 +147,7 @@ def guess_block(
     return n_missed
 
 
-@kernel
+@stage
 def check_long(
     words: Array,
     n: int,

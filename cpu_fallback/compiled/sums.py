@@ -17,6 +17,8 @@ from cpu_fallback.compiled.border import (
     measures_of,
     numbers_of,
     raw,
+    set_all,
+    stage,
     wide,
 )
 from cpu_fallback.compiled.categories import factorize
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 PLACES_PER_ROW = 0.5
 
 
-@kernel
+@stage
 def add_classes(classes: Array, start: int, by_class: int, slots: Array) -> None:
     """Go on from where each row's category begins to its class, where rows have classes."""
     if len(classes):
@@ -43,7 +45,7 @@ def add_classes(classes: Array, start: int, by_class: int, slots: Array) -> None
             slots[i] += labels[i] * by_class
 
 
-@kernel
+@stage
 def fill_slots(
     codes: Array,
     classes: Array,
@@ -82,7 +84,7 @@ def accumulate_range(
     accumulators: Array,
 ) -> None:
     """Write the sums of the rows [start, stop) to the cells, whatever these hold."""
-    accumulators[:] = 0
+    set_all(accumulators, 0)
     room, fold_state = scratch(), fold_room()
     folds, slots = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64)
     for begin in range(start, stop, BLOCK):
@@ -91,7 +93,7 @@ def accumulate_range(
         add_rows(numbers, measures, begin, end, 0, room, slots[: end - begin], accumulators)
 
 
-@kernel
+@stage
 def fill_slots_by_distance(
     words: Array, lowest: np.uint64, size: int, classes: Array, length: int, by_class: int, start: int, slots: Array
 ) -> bool:
@@ -119,7 +121,7 @@ def accumulate_by_distance(
     accumulators: Array,
 ) -> bool:
     """Write the sums of the rows [start, stop) to the cells of their numbers; False where one is out of the range."""
-    accumulators[:] = 0
+    set_all(accumulators, 0)
     room, slots = scratch(), np.empty(BLOCK, np.int64)
     length, by_class = steps
     for begin in range(start, stop, BLOCK):

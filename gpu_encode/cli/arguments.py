@@ -155,6 +155,7 @@ COMMANDS: tuple[tuple[str, str, str, dict[str, list[Option]]], ...] = (
     ("transform", "transform", "encode new rows with a saved model", TRANSFORM),
     ("inspect", "inspect_model", "show what a saved model holds", INSPECT),
     ("doctor", "doctor", "show what was found on this machine and what to install for more", {"": [JSON]}),
+    ("warm-up", "warm_up", "compile everything now, so that no later process does: for images of containers", {}),
     ("demo", "demo", "make rows, encode them, and check every scheme for leaks", DEMO),
     ("benchmark", "benchmark", "measure this machine: ours beside other libraries (in a checkout)", {}),
 )

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gpu_encode import compilation
 from gpu_encode.cli.messages import one_line
 from gpu_encode.devices import simulated
 
@@ -59,7 +60,7 @@ def examine() -> dict[str, Any]:
     Examples
     --------
     >>> sorted(examine())
-    ['devices', 'packages', 'problems', 'python', 'version', 'works', 'worth_installing']
+    ['devices', 'kernels', 'packages', 'problems', 'python', 'version', 'works', 'worth_installing']
     """
     versions = {name: installed_version(distributions) for name, distributions in PACKAGES.items()}
     devices, driver = cuda_devices()
@@ -69,9 +70,10 @@ def examine() -> dict[str, Any]:
         "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",
         "packages": versions,
         "devices": [cpu, *devices],
+        "kernels": str(compilation.place()),
         "works": {
             "numpy on the CPU": encodes("numpy"),
-            "numba on the CPU": encodes("compiled"),
+            "numba on the CPU": compiled_state(),
             "CUDA": cuda_state(versions, devices),
         },
         "problems": [*problems(versions), *driver_problems(driver, installed_version(["cupy-cuda13x"]) is not None)],
@@ -178,6 +180,19 @@ def encodes(backend: str) -> str:
     return "yes" if set(np.unique(encodings)) == {0.0, 1.0} else f"no: wrong encodings {np.unique(encodings)}"
 
 
+def compiled_state() -> str:
+    """Return whether kernels run on the CPU, without waiting for a compiler."""
+    if compilation.is_ready():
+        return encodes("compiled")
+    try:
+        from gpu_encode.ops import COMPILED, load
+
+        load(COMPILED)
+    except Exception as error:  # whatever is broken here is what was asked for
+        return f"no: {type(error).__name__}: {one_line(error)}"
+    return "not compiled yet: `gpu-encode warm-up` does it, or the first large call, in the background"
+
+
 def cuda_state(versions: Mapping[str, str | None], devices: list[str]) -> str:
     """Return whether work can run on a GPU, and if not, the first reason why."""
     if simulated():
@@ -223,6 +238,7 @@ def show(report: Mapping[str, Any]) -> None:
     table.add_section()
     for name, state in report["works"].items():
         table.add_row(name, f"[green]{state}[/green]" if state == "yes" else escape(state))
+    table.add_row("kernels", escape(report["kernels"]))
     console.print(table)
     for problem in report["problems"]:
         console.print(f"[red]problem:[/red] {escape(problem)}", soft_wrap=True)

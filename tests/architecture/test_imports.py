@@ -14,6 +14,7 @@ LAYERS = (
     "errors",
     "notices",
     "devices",
+    "compilation",
     "ops",
     "cuda",
     "categories",
@@ -29,6 +30,7 @@ LAYERS = (
     "tuning",
     "datasets",
     "distributed",
+    "warm_up",
     "cli",
 )
 PLACE = {f"gpu_encode.{name}": place for place, name in enumerate(LAYERS)}
@@ -51,6 +53,7 @@ HOMES = {
         "gpu_encode.storage",
         "gpu_encode.datasets",
         "gpu_encode.categories",
+        "gpu_encode.warm_up",
     ),
     "rich": ("gpu_encode.cli", "gpu_encode.datasets"),
     # Numba pickles machine code; models are never pickled.
@@ -97,6 +100,9 @@ def test_the_backend_is_reached_through_the_seam_alone():
     ground = {f"cpu_fallback.{name}" for name in names}
     allowed = {
         "gpu_encode.ops": {"cpu_fallback.memory"},
+        # Where kernels lie, and whether they do, is known without loading them.
+        "gpu_encode.compilation": {"cpu_fallback.kernel_folder"},
+        "gpu_encode.warm_up": {"cpu_fallback.kernel_folder"},
         # Free memory is given back where there is a limit of it.
         "gpu_encode.datasets.memory": {"cpu_fallback.memory_pool"},
         # All numbers that users set in the environment are read alike.
@@ -165,6 +171,6 @@ def test_public_names_load_what_they_need():
 
 
 def test_the_seam_loads_the_compiled_backend_for_many_rows_alone():
-    many = "from gpu_encode import ops\nops.resolve({rows})"
-    assert "numba" not in loaded_by(many.format(rows="ops.COMPILED_ROWS - 1"))
-    assert "numba" in loaded_by(many.format(rows="ops.COMPILED_ROWS"))
+    many = "import os; os.environ['GPU_ENCODE_COMPILE'] = 'now'\nfrom gpu_encode import ops\nops.resolve({rows})"
+    assert "numba" not in loaded_by(many.format(rows="ops.LOADING_ROWS[ops.COMPILED] - 1"))
+    assert "numba" in loaded_by(many.format(rows="ops.LOADING_ROWS[ops.COMPILED]"))

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit
 
-from cpu_fallback.compiled import kernel_files
 from cpu_fallback.compiled.kernel_files import KernelFiles
 
 KERNEL = """
@@ -68,9 +66,17 @@ def test_a_file_that_answers_for_another_key_or_is_cut_off_is_compiled_again(fil
 
 
 def test_a_folder_that_takes_no_file_costs_no_call(tmp_path):
-    files = KernelFiles(tmp_path / "missing", "total", "stamp")
-    files.save(("int64",), b"code")
+    (tmp_path / "file").touch()
+    files = KernelFiles(tmp_path / "file" / "inside", "total", "stamp")
+    assert not files.save(("int64",), b"code")
     assert files.load(("int64",)) is None
+
+
+def test_a_folder_is_made_where_there_is_none(tmp_path):
+    files = KernelFiles(tmp_path / "missing", "total", "stamp")
+    assert files.load(("int64",)) is None
+    assert files.save(("int64",), b"code")
+    assert files.load(("int64",)) == b"code"
 
 
 def test_flushing_forgets_every_signature(files):
@@ -79,18 +85,26 @@ def test_flushing_forgets_every_signature(files):
     assert files.load(("int64",)) is None
 
 
-def test_without_a_folder_kernels_are_compiled_all_the_same(monkeypatch):
-    def refused(function):
-        raise RuntimeError("cannot cache function: no locator available")
+@pytest.mark.parametrize(("chosen", "says"), [("", 1), ("background", 1), ("now", 0)])
+def test_a_call_that_compiles_says_so_once(chosen, says, tmp_path):
+    (tmp_path / "kernels.py").write_text(KERNEL)
+    environment = {**environment_of(tmp_path), "GPU_ENCODE_COMPILE": chosen}
+    said = []
+    for _ in range(2):
+        command = [sys.executable, "-c", f"{PROCESS}total(np.zeros(2, 'f4')); total(np.zeros(2, 'i2'))", "int64"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        said.append(done.stderr.count("gpu-encode: compiling for this call"))
+        assert len(done.stderr.splitlines()) == said[-1]
+    assert said == [says, 0]
 
-    monkeypatch.setattr(kernel_files, "KernelCache", refused)
-    doubled = kernel_files.keep_on_disk(njit(lambda number: 2 * number))
-    assert doubled(21) == 42
+
+def environment_of(folder):
+    return {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{Path.cwd()}", "NUMBA_CACHE_DIR": str(folder)}
 
 
 def test_processes_that_start_together_share_what_they_compile(tmp_path):
     (tmp_path / "kernels.py").write_text(KERNEL)
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path.cwd()}", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = environment_of(tmp_path)
     types = ["int64", "float64", "int32"]
 
     def said():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import config
 
-from cpu_fallback.exact import Limbs
+from cpu_fallback.exact import Limbs, split
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,13 @@ def words(values: Any) -> list[int]:
 
 
 def check_pair(module: Any, digits: np.ndarray[Any, Any], low: int) -> None:
-    high, lower, exponent = Limbs(digits[None], low).pair()
+    number = Limbs(digits[None], low)
+    sign, magnitude = number.magnitude()
+    high, lower, exponent = split(magnitude, sign, low)
+    # Up to four digits are added up instead, to the same numbers at another power.
+    added = number.pair()
+    assert np.ldexp(added[0], added[2]) == np.ldexp(high, exponent)
+    assert np.ldexp(added[1], added[2]) == np.ldexp(lower, exponent)
     pair = module.pair(np.concatenate([[7], digits]), 1, len(digits), low)
     assert words(pair[:2]) == words([high[0], lower[0]])
     if high[0]:

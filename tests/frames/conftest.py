@@ -21,7 +21,8 @@ def ops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield cpu_fallback
         return
     # However few rows there are, they are numbered as many would be.
-    monkeypatch.setattr(gpu_encode.ops, "FIRST_STRINGS", 0)
+    monkeypatch.setattr(gpu_encode.ops, "LOADED_ROWS", 0)
+    monkeypatch.setitem(gpu_encode.ops.LOADING_ROWS, gpu_encode.ops.STRINGS, 0)
     monkeypatch.setattr(vocabulary, "_FEW", 0)
     with use_backend("compiled"):
         yield import_module("cpu_fallback.compiled")

@@ -1,6 +1,7 @@
 """Text and bytes numbered and looked up by the compiled backend: the same bits as by Arrow, whatever holds them."""
 
 import pickle
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -220,5 +221,11 @@ def test_few_rows_are_left_to_arrow(ops, monkeypatch):
     monkeypatch.undo()
     assert gpu_encode.ops.host_strings(10**9, cpu_fallback) is None
     assert gpu_encode.ops.host_strings(300, cpu_fallback.compiled) is not None
-    monkeypatch.setattr(gpu_encode.ops, "STRINGS", "cpu_fallback.compiled.not_loaded")
-    assert gpu_encode.ops.host_strings(gpu_encode.ops.FIRST_STRINGS - 1, cpu_fallback.compiled) is None
+    # Where they are not loaded, many rows in all have to ask for them.
+    monkeypatch.delitem(sys.modules, gpu_encode.ops.STRINGS)
+    monkeypatch.setattr(gpu_encode.ops, "_rows_asked_for", dict.fromkeys(gpu_encode.ops.LOADING_ROWS, 0))
+    enough = gpu_encode.ops.LOADING_ROWS[gpu_encode.ops.STRINGS]
+    assert gpu_encode.ops.host_strings(enough - 1, cpu_fallback.compiled) is None
+    for _ in range(gpu_encode.ops.TIMES_ASKED - 1):
+        assert not gpu_encode.ops.compiled_serves(enough - 1, gpu_encode.ops.STRINGS)
+    assert gpu_encode.ops.compiled_serves(enough - 1, gpu_encode.ops.STRINGS)

@@ -1,0 +1,148 @@
+"""Functions that are only ever a part of kernels are optimised there, once, and not by themselves as well.
+
+Numba optimises each function together with all that it calls, makes machine code of it, and does so again in each of
+its callers: two thirds of the time.
+
+This file knows numba's private interface of passes and of libraries of code.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite.binding import Linkage
+from numba import njit
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import LoweringPass, register_pass
+from numba.core.environment import lookup_environment
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import IRLegalization, NativeLowering
+from numba.core.types.misc import unliteral
+
+ENVIRONMENT = "_ZN08NumbaEnv"
+
+
+class WithoutEngine:
+    """What generates code, but for what makes machine code of it."""
+
+    def __init__(self, codegen: Any) -> None:
+        self.codegen, self._engine = codegen, self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.codegen, name)
+
+    def is_symbol_defined(self, _: str) -> bool:
+        """Say that there is no machine code to call."""
+        return False
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Leave to the kernels what their parts refer to: `refer`."""
+
+    def finalize_object(self) -> None:
+        """Do nothing."""
+
+    def _add_module(self, module: Any) -> None:
+        """Do nothing."""
+
+    def _scan_and_fix_unresolved_refs(self, module: Any) -> None:
+        """Do nothing."""
+
+
+def leave_to_callers(state: Any) -> None:
+    """Create the library that the next pass would create: one that is neither optimised nor machine code."""
+    state.library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
+    state.library._codegen = WithoutEngine(state.library._codegen)
+    state.library._optimize_final_module = lambda: None
+
+
+def take_in(state: Any) -> None:
+    """Create the library that the next pass would create: one in which parts are the kernel's own."""
+    state.library = library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
+    library.enable_object_caching()
+    optimize = library._optimize_final_module
+
+    def optimize_with_parts() -> None:
+        for function in library._final_module.functions:
+            if function.linkage == Linkage.linkonce_odr and not function.is_declaration:
+                function.linkage = Linkage.internal
+        optimize()
+
+    library._optimize_final_module = optimize_with_parts
+
+
+def refer(state: Any) -> None:
+    """Set what the kernel's parts refer to, as numba does where it loads a kernel from disk."""
+    for variable in state.library._final_module.global_variables:
+        if variable.name.startswith(ENVIRONMENT) and (found := lookup_environment(variable.name)) is not None:
+            state.library.codegen.set_env(variable.name, found)
+
+
+def as_pass(work: Callable[[Any], None]) -> type[LoweringPass]:
+    """Make a pass of numba's of a function."""
+
+    class Pass(LoweringPass):
+        _name = f"gpu_encode_{work.__name__}"
+
+        def __init__(self) -> None:
+            super().__init__()
+
+        def run_pass(self, state: Any) -> bool:
+            """Run the function."""
+            work(state)
+            return True
+
+    register_pass(mutates_CFG=False, analysis_only=True)(Pass)
+    return Pass
+
+
+TAKE_IN, REFER, LEAVE = map(as_pass, (take_in, refer, leave_to_callers))
+
+
+class Kernel(CompilerBase):
+    """Numba's own passes for a function that Python calls, with all its parts in it."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Give the passes."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(TAKE_IN, IRLegalization)
+        passes.add_pass_after(REFER, NativeLowering)
+        passes.finalize()
+        return [passes]
+
+
+class Part(CompilerBase):
+    """Numba's own passes for a part of kernels."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Give the passes."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(LEAVE, IRLegalization)
+        passes.finalize()
+        return [passes]
+
+
+class Stage(CPUDispatcher):
+    """A part of kernels.  Called by Python, as tests and the simulator of a GPU do, it is a kernel by itself."""
+
+    as_kernel: Any = None
+
+    def __call__(self, *given: Any) -> Any:
+        """Call the kernel that it is by itself."""
+        self.as_kernel = self.as_kernel or self.by_itself(self.py_func)
+        return self.as_kernel(*given)
+
+
+def as_part(function: Callable[..., Any], by_itself: Callable[[Callable[..., Any]], Any], **options: Any) -> Any:
+    """Compile a function as a part of kernels; `by_itself` makes a kernel of it, where Python calls it."""
+    part = njit(**options, no_cpython_wrapper=True, pipeline_class=Part)(function)
+    # With NUMBA_DISABLE_JIT a part is the Python function itself.
+    if isinstance(part, CPUDispatcher):
+        part.__class__, part.by_itself = Stage, by_itself
+    return part
+
+
+def for_any_number(part: Any) -> Any:
+    """Compile a part once for all numbers of a type, where its callers give numbers that are known beforehand."""
+    if isinstance(part, Stage):
+        find = part.get_call_template
+        part.get_call_template = lambda args, named: find(tuple(map(unliteral, args)), named)
+    return part

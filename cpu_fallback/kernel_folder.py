@@ -1,0 +1,122 @@
+"""Where compiled kernels lie on disk, and whether all of them do: known without loading numba, which takes 0.25 s."""
+
+import atexit
+import contextlib
+import os
+import shutil
+import sys
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import processor
+from tempfile import TemporaryFile, mkdtemp
+
+SOURCES = Path(__file__).parent
+SETTING = "NUMBA_CACHE_DIR"
+# All that numba lets users choose of the processor that it compiles for.
+TARGET = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
+PROCESSOR = Path("/proc/cpuinfo")
+
+_complete: list[Path] = []
+
+
+def digest(*parts: str) -> str:
+    """Give a short name for what is said."""
+    return sha256(repr(parts).encode()).hexdigest()[:8]
+
+
+@cache
+def sources_stamp() -> str:
+    """Tell one state of the sources from another: a kernel holds code and constants of other files, too."""
+    states = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(SOURCES.rglob("*.py"))]
+    return digest(repr(states))
+
+
+@cache
+def machine_stamp() -> str:
+    """Tell compilers and processors apart."""
+    try:
+        compiler = version("numba")
+    except PackageNotFoundError:
+        compiler = "unknown"
+    chosen = [os.environ.get(name, "") for name in TARGET]
+    return digest(compiler, str(sys.implementation.cache_tag), *(chosen if chosen[0] else [this_processor()]))
+
+
+def this_processor() -> str:
+    """Give the name and the abilities of the first processor, as far as the system tells."""
+    with contextlib.suppress(OSError):
+        lines = PROCESSOR.read_bytes()[: 1 << 14].decode(errors="replace").split("\n\n")[0].splitlines()
+        return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU ")))
+    return processor()
+
+
+def places() -> list[Path]:
+    """Give the folders that kernels may lie in, the first first: as numba chooses them."""
+    named = f"gpu_encode_{digest(str(SOURCES))}"
+    if chosen := os.environ.get(SETTING):
+        return [Path(chosen, named)]
+    users = os.environ.get("XDG_CACHE_HOME") or Path("~", ".cache")
+    with contextlib.suppress(RuntimeError):  # nobody's home
+        return [SOURCES / "compiled" / "__pycache__", Path(users, named).expanduser()]
+    return [SOURCES / "compiled" / "__pycache__"]
+
+
+@cache
+def folder() -> Path:
+    """Give the folder of all kernels: one that has them, else one that takes them, else one of this process alone."""
+    for place in places():
+        if seal(place).exists() or takes_files(place):
+            return place
+    with contextlib.suppress(OSError):
+        private = Path(mkdtemp(prefix="gpu_encode_"))
+        atexit.register(remove_of_process, private, os.getpid())
+        return private / f"gpu_encode_{digest(str(SOURCES))}"
+    return places()[0]
+
+
+def remove_of_process(place: Path, process: int) -> None:
+    """Remove the folder at the end of the process that made it, and not of one that was forked from it."""
+    if os.getpid() == process:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def environment() -> dict[str, str]:
+    """Give what other processes have to be told to use the same folder."""
+    return {} if folder() in places() else {SETTING: str(folder().parent)}
+
+
+def takes_files(place: Path) -> bool:
+    """Say whether files can be written there."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=place).close()
+    except OSError:
+        return False
+    return True
+
+
+def seal(place: Path) -> Path:
+    """Give the file that says that every kernel lies in a folder, compiled from these sources for this machine."""
+    return place / f"complete.{sources_stamp()}.{machine_stamp()}"
+
+
+def is_complete() -> bool:
+    """Say whether every kernel is compiled."""
+    if not _complete and seal(folder()).exists():
+        _complete.append(folder())
+    return bool(_complete)
+
+
+def set_complete() -> None:
+    """Say that every kernel is compiled; OSError where the disk is full."""
+    remove_other_seals()
+    seal(folder()).touch()
+
+
+def remove_other_seals() -> None:
+    """Remove what is said of kernels of other sources, which go when these are written."""
+    for other in folder().glob("complete.*"):
+        if other.name.split(".")[1] != sources_stamp():
+            other.unlink(missing_ok=True)

@@ -1,0 +1,120 @@
+"""Calls that have every kernel compiled: what the process in the background, and ``gpu-encode warm-up``, run."""
+
+import gc
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cpu_fallback import kernel_folder
+from gpu_encode import compilation
+from gpu_encode.encoders.count import CountEncoder
+from gpu_encode.encoders.impact import ImpactEncoder
+from gpu_encode.encoders.statistic import StatisticEncoder
+from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.ops import COMPILED, STRINGS, load, use_backend
+from gpu_encode.schemes.folds import KFold
+from gpu_encode.schemes.orders import LeaveOneOut, Ordered
+
+# As many as two threads share, so that what joins their work is compiled, too.
+N_ROWS = 70_000
+
+Call = Callable[[], Any]
+
+
+def calls() -> Iterator[Call]:
+    """Give calls that need every kernel, the most usual first."""
+    random = np.random.default_rng(0)
+    keys = random.integers(0, 100, (N_ROWS, 1))
+    labels, weights = keys[:, 0], random.random(N_ROWS)
+    targets = labels % 2, random.normal(size=N_ROWS), labels % 5
+    text = pa.table({"a": pa.array([f"category {number}" for number in random.integers(0, 2000, N_ROWS)])})
+    for table in (keys, text, keys * 0.37, keys * 10**9):
+        for y in targets:
+            yield partial(fit_and_encode, TargetEncoder(), table, y)
+    yield from (partial(TargetEncoder().fit, keys, y) for y in targets)
+    # Few rows have their fold numbers written down.
+    yield partial(fit_and_encode, TargetEncoder(), keys[:5000], targets[0][:5000])
+    for scheme in (KFold(), Ordered(), Ordered(shuffle=False), LeaveOneOut()):
+        for y in targets:
+            for weight in (None, weights):
+                for smooth in ("auto", 10.0):
+                    yield partial(fit_and_encode, TargetEncoder(cv=scheme, smooth=smooth), keys, y, weight)
+    # Numbers that do not begin at zero, that leave some out, that a sample does not tell of, that hardly repeat.
+    spread, late = keys * 3 + 1000, np.where(np.arange(N_ROWS) == 1, 9000, labels).reshape(-1, 1)
+    for table in (keys + 1000, spread, late, random.random((N_ROWS, 1))):
+        yield partial(fit_and_encode, TargetEncoder(), table, targets[0])
+    yield partial(fit_and_encode, TargetEncoder(columns=[0, 1, (0, 1)]), np.hstack([keys, keys // 7]), targets[0])
+    for scheme in (KFold(), Ordered(), LeaveOneOut()):
+        yield partial(fit_and_encode, StatisticEncoder(["mean", "std", "skew"], cv=scheme), keys, targets[1], weights)
+    yield partial(fit_and_encode, StatisticEncoder(["median", "max"]), keys, targets[1])
+    yield partial(fit_and_encode, ImpactEncoder(["deviation"], smooth=10.0, cv=LeaveOneOut()), keys, targets[1])
+    for dtype in ("float64", "float32"):
+        yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), text)
+        yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), spread)
+
+
+def fit_and_encode(encoder: Any, table: Any, y: Any = None, weight: Any = None) -> None:
+    """Encode training rows, and then the same ones as new rows."""
+    encoder.fit_transform(table, y, sample_weight=weight)
+    encoder.transform(table)
+
+
+def compile_all(tell: Callable[[int, int], object] | None = None) -> bool:
+    """Make every call, and say on disk that all is compiled; says whether the disk took it.
+
+    Parameters
+    ----------
+    tell : callable, optional
+        Called with how many calls are made, and how many there are.
+
+    Examples
+    --------
+    >>> from gpu_encode.warm_up import compile_all
+    >>> compile_all()  # doctest: +SKIP
+    True
+    """
+    with compiling() as cache:
+        work, lost = list(calls()), cache.lost
+        for number, call in enumerate(work):
+            if tell is not None:
+                tell(number, len(work))
+            call()
+            if cache.lost > lost:
+                return False
+    try:
+        kernel_folder.set_complete()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def compiling() -> Iterator[Any]:
+    """Let every call need kernels, also those that join the work of two threads; gives what counts them."""
+    threads, _ = load(f"{COMPILED}.threads"), load(STRINGS)
+    thresholds = gc.get_threshold()
+    with use_backend("compiled"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        threads.set_threads(2)
+        # What numba makes stays: to look for what does not takes a tenth of the time.
+        gc.set_threshold(100_000, 20, 100)
+        try:
+            yield load(f"{COMPILED}.kernel_files").KernelCache
+        finally:
+            gc.set_threshold(*thresholds)
+            threads.set_threads(None)
+
+
+def run_in_background(process: int) -> None:
+    """Compile for a process, as long as it runs, where nothing else is to be done."""
+    if hasattr(os, "nice"):
+        os.nice(19)
+    threading.Thread(target=compilation.end_with, args=(process,), daemon=True).start()
+    compile_all()

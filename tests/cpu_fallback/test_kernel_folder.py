@@ -1,0 +1,96 @@
+"""Where compiled kernels lie, and when all of them do."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cpu_fallback import kernel_folder
+
+CACHED = (kernel_folder.folder, kernel_folder.sources_stamp, kernel_folder.machine_stamp)
+
+
+def forget():
+    kernel_folder._complete.clear()
+    for function in CACHED:
+        function.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def nothing_known(monkeypatch):
+    """Let each test find out anew, and whoever comes after it."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    forget()
+    yield
+    forget()
+
+
+def test_a_folder_that_is_named_is_taken_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
+    assert [place.parent for place in kernel_folder.places()] == [tmp_path / "named"]
+    assert kernel_folder.folder().parent == tmp_path / "named"
+    assert kernel_folder.environment() == {}
+
+
+def test_else_beside_the_sources_or_in_the_users_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    beside, in_cache = kernel_folder.places()
+    assert beside == kernel_folder.SOURCES / "compiled" / "__pycache__"
+    assert in_cache.parent == tmp_path
+    monkeypatch.setattr(kernel_folder, "takes_files", lambda place: place != beside)
+    assert kernel_folder.folder() == in_cache
+
+
+def test_kernels_that_are_there_are_read_where_nothing_can_be_written(tmp_path, monkeypatch):
+    places = [tmp_path / name for name in ("written", "shared", "later")]
+    monkeypatch.setattr(kernel_folder, "places", lambda: places)
+    monkeypatch.setattr(kernel_folder, "takes_files", lambda place: place == places[2])
+    places[1].mkdir()
+    kernel_folder.seal(places[1]).touch()
+    assert kernel_folder.folder() == places[1]
+    assert kernel_folder.is_complete()
+
+
+def test_where_nothing_can_be_written_a_process_has_its_own(monkeypatch):
+    monkeypatch.setattr(kernel_folder, "takes_files", lambda _: False)
+    monkeypatch.setattr(kernel_folder, "places", lambda: [Path("/nowhere")])
+    removed = []
+    monkeypatch.setattr(kernel_folder.atexit, "register", lambda *given: removed.append(given))
+    private = kernel_folder.folder()
+    assert kernel_folder.environment() == {"NUMBA_CACHE_DIR": str(private.parent)}
+    assert private.parent.stat().st_mode & 0o777 == 0o700
+    ((remove, place, process),) = removed
+    remove(place, process + 1)
+    assert place.exists()
+    remove(place, process)
+    assert not place.exists()
+
+
+def test_kernels_are_complete_for_these_sources_and_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert not kernel_folder.is_complete()
+    kernel_folder.folder().mkdir(exist_ok=True)
+    kernel_folder.set_complete()
+    assert kernel_folder.is_complete()
+    forget()
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    assert not kernel_folder.is_complete()
+    kernel_folder.set_complete()
+    monkeypatch.setattr(kernel_folder, "this_processor", lambda: "another")
+    forget()
+    assert kernel_folder.is_complete(), "what numba is told counts"
+    monkeypatch.delenv("NUMBA_CPU_NAME")
+    forget()
+    assert not kernel_folder.is_complete()
+    monkeypatch.setattr(kernel_folder, "sources_stamp", lambda: "changed")
+    kernel_folder.set_complete()
+    assert [path.name.split(".")[1] for path in kernel_folder.folder().glob("complete.*")] == ["changed"]
+
+
+def test_all_this_is_known_without_numba():
+    program = (
+        "import sys; from cpu_fallback import kernel_folder as f; f.is_complete(); sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], env=os.environ, check=False).returncode == 0
