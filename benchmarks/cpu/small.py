@@ -5,7 +5,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,13 @@ from benchmarks.cpu.judge import Rule
 from benchmarks.harness.grid import Cell, Contender, Grid, Prepared, Seconds
 from benchmarks.harness.judge import Answer, Unjudged
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.rows import Array, Rows
+from benchmarks.harness.rows import N_CLASSES, Array, Rows
 
 IMPORT = "import time\nbegun = time.perf_counter()\n{line}\nprint(time.perf_counter() - begun)"
 LONGEST_IMPORT = 0.5
 ALONE = "gpu_encode alone"
+# What a process has done before: only calls like the timed ones, or a call of so many rows.
+AFTER_LARGE, LARGE = "after a large call", 1_000_000
 # Contender -> its family, and what a new process does.
 IMPORTED = {
     "ours": ("ours", "from gpu_encode import TargetEncoder"),
@@ -40,17 +41,35 @@ def our_encoder(kind: str) -> Any:
 
 
 def prepare(rows: Rows, make: Callable[[str], Any], folds_of: Callable[[Rows], Array]) -> Prepared:
-    """`fit_transform` of all rows, or `transform` of the first, with one key in as many columns as asked for."""
-    columns = rows.cell.get("columns", 1)
-    X = np.repeat(rows.matrix, columns, axis=1)
-    one = rows.work == "transform one row"
-    rule = Rule("by_fold", folds=None if one else folds_of(rows), visible_prior=True)
-    column = rule.encode(rows.codes, rows.target)[: 1 if one else None]
-    expected = Answer(lambda: repeat(column, columns), columns)
-    if one:
-        encoder = make(rows.kind).fit(X, rows.target)
-        return Prepared(lambda: matrix(encoder.transform(X[:1])), expected)
-    return Prepared(lambda: matrix(make(rows.kind).fit_transform(X, rows.target)), expected)
+    """`fit`, `fit_transform` or `transform` of all rows, or of one, with one key in as many columns as asked for."""
+    if rows.cell.get("process") == AFTER_LARGE:
+        make_large_call(make)
+    columns, training = rows.cell.get("columns", 1), rows.work == "fit_transform"
+    X, y = np.repeat(rows.matrix, columns, axis=1), rows.target
+    if rows.work == "fit":
+        return Prepared(lambda: make(rows.kind).fit(X, y), Unjudged())
+    n_rows = 1 if rows.work == "transform one row" else rows.n_rows
+    expected = expect(rows, folds_of(rows) if training else None, n_rows, columns)
+    if training:
+        return Prepared(lambda: matrix(make(rows.kind).fit_transform(X, y)), expected)
+    encoder = make(rows.kind).fit(X, y)
+    return Prepared(lambda: matrix(encoder.transform(X[:n_rows])), expected)
+
+
+def expect(rows: Rows, folds: Array | None, n_rows: int, columns: int) -> Answer:
+    """Give the encodings of the first rows, of each class, by the independent definition."""
+    rule, y = Rule("by_fold", folds=folds, visible_prior=True), rows.target
+    targets = [y == label for label in range(N_CLASSES)] if rows.kind == "multiclass" else [y]
+    encoded = [rule.encode(rows.codes, target)[:n_rows] for target in targets]
+    return Answer(lambda: iter(encoded * columns), len(encoded) * columns)
+
+
+def make_large_call(make: Callable[[str], Any]) -> None:
+    """Encode as many rows as have everything loaded that a process ever loads."""
+    random = np.random.default_rng(0)
+    X, y = random.integers(0, 1000, (LARGE, 1)), random.normal(size=LARGE)
+    for keys in (X, X.astype(str).astype(object)):
+        make("continuous").fit_transform(keys, y)
 
 
 def time_import(line: str) -> Seconds:
@@ -69,6 +88,12 @@ def cache_of(cell: Cell, folder: Path) -> dict[str, str]:
 def mark(_: Cell, family: str, ratio: float) -> str:
     """What stands behind a ratio: ours should be no slower than scikit-learn."""
     return MISSED if family == "scikit-learn" and ratio < 1 else ""
+
+
+def mark_size(cell: Cell, family: str, ratio: float) -> str:
+    """What stands behind a ratio of a size: training encodings of many rows should be far faster."""
+    least = {10_000: 2.0, 100_000: 5.0, 280_000: 5.0}.get(cell["rows"], 1.0) if cell["work"] == "fit_transform" else 1.0
+    return MISSED if family == "scikit-learn" and ratio < least else ""
 
 
 def tell_import(cells: list[Cell]) -> list[str]:
@@ -94,6 +119,24 @@ SMALL = Grid(
     open=open_cell,
     most_turns=100,
     mark=mark,
+)
+SIZES = Grid(
+    "sizes",
+    {
+        "rows": (1_000, 10_000, 100_000, 280_000),
+        "categories": (50,),
+        "keys": ("int", "text"),
+        "target": ("binary", "continuous", "multiclass"),
+        "work": ("fit", "fit_transform", "transform"),
+        "process": ("new", AFTER_LARGE),
+    },
+    CONTENDERS,
+    {"rows": (1_000,), "target": ("multiclass",), "process": ("new",)},
+    open=open_cell,
+    # Each cell has processes of its own: what one has loaded is not there for the next.
+    environment=lambda _cell, _folder: {},
+    most_turns=25,
+    mark=mark_size,
 )
 IMPORTS = Grid(
     "imports",

@@ -13,7 +13,18 @@ from cpu_fallback.compiled.border import Array, kernel, set_all, stage
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.estimates import mean_pair, near_estimate, settle_estimate, weigh_prior
 from cpu_fallback.compiled.kernel_parts import for_any_number
-from cpu_fallback.compiled.moments import SAFE, Room, Shape, cell_width, pair, plain, quotient, settled_mean, spread
+from cpu_fallback.compiled.moments import (
+    SAFE,
+    Room,
+    Shape,
+    cell_width,
+    pair,
+    plain,
+    quotient,
+    settled_mean,
+    spread,
+    total_of,
+)
 from cpu_fallback.compiled.rounding import WORD_DIGITS, absolute, join_words, power_of_two, round_words
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, unseen_encoding, weights_of
@@ -288,7 +299,7 @@ def moment_rows(
     plain_rows(n, count.high, count.power, weight)
     high, lower, power = total.high, total.lower, total.power
     for output in range(shape.n_classes - first):
-        own = (first + output) * width + (0 if shape.by_class else shape.n_width)
+        own = total_of(shape, first + output)
         step, s_width, low = width * shape.n_classes, shape.s_width, shape.s_low
         pair_rows(seen, line + own, n, step, s_width, low, high, lower, power, total.word)
         if kind == M_ESTIMATE:

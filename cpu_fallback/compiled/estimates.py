@@ -15,12 +15,13 @@ from cpu_fallback.compiled.moments import (
     Shape,
     add_product,
     cell_width,
-    halve,
     pair,
     plain,
+    product_error,
     settled_mean,
     shape_of,
     sum_classes,
+    total_of,
 )
 from cpu_fallback.compiled.rounding import magnitude
 from cpu_fallback.exact import Ratio
@@ -61,11 +62,8 @@ def in_range(value: float) -> bool:
 def weigh_prior(mu: float, rest: float, m: float) -> tuple[float, float]:
     """Give m * (mu + rest) as a pair; with NaN as the second number where the digits have to tell."""
     high = m * mu
-    a, b = halve(m), halve(mu)
-    c, d = m - a, mu - b
-    error = c * d - (((high - a * b) - c * b) - a * d)
     sure = in_range(mu) and in_range(m) and in_range(high)
-    return high, error + m * rest if sure else math.nan
+    return high, (product_error(high, m, mu) + m * rest) if sure else math.nan
 
 
 @inlined
@@ -82,9 +80,7 @@ def near_estimate(
     share = 1.0 / bottom
     first = top * share
     product = first * bottom
-    a, b = halve(first), halve(bottom)
-    c, d = first - a, bottom - b
-    left = (top - product) - (c * d - (((product - a * b) - c * b) - a * d))
+    left = (top - product) - product_error(product, first, bottom)
     change = (left + (rest - first * bottom_rest)) * share
     near = first + change
     off = change - (near - first)
@@ -155,7 +151,7 @@ def prior_of_line(line: Array, at: int, output: int, shape: Shape, rule: FusedRu
         return Prior(digits * sign, FLOAT_DIGITS, low, one, 1, 0)
     width, count = cell_width(shape), np.empty(shape.n_width, np.int64)
     sum_classes(line, at, shape.n_classes, width, shape.n_width, count)
-    own = at + output * width + (0 if shape.by_class else shape.n_width)
+    own = at + total_of(shape, output)
     return Prior(line[own : own + shape.s_width].copy(), shape.s_width, shape.s_low, count, shape.n_width, shape.n_low)
 
 
@@ -166,7 +162,7 @@ def settle_line(
     """Round an estimate of one output by digits, of sums that begin at `at`, with one of several priors."""
     width, count = cell_width(shape), np.empty(shape.n_width, np.int64)
     sum_classes(seen, at, shape.n_classes, width, shape.n_width, count)
-    own = at + output * width + (0 if shape.by_class else shape.n_width)
+    own = at + total_of(shape, output)
     sums = seen[own : own + shape.s_width].copy(), shape.s_low, count, shape.n_low
     return float(exact_estimate(*sums, prior, prior_at * prior.width, number_at * prior.n_width, m))
 
@@ -190,9 +186,7 @@ def mean_pair(total: float, total_rest: float, count: float, count_rest: float) 
     """Give total / count as a pair, from plain pairs."""
     first = total / count
     product = first * count
-    a, b = halve(first), halve(count)
-    c, d = first - a, count - b
-    left = (total - product) - (c * d - (((product - a * b) - c * b) - a * d))
+    left = (total - product) - product_error(product, first, count)
     change = (left + (total_rest - first * count_rest)) / count
     near = first + change
     return near, change - (near - first)
@@ -234,7 +228,7 @@ def estimate_range(
         above = i % n_priors
         number = plain_pair(*pair(prior.number, above * prior.n_width, prior.n_width, prior.n_low))
         for output in range(n_outputs):
-            s_at = cell + (first + output) * line + (0 if shape.by_class else n_width)
+            s_at = cell + total_of(shape, first + output)
             s_high, s_rest = plain_pair(*pair(accumulators, s_at, shape.s_width, shape.s_low))
             t_at = (above * n_outputs + output) * prior.width
             total = plain_pair(*pair(prior.total, t_at, prior.width, prior.low))

@@ -137,13 +137,19 @@ def halve(value: float) -> float:
 
 
 @inlined
+def product_error(product: float, left: float, right: float) -> float:
+    """Give left * right - product, exactly, without a fused multiply-add (Dekker 1971)."""
+    a, b = halve(left), halve(right)
+    c, d = left - a, right - b
+    return c * d - (((product - a * b) - c * b) - a * d)
+
+
+@inlined
 def quotient(high: float, lower: float, n_high: float, n_lower: float) -> tuple[float, bool]:
     """Quotient of two pairs, and whether it may be rounded wrongly, as `cpu_fallback.exact.quotient` has it."""
     first = high / n_high
     product = first * n_high
-    a, b = halve(first), halve(n_high)
-    c, d = first - a, n_high - b
-    left = (high - product) - (c * d - (((product - a * b) - c * b) - a * d))
+    left = (high - product) - product_error(product, first, n_high)
     right = lower - first * n_lower
     rest = left + right
     change = rest / n_high
@@ -259,6 +265,12 @@ def less_one(shape: Shape, room: Room) -> float:
 
 
 @inlined
+def total_of(shape: Shape, label: int) -> int:
+    """Give where the total of a class, or the only one, begins in a cell."""
+    return label * cell_width(shape) + (0 if shape.by_class else shape.n_width)
+
+
+@inlined
 def sum_classes(seen: Array, at: int, n_classes: int, width: int, n_width: int, summed: Array) -> None:
     """Sum the digits of the weights of all classes of a cell."""
     for column in range(n_width):
@@ -294,7 +306,7 @@ def moments_range(
             few = whole and -SAFE < summed[0] < SAFE
             fewer[i, 0] = float(summed[0] - 1) if few else less_one(shape, room)
         for label in range(first, shape.n_classes):
-            s_at = cell + label * line + (0 if shape.by_class else shape.n_width)
+            s_at = cell + total_of(shape, label)
             high, lower, power = pair(accumulators, s_at, shape.s_width, shape.s_low)
             mean[i, label - first] = settled_mean(
                 *(high, lower, power, n_high, n_lower, n_exponent),

@@ -5,7 +5,7 @@ import math
 from cpu_fallback.compiled.border import inlined
 from cpu_fallback.compiled.elementary import exp
 from cpu_fallback.compiled.moments import plain
-from cpu_fallback.fused_rules import SIGMOID, Blend, Shrinkage
+from cpu_fallback.fused_rules import PLAIN, Blend, Shrinkage
 
 # Within them three weights, multiplied and divided in any way, leave a variance among the floats.
 LIGHT, HEAVY = 2.0**-150, 2.0**150
@@ -13,10 +13,9 @@ LIGHT, HEAVY = 2.0**-150, 2.0**150
 
 @inlined
 def weights_of(n: float, shrinkage: Shrinkage) -> tuple[float, float]:
-    """Weights of mean and prior by a formula that depends on the weight of the cell alone."""
-    if shrinkage.kind < SIGMOID:
-        # Without smoothing m is zero.
-        return n, shrinkage.first
+    """Weights of mean and prior, without smoothing or by the sigmoid, from the weight of the cell alone."""
+    if shrinkage.kind == PLAIN:
+        return 1.0, 0.0
     return 1.0, exp(-((n - shrinkage.first) / shrinkage.second))
 
 
