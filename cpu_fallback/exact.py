@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.digits import bit_length, carry, digit_products, signed_digits
 from cpu_fallback.memory import empty
 
@@ -29,6 +30,7 @@ DIGIT = 2.0**32
 MOST_COLUMNS = 8
 # Sums of a few numbers below it fit an int64.
 FAR = 1 << 61
+Pair = tuple[Floats, Floats, Integers]
 # No exponent comes near it.
 NEVER = 1 << 40
 
@@ -181,8 +183,9 @@ class Limbs:
         sign, digits = self.magnitude()
         return np.where((digits != 0).any(axis=-1), sign, np.int64(0))
 
-    def pair(self) -> tuple[Floats, Floats, Integers]:
-        """Give (hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded.
+    @cached_property
+    def pair(self) -> "Pair":
+        """(hi, lo, exponent): the number is (hi + lo) * 2**exponent, hi correctly rounded.
 
         An even lo is all the rest; the last bit is set where it is not.
         """
@@ -212,7 +215,7 @@ class Limbs:
 
     def to_scaled(self) -> Scaled:
         """Correctly rounded to 53 bits, with the exponent apart."""
-        high, _, exponent = self.pair()
+        high, _, exponent = self.pair
         return Scaled(high, exponent)
 
     def to_rests(self) -> Floats:
@@ -220,12 +223,12 @@ class Limbs:
         small = self._small()
         if small is not None and peak(small) < SAFE:
             return np.zeros_like(small, np.float64)
-        _, low, exponent = self.pair()
+        _, low, exponent = self.pair
         return shift(low, exponent)
 
     def to_floats(self) -> Floats:
         """Correctly rounded float64; inf where too large."""
-        high, low, exponent = self.pair()
+        high, low, exponent = self.pair
         plain = shift(high, exponent)
         tiny = (np.abs(plain) < 2.0**-1021) & (high != 0)
         if tiny.any():
@@ -298,6 +301,8 @@ def fold_top(digits: Integers) -> Integers:
 # Farther than any error from the middle of two floats, a quotient is rounded correctly as it is.
 DOUBT = 1.0 + 2.0**-30
 LARGEST = float(np.finfo(np.float64).max)
+# Powers of two between two products of pairs, which neither leave the normal numbers then.
+FARTHEST_APART = 400
 FRACTION = np.int64((1 << 52) - 1)
 
 
@@ -307,8 +312,8 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
     With (hi, lo) and (nh, nl) the two sums as double pairs: q = hi / nh, and q + ((hi - q * nh) + (lo - q * nl)) / nh.
     Where that lies too near the middle of two floats to tell which is nearer, the digits do.
     """
-    high, low, exponent = total.pair()
-    count_high, count_low, count_exponent = count.pair()
+    high, low, exponent = total.pair
+    count_high, count_low, count_exponent = count.pair
     with np.errstate(divide="ignore", invalid="ignore"):
         first = high / count_high
         left, right = residual(high, first, count_high), low - first * count_low
@@ -423,8 +428,40 @@ def settle(mean: Floats, total: Limbs, count: Limbs) -> Floats:
 
 
 def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
-    """N * Q - S**2 in integers, rounded once: the sum of squared deviations, times N."""
-    return (count * square - total * total).to_scaled()
+    """N * Q - S**2, rounded once: the sum of squared deviations, times N.
+
+    In pairs of doubles where these tell which float is nearest, else in integers.
+    """
+    near, exponent, sure = near_deviation(*(sums.pair for sums in (count, total, square)))
+    places = np.nonzero(~sure.ravel())[0]
+    if len(places):
+        n, s, q = (pick(sums, near.shape, places) for sums in (count, total, square))
+        settled = (n * q - s * s).to_scaled()
+        near.put(places, settled.fraction)
+        exponent.put(places, settled.exponent)
+    return Scaled(near, exponent)
+
+
+def near_deviation(count: Pair, total: Pair, square: Pair) -> tuple[Floats, Integers, NDArray[np.bool_]]:
+    """N * Q - S**2 of pairs as fraction and exponent, and whether it is sure to be rounded correctly."""
+    (n, n_rest, n_exponent), (s, s_rest, s_exponent), (q, q_rest, q_exponent) = count, total, square
+    exponent = n_exponent + q_exponent
+    apart = 2 * s_exponent - exponent
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        left, right = n * q, s * s
+        left_rest = (n * q_rest + n_rest * q) - residual(left, n, q)
+        right_rest = 2.0 * s * s_rest - residual(right, s, s)
+        right, right_rest = shift(right, apart), shift(right_rest, apart)
+        near, rest = two_sum(left, -right)
+        near, rest = two_sum(near, rest + (left_rest - right_rest))
+        # Four times what the pairs and the sums of their rests may be off by.
+        doubt = (np.abs(left) + np.abs(right)) * 2.0**-98
+        sure = (near + (rest - doubt) == near) & (near + (rest + doubt) == near)
+        # One row, whose square is a pair: an even rest is all of it.
+        one_row = (n == 1) & (n_rest == 0) & (s_rest == 0) & (q_rest.view(np.int64) & 1 == 0)
+        sure |= one_row & (left == right) & (left_rest == right_rest)
+        sure &= np.abs(apart) < FARTHEST_APART
+    return near, np.broadcast_to(exponent, near.shape).copy(), sure
 
 
 def cube_parts(values: Floats) -> list[Floats]:

@@ -26,7 +26,7 @@ def check_pair(module: Any, digits: np.ndarray[Any, Any], low: int) -> None:
     sign, magnitude = number.magnitude()
     high, lower, exponent = split(magnitude, sign, low)
     # Up to four digits are added up instead, to the same numbers at another power.
-    added = number.pair()
+    added = number.pair
     assert np.ldexp(added[0], added[2]) == np.ldexp(high, exponent)
     assert np.ldexp(added[1], added[2]) == np.ldexp(lower, exponent)
     pair = module.pair(np.concatenate([[7], digits]), 1, len(digits), low)

@@ -80,7 +80,7 @@ def test_products_round_once_into_the_subnormals_too(number, other):
 @law
 @given(number=limbs(low=st.integers(-30, 25)) | near_ties())
 def test_pair_is_the_nearest_double_and_the_rest(number):
-    high, low, exponent = number.pair()
+    high, low, exponent = number.pair
     for value, head, rest, power in zip(value_of(number), high.tolist(), low.tolist(), exponent.tolist(), strict=True):
         scaled = value / Fraction(2) ** power
         assert head == float(scaled)
