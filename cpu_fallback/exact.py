@@ -26,8 +26,8 @@ MASK = np.int64(0xFFFFFFFF)
 SAFE = np.int64(1) << np.int64(53)
 SMALL = 1 << 31
 DIGIT = 2.0**32
-# Digits of numbers that are rounded in a few additions.
-MOST_COLUMNS = 8
+# Digits of numbers that are rounded in a few additions, and of numbers that are added up.
+MOST_COLUMNS, MOST_ADDED = 8, 20
 # Sums of a few numbers below it fit an int64.
 FAR = 1 << 61
 Pair = tuple[Floats, Floats, Integers]
@@ -196,6 +196,25 @@ class Limbs:
             return *pair, np.full_like(columns[0], 32 * self.low)
         sign, digits = self.magnitude()
         return split(digits, sign, self.low)
+
+    def near_pair(self) -> "Pair":
+        """Give such a pair within 2**-103 of its number, of any that is not negative; an even lo is all the rest."""
+        small = self._small()
+        width = self.digits.shape[-1]
+        if width > MOST_ADDED or (small is not None and peak(small) < SAFE):
+            return self.pair
+        digits = carry_through(self.digits)
+        if (digits[..., -1] < 0).any():
+            return self.pair
+        high = rest = np.zeros(digits.shape[:-1])
+        lost = np.zeros(digits.shape[:-1], bool)
+        for column in range(width, -1, -1):
+            high, part = two_sum(high, digits[..., column] * DIGIT ** (column - width // 2))
+            rest, left = two_sum(rest, part)
+            lost |= left != 0
+        high, rest = two_sum(high, rest)
+        rest = (rest.view(np.int64) | lost).view(np.float64)
+        return high, rest, np.full(high.shape, 32 * (self.low + width // 2))
 
     def _few_columns(self) -> list[Integers] | None:
         """Carried columns, the highest first and signed, if four hold the numbers."""
@@ -432,7 +451,7 @@ def deviation(count: Limbs, total: Limbs, square: Limbs) -> Scaled:
 
     In pairs of doubles where these tell which float is nearest, else in integers.
     """
-    near, exponent, sure = near_deviation(*(sums.pair for sums in (count, total, square)))
+    near, exponent, sure = near_deviation(count.pair, total.pair, square.near_pair())
     places = np.nonzero(~sure.ravel())[0]
     if len(places):
         n, s, q = (pick(sums, near.shape, places) for sums in (count, total, square))
@@ -482,7 +501,7 @@ def stack(parts: Sequence[Limbs], axis: int) -> Limbs:
 def shift(values: Floats, exponent: Integers) -> Floats:
     """Values * 2**exponent, for any exponent."""
     with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(values, np.clip(exponent, -5000, 5000).astype(np.int32))
+        return np.ldexp(values, np.minimum(np.maximum(exponent, -5000), 5000).astype(np.int32))
 
 
 def add_up(columns: list[Integers]) -> tuple[Floats, Floats] | None:
