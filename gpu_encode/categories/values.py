@@ -19,6 +19,8 @@ UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 TEMPORAL = ("datetime", "duration", "time")
 NOT_A_TIME = np.iinfo(np.int64).min
 _DAY = 86_400
+# Up to this many strings are sorted by Python, which takes less time than to begin with Arrow.
+FEW = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,11 @@ class Values:
         array = self.array
         if isinstance(array, np.ndarray):
             distinct, places = np.unique(array, return_inverse=True)
+        elif len(array) <= FEW:
+            texts = array.to_pylist()
+            distinct = sorted(set(texts))
+            place = {text: number for number, text in enumerate(distinct)}
+            distinct, places = pa.array(distinct, array.type), np.array([place[text] for text in texts], np.int32)
         elif (backend := host_strings(len(array), host(len(array)))) is not None:
             places, distinct = strings.factorize(array, backend)
         else:

@@ -22,8 +22,9 @@ from gpu_encode.errors.values import (
 )
 from gpu_encode.ops import Ops, host, host_strings
 
-# Up to this many strings are looked up by bisection, which takes a microsecond each among a million categories.
-_FEW = 64
+# Up to this many strings are looked up one by one: among so many categories in a table, which is kept, and among more
+# by bisection, which takes a microsecond each among a million.
+_FEW, _TABLED = 64, 1 << 12
 _STORED = {"text": pa.large_string(), "bytes": pa.large_binary(), "null": pa.int64()}
 
 
@@ -186,6 +187,9 @@ class Vocabulary:
         if (positions := self.places_of(wanted, host(len(wanted)))) is not None:
             return positions
         if len(wanted) <= _FEW:
+            if len(array) <= _TABLED:
+                places = self._place_of_text
+                return np.array([places.get(value, UNKNOWN) for value in wanted.to_pylist()], np.int32)
             positions = np.full(len(wanted), UNKNOWN, np.int32)
             for index, value in enumerate(wanted.to_pylist()):
                 rank = bisect_left(range(len(array)), value, key=lambda rank: array[self._place(rank)].as_py())
@@ -202,6 +206,11 @@ class Vocabulary:
         positions[hit.drop_null().to_numpy()] = present
         indices: Array = repeated.indices.to_numpy()
         return positions[indices]
+
+    @cached_property
+    def _place_of_text(self) -> dict[Any, int]:
+        """Places of a few values, by value."""
+        return {value: place for place, value in enumerate(self.values.array.to_pylist())}
 
     def _place(self, rank: int) -> int:
         return rank if self._order is None else int(self._order[rank])
