@@ -346,22 +346,29 @@ def estimate_lines(
 ) -> None:
     """Write the m-estimates of some lines, whose digits begin at `start`, as `blend_lines` does other encodings."""
     prior, high, lower, weight, rest = around.prior, around.high, around.lower, number.weight, number.rest
-    total, total_rest, m = moments_.high, moments_.lower, blend.shrinkage.first
-    n_outputs, view, length = values.shape[1], first_line % n_views, cell_width(shape) * shape.n_classes
+    total, total_rest, m, least = moments_.high, moments_.lower, blend.shrinkage.first, blend.least
+    n_outputs, first_view, length = values.shape[1], first_line % n_views, cell_width(shape) * shape.n_classes
     lines, flags = values[first_line:], unseen[first_line:]
-    for i in range(len(found_at)):
-        at = np.uint64(found_at[i])
-        hidden = not (weight[at] > 0 and weight[at] >= blend.least)
-        flags[i] = hidden
-        for k in range(n_outputs):
-            near, doubtful = near_estimate(
-                total[k, at], total_rest[k, at], weight[at], rest[at], m, high[view, k], lower[view, k]
-            )
-            if doubtful and not hidden:
-                line = start + found_at[i] * length
-                near = settle_line(seen, line, first + k, shape, around.exact, view * n_outputs + k, view, m)
-            lines[i, k] = unseen_encoding(prior[view, k], blend) if hidden else near
-        view = view + 1 if view + 1 < n_views else 0
+    for k in range(n_outputs):
+        sure, view = True, first_view
+        for i in range(len(found_at)):
+            at = np.uint64(found_at[i])
+            hidden = not (weight[at] > 0 and weight[at] >= least)
+            pairs = total[k, at], total_rest[k, at], weight[at], rest[at]
+            near, doubtful = near_estimate(*pairs, m, high[view, k], lower[view, k])
+            flags[i], lines[i, k] = hidden, unseen_encoding(prior[view, k], blend) if hidden else near
+            sure &= hidden | ~doubtful
+            view = view + 1 if view + 1 < n_views else 0
+        view = first_view
+        # Settled apart: a call among the loop's numbers would cost each of them.
+        for i in range(0 if sure else len(found_at)):
+            at = np.uint64(found_at[i])
+            pairs = total[k, at], total_rest[k, at], weight[at], rest[at]
+            _, doubtful = near_estimate(*pairs, m, high[view, k], lower[view, k])
+            if doubtful and not flags[i]:
+                line, place = start + found_at[i] * length, view * n_outputs + k
+                lines[i, k] = settle_line(seen, line, first + k, shape, around.exact, place, view, m)
+            view = view + 1 if view + 1 < n_views else 0
 
 
 @stage

@@ -17,12 +17,12 @@ from cpu_fallback.compiled.moments import (
     cell_width,
     pair,
     plain,
-    product_error,
     settled_mean,
     shape_of,
     sum_classes,
     total_of,
 )
+from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.rounding import magnitude
 from cpu_fallback.exact import Ratio
 from cpu_fallback.fused_rules import FusedRule

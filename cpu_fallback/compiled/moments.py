@@ -12,6 +12,7 @@ from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, measures_of, stage
 from cpu_fallback.compiled.digits import FRACTION, ONE, ZERO
 from cpu_fallback.compiled.midpoints import settle
+from cpu_fallback.compiled.product_errors import product_error
 from cpu_fallback.compiled.rounding import (
     MASK,
     WORD_DIGITS,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 SAFE = np.int64(1) << np.int64(53)
 SMALL = np.int64(1) << np.int64(31)
 COUNTS = np.int64(1) << np.int64(32)
-SPLITTER = 134217729.0
 # Farther than any error from the middle of two floats, a quotient is rounded correctly as it is.
 DOUBT = 1.0 + 2.0**-30
 # Below it a mean is rounded a second time.
@@ -127,21 +127,6 @@ def plain(value: float, exponent: int) -> float:
         return value
     # Multiplying by a normal power of two rounds once, as ldexp does.
     return value * power_of_two(exponent) if -1000 < exponent < 1000 else math.ldexp(value, bound_exponent(exponent))
-
-
-@stage
-def halve(value: float) -> float:
-    """Upper 26 bits of a number (Veltkamp)."""
-    wide = value * SPLITTER
-    return wide - (wide - value)
-
-
-@inlined
-def product_error(product: float, left: float, right: float) -> float:
-    """Give left * right - product, exactly, without a fused multiply-add (Dekker 1971)."""
-    a, b = halve(left), halve(right)
-    c, d = left - a, right - b
-    return c * d - (((product - a * b) - c * b) - a * d)
 
 
 @inlined

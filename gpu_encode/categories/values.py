@@ -89,9 +89,9 @@ class Values:
             distinct, places = np.unique(array, return_inverse=True)
         elif len(array) <= FEW:
             texts = array.to_pylist()
-            distinct = sorted(set(texts))
-            place = {text: number for number, text in enumerate(distinct)}
-            distinct, places = pa.array(distinct, array.type), np.array([place[text] for text in texts], np.int32)
+            in_order = sorted(set(texts))
+            place = {text: number for number, text in enumerate(in_order)}
+            distinct, places = pa.array(in_order, array.type), np.array([place[text] for text in texts], np.int32)
         elif (backend := host_strings(len(array), host(len(array)))) is not None:
             places, distinct = strings.factorize(array, backend)
         else:

@@ -10,7 +10,8 @@ import numpy as np
 
 from cpu_fallback.compiled.digits import FRACTION
 from cpu_fallback.compiled.extents import bit_length
-from cpu_fallback.compiled.moments import DOUBT, SPLITTER
+from cpu_fallback.compiled.moments import DOUBT
+from cpu_fallback.compiled.product_errors import SPLITTER
 from cpu_fallback.compiled.rounding import DEEPEST, TWO_TO_MINUS_64, TWO_TO_MINUS_128
 from gpu_encode.cuda.runtime import device_function, times
 
