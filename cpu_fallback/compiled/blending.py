@@ -14,7 +14,17 @@ from cpu_fallback.compiled.block_moments import (
     room_for_weights,
 )
 from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, set_all, stage
-from cpu_fallback.compiled.estimates import Prior, near_estimate, prior_of, settle_count, settle_line, weigh_priors
+from cpu_fallback.compiled.estimates import (
+    Prior,
+    exact_below,
+    near_estimate,
+    prior_of,
+    settle_count,
+    settle_line,
+    weigh_priors,
+    whole_estimate,
+    whole_prior,
+)
 from cpu_fallback.compiled.moments import SMALL, Shape, cell_width, scratch
 from cpu_fallback.compiled.shrinkage import (
     bayes_weight,
@@ -33,7 +43,7 @@ if TYPE_CHECKING:
     from cpu_fallback.types import Layout
 
 # Counts of a block, whose loops the compiler makes vector instructions of.
-COUNTS = 1 << 10
+COUNTS = 1 << 8
 # A cell of digits costs as much as some thirty rows of other kernels.
 SMALLEST_SHARE = 1 << 12
 
@@ -177,6 +187,8 @@ class CountBlock(NamedTuple):
     own: Array
     high: Array
     lower: Array
+    weighed: Array
+    number: Array
     nothing: Array
 
 
@@ -184,13 +196,20 @@ class CountBlock(NamedTuple):
 def count_block(n_categories: int, blend: Blend, around: Around) -> CountBlock:
     """Give room for a block, and repeat in it what the views see of all categories."""
     n_views, n_outputs = around.prior.shape
-    size = n_categories * n_views * n_outputs
+    size, m, exact = n_categories * n_views * n_outputs, blend.shrinkage.first, around.exact
     high, lower, nothing = np.empty(size), np.empty(size), np.empty(size)
+    weighed, number = np.empty(size), np.empty(size)
+    whole = exact.width == 1 and exact.n_width == 1 and exact.low == 0 and exact.n_low == 0
     for k in range(size):
         view, output = k // n_outputs % n_views, k % n_outputs
         high[k], lower[k] = around.high[view, output], around.lower[view, output]
         nothing[k] = unseen_encoding(around.prior[view, output], blend)
-    return CountBlock(np.empty(size, np.int64), np.empty(size, np.int64), high, lower, nothing)
+        weighed[k], number[k] = 0.0, np.nan
+        if whole:
+            total, rows = np.float64(exact.total[view * n_outputs + output]), np.float64(exact.number[view])
+            weighed[k], number[k] = whole_prior(total, rows, m)
+    room = np.empty(size, np.int64), np.empty(size, np.int64)
+    return CountBlock(*room, high, lower, weighed, number, nothing)
 
 
 @stage
@@ -228,9 +247,23 @@ def read_classes(
 
 
 @stage
+def divide_block(block: CountBlock, n: int, m: float, least: float, values: Array) -> bool:
+    """Write m-estimates of a block by one division each; says whether all are rounded correctly."""
+    seen, own, weighed, number, nothing = block.seen, block.own, block.weighed, block.number, block.nothing
+    below, sure = exact_below(m), True
+    for k in range(n):
+        weight = np.float64(seen[k])
+        near, whole = whole_estimate(np.float64(own[k]), weight, m, weighed[k], number[k], below)
+        hidden = (weight < 1.0) | (weight < least)
+        values[k] = nothing[k] if hidden else near
+        sure &= whole | hidden
+    return sure
+
+
+@stage
 def estimate_block(block: CountBlock, n: int, m: float, least: float, values: Array) -> tuple[bool, bool]:
     """Write m-estimates of a block; says whether all counts are small enough, and all rounded correctly."""
-    seen, own, high, lower, nothing = block
+    seen, own, high, lower, nothing = block.seen, block.own, block.high, block.lower, block.nothing
     small, sure = True, True
     for k in range(n):
         weight = np.float64(seen[k])
@@ -283,11 +316,12 @@ def estimate_counts(
             read_pairs(accumulators, begin, end, views, block.seen, block.own)
         else:
             read_classes(accumulators, n_classes, first, begin, end, views, block.seen, block.own)
-        small, sure = estimate_block(block, n, m, least, here)
-        if not small:
-            return False
-        if not sure:
-            settle_block(block, n, m, least, around, here)
+        if not divide_block(block, n, m, least, here):
+            small, sure = estimate_block(block, n, m, least, here)
+            if not small:
+                return False
+            if not sure:
+                settle_block(block, n, m, least, around, here)
         line = begin * views.n_views
         for k in range(n // n_outputs):
             weight = np.float64(block.seen[k * n_outputs])

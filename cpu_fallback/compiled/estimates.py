@@ -1,7 +1,8 @@
 """m-estimates, rounded once: quickly where that is sure to be right, else by their digits.
 
-An estimate is (S + p) / (n + m) with p = m * mu, all of them as pairs of floats; nearly always that tells which float
-is nearest.  Where it does not, the digits of (S * N + m * T) / ((n + m) * N) do, with mu = T / N.
+Of small counts and an m of few bits it is (S * N + m * T) / ((n + m) * N) with mu = T / N, of which only the quotient is
+rounded.  Else it is (S + p) / (n + m) with p = m * mu, all of them as pairs of floats; nearly always that tells which
+float is nearest.  Where it does not, the digits of (S * N + m * T) / ((n + m) * N) do.
 """
 
 import math
@@ -36,6 +37,7 @@ DOUBT = 1.0 + 2.0**-16
 LEFT = 2.0**-16
 # Powers of two between which neither squares nor remainders leave the normal numbers.
 NEAREST, FARTHEST = 2.0**-280, 2.0**280
+MANTISSA = 2.0**53
 # Digits of a float on the grid.
 FLOAT_DIGITS = 3
 SMALLEST_SHARE = 1 << 10
@@ -190,6 +192,30 @@ def mean_pair(total: float, total_rest: float, count: float, count_rest: float) 
     change = (left + (total_rest - first * count_rest)) / count
     near = first + change
     return near, change - (near - first)
+
+
+@stage
+def exact_below(m: float) -> float:
+    """Give the number below which sums of whole numbers and of multiples of m are not rounded."""
+    scale = 1.0
+    while scale < MANTISSA and math.floor(m * scale) != m * scale:
+        scale *= 2.0
+    return MANTISSA / scale
+
+
+@inlined
+def whole_prior(total: float, number: float, m: float) -> tuple[float, float]:
+    """Give m * T and N, of which an estimate may take one division; with NaN as the second number where it may not."""
+    return m * total, number if 0.0 < number < MANTISSA else math.nan
+
+
+@inlined
+def whole_estimate(
+    own: float, count: float, m: float, weighed: float, number: float, below: float
+) -> tuple[float, bool]:
+    """Give (S * N + m * T) / ((n + m) * N), and whether nothing but the quotient is rounded."""
+    bottom = (count + m) * number
+    return (own * number + weighed) / bottom, bottom < below
 
 
 @kernel

@@ -18,8 +18,10 @@ from gpu_encode.training.leave_one_out import table_by_cells, table_in_one_pass
 from gpu_encode.training.tasks import EncodingTask
 from tests.backends import on_threads
 
-# So small an m makes every estimate one that its digits decide.
-SMOOTHINGS = [NoSmoothing(), MEstimate(0.0), MEstimate(2.5), MEstimate(1e-100), Sigmoid(3.0, 0.7), EmpiricalBayes()]
+# An m of a few bits lets one division do where counts are small, one of many bits never does, and so small an m makes
+# every estimate one that its digits decide.
+M_ESTIMATES = [MEstimate(2.5), MEstimate(0.1), MEstimate(1e-100)]
+SMOOTHINGS = [NoSmoothing(), MEstimate(0.0), *M_ESTIMATES, Sigmoid(3.0, 0.7), EmpiricalBayes()]
 OPTIONS = [
     {},
     {"prior": 0.25},
@@ -109,9 +111,18 @@ def test_tables_are_those_of_the_array_expressions(kind, visibility, smoothing, 
         same(table(*arguments), by_arrays(monkeypatch, *arguments))
 
 
-@pytest.mark.parametrize(
-    "smoothing", [MEstimate(2.5), MEstimate(1e-100), Sigmoid(3.0, 0.7), EmpiricalBayes()], ids=repr
-)
+@pytest.mark.parametrize("smoothing", M_ESTIMATES, ids=repr)
+@pytest.mark.parametrize("largest", [1 << 22, 1 << 24, 1 << 26, 1 << 28])
+@pytest.mark.parametrize("kind", ["binary", "three classes"])
+def test_estimates_of_many_rows(kind, largest, smoothing, monkeypatch):
+    # Products of the counts of a category and of all are on both sides of what floats hold.
+    for visibility in (VISIBILITIES["others"], None):
+        statistics = statistics_of(kind, cells_of(kind, 40, 3, largest))
+        arguments = statistics, visibility, key_of(40), EncodingRule(smoothing), compiled
+        same(table(*arguments), by_arrays(monkeypatch, *arguments))
+
+
+@pytest.mark.parametrize("smoothing", [*M_ESTIMATES, Sigmoid(3.0, 0.7), EmpiricalBayes()], ids=repr)
 @pytest.mark.parametrize("kind", ["real weights", "real target"])
 @pytest.mark.parametrize(("n_lines", "views"), [(1000, 1), (7, 120)], ids=["many lines", "many views"])
 def test_blocks_end_anywhere(n_lines, views, kind, smoothing, monkeypatch):
