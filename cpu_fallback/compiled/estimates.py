@@ -1,8 +1,8 @@
 """m-estimates, rounded once: quickly where that is sure to be right, else by their digits.
 
-Of small counts and an m of few bits it is (S * N + m * T) / ((n + m) * N) with mu = T / N, of which only the quotient is
-rounded.  Else it is (S + p) / (n + m) with p = m * mu, all of them as pairs of floats; nearly always that tells which
-float is nearest.  Where it does not, the digits of (S * N + m * T) / ((n + m) * N) do.
+With mu = T / N an estimate is (S * N + m * T) / ((n + m) * N): of small counts and an m of few bits only the quotient
+is rounded.  Else it is taken as (S + p) / (n + m) with p = m * mu, all of them as pairs of floats; nearly always that
+tells which float is nearest.  Where it does not, the digits of the first form do.
 """
 
 import math
