@@ -147,6 +147,16 @@ def test_the_lowest_word_of_a_deviation_decides_a_tie(ops, square, last):
     check(ops, [[[2**31, total, 0, 0, 0, *digits_of(number, 6)]] for total in (0, 1, -1)], layout)
 
 
+@pytest.mark.parametrize("more", [0, 1, -1])
+def test_one_row_has_no_deviation_but_for_what_its_square_has_more(ops, more):
+    # Number and square are a float and a pair of floats; what is added to the square lies below both of these.
+    number = (1 << 84) + (1 << 32)
+    layout = Layout(Window(), Window(-3, 4, False), Window(-6, 8, False))
+    cells = [[[1, *digits_of(number, 4), *digits_of(number * number + more, 8)]]]
+    moments = check(ops, cells, layout)
+    assert moments.fraction.item() == 0.0 if more == 0 else np.sign(moments.fraction.item()) == more
+
+
 @pytest.mark.parametrize("count", [0, 1, 2**31, 2**32 - 1, 2**32, -1])
 def test_digits_at_the_edges_of_words(ops, count):
     layout = Layout(Window(), Window(-3, 4, False), Window(-5, 6, False))
