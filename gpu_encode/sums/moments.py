@@ -154,7 +154,7 @@ class Moments:
             return parts[0]
         return cls(*(concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
-    def at(self, rows: "Array | int") -> "Moments":
+    def at(self, rows: "Array | slice | int") -> "Moments":
         """Pick rows along the first axis."""
         return Moments(*(pick(getattr(self, field.name), rows) for field in fields(self)))
 
@@ -168,7 +168,7 @@ def concatenate(parts: "Sequence[Any]") -> Any:
     return None if parts[0] is None else np.concatenate(parts)
 
 
-def pick(numbers: Any, rows: "Array | int") -> Any:
+def pick(numbers: Any, rows: "Array | slice | int") -> Any:
     """Pick rows along the first axis of an array, of exact sums, or of numbers with exponents of their own."""
     if isinstance(numbers, Scaled):
         return Scaled(numbers.fraction[rows], numbers.exponent[rows])

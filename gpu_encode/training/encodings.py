@@ -6,7 +6,7 @@ import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table, total_of_views
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table, total_and_leaf
 from gpu_encode.ops import Ops
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, SplitPlan
 from gpu_encode.sums.category_sums import CategorySums
@@ -74,15 +74,22 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
 def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, total: Moments | None) -> Trained:
     """Sum by category and fold, make a table of encodings from the sums, and look up every row in it."""
     sums = task.measure(plan.folds, plan.n_folds)
+    leaf = None
     if total is None and not plan.blow_up:
-        total = total_of_views(sums, plan.visibility, task.rule, task.ops)
-    new, encodings = tables_by_fold(sums, plan, task.key, task.rule, task.ops, total)
+        total, leaf = total_and_leaf(sums, plan.visibility, task.rule, task.ops)
+    new, encodings = tables_by_fold(sums, plan, task.key, task.rule, task.ops, total, leaf)
     unseen = look_up(task.ops, encodings, task.rows.codes, plan.lookup_folds, out, want_unseen)
     return Trained(new, unseen, total is not None and bool((total.n > 0).all()), total)
 
 
 def tables_by_fold(
-    sums: CategorySums, plan: FoldPlan, key: CategoryIndex, rule: EncodingRule, ops: Ops, total: Moments | None
+    sums: CategorySums,
+    plan: FoldPlan,
+    key: CategoryIndex,
+    rule: EncodingRule,
+    ops: Ops,
+    total: Moments | None,
+    leaf: Moments | None = None,
 ) -> tuple[CategorySums, EncodingTable]:
     """Give the sums that new rows see, and the encodings of training rows by category and fold.
 
@@ -96,11 +103,13 @@ def tables_by_fold(
     ops : Ops
     total : Moments or None
         All rows that each fold sees; not needed for blow-up columns, whose encodings do not depend on the row's fold.
+    leaf : Moments, optional
+        What each fold sees of each category, where the caller has it already.
     """
     new = sums.visible(ops, plan.new_rows)
     if plan.blow_up:
         return new, flatten(table(new, None, key, rule, ops))
-    return new, table(sums, plan.visibility, key, rule, ops, total)
+    return new, table(sums, plan.visibility, key, rule, ops, total, leaf)
 
 
 def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool) -> Trained:

@@ -23,9 +23,13 @@ def test_the_rest_is_exact():
         assert Fraction(product_errors.product_error(product, a, b)) == Fraction(a) * Fraction(b) - Fraction(product)
 
 
+def fuse(left, right, added):
+    return multiply_add(left, right, added)
+
+
 @pytest.mark.skipif(not FUSES, reason="kernels are compiled for a processor without this instruction")
 def test_the_instruction_rounds_once():
-    fused = njit(lambda left, right, added: multiply_add(left, right, added))
+    fused = njit(fuse)
     for a, b in zip(numbers(), numbers()[::-1], strict=True):
         for added in (-a * b, 0.1, -b):
             assert fused(a, b, added) == float(Fraction(a) * Fraction(b) + Fraction(added))
