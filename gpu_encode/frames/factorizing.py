@@ -18,9 +18,11 @@ from gpu_encode.frames import columns
 from gpu_encode.frames.columns import Column, is_number, to_numpy
 from gpu_encode.ops import Ops, host, host_strings
 
-# Of a sample of so many rows: where text repeats more often than this, Python's own hashes, which it keeps, are faster.
-SAMPLED = 4096
-REPEATED = 8
+# Python's own hashes, which it keeps, number objects of text in less time than Arrow reads them where rows are few, and
+# where text repeats more often than this in a sample.
+FEWEST_READ = 1 << 14
+SAMPLED = 1024
+REPEATED = 2
 
 
 class Place(NamedTuple):
@@ -266,6 +268,8 @@ def are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
 def _strings_of_objects(column: Column) -> Any:
     """Python objects that are all text or null as an Arrow array; None if any is not, or few of them are different."""
     data = column.data
+    if len(data) < FEWEST_READ:
+        return None
     # A look at a sample spares most columns of other objects the attempt.
     sample = {value for value in data[:: max(len(data) // SAMPLED, 1)] if isinstance(value, str)}
     if len(sample) * REPEATED <= min(len(data), SAMPLED):

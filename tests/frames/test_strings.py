@@ -121,6 +121,7 @@ def check_keys(keys, reference):
 @pytest.mark.parametrize("name", BUILDERS)
 def test_text_is_numbered_and_found_as_by_arrow(name, chunk_rows, compiled, monkeypatch):
     monkeypatch.setattr(strings, "CHUNK_ROWS", chunk_rows)
+    monkeypatch.setattr(factorizing, "FEWEST_READ", 0)
     monkeypatch.setattr(factorizing, "REPEATED", 1000)
     for n_rows in (0, 1, 400):
         frame, others = (frame_of(BUILDERS[name](drawn(seed, n_rows))) for seed in (1, 2))
@@ -181,6 +182,7 @@ class Word(str):
 
 
 def test_objects_that_only_begin_as_text(ops, monkeypatch):
+    monkeypatch.setattr(factorizing, "FEWEST_READ", 0)
     monkeypatch.setattr(factorizing, "REPEATED", 1000)
 
     def objects(*values):
