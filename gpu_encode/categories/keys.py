@@ -86,8 +86,18 @@ class CategoryIndex:
     given: bool = False
 
     @classmethod
-    def fit(cls, entry: KeySpec, frame: Columns, ops: Ops, missing_is_category: bool) -> "tuple[CategoryIndex, Codes]":
-        """Learn the categories of an entry; gives them and each row's code."""
+    def fit(
+        cls,
+        entry: KeySpec,
+        frame: Columns,
+        ops: Ops,
+        missing_is_category: bool,
+        joined: "dict[tuple[Any, ...], Joined] | None" = None,
+    ) -> "tuple[CategoryIndex, Codes]":
+        """Learn the categories of an entry; gives them and each row's code.
+
+        `joined` keeps what several entries begin with, each of which then joins its last column alone.
+        """
         factorized = [frame.keys(column, ops) for column in entry.columns]
         vocabularies = [column.vocabulary for column in factorized]
         if len(factorized) == 1:
@@ -97,13 +107,13 @@ class CategoryIndex:
         columns = [column.codes for column in factorized]
         whole = None if missing_is_category else all_present(columns[len(entry.above) :])
         if whole is not None and not bool(whole.all()):
-            dense, members = join_columns([codes[whole] for codes in columns], vocabularies, ops)
+            dense, members = join_columns(entry.columns, [codes[whole] for codes in columns], vocabularies, ops, {})
             codes = ops.empty((frame.n_rows,), np.int32)
             codes[...] = MISSING
             # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
             codes.put(np.flatnonzero(whole), dense)
         else:
-            codes, members = join_columns(columns, vocabularies, ops)
+            codes, members = join_columns(entry.columns, columns, vocabularies, ops, {} if joined is None else joined)
         return cls(entry, vocabularies, members), codes
 
     @classmethod
@@ -268,18 +278,28 @@ def renumber(members: Codes, places: Sequence[Codes]) -> Codes:
     ).astype(np.int32)
 
 
-def join_columns(columns: list[Codes], vocabularies: list[Vocabulary], ops: Ops) -> tuple[Codes, Codes]:
+# Codes of the combinations of some columns, and the value number of each column in each of them, missing the last.
+Joined = tuple[Array, list[Array]]
+
+
+def join_columns(
+    names: tuple[Any, ...],
+    columns: list[Codes],
+    vocabularies: list[Vocabulary],
+    ops: Ops,
+    joined: dict[tuple[Any, ...], Joined],
+) -> tuple[Codes, Codes]:
     """Dense codes of the combinations that occur, in lexicographic order; and their value numbers, on the host."""
     codes: Array = code_missing(columns[0], len(vocabularies[0]))
-    parts: list[Array] = []
-    for column, vocabulary in zip(columns[1:], vocabularies[1:], strict=True):
-        size = len(vocabulary)
-        codes, distinct = ops.factorize(ops.combine(codes, code_missing(column, size), size + 1))
-        stage = ops.to_host(distinct)
-        parts = [
-            *(part[stage // (size + 1)] for part in parts or [np.arange(len(vocabularies[0]) + 1)]),
-            stage % (size + 1),
-        ]
+    parts: list[Array] = [np.arange(len(vocabularies[0]) + 1)]
+    for number in range(1, len(columns)):
+        first = names[: number + 1]
+        if first not in joined:
+            size = len(vocabularies[number])
+            codes, distinct = ops.factorize(ops.combine(codes, code_missing(columns[number], size), size + 1))
+            stage = ops.to_host(distinct)
+            joined[first] = codes, [*(part[stage // (size + 1)] for part in parts), stage % (size + 1)]
+        codes, parts = joined[first]
     members = [np.where(part == len(words), MISSING, part) for part, words in zip(parts, vocabularies, strict=True)]
     return codes, np.column_stack(members).astype(np.int32)
 

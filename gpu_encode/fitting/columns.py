@@ -1,5 +1,6 @@
 """Which columns of X are encoded, alone or jointly, which pass through, and where they are in another frame."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -16,6 +17,9 @@ from gpu_encode.errors.tables import not_encoded, other_width, unknown_column
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops
+
+# Up to so many rows, codes of columns that several keys read are kept until the call ends.
+FEW_ROWS = 1 << 20
 
 
 def interactions(names: Iterable[Any], order: int = 3) -> list[Any]:
@@ -192,22 +196,42 @@ class ColumnMap:
     frame : Frame or Pieces
     places : dict of int to int
         Position at fit -> position in this table.
+    repeated : set of int
+        Columns that more than one key reads, whose codes are kept.
     """
 
     frame: Frame | Pieces
     places: Mapping[int, int]
+    repeated: frozenset[int] = frozenset()
+    _kept: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.frame.n_rows
 
+    def remember(self, entries: Sequence[KeySpec]) -> "ColumnMap":
+        """Give the same, in which the codes of columns that several keys read are kept, if rows are few."""
+        read = Counter(column for entry in entries for column in entry.columns)
+        repeated = frozenset(column for column, times in read.items() if times > 1)
+        return replace(self, repeated=repeated, _kept={}) if repeated and self.n_rows <= FEW_ROWS else self
+
     def keys(self, column: int, ops: Ops) -> FactorizedColumn:
         """Codes and the sorted distinct values of a column."""
+        if column in self.repeated:
+            if ("keys", column) not in self._kept:
+                self._kept["keys", column] = self.frame.keys(self.places[column], ops)
+            return self._kept["keys", column]  # type: ignore[no-any-return]
         return self.frame.keys(self.places[column], ops)
 
     def lookup(self, column: int, vocabulary: Vocabulary, ops: Ops) -> Codes:
         """Codes of a column in a known vocabulary."""
+        if column in self.repeated:
+            known, codes = self._kept.get(("lookup", column), (None, None))
+            if known is not vocabulary:
+                codes = self.frame.lookup(self.places[column], vocabulary, ops)
+                self._kept["lookup", column] = vocabulary, codes
+            return codes  # type: ignore[no-any-return]
         return self.frame.lookup(self.places[column], vocabulary, ops)
 
     def numbers(self, column: int, vocabulary: Vocabulary) -> Array | None:

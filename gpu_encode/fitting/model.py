@@ -150,6 +150,7 @@ class Model:
         `owner` is the encoder's class, for messages.
         """
         columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
+        columns = columns.remember([key.entry for key in self.keys])
         lookups = self.lookups(ops)
         n_columns = sum(lookup.shape[2] for lookup in lookups)
         matrix = make_room(ops, frame.n_rows, n_columns, self.dtype, self.targets)

@@ -1,11 +1,15 @@
 """Which columns come out, in which order, under which names, of which types."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 from gpu_encode import Bits, GroupKFold, KFold, Ordered, Parts, TargetEncoder, TimeFolds, interactions
+from gpu_encode.fitting import categories as fitting_categories
+from gpu_encode.fitting import columns as fitting_columns
 from tests.encoders.conftest import Y
 
 
@@ -107,6 +111,25 @@ def test_interactions():
         interactions("abc")
     with pytest.raises(ValueError, match=r"'order' parameter of interactions must be an integer of at least 1. Got 0"):
         interactions(["a"], order=0)
+
+
+@pytest.mark.parametrize("missing", ["category", "prior"])
+@pytest.mark.parametrize("rows", [0, 1 << 20], ids=["many rows", "few rows"])
+def test_keys_that_share_columns_have_the_encodings_of_each_alone(missing, rows, monkeypatch):
+    monkeypatch.setattr(fitting_columns, "FEW_ROWS", rows)
+    monkeypatch.setattr(fitting_categories, "FEW_ROWS", rows)
+    random = np.random.default_rng(3)
+    X = pd.DataFrame({name: random.choice([*"pqrs", None], 60) for name in "abcd"})
+    y, new = random.normal(size=60), X.sample(30, random_state=0).replace("p", "never seen")
+    # Keys begin alike, end alike, turn around, and lie in a hierarchy of the others' columns.
+    keys = [*interactions([*"abcd"]), ("b", "a"), ("c", "b", "a")]
+    make = partial(quantity, cv=3, handle_missing=missing)
+    together = make(columns=keys, hierarchy={"d": ["a", "b"]})
+    found = [together.fit_transform(X, y), together.transform(new)]
+    for number, key in enumerate(keys):
+        alone = make(columns=[key], hierarchy={"d": ["a", "b"]} if key == "d" else None)
+        for encodings, expected in zip(found, [alone.fit_transform(X, y), alone.transform(new)], strict=True):
+            np.testing.assert_array_equal(encodings.iloc[:, number], expected.iloc[:, 0])
 
 
 def test_listed_columns_are_found_by_name(frame, y):
