@@ -206,15 +206,15 @@ class Limbs:
         digits = carry_through(self.digits)
         if (digits[..., -1] < 0).any():
             return self.pair
-        high = rest = np.zeros(digits.shape[:-1])
-        lost = np.zeros(digits.shape[:-1], bool)
+        high = rest = np.zeros_like(digits[..., 0], np.float64)
+        lost = np.zeros_like(high, bool)
         for column in range(width, -1, -1):
             high, part = two_sum(high, digits[..., column] * DIGIT ** (column - width // 2))
             rest, left = two_sum(rest, part)
             lost |= left != 0
         high, rest = two_sum(high, rest)
         rest = (rest.view(np.int64) | lost).view(np.float64)
-        return high, rest, np.full(high.shape, 32 * (self.low + width // 2))
+        return high, rest, np.full_like(digits[..., 0], 32 * (self.low + width // 2))
 
     def _few_columns(self) -> list[Integers] | None:
         """Carried columns, the highest first and signed, if four hold the numbers."""
