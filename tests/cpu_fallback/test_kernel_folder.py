@@ -89,6 +89,18 @@ def test_kernels_are_complete_for_these_sources_and_this_machine(tmp_path, monke
     assert [path.name.split(".")[1] for path in kernel_folder.folder().glob("complete.*")] == ["changed"]
 
 
+def test_sources_are_told_apart_by_what_they_hold(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_folder, "SOURCES", tmp_path)
+    source, stamps = tmp_path / "sums.py", []
+    for text, seconds in (("a = 1", 1.5), ("a = 1", 1.0), ("a = 2", 1.0)):
+        source.write_text(text)
+        # An image that is sent to another machine loses what is less than a second.
+        os.utime(source, (seconds, seconds))
+        forget()
+        stamps.append(kernel_folder.sources_stamp())
+    assert stamps[0] == stamps[1] != stamps[2]
+
+
 def test_all_this_is_known_without_numba():
     program = (
         "import sys; from cpu_fallback import kernel_folder as f; f.is_complete(); sys.exit('numba' in sys.modules)"
