@@ -111,12 +111,12 @@ def is_complete() -> bool:
 
 def set_complete() -> None:
     """Say that every kernel is compiled; OSError where the disk is full."""
-    remove_other_seals()
+    remove_other_sources()
     seal(folder()).touch()
 
 
-def remove_other_seals() -> None:
-    """Remove what is said of kernels of other sources, which go when these are written."""
-    for other in folder().glob("complete.*"):
-        if other.name.split(".")[1] != sources_stamp():
-            other.unlink(missing_ok=True)
+def remove_other_sources() -> None:
+    """Remove kernels of other sources, which nobody reads any more, and what is said of them."""
+    for file in (*folder().glob("complete.*"), *folder().glob("*.nbc")):
+        if sources_stamp() not in file.name.split("."):
+            file.unlink(missing_ok=True)

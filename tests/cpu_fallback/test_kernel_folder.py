@@ -101,6 +101,18 @@ def test_sources_are_told_apart_by_what_they_hold(tmp_path, monkeypatch):
     assert stamps[0] == stamps[1] != stamps[2]
 
 
+def test_kernels_of_other_sources_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    folder, stamp = kernel_folder.folder(), kernel_folder.sources_stamp()
+    folder.mkdir(exist_ok=True)
+    # The same kernel began at another line.
+    kept, old = (folder / f"sums.add-{line}.cpython-311.0.61.0.{of}.00ff.nbc" for line, of in ((7, stamp), (5, "old")))
+    for file in (kept, old):
+        file.touch()
+    kernel_folder.set_complete()
+    assert set(folder.iterdir()) == {kept, kernel_folder.seal(folder)}
+
+
 def test_all_this_is_known_without_numba():
     program = (
         "import sys; from cpu_fallback import kernel_folder as f; f.is_complete(); sys.exit('numba' in sys.modules)"
