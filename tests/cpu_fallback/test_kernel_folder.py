@@ -36,6 +36,8 @@ def test_a_folder_that_is_named_is_taken_alone(tmp_path, monkeypatch):
 
 def test_else_beside_the_sources_or_in_the_users_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    # Not those of this checkout, beside which all kernels may lie.
+    monkeypatch.setattr(kernel_folder, "SOURCES", tmp_path / "package")
     beside, in_cache = kernel_folder.places()
     assert beside == kernel_folder.SOURCES / "compiled" / "__pycache__"
     assert in_cache.parent == tmp_path
