@@ -29,8 +29,8 @@ def digest(*parts: str) -> str:
 @cache
 def sources_stamp() -> str:
     """Tell one state of the sources from another: a kernel holds code and constants of other files, too."""
-    states = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(SOURCES.rglob("*.py"))]
-    return digest(repr(states))
+    # Not by their times, of which the layers of an image of containers keep the seconds alone.
+    return digest(*(path.name + path.read_text("utf-8") for path in sorted(SOURCES.rglob("*.py"))))
 
 
 @cache
@@ -111,12 +111,12 @@ def is_complete() -> bool:
 
 def set_complete() -> None:
     """Say that every kernel is compiled; OSError where the disk is full."""
-    remove_other_seals()
+    remove_other_sources()
     seal(folder()).touch()
 
 
-def remove_other_seals() -> None:
-    """Remove what is said of kernels of other sources, which go when these are written."""
-    for other in folder().glob("complete.*"):
-        if other.name.split(".")[1] != sources_stamp():
-            other.unlink(missing_ok=True)
+def remove_other_sources() -> None:
+    """Remove kernels of other sources, which nobody reads any more, and what is said of them."""
+    for file in (*folder().glob("complete.*"), *folder().glob("*.nbc")):
+        if sources_stamp() not in file.name.split("."):
+            file.unlink(missing_ok=True)

@@ -42,7 +42,9 @@ def mode() -> str:
 
 
 def is_ready() -> bool:
-    """Say whether a call finds its kernels compiled, or is to compile them itself."""
+    """Say whether a call finds its kernels compiled, or is to compile them itself; reap what has compiled them."""
+    if (child := _children.get(os.getpid())) is not None:
+        child.poll()
     return mode() == "now" or bool(os.environ.get("NUMBA_DISABLE_JIT")) or is_compiled()
 
 
@@ -62,10 +64,10 @@ def is_private() -> bool:
 
 
 def start() -> None:
-    """Start to compile all kernels, once for a process and for all that share a folder; reap what has ended."""
-    if (child := _children.get(os.getpid())) is not None:
-        child.poll()
-    elif mode() == "background" and is_python(sys.executable) and (lock := take_lock()) is not None:
+    """Start to compile all kernels, once for a process and for all that share a folder."""
+    if os.getpid() in _children or mode() != "background" or not is_python(sys.executable):
+        return
+    if (lock := take_lock()) is not None:
         try:
             _children[os.getpid()] = launch(lock)
         except OSError:  # no process, or no memory, to be had: a later call tries again
@@ -89,9 +91,11 @@ def take_lock() -> int | None:
     try:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         os.close(lock)
         return None
+    except OSError:  # a file system that has no locks, where two processes may both compile
+        pass
     return lock
 
 

@@ -1,5 +1,6 @@
 """Who compiles kernels, where and when; and which backend serves meanwhile."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -128,6 +129,26 @@ def test_a_child_that_failed_is_not_started_again(background, monkeypatch):
     child.wait()
     compilation.start()
     assert list(compilation._children.values()) == [child]
+
+
+def test_a_child_that_is_done_is_waited_for(background, monkeypatch):
+    monkeypatch.setattr(compilation, "PROGRAM", "")
+    compilation.start()
+    (child,) = compilation._children.values()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    compilation.kernel_folder.seal(background).touch()
+    assert compilation.is_ready()
+    assert child.returncode == 0
+
+
+def test_where_files_cannot_be_locked_every_process_compiles(noting, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(compilation.fcntl, "flock", refuse)
+    compilation.start()
+    (child,) = compilation._children.values()
+    assert wait_for(lambda: lines(noting) == [f"{child.pid} now True"])
 
 
 def test_a_child_ends_with_its_parent(noting):

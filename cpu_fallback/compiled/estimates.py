@@ -206,7 +206,8 @@ def exact_below(m: float) -> float:
 @inlined
 def whole_prior(total: float, number: float, m: float) -> tuple[float, float]:
     """Give m * T and N, of which an estimate may take one division; with NaN as the second number where it may not."""
-    return m * total, number if 0.0 < number < MANTISSA else math.nan
+    # No sum is larger than the divisor then. A prior that the user gave may be any number.
+    return m * total, number if 0.0 < number < MANTISSA and abs(total) <= number else math.nan
 
 
 @inlined

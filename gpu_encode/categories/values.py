@@ -88,10 +88,11 @@ class Values:
         if isinstance(array, np.ndarray):
             distinct, places = np.unique(array, return_inverse=True)
         elif len(array) <= FEW:
-            texts = array.to_pylist()
+            texts = as_bytes(array)
             in_order = sorted(set(texts))
             place = {text: number for number, text in enumerate(in_order)}
-            distinct, places = pa.array(in_order, array.type), np.array([place[text] for text in texts], np.int32)
+            distinct = pa.array(in_order, pa.large_binary()).view(array.type)
+            places = np.array([place[text] for text in texts], np.int32)
         elif (backend := host_strings(len(array), host(len(array)))) is not None:
             places, distinct = strings.factorize(array, backend)
         else:
@@ -124,6 +125,11 @@ class Values:
         else:
             array = np.empty(0, object) if self.kind == "null" else self.array.to_numpy(zero_copy_only=False)
         return array
+
+
+def as_bytes(array: Any) -> list[bytes]:
+    """Values of an Arrow array of text or bytes, in whose order text is sorted; files hold text that is not UTF-8."""
+    return array.view(pa.large_binary()).to_pylist()  # type: ignore[no-any-return]
 
 
 def _times_of_day(values: Values) -> Array:

@@ -187,15 +187,7 @@ class Vocabulary:
         if (positions := self.places_of(wanted, host(len(wanted)))) is not None:
             return positions
         if len(wanted) <= _FEW:
-            if len(array) <= _TABLED:
-                places = self._place_of_text
-                return np.array([places.get(value, UNKNOWN) for value in wanted.to_pylist()], np.int32)
-            positions = np.full(len(wanted), UNKNOWN, np.int32)
-            for index, value in enumerate(wanted.to_pylist()):
-                rank = bisect_left(range(len(array)), value, key=lambda rank: array[self._place(rank)].as_py())
-                if rank < len(array) and array[self._place(rank)].as_py() == value:
-                    positions[index] = self._place(rank)
-            return positions
+            return self._places_one_by_one(values.as_bytes(wanted))
         if len(wanted) > len(array) // 4:
             return pc.index_in(wanted, value_set=array).fill_null(UNKNOWN).to_numpy()  # type: ignore[no-any-return]
         # A hash of the few and a pass over the many costs far less than a hash of the many.
@@ -207,10 +199,20 @@ class Vocabulary:
         indices: Array = repeated.indices.to_numpy()
         return positions[indices]
 
+    def _places_one_by_one(self, wanted: list[bytes]) -> Array:
+        if len(self) <= _TABLED:
+            return np.array([self._place_of_text.get(value, UNKNOWN) for value in wanted], np.int32)
+        known, positions = self.values.array.view(pa.large_binary()), np.full(len(wanted), UNKNOWN, np.int32)
+        for index, value in enumerate(wanted):
+            rank = bisect_left(range(len(known)), value, key=lambda rank: known[self._place(rank)].as_py())
+            if rank < len(known) and known[self._place(rank)].as_py() == value:
+                positions[index] = self._place(rank)
+        return positions
+
     @cached_property
-    def _place_of_text(self) -> dict[Any, int]:
+    def _place_of_text(self) -> dict[bytes, int]:
         """Places of a few values, by value."""
-        return {value: place for place, value in enumerate(self.values.array.to_pylist())}
+        return {value: place for place, value in enumerate(values.as_bytes(self.values.array))}
 
     def _place(self, rank: int) -> int:
         return rank if self._order is None else int(self._order[rank])

@@ -122,6 +122,14 @@ def test_estimates_of_many_rows(kind, largest, smoothing, monkeypatch):
         same(table(*arguments), by_arrays(monkeypatch, *arguments))
 
 
+@pytest.mark.parametrize("prior", [4294967291.0, -4294967291.0, -1.0])
+def test_estimates_beside_a_prior_that_no_mean_of_labels_is(prior, monkeypatch):
+    # Of which products with m do not fit a float.
+    statistics = statistics_of("binary", cells_of("binary", 200, 4, 100))
+    arguments = statistics, None, key_of(200), EncodingRule(MEstimate(10 + 2**-20), prior=prior), compiled
+    same(table(*arguments), by_arrays(monkeypatch, *arguments))
+
+
 @pytest.mark.parametrize("smoothing", [*M_ESTIMATES, Sigmoid(3.0, 0.7), EmpiricalBayes()], ids=repr)
 @pytest.mark.parametrize("kind", ["real weights", "real target"])
 @pytest.mark.parametrize(("n_lines", "views"), [(1000, 1), (7, 120)], ids=["many lines", "many views"])

@@ -36,6 +36,8 @@ def test_a_folder_that_is_named_is_taken_alone(tmp_path, monkeypatch):
 
 def test_else_beside_the_sources_or_in_the_users_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    # Not those of this checkout, beside which all kernels may lie.
+    monkeypatch.setattr(kernel_folder, "SOURCES", tmp_path / "package")
     beside, in_cache = kernel_folder.places()
     assert beside == kernel_folder.SOURCES / "compiled" / "__pycache__"
     assert in_cache.parent == tmp_path
@@ -87,6 +89,30 @@ def test_kernels_are_complete_for_these_sources_and_this_machine(tmp_path, monke
     monkeypatch.setattr(kernel_folder, "sources_stamp", lambda: "changed")
     kernel_folder.set_complete()
     assert [path.name.split(".")[1] for path in kernel_folder.folder().glob("complete.*")] == ["changed"]
+
+
+def test_sources_are_told_apart_by_what_they_hold(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_folder, "SOURCES", tmp_path)
+    source, stamps = tmp_path / "sums.py", []
+    for text, seconds in (("a = 1", 1.5), ("a = 1", 1.0), ("a = 2", 1.0)):
+        source.write_text(text)
+        # An image that is sent to another machine loses what is less than a second.
+        os.utime(source, (seconds, seconds))
+        forget()
+        stamps.append(kernel_folder.sources_stamp())
+    assert stamps[0] == stamps[1] != stamps[2]
+
+
+def test_kernels_of_other_sources_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    folder, stamp = kernel_folder.folder(), kernel_folder.sources_stamp()
+    folder.mkdir(exist_ok=True)
+    # The same kernel began at another line.
+    kept, old = (folder / f"sums.add-{line}.cpython-311.0.61.0.{of}.00ff.nbc" for line, of in ((7, stamp), (5, "old")))
+    for file in (kept, old):
+        file.touch()
+    kernel_folder.set_complete()
+    assert set(folder.iterdir()) == {kept, kernel_folder.seal(folder)}
 
 
 def test_all_this_is_known_without_numba():

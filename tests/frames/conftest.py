@@ -11,7 +11,7 @@ import pytest
 
 import cpu_fallback
 import gpu_encode.ops
-from gpu_encode.categories import vocabulary
+from gpu_encode.categories import values, vocabulary
 from gpu_encode.ops import use_backend
 
 
@@ -23,6 +23,7 @@ def ops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     # However few rows there are, they are numbered as many would be.
     monkeypatch.setattr(gpu_encode.ops, "LOADED_ROWS", 0)
     monkeypatch.setitem(gpu_encode.ops.LOADING_ROWS, gpu_encode.ops.STRINGS, 0)
+    monkeypatch.setattr(values, "FEW", 0)
     monkeypatch.setattr(vocabulary, "_FEW", 0)
     with use_backend("compiled"):
         yield import_module("cpu_fallback.compiled")

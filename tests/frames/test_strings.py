@@ -13,7 +13,8 @@ import pytest
 import cpu_fallback
 import cpu_fallback.compiled
 import gpu_encode.ops
-from gpu_encode.categories import strings
+from gpu_encode.categories import strings, vocabulary
+from gpu_encode.categories import values as values_module
 from gpu_encode.categories.values import from_arrow
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.frames import factorizing, read, read_pieces
@@ -151,11 +152,32 @@ def test_pieces_are_joined_alike(compiled):
     check_keys(by_arrow(keys, read_pieces(tables)), whole)
 
 
-def test_values_are_sorted_alike(compiled):
-    values = from_arrow(pa.array([value for value in drawn(5) if value is not None]))
-    (in_order, codes), (reference, expected) = values.sort(), by_arrow(values.sort)
+# The last is Latin-1, as files hold it that other programs have written.
+STRANGE = [*[value.encode() for value in WORDS if value is not None], b"\xf0\x9f\x99\x82", b"\xef\xbf\xbd", b"caf\xe9"]
+
+
+def not_checked(values):
+    """Text that nobody has checked to be UTF-8."""
+    return from_arrow(pa.array(values, pa.large_binary()).view(pa.large_string()))
+
+
+@pytest.mark.parametrize("few", [0, 1000])
+def test_values_are_sorted_alike(few, compiled, monkeypatch):
+    values = not_checked([STRANGE[pick] for pick in np.random.default_rng(5).integers(0, len(STRANGE), 400)])
+    reference, expected = by_arrow(values.sort)
+    monkeypatch.setattr(values_module, "FEW", few)
+    in_order, codes = values.sort()
     assert in_order.array.equals(reference.array)
     np.testing.assert_array_equal(codes, expected)
+
+
+@pytest.mark.parametrize(("few", "tabled"), [(0, 0), (1000, 0), (1000, 1000)])
+def test_values_are_found_alike(few, tabled, compiled, monkeypatch):
+    monkeypatch.setattr(vocabulary, "_FEW", few)
+    monkeypatch.setattr(vocabulary, "_TABLED", tabled)
+    for known in (STRANGE[::2], sorted(STRANGE[::2])):
+        expected = [known.index(value) if value in known else -2 for value in STRANGE]
+        assert Vocabulary(not_checked(known)).positions(not_checked(STRANGE), "c").tolist() == expected
 
 
 def test_other_kinds_are_refused_and_empty_vocabularies_know_nothing(compiled):
