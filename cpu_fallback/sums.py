@@ -61,9 +61,12 @@ def window_digits(factors: "list[Array]", window: "Window", n_rows: int) -> Floa
     if not factors:
         return out
     place = choose_way(factors, window)
+    square = len(factors) == 2 and factors[0] is factors[1]
     for start in range(0, n_rows, TILE):
         part = slice(start, start + TILE)
-        place([factor[part] for factor in factors], window, out[:, part])
+        # Of a square both factors stay one, whose sign nobody asks for.
+        here = [factor[part] for factor in (factors[:1] if square else factors)]
+        place(here * 2 if square else here, window, out[:, part])
     return out
 
 

@@ -8,6 +8,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -24,8 +25,8 @@ MODES = ("background", "now", "never")
 PATIENCE = 0.5
 # The child imports from where this process does, and leaves the folder that it was started in alone.
 PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[2:]; from gpu_encode.warm_up import run_in_background; "
-    "run_in_background(int(sys.argv[1]))"
+    "import sys; sys.path[:] = sys.argv[2:]; from gpu_encode import compilation; "
+    "compilation.end_with(int(sys.argv[1])); from gpu_encode.warm_up import compile_all; compile_all()"
 )
 
 # What each process started, by its number: a forked one has not started what its parent did.
@@ -124,7 +125,13 @@ def stop() -> None:
 
 
 def end_with(process: int) -> None:
-    """End this process when the one that started it has."""
-    while os.getppid() == process:
-        time.sleep(PATIENCE)
-    os._exit(0)
+    """Let this process work where nothing else is to be done, and end when the one that started it has."""
+    if hasattr(os, "nice"):
+        os.nice(19)
+
+    def wait() -> None:
+        while os.getppid() == process:
+            time.sleep(PATIENCE)
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -1,8 +1,6 @@
 """Calls that have every kernel compiled: what the process in the background, and ``gpu-encode warm-up``, run."""
 
 import gc
-import os
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from cpu_fallback import kernel_folder
-from gpu_encode import compilation
 from gpu_encode.encoders.count import CountEncoder
 from gpu_encode.encoders.impact import ImpactEncoder
 from gpu_encode.encoders.statistic import StatisticEncoder
@@ -110,11 +107,3 @@ def compiling() -> Iterator[Any]:
         finally:
             gc.set_threshold(*thresholds)
             threads.set_threads(None)
-
-
-def run_in_background(process: int) -> None:
-    """Compile for a process, as long as it runs, where nothing else is to be done."""
-    if hasattr(os, "nice"):
-        os.nice(19)
-    threading.Thread(target=compilation.end_with, args=(process,), daemon=True).start()
-    compile_all()

@@ -98,7 +98,7 @@ def noting(background, monkeypatch):
         "from gpu_encode import compilation\n"
         f"note = Path({str(noted)!r}).open('a')\n"
         "note.write(' '.join([str(os.getpid()), os.environ['GPU_ENCODE_COMPILE'], str(len(sys.path) > 1)]) + '\\n')\n"
-        "note.close(); compilation.end_with(int(sys.argv[1]))"
+        "note.close(); compilation.end_with(int(sys.argv[1])); time.sleep(600)"
     )
     monkeypatch.setattr(compilation, "PROGRAM", program)
     return noted
