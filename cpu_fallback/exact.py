@@ -192,8 +192,10 @@ class Limbs:
         small = self._small()
         if small is not None and peak(small) < SAFE:
             return small.astype(np.float64), np.zeros_like(small, np.float64), np.zeros_like(small)
-        if (columns := self._few_columns()) is not None and (pair := add_up(columns)) is not None:
-            return *pair, np.full_like(columns[0], 32 * self.low)
+        if (columns := self._few_columns()) is not None:
+            pair, lost = add_up(columns, self.low)
+            if not lost.any():
+                return pair
         sign, digits = self.magnitude()
         return split(digits, sign, self.low)
 
@@ -206,15 +208,8 @@ class Limbs:
         digits = carry_through(self.digits)
         if (digits[..., -1] < 0).any():
             return self.pair
-        high = rest = np.zeros_like(digits[..., 0], np.float64)
-        lost = np.zeros_like(digits[..., 0], bool)
-        for column in range(width, -1, -1):
-            high, part = two_sum(high, digits[..., column] * DIGIT ** (column - width // 2))
-            rest, left = two_sum(rest, part)
-            lost |= left != 0
-        high, rest = two_sum(high, rest)
-        rest = (rest.view(np.int64) | lost).view(np.float64)
-        return high, rest, np.full_like(digits[..., 0], 32 * (self.low + width // 2))
+        (high, rest, exponent), lost = add_up([digits[..., column] for column in range(width, -1, -1)], self.low)
+        return high, (rest.view(np.int64) | lost).view(np.float64), exponent
 
     def _few_columns(self) -> list[Integers] | None:
         """Carried columns, the highest first and signed, if four hold the numbers."""
@@ -473,7 +468,7 @@ def near_deviation(count: Pair, total: Pair, square: Pair) -> tuple[Floats, Inte
         right, right_rest = shift(right, apart), shift(right_rest, apart)
         near, rest = two_sum(left, -right)
         near, rest = two_sum(near, rest + (left_rest - right_rest))
-        # Four times what the pairs and the sums of their rests may be off by.
+        # Several times what the pairs and the sums of their rests may be off by.
         doubt = (np.abs(left) + np.abs(right)) * 2.0**-98
         sure = (near + (rest - doubt) == near) & (near + (rest + doubt) == near)
         # One row, whose square is a pair: an even rest is all of it.
@@ -504,18 +499,22 @@ def shift(values: Floats, exponent: Integers) -> Floats:
         return np.ldexp(values, np.minimum(np.maximum(exponent, -5000), 5000).astype(np.int32))
 
 
-def add_up(columns: list[Integers]) -> tuple[Floats, Floats] | None:
-    """Round up to four carried columns, the highest first and signed, to (hi, lo); None if not all fit.
+def add_up(columns: list[Integers], low: int) -> tuple[Pair, NDArray[np.bool_]]:
+    """Round carried columns, the highest first and signed, to (hi, lo, exponent); and say where not all of them fit.
 
-    Each addition leaves what it rounds away in another number, and nothing may be left at the end.
+    Each addition leaves what it rounds away in another number, and what that cannot hold is lost.
     """
-    high, *parts = (column.astype(np.float64) * DIGIT ** (len(columns) - 1 - i) for i, column in enumerate(columns))
-    rest, kept = np.zeros_like(high), np.ones_like(high, bool)
+    middle = len(columns) // 2
+    # In the middle, so that neither the pair nor its square leaves the normal numbers.
+    high, *parts = (
+        column.astype(np.float64) * DIGIT ** (len(columns) - 1 - i - middle) for i, column in enumerate(columns)
+    )
+    rest, lost = np.zeros_like(high), np.zeros_like(high, bool)
     for part in parts:
         high, small = two_sum(high, part)
-        rest, lost = two_sum(rest, small)
-        kept &= lost == 0
-    return two_sum(high, rest) if kept.all() else None
+        rest, left = two_sum(rest, small)
+        lost |= left != 0
+    return (*two_sum(high, rest), np.full_like(columns[0], 32 * (low + middle))), lost
 
 
 def two_sum(left: Floats, right: Floats) -> tuple[Floats, Floats]:
