@@ -247,10 +247,10 @@ def read_classes(
 
 
 @stage
-def divide_block(block: CountBlock, n: int, m: float, least: float, values: Array) -> bool:
+def divide_block(block: CountBlock, n: int, m: float, below: float, least: float, values: Array) -> bool:
     """Write m-estimates of a block by one division each; says whether all are rounded correctly."""
     seen, own, weighed, number, nothing = block.seen, block.own, block.weighed, block.number, block.nothing
-    below, sure = exact_below(m), True
+    sure = True
     for k in range(n):
         weight = np.float64(seen[k])
         near, whole = whole_estimate(np.float64(own[k]), weight, m, weighed[k], number[k], below)
@@ -306,7 +306,8 @@ def estimate_counts(
     False, with nothing promised, if a count is not below 2**31.
     """
     m, least, n_outputs = blend.shrinkage.first, blend.least, n_classes - first
-    width = views.n_views * n_outputs
+    # Divisors are 1 at least: below that none is exact, and there is nothing to try.
+    width, below = views.n_views * n_outputs, exact_below(m)
     at_once = max(COUNTS // width, 1)
     block, flat, flags = count_block(at_once, blend, around), values.reshape(-1), unseen.reshape(-1)
     for begin in range(start, stop, at_once):
@@ -316,7 +317,7 @@ def estimate_counts(
             read_pairs(accumulators, begin, end, views, block.seen, block.own)
         else:
             read_classes(accumulators, n_classes, first, begin, end, views, block.seen, block.own)
-        if not divide_block(block, n, m, least, here):
+        if below <= 1.0 or not divide_block(block, n, m, below, least, here):
             small, sure = estimate_block(block, n, m, least, here)
             if not small:
                 return False
