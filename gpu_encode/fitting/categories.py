@@ -15,7 +15,7 @@ from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.tables import inconsistent_lengths
 from gpu_encode.errors.values import RowError, missing_values, unknown_categories
-from gpu_encode.fitting.columns import FEW_ROWS, ColumnMap, locate
+from gpu_encode.fitting.columns import ColumnMap, locate
 from gpu_encode.fitting.inputs import SummedColumn
 from gpu_encode.fitting.model import refuse_missing
 from gpu_encode.fitting.parameters import Parameters
@@ -85,7 +85,6 @@ def read_categories(
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     columns = columns.remember(entries)
-    joined: dict[tuple[Any, ...], Any] | None = {} if columns.n_rows <= FEW_ROWS else None
     read = []
     for entry, given in zip(entries, given_categories(parameters.categories, entries), strict=True):
         categories = None
@@ -99,7 +98,7 @@ def read_categories(
         elif by_type and (key := CategoryIndex.by_type(entry, columns)) is not None:
             categories = RowCategories(key, np.zeros(0, np.int32), no_sums)
         if categories is None:
-            key, codes = CategoryIndex.fit(entry, columns, ops, parameters.missing == "category", joined)
+            key, codes = CategoryIndex.fit(entry, columns, ops, parameters.missing == "category", columns.joined)
             categories = RowCategories(key, codes, no_sums)
         # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
         _ = categories.key.levels

@@ -10,7 +10,7 @@ import numpy as np
 
 from cpu_fallback.types import Array, Codes
 from gpu_encode.categories.hierarchy import Derived
-from gpu_encode.categories.keys import KeySpec
+from gpu_encode.categories.keys import Joined, KeySpec
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.parameters import check_count
 from gpu_encode.errors.tables import not_encoded, other_width, unknown_column
@@ -198,11 +198,14 @@ class ColumnMap:
         Position at fit -> position in this table.
     repeated : set of int
         Columns that more than one key reads, whose codes are kept.
+    joined : dict, optional
+        What keys that begin alike have joined: see `CategoryIndex.fit`.
     """
 
     frame: Frame | Pieces
     places: Mapping[int, int]
     repeated: frozenset[int] = frozenset()
+    joined: dict[tuple[Any, ...], Joined] | None = None
     _kept: dict[Any, Any] = field(default_factory=dict)
 
     @property
@@ -214,7 +217,9 @@ class ColumnMap:
         """Give the same, in which the codes of columns that several keys read are kept, if rows are few."""
         read = Counter(column for entry in entries for column in entry.columns)
         repeated = frozenset(column for column, times in read.items() if times > 1)
-        return replace(self, repeated=repeated, _kept={}) if repeated and self.n_rows <= FEW_ROWS else self
+        if not repeated or self.n_rows > FEW_ROWS:
+            return self
+        return replace(self, repeated=repeated, joined={}, _kept={})
 
     def keys(self, column: int, ops: Ops) -> FactorizedColumn:
         """Codes and the sorted distinct values of a column."""

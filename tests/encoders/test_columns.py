@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from gpu_encode import Bits, GroupKFold, KFold, Ordered, Parts, TargetEncoder, TimeFolds, interactions
-from gpu_encode.fitting import categories as fitting_categories
 from gpu_encode.fitting import columns as fitting_columns
 from tests.encoders.conftest import Y
 
@@ -117,7 +116,6 @@ def test_interactions():
 @pytest.mark.parametrize("rows", [0, 1 << 20], ids=["many rows", "few rows"])
 def test_keys_that_share_columns_have_the_encodings_of_each_alone(missing, rows, monkeypatch):
     monkeypatch.setattr(fitting_columns, "FEW_ROWS", rows)
-    monkeypatch.setattr(fitting_categories, "FEW_ROWS", rows)
     random = np.random.default_rng(3)
     X = pd.DataFrame({name: random.choice([*"pqrs", None], 60) for name in "abcd"})
     y, new = random.normal(size=60), X.sample(30, random_state=0).replace("p", "never seen")
