@@ -11,7 +11,7 @@ from cpu_fallback.types import Array, Layout
 from gpu_encode import devices, ops
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.model import Model
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_of_views
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_and_leaf
 from gpu_encode.formulas.order_statistics import OtherRows
 from gpu_encode.ops import host
 from gpu_encode.parts.plans import EncodingPlan
@@ -179,8 +179,10 @@ def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, 
         tables, new = [], []
         for target, sums in enumerate(per_target):
             backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
-            total = None if plan.blow_up else total_of_views(sums, plan.visibility, target_rule, backend)
-            lasting, encodings = tables_by_fold(sums, plan, key, target_rule, backend, total)
+            total = leaf = None
+            if not plan.blow_up:
+                total, leaf = total_and_leaf(sums, plan.visibility, target_rule, backend)
+            lasting, encodings = tables_by_fold(sums, plan, key, target_rule, backend, total, leaf)
             tables.append(encodings)
             new.append(lasting)
             if total is not None and rule.needs_rows:

@@ -89,7 +89,7 @@ def tables_by_fold(
     rule: EncodingRule,
     ops: Ops,
     total: Moments | None,
-    leaf: Moments | None = None,
+    leaf: Moments | None,
 ) -> tuple[CategorySums, EncodingTable]:
     """Give the sums that new rows see, and the encodings of training rows by category and fold.
 
@@ -103,7 +103,7 @@ def tables_by_fold(
     ops : Ops
     total : Moments or None
         All rows that each fold sees; not needed for blow-up columns, whose encodings do not depend on the row's fold.
-    leaf : Moments, optional
+    leaf : Moments or None
         What each fold sees of each category, where the caller has it already.
     """
     new = sums.visible(ops, plan.new_rows)
