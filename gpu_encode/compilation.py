@@ -19,7 +19,7 @@ try:
 except ImportError:  # without it two processes may both compile, to the same files
     fcntl = None  # type: ignore[assignment]
 
-SETTING = "GPU_ENCODE_COMPILE"
+SETTING = kernel_folder.COMPILE_SETTING
 MODES = ("background", "now", "never")
 # Seconds between two looks for the process that this one compiles for.
 PATIENCE = 0.5

@@ -25,7 +25,6 @@ from numba.core.serialize import dumps
 
 from cpu_fallback import kernel_folder
 
-SETTING = "GPU_ENCODE_COMPILE"
 WAITING = (
     "gpu-encode: compiling for this call, which takes seconds and is kept for later processes; "
     "`gpu-encode warm-up` compiles everything beforehand\n"
@@ -124,7 +123,7 @@ class KernelCache:
 
 def say_that_a_call_waits() -> None:
     """Say once that a call compiles, unless that is what was asked for."""
-    if not _said and sys.stderr is not None and os.environ.get(SETTING) != "now":
+    if not _said and sys.stderr is not None and os.environ.get(kernel_folder.COMPILE_SETTING) != "now":
         _said.append(WAITING)
         sys.stderr.write(WAITING)
 
