@@ -192,24 +192,30 @@ class Limbs:
         small = self._small()
         if small is not None and peak(small) < SAFE:
             return small.astype(np.float64), np.zeros_like(small, np.float64), np.zeros_like(small)
-        if (columns := self._few_columns()) is not None:
-            pair, lost = add_up(columns, self.low)
-            if not lost.any():
-                return pair
+        # Carried columns overlap less, and fit where others do not.
+        for columns in (self._float_columns, self._few_columns):
+            if (few := columns()) is not None:
+                pair, lost = add_up(few, self.low)
+                if not lost.any():
+                    return pair
         sign, digits = self.magnitude()
         return split(digits, sign, self.low)
 
     def near_pair(self) -> "Pair":
-        """Give such a pair within 2**-103 of its number, of any that is not negative; an even lo is all the rest."""
-        small = self._small()
-        width = self.digits.shape[-1]
-        if width > MOST_ADDED or (small is not None and peak(small) < SAFE):
+        """Give such a pair within 2**-102 of its number, where no digit is negative; an even lo is all the rest."""
+        digits, small = self.digits, self._small()
+        if digits.shape[-1] > MOST_ADDED or not digits.size or (small is not None and peak(small) < SAFE):
             return self.pair
-        digits = carry_through(self.digits)
-        if (digits[..., -1] < 0).any():
+        if digits.min() < 0:
             return self.pair
-        (high, rest, exponent), lost = add_up([digits[..., column] for column in range(width, -1, -1)], self.low)
+        columns = in_columns(digits if digits.max() < SAFE else carry_through(digits))
+        (high, rest, exponent), lost = add_up(columns, self.low)
         return high, (rest.view(np.int64) | lost).view(np.float64), exponent
+
+    def _float_columns(self) -> list[Integers] | None:
+        """Columns as they are, the highest first, if they are not many and each is a float."""
+        few = self.digits.shape[-1] <= MOST_COLUMNS and peak(self.digits) < SAFE
+        return in_columns(self.digits) if few else None
 
     def _few_columns(self) -> list[Integers] | None:
         """Carried columns, the highest first and signed, if four hold the numbers."""
@@ -262,6 +268,11 @@ def span(numbers: Integers, chosen: NDArray[np.bool_]) -> tuple[int, int]:
         return 0, 0
     low = int(np.where(chosen, numbers, NEVER).min())
     return (0, 0) if low == NEVER else (low, int(np.where(chosen, numbers, -NEVER).max()))
+
+
+def in_columns(digits: Integers) -> list[Integers]:
+    """Digits as a list of columns, the highest first."""
+    return [digits[..., i] for i in range(digits.shape[-1] - 1, -1, -1)]
 
 
 def columns_of(digits: Integers, shape: tuple[int, ...]) -> list[NDArray[np.uint64]]:
@@ -500,7 +511,7 @@ def shift(values: Floats, exponent: Integers) -> Floats:
 
 
 def add_up(columns: list[Integers], low: int) -> tuple[Pair, NDArray[np.bool_]]:
-    """Round carried columns, the highest first and signed, to (hi, lo, exponent); and say where not all of them fit.
+    """Round columns of digits, the highest first, to (hi, lo, exponent); and say where not all of them fit.
 
     Each addition leaves what it rounds away in another number, and what that cannot hold is lost.
     """
@@ -619,11 +630,14 @@ def moments(accumulators: "Array", layout: "Layout", first_output: int, deviatio
     ):
         small_moments(out, *(sums.digits[..., 0] for sums in (count, total, square)))
         return out
-    out.n[:] = count.to_floats()
+    rows = count._small()
+    rows = rows if rows is not None and peak(rows) < SAFE else None
+    out.n[:] = count.to_floats() if rows is None else rows
     out.mean[:] = quotient(total, count)
     if deviations:
         spread = deviation(count, total, square)
-        out.less_one[:] = (count - Limbs.of_integers(np.ones(1, np.int64))).to_floats()
+        less_one = (count - Limbs.of_integers(np.ones(1, np.int64))).to_floats() if rows is None else rows - 1
+        out.less_one[:] = less_one
         out.fraction[:] = spread.fraction
         out.exponent[:] = spread.exponent
     return out

@@ -44,9 +44,9 @@ def mode() -> str:
 
 def is_ready() -> bool:
     """Say whether a call finds its kernels compiled, or is to compile them itself; reap what has compiled them."""
-    if (child := _children.get(os.getpid())) is not None:
+    if _children and (child := _children.get(os.getpid())) is not None:
         child.poll()
-    return mode() == "now" or bool(os.environ.get("NUMBA_DISABLE_JIT")) or is_compiled()
+    return is_compiled() or mode() == "now" or bool(os.environ.get("NUMBA_DISABLE_JIT"))
 
 
 def is_compiled() -> bool:

@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from gpu_encode.errors.devices import device_too_small, no_gpu
 from gpu_encode.errors.parameters import check_option
 
@@ -65,6 +67,9 @@ def choose(wanted: Any, *data: Any) -> str:
 
 def on_gpu(data: Any) -> bool:
     """Whether data lies in a GPU's memory: a CuPy array, a cuDF frame, a PyTorch or JAX array there."""
+    # Most calls are on arrays of NumPy, and ask this of everything that they are given.
+    if data is None or type(data) is np.ndarray:
+        return False
     data = unwrap(data)
     library = type(data).__module__.split(".")[0]
     # Old versions of pyarrow raise where DLPack has no type for a column of theirs.

@@ -201,7 +201,7 @@ class Vocabulary:
 
     def _places_one_by_one(self, wanted: list[bytes]) -> Array:
         if len(self) <= _TABLED:
-            return np.array([self._place_of_text.get(value, UNKNOWN) for value in wanted], np.int32)
+            return np.array([self._place_of_bytes.get(value, UNKNOWN) for value in wanted], np.int32)
         known, positions = self.values.array.view(pa.large_binary()), np.full(len(wanted), UNKNOWN, np.int32)
         for index, value in enumerate(wanted):
             rank = bisect_left(range(len(known)), value, key=lambda rank: known[self._place(rank)].as_py())
@@ -210,9 +210,19 @@ class Vocabulary:
         return positions
 
     @cached_property
-    def _place_of_text(self) -> dict[bytes, int]:
+    def _place_of_bytes(self) -> dict[bytes, int]:
         """Places of a few values, by value."""
         return {value: place for place, value in enumerate(values.as_bytes(self.values.array))}
+
+    @cached_property
+    def place_of_text(self) -> dict[str, int] | None:
+        """Place of each value, where they are text of Python and few; None of all others."""
+        if self.kind != "text" or len(self) > _TABLED:
+            return None
+        try:
+            return {value: place for place, value in enumerate(self.values.array.to_pylist())}
+        except UnicodeDecodeError:  # what files hold
+            return None
 
     def _place(self, rank: int) -> int:
         return rank if self._order is None else int(self._order[rank])

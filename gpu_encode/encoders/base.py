@@ -269,7 +269,8 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         [[1.0], [0.75]]
         """
         self._check_container(X)
-        check_is_fitted(self, "_model")
+        if not hasattr(self, "_model"):
+            check_is_fitted(self, "_model")
         inputs = Inputs(X)
         self._check_names(inputs, self._model.selection, reset=False)
         backend = ops.resolve(inputs.frame.n_rows, inputs.device(self.device))
@@ -421,7 +422,9 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _check_names(self, inputs: Inputs, selection: Selection, *, reset: bool) -> None:
         """Remember the columns' names, or compare them as scikit-learn does."""
-        if reset or (selection.everything and not lacks_training_only(inputs.frame, self._model)):
+        # To see that an array has no names takes scikit-learn a tenth of a small call.
+        unnamed = inputs.frame.labels is None and not hasattr(self, "feature_names_in_")
+        if not unnamed and (reset or (selection.everything and not lacks_training_only(inputs.frame, self._model))):
             _check_feature_names(self, table_with_names(inputs.tables[0], inputs.frame), reset=reset)
         if reset:
             self.n_features_in_ = inputs.frame.n_columns
@@ -471,8 +474,10 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         model, selection = self._model, self._model.selection
         wanted = wanted_container(self)
         kind = wanted if wanted in ("pandas", "polars") else None
-        names = self._encoded_names(model, output_names(frame, model))
         passed = [columns.places[position] for position in selection.passed if position in columns.places]
+        if kind is None and frame.labels is None:  # an array, which has no names
+            return frame.assemble([], arrays, passed)
+        names = self._encoded_names(model, output_names(frame, model))
         if frame.labels is None and frame.n_columns == model.n_features:
             frame = replace(frame, labels=names_at_fit(model))
         return frame.assemble(names, arrays, passed, kind)

@@ -257,14 +257,17 @@ def matrix_of(arrays: list[Array]) -> Array | None:
     matrix: Any = arrays[0].base
     if getattr(matrix, "shape", None) != (len(arrays[0]), len(arrays)):
         return None
-    same = all(same_memory(array, matrix[:, position]) for position, array in enumerate(arrays))
+    start, (down, across) = address(matrix), matrix.strides
+    same = all(
+        address(array) == start + position * across and array.strides == (down,) and array.dtype == matrix.dtype
+        for position, array in enumerate(arrays)
+    )
     return matrix if same else None
 
 
-def same_memory(one: Any, other: Any) -> bool:
-    """Whether two arrays are one."""
-    starts = [array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr for array in (one, other)]
-    return bool(starts[0] == starts[1] and one.strides == other.strides and one.dtype == other.dtype)
+def address(array: Any) -> int:
+    """Give where the memory of an array begins, on the host or on a GPU."""
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr  # type: ignore[no-any-return]
 
 
 def rounded_integer(columns: list[Array], dtype: np.dtype[Any]) -> int | None:

@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from cpu_fallback.types import MISSING, Array, Layout, Rows
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Layout, Rows
 from gpu_encode.categories import objects, strings
 from gpu_encode.categories import values as typed
 from gpu_encode.categories.values import NOT_A_TIME, Values
@@ -23,6 +24,7 @@ from gpu_encode.ops import Ops, host, host_strings
 FEWEST_READ = 1 << 14
 SAMPLED = 1024
 REPEATED = 2
+TEXT_OR_NULL = {str, np.str_, type(None), float}
 
 
 class Place(NamedTuple):
@@ -86,6 +88,8 @@ def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Ar
         return codes
     if (codes := _lookup_strings(column, vocabulary, ops)) is not None:
         return codes
+    if (codes := _lookup_objects(column, name, vocabulary, ops)) is not None:
+        return codes
     dictionary = factorize(column, Place(name, int), ops)
     return dictionary.through(vocabulary.positions(dictionary.values, name), ops)
 
@@ -101,12 +105,30 @@ def _lookup_strings(column: Column, vocabulary: Vocabulary, ops: Ops) -> Array |
 
 
 def _lookup_numbers(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
-    """Look numbers up without a dictionary of their own, if both sides are of one type and there are rows enough."""
+    """Look numbers up without a dictionary of their own, if both sides are of one type."""
     if not are_numbers_of(column, vocabulary):
         return None
     present, nulls = present_numbers(column, Place(name, int))
     codes = ops.lookup(typed.number_storage(present, name), vocabulary.values.array)
     return columns.spread(codes, nulls, MISSING)
+
+
+def _lookup_objects(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array | None:
+    """Look Python's text up by its own hashes, which it keeps, among few categories; None of anything else."""
+    data = column.data
+    if column.codes is not None or column.nulls is not None or vocabulary.place_of_text is None:
+        return None
+    # Subclasses, and other objects, may be equal or not in a way of their own.
+    if not isinstance(data, np.ndarray) or data.dtype.kind != "O" or not {*map(type, data)} <= TEXT_OR_NULL:
+        return None
+    codes = np.fromiter(map(vocabulary.place_of_text.get, data, repeat(UNKNOWN)), np.int32, len(data))
+    others = np.flatnonzero(codes == UNKNOWN)
+    if len(others):
+        rest = factorize(Column(data[others]), Place(name, lambda index: int(others[index])), ops)
+        if rest.values.kind not in ("text", "null"):
+            return None
+        codes[others] = rest.through(vocabulary.positions(rest.values, name), ops)
+    return codes
 
 
 def factorize(column: Column, place: Place, ops: Ops) -> Dictionary:
@@ -255,9 +277,9 @@ def whole_numbers(column: Column, name: object) -> tuple[Array, str] | None:
 
 
 def are_numbers_of(column: Column, vocabulary: Vocabulary) -> bool:
-    """Whether a column holds numbers of the type of a vocabulary, and rows enough."""
+    """Whether a column holds numbers of the type of a vocabulary."""
     fitted = vocabulary.values.array
-    if vocabulary.kind != "number" or len(column) < len(vocabulary) or column.codes is not None:
+    if vocabulary.kind != "number" or column.codes is not None:
         return False
     if fitted.dtype.kind not in "iuf" or not vocabulary.is_sorted or not is_number(column.data):
         return False
