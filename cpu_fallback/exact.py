@@ -271,8 +271,11 @@ def span(numbers: Integers, chosen: NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def in_columns(digits: Integers) -> list[Integers]:
-    """Digits as a list of columns, the highest first."""
-    return [digits[..., i] for i in range(digits.shape[-1] - 1, -1, -1)]
+    """Digits as a list of columns, the highest first; without those on top that hold nothing, the one for carries."""
+    width = digits.shape[-1]
+    while width > 1 and not digits[..., width - 1].any():
+        width -= 1
+    return [digits[..., i] for i in range(width - 1, -1, -1)]
 
 
 def columns_of(digits: Integers, shape: tuple[int, ...]) -> list[NDArray[np.uint64]]:
@@ -346,11 +349,12 @@ def quotient(total: Limbs, count: Limbs) -> Floats:
         change = rest / count_high
         near = first + change
         doubtful = near + (change - (near - first)) * DOUBT != near
-        # The middle itself is no doubt if all was exact: the last bit of `low` is set where the pair is not.
-        again = rest - left
-        whole = (left - (rest - again)) + (right - again) == 0
-        even = ((low.view(np.int64) & 1) | (change.view(np.int64) & FRACTION)) == 0
-        doubtful &= ~(whole & even & (count_low == 0) & (change * count_high == rest))
+        if doubtful.any():
+            # The middle itself is no doubt if all was exact: the last bit of `low` is set where the pair is not.
+            again = rest - left
+            whole = (left - (rest - again)) + (right - again) == 0
+            even = ((low.view(np.int64) & 1) | (change.view(np.int64) & FRACTION)) == 0
+            doubtful &= ~(whole & even & (count_low == 0) & (change * count_high == rest))
         mean = shift(near, exponent - count_exponent)
         # What is subnormal was rounded twice.
         doubtful |= (np.abs(mean) < 2.0**-1021) & (high != 0)
@@ -482,9 +486,10 @@ def near_deviation(count: Pair, total: Pair, square: Pair) -> tuple[Floats, Inte
         # Several times what the pairs and the sums of their rests may be off by.
         doubt = (np.abs(left) + np.abs(right)) * 2.0**-98
         sure = (near + (rest - doubt) == near) & (near + (rest + doubt) == near)
-        # One row, whose square is a pair: an even rest is all of it.
-        one_row = (n == 1) & (n_rest == 0) & (s_rest == 0) & (q_rest.view(np.int64) & 1 == 0)
-        sure |= one_row & (left == right) & (left_rest == right_rest)
+        if not sure.all():
+            # One row, whose square is a pair: an even rest is all of it.
+            one_row = (n == 1) & (n_rest == 0) & (s_rest == 0) & (q_rest.view(np.int64) & 1 == 0)
+            sure |= one_row & (left == right) & (left_rest == right_rest)
         sure &= np.abs(apart) < FARTHEST_APART
     return near, np.broadcast_to(exponent, near.shape).copy(), sure
 
@@ -584,7 +589,8 @@ def round_subnormal(high: Floats, low: Floats, exponent: Integers) -> Floats:
 def residual(high: Floats, first: Floats, divisor: Floats) -> Floats:
     """High - first * divisor, exactly, without a fused multiply-add (Dekker 1971)."""
     product = first * divisor
-    first_top, divisor_top = halve(first), halve(divisor)
+    first_top = halve(first)
+    divisor_top = first_top if divisor is first else halve(divisor)
     first_rest, divisor_rest = first - first_top, divisor - divisor_top
     error = first_rest * divisor_rest - (
         ((product - first_top * divisor_top) - first_rest * divisor_top) - first_top * divisor_rest

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 8
 LONGEST_STRIDE_LOG2 = 10
+# Logarithm of the number of strides in the block of a unit: units 0, 1 and 2, 3 to 6, and so on.
+LOG2_OF_UNIT = np.repeat(np.arange(LONGEST_STRIDE_LOG2), 1 << np.arange(LONGEST_STRIDE_LOG2))
 BLOCK_KEY = np.uint64(0x9E3779B97F4A7C15)
 STRIDE_KEY = np.uint64(0xD1B54A32D192ED03)
 
@@ -136,12 +138,19 @@ def fold_numbers(pattern: FoldPattern, start: int, stop: int, /) -> NDArray[np.i
 
 def in_growing_blocks(pattern: FoldPattern, rows: NDArray[np.int64], /) -> NDArray[np.int32]:
     """Fold numbers of rows in the blocks of 1, 2, 4, ... strides."""
-    unit = rows // pattern.n_splits
-    log2_stride = np.frexp((unit + 1).astype(np.float64))[1].astype(np.int64) - 1
-    strides = np.int64(1) << log2_stride
-    place = rows - (strides - 1) * pattern.n_splits
-    factor, shift = turns_of(pattern, log2_stride, place & (strides - 1))
-    fold: NDArray[np.int32] = ((factor * (place >> log2_stride) + shift) % pattern.n_splits).astype(np.int32)
+    if not len(rows):
+        return rows.astype(np.int32)
+    log2_stride = LOG2_OF_UNIT[rows // pattern.n_splits]
+    before = (np.int64(1) << log2_stride) - 1
+    place = rows - before * pattern.n_splits
+    # The rows of a stride share its turns: there are as many strides in a block as units.
+    first, last = int(before[0]), int(2 * before[-1])
+    blocks = LOG2_OF_UNIT[first : last + 1]
+    factor, shift = turns_of(pattern, blocks, np.arange(first, last + 1) - (np.int64(1) << blocks) + 1)
+    stride = (place & before) + (before - first)
+    fold: NDArray[np.int32] = ((factor[stride] * (place >> log2_stride) + shift[stride]) % pattern.n_splits).astype(
+        np.int32
+    )
     return fold
 
 

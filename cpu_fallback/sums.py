@@ -20,6 +20,8 @@ LARGEST_SUMMED = 1 << 32
 LINES_AT_ONCE = 64
 # Rows at a time: what is computed of them stays in the processor's cache.
 TILE = 1 << 14
+# Digits that are summed in one call.
+FEW_DIGITS = 1 << 14
 # Products of two numbers between these, and what rounding takes from them, are neither too large nor too small.
 LARGEST_FACTOR = 2.0**200
 SMALLEST_FACTOR = 2.0**-200
@@ -101,24 +103,24 @@ def place_number(factors: "list[Array]", window: "Window", out: Floats) -> None:
 
 
 def place_product(factors: "list[Array]", window: "Window", out: Floats) -> None:
-    """Write the digits of products of two doubles each: the rounded product, and what rounding took from it.
+    """Write the digits of products of two doubles each: the product, rounded down, and what rounding took from it.
 
-    The rest never reaches the last bit of the product, so together they are at least what is left of the point in
-    both, or one less where nothing of the product is left to take the rest from.
+    The rest never reaches the last bit of the product, so that no digit of both together is carried.
     """
-    left, right = (np.abs(factor.astype(np.float64, copy=False)) for factor in factors)
+    left = np.abs(factors[0].astype(np.float64, copy=False))
+    right = left if factors[1] is factors[0] else np.abs(factors[1].astype(np.float64, copy=False))
     high = left * right
     low = -residual(high, left, right)
+    rounded_down = (high.view(np.int64) - (low < 0)).view(np.float64)
+    low += high - rounded_down
+    high = rounded_down
     scale = 2.0 ** (-32 * (window.low + window.width - 1))
     high *= scale
     low *= scale
     for digit in out[::-1]:
         high -= np.floor(high, out=digit)
-        whole = np.trunc(low)
+        whole = np.floor(low)
         low -= whole
-        borrow = (high == 0) & (low < 0)
-        high += borrow
-        whole -= borrow
         np.add(digit, whole, out=digit)
         high *= DIGIT
         low *= DIGIT
@@ -163,13 +165,22 @@ def accumulate(
         for window, power, columns in layout.measures():
             factors = factors_of(block.target, block.weight, power)
             if not window.whole:
-                for column, digit in enumerate(window_digits(factors, window, len(cell)), columns.start):
-                    accumulators[column] += np.bincount(cell, digit, n_cells).astype(np.int64)
+                accumulators[columns] += sum_digits(cell, window_digits(factors, window, len(cell)), n_cells)
             elif factors:
                 accumulators[columns.start] += exact_bincount(cell, whole_product(factors, len(cell)), n_cells)
             else:
                 accumulators[columns.start] += np.bincount(cell, minlength=n_cells)
     return np.ascontiguousarray(accumulators.T).reshape(n_categories + 2, n_folds, n_classes, layout.width)
+
+
+def sum_digits(cell: NDArray[np.int64], digits: Floats, n_cells: int) -> NDArray[np.int64]:
+    """Sum digits (width, rows) per cell: (width, n_cells)."""
+    if digits.size > FEW_DIGITS:
+        return np.stack([np.bincount(cell, digit, n_cells).astype(np.int64) for digit in digits])
+    # Of few rows the calls take longer than the sums.
+    cells = cell + np.arange(len(digits))[:, None] * n_cells
+    sums = np.bincount(cells.ravel(), digits.ravel(), len(digits) * n_cells)
+    return sums.astype(np.int64).reshape(len(digits), n_cells)
 
 
 def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> "tuple[Array, Array]":
@@ -258,7 +269,7 @@ def span_of(numbers: NDArray[np.float64]) -> tuple[int, int]:
         bits = size.view(np.int64)
         rest = (bits & (bits - 1)).view(np.float64)
         last = np.where(bits & FRACTION != 0, size - rest, size)
-        smallest = min(smallest, float(last.min(where=size != 0, initial=np.inf)))
+        smallest = min(smallest, float(np.where(size != 0, last, np.inf).min()))
     return (int(np.frexp(smallest)[1]) - 1, int(np.frexp(largest)[1])) if largest else (0, 0)
 
 

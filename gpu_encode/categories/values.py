@@ -212,8 +212,13 @@ def from_arrow(array: Any) -> Values:
         objects[:] = array.to_pylist()
         return Values("number", objects, "decimal")
     if is_text(type_):
-        return Values("text", array.cast(pa.large_string()), "str")
-    return Values("bytes", array.cast(pa.large_binary()), "bytes")
+        return Values("text", as_type(array, pa.large_string()), "str")
+    return Values("bytes", as_type(array, pa.large_binary()), "bytes")
+
+
+def as_type(array: Any, type_: Any) -> Any:
+    """Give an Arrow array in a type; the array itself where it is of that type, which Arrow takes long to see."""
+    return array if array.type == type_ else array.cast(type_)
 
 
 def is_text(type_: Any) -> bool:

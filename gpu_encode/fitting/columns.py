@@ -69,12 +69,14 @@ class Selection:
     training_only: list[int] = field(default_factory=list)
     everything: bool = True
 
-    def named(self, names: Sequence[str]) -> "Selection":
+    def named(self, names: Sequence[Any]) -> "Selection":
         """Give the same selection, with the entries' output names made of the columns' names."""
-        return replace(
-            self,
-            entries=[replace(entry, name="_x_".join(str(names[i]) for i in entry.members)) for entry in self.entries],
-        )
+        named = zip(self.entries, self.names(names), strict=True)
+        return replace(self, entries=[replace(entry, name=name) for entry, name in named])
+
+    def names(self, names: Sequence[Any]) -> list[str]:
+        """Give the entries' output names, made of the columns' names."""
+        return ["_x_".join(str(names[i]) for i in entry.members) for entry in self.entries]
 
     @property
     def needed(self) -> list[int]:

@@ -131,7 +131,7 @@ def select_columns(parameters: Parameters, rows: TrainingRows) -> Selection:
     """Read which columns are encoded, and name the outputs after them."""
     frame = rows.frame
     selection = select(frame, parameters.columns, parameters.hierarchy, parameters.training_columns)
-    return selection.named([str(name) for name in frame.names or [f"x{i}" for i in range(frame.n_columns)]])
+    return selection.named(frame.names or [f"x{i}" for i in range(frame.n_columns)])
 
 
 def specify_sums(parameters: Parameters, rows: TrainingRows, number: int, summed: SummedColumn) -> SumSpec:

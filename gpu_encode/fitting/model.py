@@ -271,16 +271,16 @@ def widen_classes(statistics: CategorySums, before: TargetInfo, after: TargetInf
 
 def encoded_names(model: Model, names: Any) -> list[str]:
     """Name the encoded columns and the indicators; `names` are those of the columns of X."""
-    selection = model.selection.named([str(name) for name in names])
+    entries = model.selection.names(names)
     encoded = [
-        f"{entry.name}{target_part}{suffix}{wide}"
-        for entry, rule in zip(selection.entries, model.rules, strict=True)
+        f"{entry}{target_part}{suffix}{wide}"
+        for entry, rule in zip(entries, model.rules, strict=True)
         for number, info in enumerate(model.targets)
         for target_part in target_parts(model, number, info)
         for suffix in rule.statistic.of_target(number).suffixes()
         for wide in columns_per_output(model)
     ]
-    flags = [f"{entry.name}_{indicator}" for entry in selection.entries for indicator in model.indicators]
+    flags = [f"{entry}_{indicator}" for entry in entries for indicator in model.indicators]
     return [*encoded, *flags]
 
 

@@ -21,6 +21,9 @@ from gpu_encode.errors.parameters import bad_option, check_number, check_option
 from gpu_encode.formulas.statistic import Context, Needs, Statistic
 from gpu_encode.sums.moments import Moments
 
+# What empirical Bayes asks for: the variance of all targets, or of the means of categories as well.
+OF_TARGETS, OF_MEANS = Needs(squares=True), Needs(squares=True, categories=True)
+
 
 class Smoothing(Statistic):
     """A statistic that draws the mean of a category towards the prior, by a weight lam of its own."""
@@ -174,7 +177,7 @@ class EmpiricalBayes(Smoothing):
     @property
     def needs(self) -> Needs:
         """What is asked of the sums and of the target."""
-        return Needs(squares=True, categories=self.tau == "between")
+        return OF_MEANS if self.tau == "between" else OF_TARGETS
 
     def check(self) -> None:
         """Raise ValueError for an unknown tau."""

@@ -267,7 +267,7 @@ def matrix_of(arrays: list[Array]) -> Array | None:
 
 def address(array: Any) -> int:
     """Give where the memory of an array begins, on the host or on a GPU."""
-    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr  # type: ignore[no-any-return]
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
 
 
 def rounded_integer(columns: list[Array], dtype: np.dtype[Any]) -> int | None:

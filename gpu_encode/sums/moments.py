@@ -156,7 +156,7 @@ class Moments:
 
     def at(self, rows: "Array | slice | int") -> "Moments":
         """Pick rows along the first axis."""
-        return Moments(*(pick(getattr(self, field.name), rows) for field in fields(self)))
+        return Moments(*(pick(getattr(self, name), rows) for name in self.__dataclass_fields__))
 
 
 def concatenate(parts: "Sequence[Any]") -> Any:

@@ -22,27 +22,27 @@ def look_up(
     ops: Ops, encodings: EncodingTable, codes: Codes, folds: Folds, out: Array, want_unseen: bool
 ) -> NDArray[np.bool_] | None:
     """Write the encodings of every row, and give the rows whose category is unseen where that is asked for."""
-    ops.gather(in_type(encodings.values, out.dtype.name, ops), codes, folds, out)
+    ops.gather(in_type(encodings.values, out.dtype, ops), codes, folds, out)
     return indicator(ops, encodings.unseen, codes, folds) if want_unseen else None
 
 
-def in_type(encodings: Floats, dtype: str, ops: Ops) -> Array:
+def in_type(encodings: Floats, dtype: Any, ops: Ops) -> Array:
     """Round encodings once to the type of the output; warn of those that it cannot hold."""
     rounded, lost = round_once(encodings, dtype, ops)
     warn_of_lost(lost, dtype)
     return rounded
 
 
-def round_once(encodings: Floats, dtype: str, ops: Ops) -> tuple[Array, Any]:
+def round_once(encodings: Floats, dtype: Any, ops: Ops) -> tuple[Array, Any]:
     """Round encodings once to a type, and count those that it cannot hold."""
-    if encodings.dtype.name == dtype:
+    if encodings.dtype == dtype:
         return encodings, 0
     with np.errstate(over="ignore"):
         rounded = ops.cast(encodings, dtype)
     return rounded, (np.isinf(rounded) & np.isfinite(encodings)).sum()
 
 
-def warn_of_lost(lost: Any, dtype: str) -> None:
+def warn_of_lost(lost: Any, dtype: Any) -> None:
     """Warn of encodings that became infinite."""
     if number := int(lost):
         warn(f"{number} encodings are beyond the range of {dtype} and become infinite. Choose dtype='float64'.")
@@ -122,10 +122,10 @@ class TiledOutput:
 
     def close(self) -> None:
         """Warn once of all encodings that the type could not hold."""
-        warn_of_lost(self._lost, self.matrix.dtype.name)
+        warn_of_lost(self._lost, self.matrix.dtype)
 
     def _round(self, values: Floats) -> Array:
-        rounded, lost = round_once(values, self.matrix.dtype.name, self.ops)
+        rounded, lost = round_once(values, self.matrix.dtype, self.ops)
         self._lost = self._lost + lost
         return rounded
 

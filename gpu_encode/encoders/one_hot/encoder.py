@@ -221,8 +221,7 @@ class OneHotEncoder(Encoder):
         super()._publish(OneHotModel.of(model))
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
-        inputs = [entry.name for entry in model.selection.named([str(name) for name in names]).entries]
-        return self._columns.names(inputs, combiner(self.feature_name_combiner))
+        return self._columns.names(model.selection.names(names), combiner(self.feature_name_combiner))
 
     def _assemble(self, frame: Frame | Pieces, arrays: Any, columns: ColumnMap) -> Any:
         """Put ones and zeros together in the container that the user wants."""
