@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cpu_fallback.compiled.border import REAL, Array, Numbers, set_all, stage
+from cpu_fallback.compiled.border import REAL, Array, Numbers, counting, set_all, stage
 from cpu_fallback.compiled.digits import (
     FIELD,
     FIELD_MASK,
@@ -56,7 +56,7 @@ def times_whole(bits: Array, kind: int, column: Array) -> None:
             column[i] *= np.int64(bits[i])
 
 
-@stage
+@counting
 def add_whole(
     numbers: Numbers,
     n_factors: int,

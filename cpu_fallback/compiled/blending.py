@@ -13,7 +13,7 @@ from cpu_fallback.compiled.block_moments import (
     room_for_moments,
     room_for_weights,
 )
-from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, set_all, stage
+from cpu_fallback.compiled.border import Array, counting, freeze, inlined, kernel, set_all, stage
 from cpu_fallback.compiled.estimates import (
     Prior,
     exact_below,
@@ -192,7 +192,7 @@ class CountBlock(NamedTuple):
     nothing: Array
 
 
-@stage
+@counting
 def count_block(n_categories: int, blend: Blend, around: Around) -> CountBlock:
     """Give room for a block, and repeat in it what the views see of all categories."""
     n_views, n_outputs = around.prior.shape
@@ -228,7 +228,7 @@ def read_pairs(accumulators: Array, start: int, stop: int, views: Views, count: 
             k += np.uint64(1)
 
 
-@stage
+@counting
 def read_classes(
     accumulators: Array, n_classes: int, first: int, start: int, stop: int, views: Views, count: Array, own: Array
 ) -> None:

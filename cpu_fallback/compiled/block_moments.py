@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, kernel, set_all, stage
+from cpu_fallback.compiled.border import Array, counting, kernel, set_all, stage
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.estimates import mean_pair, near_estimate, settle_estimate, weigh_prior
 from cpu_fallback.compiled.kernel_parts import for_any_number
@@ -77,13 +77,13 @@ class BlockSums(NamedTuple):
     first: int
 
 
-@stage
+@counting
 def pairs_of(size: int) -> Pairs:
     """Give room for a block."""
     return Pairs(np.empty(size), np.empty(size), np.empty(size, np.int64), np.empty(3 * BLOCK, np.uint64))
 
 
-@stage
+@counting
 def room_for_weights(size: int, n_width: int) -> BlockWeights:
     """Give room for a block."""
     return BlockWeights(

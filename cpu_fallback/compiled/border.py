@@ -32,12 +32,20 @@ OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrap
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, at its first call, once for all processes."""
-    return keep_on_disk(njit(**OPTIONS, pipeline_class=Kernel)(function))
+    return keep_on_disk(njit(**OPTIONS, _nrt=True, pipeline_class=Kernel)(function))
 
 
 def stage(function: Callable[..., Any]) -> Any:
-    """Compile a function that kernels call, as a part of each of them: it needs no file, and no door for Python."""
-    return as_part(function, kernel, **OPTIONS)
+    """Compile a function that kernels call, as a part of each of them: it needs no file, and no door for Python.
+
+    Its caller holds all arrays that it works on, so that it counts none as in use.
+    """
+    return as_part(function, kernel, **OPTIONS, _nrt=False, forceinline=False)
+
+
+def counting(function: Callable[..., Any]) -> Any:
+    """Compile a stage that makes arrays, or is given some by what it calls: they are counted as in use."""
+    return as_part(function, kernel, **OPTIONS, _nrt=True, forceinline=False)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -46,7 +54,7 @@ def inlined(function: Callable[..., Any]) -> Any:
     Arrays are counted when they cross a call, and when they are taken out of a tuple, which costs more than the
     arithmetic on a cell: for what is called once a cell or a row.
     """
-    return as_part(function, kernel, **OPTIONS, forceinline=True)
+    return as_part(function, kernel, **OPTIONS, _nrt=False, forceinline=True)
 
 
 @stage

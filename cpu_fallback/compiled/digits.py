@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, stage
+from cpu_fallback.compiled.border import BLOCK, REAL, Array, Numbers, counting, stage
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -37,7 +37,7 @@ class Room(NamedTuple):
     place: Array
 
 
-@stage
+@counting
 def scratch() -> Room:
     """Give room for one block."""
     return Room(
@@ -96,7 +96,7 @@ def multiply(word: Array, n_words: int, factor: Array) -> None:
             word[2, i] = second_high + (ONE if total < high else np.uint64(0))
 
 
-@stage
+@counting
 def factor_of(numbers: Numbers, index: int, start: int, stop: int) -> tuple[Array, int]:
     """Give one factor of a measure for a block of rows: the weight, if there is one, comes before the target."""
     if index == 0 and numbers.weight_kind:
@@ -104,7 +104,7 @@ def factor_of(numbers: Numbers, index: int, start: int, stop: int) -> tuple[Arra
     return numbers.target[start:stop], numbers.target_kind
 
 
-@stage
+@counting
 def load(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, room: Room) -> None:
     """Unpack the first factor and multiply it by the others."""
     n = stop - start
@@ -261,7 +261,7 @@ def cut_triples(
     return every
 
 
-@stage
+@counting
 def cut(numbers: Numbers, n_factors: int, start: int, stop: int, flip: int, low: int, width: int, room: Room) -> int:
     """Cut the products of a block into digits from their places on; gives how many digits each has."""
     left, left_kind = factor_of(numbers, 0, start, stop)

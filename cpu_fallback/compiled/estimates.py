@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, stage
+from cpu_fallback.compiled.border import Array, counting, freeze, inlined, kernel, stage
 from cpu_fallback.compiled.moments import (
     Shape,
     add_product,
@@ -103,7 +103,7 @@ def float_digits(value: float, out: Array) -> tuple[int, int]:
     return (-1 if value < 0 else 1), low
 
 
-@stage
+@counting
 def exact_estimate(
     digits: Array, low: int, counts: Array, n_low: int, prior: Prior, t_at: int, c_at: int, m: float
 ) -> float:
@@ -136,7 +136,7 @@ def exact_estimate(
     return settled_mean(*sums, top, 0, len(top), begin, bottom, 0, len(bottom), bottom_low + prior.n_low)
 
 
-@stage
+@counting
 def settle_count(own: int, count: int, prior: Prior, prior_at: int, number_at: int, m: float) -> float:
     """Round an estimate of whole counts by digits, with one of several priors."""
     digits, counts = np.empty(1, np.int64), np.empty(1, np.int64)
@@ -144,7 +144,7 @@ def settle_count(own: int, count: int, prior: Prior, prior_at: int, number_at: i
     return float(exact_estimate(digits, 0, counts, 0, prior, prior_at * prior.width, number_at * prior.n_width, m))
 
 
-@stage
+@counting
 def prior_of_line(line: Array, at: int, output: int, shape: Shape, rule: FusedRule) -> Prior:
     """Give the exact prior of one output: from sums of all that is seen, which begin at `at`, or the rule's number."""
     if not rule.by_mean:
@@ -157,7 +157,7 @@ def prior_of_line(line: Array, at: int, output: int, shape: Shape, rule: FusedRu
     return Prior(line[own : own + shape.s_width].copy(), shape.s_width, shape.s_low, count, shape.n_width, shape.n_low)
 
 
-@stage
+@counting
 def settle_line(
     seen: Array, at: int, output: int, shape: Shape, prior: Prior, prior_at: int, number_at: int, m: float
 ) -> float:
@@ -169,7 +169,7 @@ def settle_line(
     return float(exact_estimate(*sums, prior, prior_at * prior.width, number_at * prior.n_width, m))
 
 
-@stage
+@counting
 def settle_estimate(seen: Array, at: int, output: int, line: Array, above: int, shape: Shape, rule: FusedRule) -> float:
     """Round an estimate of one output by digits: of what is seen from `at` on, beside all that is seen from `above`."""
     prior, m = prior_of_line(line, above, output, shape, rule), rule.blend.shrinkage.first

@@ -12,6 +12,7 @@ from cpu_fallback.compiled.border import (
     NO_FOLDS,
     Array,
     FoldSource,
+    counting,
     fold_source,
     freeze,
     kernel,
@@ -48,7 +49,7 @@ def remainder(value: np.uint64, divisor: int, inverse: float) -> np.int64:
     return rest - divisor if rest >= divisor else rest
 
 
-@stage
+@counting
 def fold_room() -> tuple[Array, Array, Array]:
     """State of a pass over random folds: fold at hand and step of each stride; block and next row."""
     return np.zeros(LONGEST_STRIDE, np.int64), np.zeros(LONGEST_STRIDE, np.int64), np.full(2, -1, np.int64)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite.binding import Linkage
-from numba import njit
+from numba import njit, types
+from numba.core import ir
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.environment import lookup_environment
@@ -19,6 +20,9 @@ from numba.core.typed_passes import IRLegalization, NativeLowering
 from numba.core.types.misc import unliteral
 
 ENVIRONMENT = "_ZN08NumbaEnv"
+# Instructions of a part that is not copied into its callers: what the compiler takes for one function grows faster
+# than that function.
+LARGE = 100
 
 
 class WithoutEngine:
@@ -47,8 +51,26 @@ class WithoutEngine:
         """Do nothing."""
 
 
+def check_that_arrays_are_counted(state: Any) -> None:
+    """Refuse a part that counts no arrays as in use, but gives some or is given some, which nobody would ever free."""
+    given = [
+        signature.return_type
+        for expression, signature in state.calltypes.items()
+        if isinstance(expression, ir.Expr)
+        and expression.op == "call"
+        and isinstance(state.typemap[expression.func.name], types.Dispatcher)
+    ]
+    models = state.targetctx.data_model_manager
+    if not state.flags.nrt and any(models[kind].contains_nrt_meminfo() for kind in (state.return_type, *given)):
+        message = (
+            f"{state.func_id.func_qualname} gives arrays, or calls a function that does: decorate it with `counting`"
+        )
+        raise TypeError(message)
+
+
 def leave_to_callers(state: Any) -> None:
     """Create the library that the next pass would create: one that is neither optimised nor machine code."""
+    check_that_arrays_are_counted(state)
     state.library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
     state.library._codegen = WithoutEngine(state.library._codegen)
     state.library._optimize_final_module = lambda: None
@@ -64,9 +86,17 @@ def take_in(state: Any) -> None:
         for function in library._final_module.functions:
             if function.linkage == Linkage.linkonce_odr and not function.is_declaration:
                 function.linkage = Linkage.internal
+                if is_large(function):
+                    function.add_function_attribute("noinline")
         optimize()
 
     library._optimize_final_module = optimize_with_parts
+
+
+def is_large(function: Any) -> bool:
+    """Say whether a part is to stay a function of its own."""
+    asked_for = any(b"alwaysinline" in attributes for attributes in function.attributes)
+    return not asked_for and sum(1 for block in function.blocks for _ in block.instructions) > LARGE
 
 
 def refer(state: Any) -> None:

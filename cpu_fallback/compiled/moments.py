@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled import threads
-from cpu_fallback.compiled.border import Array, freeze, inlined, kernel, measures_of, stage
+from cpu_fallback.compiled.border import Array, counting, freeze, inlined, kernel, measures_of, stage
 from cpu_fallback.compiled.digits import FRACTION, ONE, ZERO
 from cpu_fallback.compiled.midpoints import settle
 from cpu_fallback.compiled.product_errors import product_error
@@ -75,7 +75,7 @@ class Room(NamedTuple):
     product: Array
 
 
-@stage
+@counting
 def scratch(shape: Shape) -> Room:
     """Give room for one cell, products and differences included."""
     n, s, q = shape.n_width + 1, shape.s_width + 1, shape.q_width + 1
@@ -91,7 +91,7 @@ def scratch(shape: Shape) -> Room:
     )
 
 
-@stage
+@counting
 def pair_of_many(digits: Array, at: int, n: int, low: int) -> tuple[float, float, int]:
     """Give (hi, lo, exponent) of any number of signed digits; in room of its own, which costs what is rarely paid."""
     room = np.empty(n + 1, np.int64)

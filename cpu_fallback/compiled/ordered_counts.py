@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.compiled.block_moments import BlockMoments
-from cpu_fallback.compiled.border import BLOCK, Array, kernel, set_all, stage
+from cpu_fallback.compiled.border import BLOCK, Array, counting, kernel, set_all, stage
 from cpu_fallback.compiled.checkpoints import END, Walk, enter, leg, pause
 from cpu_fallback.compiled.estimates import mean_pair, near_estimate, prior_of_line, settle_count, weigh_prior
 from cpu_fallback.compiled.moments import shape_of_counts
@@ -52,7 +52,7 @@ def table_of(n_lines: int, length: int, tied: bool) -> Table:
     return Table(zeros(n_lines * length, np.int64), zeros(size * length, np.int64), np.full(size, -1, np.int64))
 
 
-@stage
+@counting
 def block_of(n_classes: int) -> Block:
     """Give room for a block, of fewer rows where there are many classes."""
     size = max(BLOCK // n_classes, LEAST_BLOCK)
@@ -172,7 +172,7 @@ def estimate_block(
     return sure
 
 
-@stage
+@counting
 def settle_block(
     count: Array, own: Array, high: float, lower: float, totals: Array, label: int, rule: FusedRule, value: Array
 ) -> None:

@@ -107,7 +107,7 @@ def length_of(digit: np.uint64) -> int:
     return int(np.int64(np.float64(digit).view(np.uint64) >> FIELD)) - (BIAS - 1)
 
 
-@stage
+@inlined
 def join_words(first: np.int64, second: np.int64) -> tuple[np.uint64, np.int64]:
     """Give first + second * 2**32 as a low and a signed high word."""
     low = np.uint64(first) + (np.uint64(second) << HALF)
@@ -130,7 +130,7 @@ def carry_to_words(digits: Array, at: int, n: int) -> tuple[bool, np.uint64, np.
     return bool(fits), np.uint64(above + fifth) + (np.uint64(sixth) << HALF), total, low
 
 
-@stage
+@inlined
 def absolute(high: np.uint64, middle: np.uint64, low: np.uint64) -> Three:
     """Magnitude of a number in two's complement."""
     mask = ZERO - (high >> SIGN)
@@ -140,7 +140,7 @@ def absolute(high: np.uint64, middle: np.uint64, low: np.uint64) -> Three:
     return (high ^ mask) + (carry & np.uint64(middle == ZERO)), middle, low
 
 
-@stage
+@inlined
 def round_words(high: np.uint64, middle: np.uint64, low: np.uint64, top: int) -> tuple[float, float, int]:
     """Round words to (hi, lo, exponent); `top` is the place of the upper digit of `high`, which is not zero."""
     # As a mask, since no branch can be foreseen that sums of either size take in turn.
@@ -162,7 +162,7 @@ def round_words(high: np.uint64, middle: np.uint64, low: np.uint64, top: int) ->
     return float(mantissa + up) * power_of_two(length - 53), lower, 32 * (top + int(np.int64(short)))
 
 
-@stage
+@inlined
 def pair_of_words(high: np.uint64, middle: np.uint64, low: np.uint64) -> tuple[float, float, int]:
     """Round a number in two's complement whose lowest digit is at place 0."""
     sign = 1.0 - 2.0 * np.float64(high >> SIGN)
@@ -178,7 +178,7 @@ def pair_of_words(high: np.uint64, middle: np.uint64, low: np.uint64) -> tuple[f
     return sign * first, sign * second, exponent
 
 
-@stage
+@inlined
 def times_count(high: np.uint64, middle: np.uint64, low: np.uint64, count: np.uint64) -> Four:
     """Product with a number below 2**32."""
     first = (low & LOW) * count
@@ -195,7 +195,7 @@ def times_count(high: np.uint64, middle: np.uint64, low: np.uint64, count: np.ui
     )
 
 
-@stage
+@inlined
 def square_words(high: np.uint64, low: np.uint64) -> Four:
     """Square of a number below 2**127."""
     first, second = product(low, low)
@@ -210,7 +210,7 @@ def square_words(high: np.uint64, low: np.uint64) -> Four:
     return fourth + over + np.uint64(third < carry), third, second, first
 
 
-@stage
+@inlined
 def less(left: Four, right: Four) -> Four:
     """Difference, in two's complement."""
     low = left[3] - right[3]
@@ -222,7 +222,7 @@ def less(left: Four, right: Four) -> Four:
     return left[0] - right[0] - borrow, third, second, low
 
 
-@stage
+@inlined
 def round_four(number: Four) -> tuple[float, int]:
     """Round four words in two's complement, with their lowest digit at place 0, to (fraction, exponent)."""
     negative = number[0] >> SIGN != ZERO
@@ -237,7 +237,7 @@ def round_four(number: Four) -> tuple[float, int]:
     return -fraction if negative else fraction, exponent
 
 
-@stage
+@inlined
 def spread_of_words(count: np.uint64, total: Three, square: Three, ahead: int) -> tuple[float, int]:
     """Give count * square * 2**(32 * ahead) - total**2, rounded once; `ahead` is 0 or 1, |total| is below 2**127."""
     negative = square[0] >> SIGN != ZERO

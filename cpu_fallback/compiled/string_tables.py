@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, inlined, kernel, stage
+from cpu_fallback.compiled.border import Array, counting, inlined, kernel, stage
 from cpu_fallback.compiled.string_pieces import SHORT, Texts, alike, cut_block, is_null
 from cpu_fallback.memory import empty, zeros
 
@@ -124,7 +124,7 @@ def insert(
     pieces[2 * number], pieces[2 * number + 1] = first, second
 
 
-@stage
+@counting
 def guess_block(
     dictionary: Dictionary, n: int, stamps: Array, firsts: Array, seconds: Array, codes: Array, missed: Array
 ) -> int:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback import sums as definition
-from cpu_fallback.compiled.border import Array, freeze, inlined, kernel
+from cpu_fallback.compiled.border import Array, counting, freeze, inlined, kernel
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
 
@@ -84,7 +84,7 @@ def sum_of_chosen(accumulators: Array, at: int, n_folds: int, length: int, matri
     return total  # type: ignore[return-value]
 
 
-@inlined
+@counting
 def see_others(accumulators: Array, first: int, n_views: int, length: int, seen: Array, seen_at: Array) -> int:
     """Write what views see that see all folds but their own, each of it once a category, and where; gives how many.
 

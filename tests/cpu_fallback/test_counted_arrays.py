@@ -1,0 +1,56 @@
+"""Only kernels and the parts that make arrays count them as in use: nothing is left behind, nothing is freed early."""
+
+import gc
+import os
+
+import numpy as np
+import pytest
+from numba.core.runtime import _nrt_python, rtsys
+
+from cpu_fallback.compiled.border import counting, kernel, stage
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from gpu_encode.ops import use_backend
+
+pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="no kernels")]
+
+KEYS = (np.arange(6000) % 7).reshape(-1, 1)
+TARGETS = KEYS[:, 0] % 2, KEYS[:, 0] % 3, np.sin(np.arange(6000.0))
+
+
+@pytest.fixture
+def counted():
+    """Count what kernels allocate."""
+    _nrt_python.memsys_enable_stats()
+    yield rtsys.get_allocation_stats
+    _nrt_python.memsys_disable_stats()
+
+
+@pytest.mark.parametrize("scheme", [KFold(), LeaveOneOut(), Ordered()], ids=["folds", "leave-one-out", "ordered"])
+@pytest.mark.parametrize("smooth", ["auto", 10.0])
+def test_all_arrays_of_kernels_are_freed(scheme, smooth, counted):
+    gc.collect()
+    before = counted()
+    with use_backend("compiled"):
+        for y in TARGETS:
+            TargetEncoder(cv=scheme, smooth=smooth).fit_transform(KEYS, y)
+    gc.collect()
+    after = counted()
+    assert after.mi_alloc > before.mi_alloc
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free
+
+
+def test_a_part_that_would_leave_arrays_behind_is_refused():
+    @counting
+    def give(numbers):
+        return numbers[1:], 1
+
+    @stage
+    def lose(numbers):
+        return give(numbers)[1]
+
+    @kernel
+    def count(numbers):
+        return lose(numbers)
+
+    with pytest.raises(TypeError, match="lose gives arrays, or calls what does: decorate it with `counting`"):
+        count(np.zeros(3))
