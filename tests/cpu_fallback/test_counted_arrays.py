@@ -52,5 +52,5 @@ def test_a_part_that_would_leave_arrays_behind_is_refused():
     def count(numbers):
         return lose(numbers)
 
-    with pytest.raises(TypeError, match="lose gives arrays, or calls what does: decorate it with `counting`"):
+    with pytest.raises(TypeError, match="lose gives arrays, or calls a function that does: decorate"):
         count(np.zeros(3))
