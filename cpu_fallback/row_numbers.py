@@ -148,9 +148,10 @@ def in_growing_blocks(pattern: FoldPattern, rows: NDArray[np.int64], /) -> NDArr
     blocks = LOG2_OF_UNIT[first : last + 1]
     factor, shift = turns_of(pattern, blocks, np.arange(first, last + 1) - (np.int64(1) << blocks) + 1)
     stride = (place & before) + (before - first)
-    fold: NDArray[np.int32] = ((factor[stride] * (place >> log2_stride) + shift[stride]) % pattern.n_splits).astype(
-        np.int32
-    )
+    turn = factor[stride] * (place >> log2_stride) + shift[stride]
+    # The remainder, in less time.
+    turn -= turn // pattern.n_splits * pattern.n_splits
+    fold: NDArray[np.int32] = turn.astype(np.int32)
     return fold
 
 

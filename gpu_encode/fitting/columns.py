@@ -217,6 +217,8 @@ class ColumnMap:
 
     def remember(self, entries: Sequence[KeySpec]) -> "ColumnMap":
         """Give the same, in which the codes of columns that several keys read are kept, if rows are few."""
+        if len(entries) < 2:
+            return self
         read = Counter(column for entry in entries for column in entry.columns)
         repeated = frozenset(column for column, times in read.items() if times > 1)
         if not repeated or self.n_rows > FEW_ROWS:

@@ -202,7 +202,8 @@ def read(data: Any) -> Frame:
     frame = _read_array(data) if type(data) is np.ndarray else _read_any(data)
     if frame.n_columns == 0:
         raise ValueError(f"Found array with 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
-    if repeated := [str(label) for label, count in Counter(frame.labels or []).items() if count > 1]:
+    if frame.labels and len({*frame.labels}) < len(frame.labels):
+        repeated = [str(label) for label, count in Counter(frame.labels).items() if count > 1]
         raise ValueError(f"duplicate column names: {', '.join(repeated)}. Rename or drop all but one.")
     return frame
 
