@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-import cpu_fallback
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, UNKNOWN, Array
@@ -177,7 +176,7 @@ class Model:
             return False
         known = key.vocabularies[0].values.array
         ops.gather_numbers(lookup, numbers, known, out)
-        warn_of_unseen(key, numbers, lambda some: cpu_fallback.lookup(some, known) == UNKNOWN)
+        warn_of_unseen(key, numbers, lambda some: host(0).lookup(some, known) == UNKNOWN)
         return True
 
     def _add_indicators(self, output: OutputColumns, number: int, codes: Array, columns: ColumnMap, ops: Ops) -> None:

@@ -244,7 +244,7 @@ def test_categories_in_order_are_not_copied_and_cannot_be_written(compiled):
 def test_few_rows_are_left_to_arrow(ops, monkeypatch):
     monkeypatch.undo()
     assert gpu_encode.ops.host_strings(10**9, cpu_fallback) is None
-    assert gpu_encode.ops.host_strings(300, cpu_fallback.compiled) is not None
+    assert gpu_encode.ops.host_strings(gpu_encode.ops.LOADED_ROWS, cpu_fallback.compiled) is not None
     # Where they are not loaded, many rows in all have to ask for them.
     monkeypatch.delitem(sys.modules, gpu_encode.ops.STRINGS)
     monkeypatch.setattr(gpu_encode.ops, "_rows_asked_for", dict.fromkeys(gpu_encode.ops.LOADING_ROWS, 0))
