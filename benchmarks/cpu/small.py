@@ -79,10 +79,8 @@ def time_import(line: str) -> Seconds:
 
 
 def cache_of(cell: Cell, folder: Path) -> dict[str, str]:
-    """Where kernels that were compiled lie: nowhere, or where the judged call has left them."""
-    if cell["cache"] == "empty":
-        return {"NUMBA_CACHE_DIR": tempfile.mkdtemp(dir=folder), "GPU_ENCODE_COMPILE": "background"}
-    return {"NUMBA_CACHE_DIR": str(folder / "kernels"), "GPU_ENCODE_COMPILE": "now"}
+    """Where kernels that were compiled lie: nowhere, or where `gpu-encode warm-up` has left them."""
+    return {"NUMBA_CACHE_DIR": tempfile.mkdtemp(dir=folder)} if cell["cache"] == "empty" else {}
 
 
 def mark(_: Cell, family: str, ratio: float) -> str:
