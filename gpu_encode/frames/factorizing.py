@@ -59,6 +59,42 @@ class Dictionary:
         return codes
 
 
+class Addresses:
+    """Where the objects of an array lie, as NumPy reads it: the array's own memory, which holds these numbers."""
+
+    def __init__(self, data: Array) -> None:
+        self.objects = data
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": data.shape,
+            "strides": data.strides,
+            "typestr": np.dtype(np.intp).str,
+            "data": (data.ctypes.data, True),
+        }
+
+
+def share_objects(column: Column, ops: Ops) -> Column:
+    """Give objects each of which stands in several rows as a dictionary of them; any other column as it is.
+
+    Compiled kernels number addresses in a tenth of the time in which Python hashes what lies there.
+    """
+    data = column.data
+    if column.codes is not None or column.nulls is not None or ops.fused is None or len(data) < SAMPLED:
+        return column
+    if not isinstance(data, np.ndarray) or data.dtype.kind != "O":
+        return column
+    addresses = np.asarray(Addresses(data))
+    sample = addresses[:: len(data) // SAMPLED]
+    if len(np.unique(sample)) * REPEATED > len(sample):
+        return column
+    codes, distinct = ops.factorize(addresses.astype(np.int64))
+    first = np.empty(len(distinct), np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    # In the order in which they come, since which of two equal objects is kept must not depend on addresses.
+    order = np.argsort(first)
+    return Column(data[first[order]], codes=typed.inverse(order)[codes])
+
+
 def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
     """Codes and sorted vocabulary of a column."""
     dictionary = factorize(column, Place(name, int), ops)
@@ -84,6 +120,7 @@ def empty_vocabulary(column: Column, name: object) -> Vocabulary | None:
 
 def lookup(column: Column, name: object, vocabulary: Vocabulary, ops: Ops) -> Array:
     """Position in a vocabulary of each row (int32): -1 for null, -2 where it is absent."""
+    column = share_objects(column, ops)
     if (codes := _lookup_numbers(column, name, vocabulary, ops)) is not None:
         return codes
     if (codes := _lookup_strings(column, vocabulary, ops)) is not None:
@@ -136,6 +173,7 @@ def _lookup_objects(column: Column, name: object, vocabulary: Vocabulary, ops: O
 
 def factorize(column: Column, place: Place, ops: Ops) -> Dictionary:
     """Find the dictionary of a column."""
+    column = share_objects(column, ops)
     if column.codes is not None:
         return _factorize_dictionary(column, column.codes, place, ops)
     if is_number(column.data):
