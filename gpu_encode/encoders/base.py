@@ -476,7 +476,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         kind = wanted if wanted in ("pandas", "polars") else None
         passed = [columns.places[position] for position in selection.passed if position in columns.places]
         if kind is None and frame.labels is None:  # an array, which has no names
-            return frame.assemble([], arrays, passed)
+            return frame.assemble([], arrays, passed, kind)
         names = self._encoded_names(model, output_names(frame, model))
         if frame.labels is None and frame.n_columns == model.n_features:
             frame = replace(frame, labels=names_at_fit(model))
