@@ -34,6 +34,8 @@ from gpu_encode.sums.targets import NO_TARGET
 Method = TypeVar("Method", bound=Callable[..., Any])
 # Which parameters a pickled state holds as pairs.
 PAIRED = "_paired"
+# Kinds of tables whose columns have no names.
+ARRAYS = ("numpy", "cupy")
 # Each is a module, loaded by the first call on a table of its own.
 ENGINES = {"dask": "gpu_encode.distributed"}
 
@@ -475,7 +477,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         wanted = wanted_container(self)
         kind = wanted if wanted in ("pandas", "polars") else None
         passed = [columns.places[position] for position in selection.passed if position in columns.places]
-        if kind is None and frame.labels is None:  # an array, which has no names
+        if not has_names(frame, wanted):
             return frame.assemble([], arrays, passed, kind)
         names = self._encoded_names(model, output_names(frame, model))
         if frame.labels is None and frame.n_columns == model.n_features:
@@ -519,6 +521,11 @@ def wanted_container(encoder: Encoder) -> str:
     """Give the container that the user wants: "default", "pandas" or "polars"."""
     wanted: str = _get_output_config("transform", encoder)["dense"]
     return wanted
+
+
+def has_names(frame: Frame | Pieces, wanted: str) -> bool:
+    """Whether any table of the output has names of columns."""
+    return wanted != "default" or any(part.kind not in ARRAYS for part in frame.parts)
 
 
 def read_scheme(encoder: Any, cv: Any, shuffle: Any = True) -> dict[str, Any]:

@@ -317,3 +317,13 @@ def test_labels_that_are_numbered_on_a_device_stay_there(xp):
     assert join_vectors([*parts, np.array(["e"], object)]).tolist() == [*whole, "e"]
     with pytest.raises(TypeError, match="y mixes labels that cannot be compared: bytes, str"):
         join_vectors([*parts, numbered([0], [b"x"])])
+
+
+@pytest.mark.parametrize("array_first", [True, False])
+def test_an_array_and_a_frame_of_numbered_columns_come_back_as_they_are(array_first):
+    tables = [np.array([[1], [2], [1]]), pd.DataFrame([[1], [2]])]
+    tables = tables if array_first else tables[::-1]
+    encoder = TargetEncoder(target_type="continuous", smooth=0.0).fit(tables[0], np.arange(1.0, len(tables[0]) + 1))
+    for given, encoded in zip(tables, encoder.transform(tables), strict=True):
+        assert type(encoded) is type(given)
+        np.testing.assert_array_equal(np.asarray(encoded), encoder.transform(np.asarray(given)))

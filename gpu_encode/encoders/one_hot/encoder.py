@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import Encoder, check_unique, output_names, wanted_container
+from gpu_encode.encoders.base import Encoder, check_unique, has_names, output_names, wanted_container
 from gpu_encode.encoders.one_hot.columns import OneHotColumns, combiner
 from gpu_encode.encoders.one_hot.inverse import original
 from gpu_encode.encoders.one_hot.matrices import (
@@ -17,7 +17,6 @@ from gpu_encode.encoders.one_hot.matrices import (
     checked_type,
     cut,
     dense,
-    has_names,
     sparse_tables,
 )
 from gpu_encode.encoders.one_hot.rows import OneHotModel, refuse_at_fit

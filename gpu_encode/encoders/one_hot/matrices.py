@@ -17,7 +17,6 @@ from gpu_encode.formulas.one_hot import OWNER
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
 
-ARRAYS = ("numpy", "cupy")
 # Up to this many columns and ones their numbers are int32, as scikit-learn has them, else int64.
 MOST_SMALL = (1 << 31) - 1
 # Types of cupyx's sparse matrices.
@@ -90,11 +89,6 @@ def sparse_tables(frame: Frame | Pieces, ones: Ones, dtype: Any) -> Any:
 def cut(frame: Frame | Pieces, matrix: Array) -> Any:
     """Give a matrix, or a list of the rows of each of several tables."""
     return [matrix[rows] for _, _, rows in frame.stretches()] if isinstance(frame, Pieces) else matrix
-
-
-def has_names(frame: Frame | Pieces, wanted: str) -> bool:
-    """Whether any table of the output has names of columns."""
-    return wanted != "default" or any(part.kind not in ARRAYS for part in frame.parts)
 
 
 def number_type(largest: int) -> Any:
