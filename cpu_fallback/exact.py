@@ -164,6 +164,11 @@ class Limbs:
         """Plain integers, where one column at position 0 holds them."""
         return self.digits[..., 0] if self.low == 0 and self.digits.shape[-1] == 1 else None
 
+    def _as_floats(self) -> Floats | None:
+        """Plain integers as floats, where one column at position 0 holds them and none is rounded."""
+        small = self._small()
+        return small.astype(np.float64) if small is not None and peak(small) < SAFE else None
+
     def canonical(self) -> "Limbs":
         """Give the one form of these numbers: digits in [0, 2**32), a signed top, no zero columns at the ends."""
         digits = fold_top(carry_through(self.digits))
@@ -189,9 +194,8 @@ class Limbs:
 
         An even lo is all the rest; the last bit is set where it is not.
         """
-        small = self._small()
-        if small is not None and peak(small) < SAFE:
-            return small.astype(np.float64), np.zeros_like(small, np.float64), np.zeros_like(small)
+        if (floats := self._as_floats()) is not None:
+            return floats, np.zeros_like(floats), np.zeros_like(floats, np.int64)
         # Carried columns overlap less, and fit where others do not.
         for columns in (self._float_columns, self._few_columns):
             if (few := columns()) is not None:
@@ -203,8 +207,8 @@ class Limbs:
 
     def near_pair(self) -> "Pair":
         """Give such a pair within 2**-102 of its number, where no digit is negative; an even lo is all the rest."""
-        digits, small = self.digits, self._small()
-        if digits.shape[-1] > MOST_ADDED or not digits.size or (small is not None and peak(small) < SAFE):
+        digits = self.digits
+        if digits.shape[-1] > MOST_ADDED or not digits.size or self._as_floats() is not None:
             return self.pair
         if digits.min() < 0:
             return self.pair
@@ -240,14 +244,15 @@ class Limbs:
 
     def to_rests(self) -> Floats:
         """What rounding to 53 bits leaves."""
-        small = self._small()
-        if small is not None and peak(small) < SAFE:
-            return np.zeros_like(small, np.float64)
+        if (floats := self._as_floats()) is not None:
+            return np.zeros_like(floats)
         _, low, exponent = self.pair
         return shift(low, exponent)
 
     def to_floats(self) -> Floats:
         """Correctly rounded float64; inf where too large."""
+        if (floats := self._as_floats()) is not None:
+            return floats
         high, low, exponent = self.pair
         plain = shift(high, exponent)
         tiny = (np.abs(plain) < 2.0**-1021) & (high != 0)
@@ -636,14 +641,11 @@ def moments(accumulators: "Array", layout: "Layout", first_output: int, deviatio
     ):
         small_moments(out, *(sums.digits[..., 0] for sums in (count, total, square)))
         return out
-    rows = count._small()
-    rows = rows if rows is not None and peak(rows) < SAFE else None
-    out.n[:] = count.to_floats() if rows is None else rows
+    out.n[:] = count.to_floats()
     out.mean[:] = quotient(total, count)
     if deviations:
         spread = deviation(count, total, square)
-        less_one = (count - Limbs.of_integers(np.ones(1, np.int64))).to_floats() if rows is None else rows - 1
-        out.less_one[:] = less_one
+        out.less_one[:] = (count - Limbs.of_integers(np.ones(1, np.int64))).to_floats()
         out.fraction[:] = spread.fraction
         out.exponent[:] = spread.exponent
     return out

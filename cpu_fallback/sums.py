@@ -1,6 +1,6 @@
 """Exact counts and sums per (category, fold, class) cell, and what a fold or a row sees of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -165,7 +165,9 @@ def accumulate(
         for window, power, columns in layout.measures():
             factors = factors_of(block.target, block.weight, power)
             if not window.whole:
-                accumulators[columns] += sum_digits(cell, window_digits(factors, window, len(cell)), n_cells)
+                digits = window_digits(factors, window, len(cell))
+                for column, sums in enumerate(sum_digits(cell, digits, n_cells), columns.start):
+                    accumulators[column] += sums
             elif factors:
                 accumulators[columns.start] += exact_bincount(cell, whole_product(factors, len(cell)), n_cells)
             else:
@@ -173,14 +175,14 @@ def accumulate(
     return np.ascontiguousarray(accumulators.T).reshape(n_categories + 2, n_folds, n_classes, layout.width)
 
 
-def sum_digits(cell: NDArray[np.int64], digits: Floats, n_cells: int) -> NDArray[np.int64]:
-    """Sum digits (width, rows) per cell: (width, n_cells)."""
-    if digits.size > FEW_DIGITS:
-        return np.stack([np.bincount(cell, digit, n_cells).astype(np.int64) for digit in digits])
+def sum_digits(cell: NDArray[np.int64], digits: Floats, n_cells: int) -> "Iterable[NDArray[np.int64]]":
+    """Sum digits (width, rows) per cell: (width, n_cells), one column at a time where there are many."""
+    if len(digits) * max(len(cell), n_cells) > FEW_DIGITS:
+        return (np.bincount(cell, digit, n_cells).astype(np.int64) for digit in digits)
     # Of few rows the calls take longer than the sums.
     cells = cell + np.arange(len(digits))[:, None] * n_cells
-    sums = np.bincount(cells.ravel(), digits.ravel(), len(digits) * n_cells)
-    return sums.astype(np.int64).reshape(len(digits), n_cells)
+    sums = np.bincount(cells.ravel(), digits.ravel(), len(digits) * n_cells).astype(np.int64)
+    return sums.reshape(len(digits), n_cells)
 
 
 def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> "tuple[Array, Array]":

@@ -97,7 +97,7 @@ def share_objects(column: Column, ops: Ops) -> Column:
 
 def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
     """Codes and sorted vocabulary of a column."""
-    dictionary = factorize(column, Place(name, int), ops)
+    dictionary = factorize(share_objects(column, ops), Place(name, int), ops)
     if dictionary.is_sorted:
         return FactorizedColumn(dictionary.through(None, ops), Vocabulary(dictionary.values), dictionary.complete)
     vocabulary, places = Vocabulary.from_unsorted(dictionary.values)
@@ -173,7 +173,6 @@ def _lookup_objects(column: Column, name: object, vocabulary: Vocabulary, ops: O
 
 def factorize(column: Column, place: Place, ops: Ops) -> Dictionary:
     """Find the dictionary of a column."""
-    column = share_objects(column, ops)
     if column.codes is not None:
         return _factorize_dictionary(column, column.codes, place, ops)
     if is_number(column.data):
