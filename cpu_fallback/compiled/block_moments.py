@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, counting, kernel, set_all, stage
+from cpu_fallback.compiled.border import Array, counting, set_all, stage
 from cpu_fallback.compiled.digits import HALF, SIGN, ZERO
 from cpu_fallback.compiled.estimates import mean_pair, near_estimate, settle_estimate, weigh_prior
 from cpu_fallback.compiled.kernel_parts import for_any_number
@@ -91,7 +91,7 @@ def room_for_weights(size: int, n_width: int) -> BlockWeights:
     )
 
 
-@kernel
+@counting
 def room_for_moments(n_outputs: int, size: int) -> BlockMoments:
     """Give room for a block."""
     shape = n_outputs, size

@@ -51,15 +51,30 @@ class WithoutEngine:
         """Do nothing."""
 
 
+def calls_of(state: Any) -> list[tuple[Any, Any]]:
+    """Give the compiled functions that a function calls, each with the types of the call."""
+    called = [
+        (state.typemap[expression.func.name], signature)
+        for expression, signature in state.calltypes.items()
+        if isinstance(expression, ir.Expr) and expression.op == "call"
+    ]
+    return [(kind.dispatcher, signature) for kind, signature in called if isinstance(kind, types.Dispatcher)]
+
+
+def check_that_parts_are_called(state: Any) -> None:
+    """Refuse to call a kernel: on disk it has no code for others, and who takes it in from there would crash."""
+    for called, _ in calls_of(state):
+        if not isinstance(called, Stage):
+            message = (
+                f"{state.func_id.func_qualname} calls {called.py_func.__qualname__}, which is a kernel: decorate that "
+                "with `stage`, or with `counting` if it makes arrays; Python can call those too"
+            )
+            raise TypeError(message)
+
+
 def check_that_arrays_are_counted(state: Any) -> None:
     """Refuse a part that counts no arrays as in use, but gives some or is given some, which nobody would ever free."""
-    given = [
-        signature.return_type
-        for expression, signature in state.calltypes.items()
-        if isinstance(expression, ir.Expr)
-        and expression.op == "call"
-        and isinstance(state.typemap[expression.func.name], types.Dispatcher)
-    ]
+    given = [signature.return_type for _, signature in calls_of(state)]
     models = state.targetctx.data_model_manager
     if not state.flags.nrt and any(models[kind].contains_nrt_meminfo() for kind in (state.return_type, *given)):
         message = (
@@ -70,6 +85,7 @@ def check_that_arrays_are_counted(state: Any) -> None:
 
 def leave_to_callers(state: Any) -> None:
     """Create the library that the next pass would create: one that is neither optimised nor machine code."""
+    check_that_parts_are_called(state)
     check_that_arrays_are_counted(state)
     state.library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
     state.library._codegen = WithoutEngine(state.library._codegen)
@@ -78,6 +94,7 @@ def leave_to_callers(state: Any) -> None:
 
 def take_in(state: Any) -> None:
     """Create the library that the next pass would create: one in which parts are the kernel's own."""
+    check_that_parts_are_called(state)
     state.library = library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
     library.enable_object_caching()
     optimize = library._optimize_final_module

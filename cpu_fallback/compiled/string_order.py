@@ -41,7 +41,7 @@ def swap_bytes(word: np.uint64) -> np.uint64:
     return found
 
 
-@kernel
+@stage
 def common_prefix(picked: Picked, order: Array, begin: int, end: int) -> int:
     """Bytes that all strings at some places of the order begin with."""
     first = order[begin]

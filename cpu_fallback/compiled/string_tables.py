@@ -39,7 +39,7 @@ class Dictionary(NamedTuple):
     starts: Array
 
 
-@kernel
+@counting
 def put(table: Array, stamps: Array, count: int) -> None:
     """Give the first numbers their places in an empty table."""
     last, taken = np.uint64(len(table) - 1), np.empty(BLOCK, np.uint64)

@@ -1,4 +1,4 @@
-"""Only kernels and the parts that make arrays count them as in use: nothing is left behind, nothing is freed early."""
+"""What kernels are made of: parts, no other kernels; all arrays are counted, none is left behind or freed early."""
 
 import gc
 import os
@@ -54,3 +54,26 @@ def test_a_part_that_would_leave_arrays_behind_is_refused():
 
     with pytest.raises(TypeError, match="lose gives arrays, or calls a function that does: decorate"):
         count(np.zeros(3))
+
+
+def test_a_kernel_that_calls_a_kernel_is_refused():
+    @kernel
+    def inner(numbers):
+        return numbers[0]
+
+    @stage
+    def between(numbers):
+        return inner(numbers)
+
+    @kernel
+    def outer(numbers):
+        return inner(numbers)
+
+    @kernel
+    def through_a_part(numbers):
+        return between(numbers)
+
+    assert inner(np.ones(3)) == 1
+    for calls in (outer, through_a_part):
+        with pytest.raises(TypeError, match=r"calls .*inner, which is a kernel: decorate that with `stage`"):
+            calls(np.ones(3))
