@@ -1,6 +1,5 @@
 """Where this backend computes: arrays of NumPy in the host's memory, and their types."""
 
-from collections.abc import Sequence
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal
@@ -51,10 +50,11 @@ def zeros(shape: "int | tuple[int, ...]", dtype: Any, /) -> "Array":
 
 def take_from_pool(shape: "int | tuple[int, ...]", dtype: np.dtype[Any], order: "Order") -> "Array | None":
     """Room for a large array of numbers, out of the pool; None for others."""
-    lengths = tuple(map(index, shape if isinstance(shape, Sequence) else (shape,)))
+    lengths = shape if isinstance(shape, tuple) else (shape,)
     n_bytes = prod(lengths) * dtype.itemsize
     if n_bytes < SMALLEST or dtype.kind not in KINDS:
         return None
+    lengths, n_bytes = tuple(map(index, lengths)), index(n_bytes)
     steps = tuple(dtype.itemsize * prod(lengths[:axis]) for axis in range(len(lengths))) if order == "F" else None
     return np.asarray(Block(pool.take(n_bytes), pool, {"shape": lengths, "typestr": dtype.str, "strides": steps}))
 

@@ -144,11 +144,15 @@ class Ops(Protocol):
 
 
 class FusedOps(Protocol):
-    """Passes that do everything between sums and encodings at once, for the rules that `formulas.smoothing` names.
+    """Passes that do at once what takes other backends several.
 
-    Their definition is the array expressions that stand in for them where a backend has none: `encoding_rule.table`,
-    `leave_one_out.Evaluation` and `training.scans.SequentialScan`.
+    Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
+    expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
+    `training.scans.SequentialScan`.
     """
+
+    def number_in_order(self, values: Array, /) -> tuple[Array, Array]:
+        """Give the code (int32) of each whole number, counted as they are first seen, and the first row of each."""
 
     def encode_categories(
         self,

@@ -87,7 +87,11 @@ class FoldSource(NamedTuple):
 
 def freeze(array: Array, dtype: Any) -> Array:
     """Give a read-only view of the array in one piece, or of a copy where it is not of the type asked for."""
-    view = np.require(array, dtype, ["C", "A"]).view()
+    # NumPy takes longer to require what is so already than small calls take over all rows.
+    flags = array.flags
+    if type(array) is not np.ndarray or array.dtype != dtype or not (flags.c_contiguous and flags.aligned):
+        array = np.require(array, dtype, ["C", "A"])
+    view = array.view()
     view.flags.writeable = False
     return view
 

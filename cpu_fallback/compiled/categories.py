@@ -57,18 +57,46 @@ def factorize_sorted(words: Array, dtype: Any) -> tuple[Array, Array]:
 
 def factorize_hashed(words: Array, dtype: Any) -> tuple[Array, Array]:
     """Number the values by hashing: a dictionary for each thread, joined in sorted order."""
-    codes = empty(len(words), np.int32)
-    parts = shares(len(words))
+    codes, found = number_shares(words)
+    ranks, categories = factorize_sorted(words[join(found)], dtype)
+    rank_shares(codes, found, ranks)
+    return codes, categories
+
+
+def number_in_order(values: Array, /) -> tuple[Array, Array]:
+    """Code of each value in the order in which they are first seen, and the first row of each."""
+    words = raw(wide(values))
+    codes, found = number_shares(words)
+    if len(found) == 1:
+        return codes, found[0]
+    first = join(found)
+    ranks = empty(len(first), np.int32)
+    kept = codes_by_hash(words[first], 0, len(first), ranks)
+    rank_shares(codes, found, ranks)
+    return codes, first[kept]
+
+
+def number_shares(words: Array) -> tuple[Array, list[Array]]:
+    """Number the values of each share of the rows in the order in which they are first seen; and these rows."""
+    codes, parts = empty(len(words), np.int32), shares(len(words))
     found: list[Array] = [words] * len(parts)
 
-    def number_first_seen(share: int) -> None:
+    def number_share(share: int) -> None:
         found[share] = codes_by_hash(words, *parts[share], codes)
 
-    run(number_first_seen, len(parts))
-    edges = np.cumsum([0, *(len(part) for part in found)])
-    ranks, categories = factorize_sorted(np.concatenate(found, out=empty(edges[-1], np.uint64)), dtype)
+    run(number_share, len(parts))
+    return codes, found
+
+
+def rank_shares(codes: Array, found: list[Array], ranks: Array) -> None:
+    """Replace the codes of each share of the rows by the ranks of what it found."""
+    parts, edges = shares(len(codes)), np.cumsum([0, *map(len, found)])
     run(lambda share: rank_codes(codes, 0, ranks[edges[share] : edges[share + 1]], *parts[share]), len(parts))
-    return codes, categories
+
+
+def join(found: list[Array]) -> Array:
+    """Give the rows that all shares found, one share behind the other."""
+    return np.concatenate(found, out=empty(sum(map(len, found)), np.int64))
 
 
 @kernel

@@ -36,9 +36,9 @@ def fill(table: Array, shift: np.uint64, words: Array) -> None:
 
 @kernel
 def number_words(
-    words: Array, start: int, stop: int, codes: Array, table: Array, shift: np.uint64, distinct: Array, count: int
+    words: Array, start: int, stop: int, codes: Array, table: Array, shift: np.uint64, first: Array, count: int
 ) -> tuple[int, int]:
-    """Number words from `start` on until `distinct` is full; gives the row it stopped at and the words found so far."""
+    """Number words from `start` on until `first` is full; gives the row it stopped at and the words found so far."""
     last = np.uint64(len(table) - 1)
     for i in range(start, stop):
         row = np.uint64(i)
@@ -47,9 +47,9 @@ def number_words(
         while table[place, 1] != 0 and table[place, 0] != word:
             place = (place + np.uint64(1)) & last
         if table[place, 1] == 0:
-            if count == len(distinct):
+            if count == len(first):
                 return i, count
-            distinct[count] = word
+            first[count] = i
             count += 1
             table[place, 0] = word
             table[place, 1] = np.uint64(count)
@@ -58,19 +58,19 @@ def number_words(
 
 
 def codes_by_hash(words: Array, start: int, stop: int, codes: Array) -> Array:
-    """Number the words [start, stop) in the order in which they are first seen; gives the distinct words."""
+    """Number the words [start, stop) in the order in which they are first seen; gives the row of each that is first."""
     n_places, count = FEWEST_PLACES, 0
-    distinct = empty(n_places // 2, np.uint64)
+    first = empty(n_places // 2, np.int64)
     while True:
         table, shift = blank(n_places)
-        fill(table, shift, distinct[:count])
-        start, count = number_words(words, start, stop, codes, table, shift, distinct, count)
+        fill(table, shift, words[first[:count]])
+        start, count = number_words(words, start, stop, codes, table, shift, first, count)
         if start == stop:
-            return distinct[:count]
+            return first[:count]
         n_places *= 4
-        longer = empty(n_places // 2, np.uint64)
-        longer[:count] = distinct
-        distinct = longer
+        longer = empty(n_places // 2, np.int64)
+        longer[:count] = first
+        first = longer
 
 
 def table_of(words: Array) -> Array:

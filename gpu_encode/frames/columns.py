@@ -29,11 +29,14 @@ class Column:
         Rows that are null whatever `data` holds there.
     codes : int32 array, optional
         Entry of each row, -1 for null.
+    all_used : bool
+        Whether it is known that every entry stands in a row.
     """
 
     data: Any
     nulls: Array | None = None
     codes: Array | None = None
+    all_used: bool = False
 
     def __len__(self) -> int:
         return len(self.data if self.codes is None else self.codes)

@@ -85,14 +85,11 @@ def share_objects(column: Column, ops: Ops) -> Column:
         return column
     addresses = np.asarray(Addresses(data))
     sample = addresses[:: len(data) // SAMPLED]
-    if len(np.unique(sample)) * REPEATED > len(sample):
+    if len(ops.fused.number_in_order(sample)[1]) * REPEATED > len(sample):
         return column
-    codes, distinct = ops.factorize(addresses.astype(np.int64))
-    first = np.empty(len(distinct), np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     # In the order in which they come, since which of two equal objects is kept must not depend on addresses.
-    order = np.argsort(first)
-    return Column(data[first[order]], codes=typed.inverse(order)[codes])
+    codes, first = ops.fused.number_in_order(addresses)
+    return Column(data[first], codes=codes, all_used=True)
 
 
 def keys(column: Column, name: object, ops: Ops) -> FactorizedColumn:
@@ -258,8 +255,9 @@ def _factorize_arrow(array: Any, place: Place, ops: Ops) -> Dictionary:
 
 def _factorize_dictionary(column: Column, codes: Array, place: Place, ops: Ops) -> Dictionary:
     """Tidy the dictionary of a column that has one: unused entries are dropped, repeated ones merged."""
-    counts = ops.accumulate(Rows(codes), len(column.data), None, 1, 1, Layout())
-    kept = np.flatnonzero(counts[: len(column.data), 0, 0, 0])
+    kept = np.arange(len(column.data))
+    if not column.all_used:
+        kept = kept[ops.accumulate(Rows(codes), len(kept), None, 1, 1, Layout())[: len(kept), 0, 0, 0] != 0]
     data, nulls = column.data, column.nulls
     if len(kept) < len(data):
         data = data[kept] if isinstance(data, np.ndarray) else data.take(pa.array(kept))

@@ -1,5 +1,7 @@
 """factorize, lookup and combine against dictionaries."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -44,6 +46,20 @@ def test_factorize_of_many(ops, spread, distinct):
     given_ = np.random.default_rng(1).integers(-distinct, distinct, 3000) * spread
     check_codes(*ops.factorize(given_), given_)
     check_codes(*ops.factorize(given_ / 7), given_ / 7)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("distinct", [1, 3, 2500])
+@pytest.mark.usefixtures("n_threads")
+def test_numbers_counted_as_they_are_first_seen(distinct):
+    given_ = np.random.default_rng(1).integers(-distinct, distinct, 9000)[::3] * 10**12
+    rows = {}
+    for row, value in enumerate(given_.tolist()):
+        rows.setdefault(value, row)
+    codes, first = import_module("cpu_fallback.compiled.fused").number_in_order(given_)
+    assert codes.dtype == np.int32
+    assert first.tolist() == list(rows.values())
+    assert given_[first][codes].tolist() == given_.tolist()
 
 
 @pytest.mark.long
