@@ -30,7 +30,7 @@ STRINGS = f"{COMPILED}.strings"
 # | loading numba and kernels (0.35 s), and NumPy for that many rows   | LOADING_ROWS |
 # | loading the kernels of text (0.05 s), and Arrow for that many      | LOADING_ROWS |
 # | compiling what a call needs (10 s), and NumPy for that many        | WAITING_ROWS |
-LOADED_ROWS = 3000
+LOADED_ROWS = 100
 LOADING_ROWS = {COMPILED: 300_000, STRINGS: 100_000}
 WAITING_ROWS = 20_000_000
 # A process loads when its small calls together are as large as one that would load; a call asks some three times.
