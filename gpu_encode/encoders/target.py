@@ -55,8 +55,9 @@ class TargetEncoder(CategoryEncoder):
         0/1 columns per encoded column, key_unseen and key_missing: no visible row has this category; the row has no
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute.  "auto": where the data is, else a GPU if there is one, else the CPU.  The encodings are the
-        same bits everywhere; "cuda" without a GPU raises RuntimeError and says what to install.
+        Where to compute.  "auto": where the data is; of data on the host, tables of a million rows or more (of several
+        tables the first) on a GPU if there is one, others on the CPU.  The encodings are the same bits everywhere;
+        "cuda" without a GPU raises RuntimeError and says what to install.
     dtype : {"float64", "float32"}, default="float64"
         Encodings are computed in float64 and rounded once.
     prior : "mean", "category_mean", float or dict, default="mean"

@@ -61,11 +61,12 @@ class Inputs:
         return self._vectors["y"] is not None
 
     def device(self, wanted: str) -> str:
-        """Where to compute."""
+        """Where to compute; several tables are all computed where the first one is."""
         data = [*self.tables]
         for vector in (self._vectors["y"], self._vectors["sample_weight"]):
             data += vector.parts if isinstance(vector, PieceVectors) else [vector]
-        return devices.choose(wanted, *data)
+        first = self.frame.lengths[0] if isinstance(self.frame, Pieces) else self.frame.n_rows
+        return devices.choose(wanted, *data, n_rows=first)
 
     def weight(self) -> Array | None:
         """Weight of each row, not yet checked."""

@@ -141,7 +141,8 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
 
 def device_of(encoding_plan: EncodingPlan) -> str:
     """Where parts compute: "cpu" or "cuda"."""
-    return ops.device_of(ops.resolve(encoding_plan.n_rows, devices.choose(encoding_plan.parameters.device)))
+    device = devices.choose(encoding_plan.parameters.device, n_rows=encoding_plan.n_rows)
+    return ops.device_of(ops.resolve(encoding_plan.n_rows, device))
 
 
 def widen(statistics: CategorySums, reach: Layout) -> CategorySums:
