@@ -72,7 +72,6 @@ def to_device(array: Any, /) -> Any:
         buffer[: stop - start] = source[start:stop]
         target[start:stop].set(buffer[: stop - start], stream=xp.cuda.get_current_stream())
         event.record()
-    xp.cuda.get_current_stream().synchronize()
     return made
 
 
@@ -106,5 +105,10 @@ def stages(n_bytes: int) -> Iterator[tuple[int, int, Any, Any]]:
     """Ranges of bytes, each with the pinned buffer that it goes through and the event of its copy."""
     pinned = [np.frombuffer(xp.cuda.alloc_pinned_memory(STAGE), np.uint8, STAGE) for _ in range(2)]
     events = [xp.cuda.Event(disable_timing=True) for _ in range(2)]
-    for number, start in enumerate(range(0, n_bytes, STAGE)):
-        yield start, min(start + STAGE, n_bytes), pinned[number % 2], events[number % 2]
+    try:
+        for number, start in enumerate(range(0, n_bytes, STAGE)):
+            yield start, min(start + STAGE, n_bytes), pinned[number % 2], events[number % 2]
+    finally:
+        # Once let go, a buffer may be given to another thread, whatever still reads it.
+        for event in events:
+            event.synchronize()

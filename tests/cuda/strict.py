@@ -121,6 +121,12 @@ class StrictArray(NDArrayOperatorsMixin):
         assert not any(isinstance(part, StrictArray) for part in (key if isinstance(key, tuple) else (key,)))
         self.held[index(key)] = unwrap(value)
 
+    @property
+    def flags(self) -> Any:
+        """The flags that CuPy's arrays have: nothing says who may write."""
+        names = ("c_contiguous", "f_contiguous", "owndata")
+        return SimpleNamespace(**{name: getattr(self.held.flags, name) for name in names})
+
     def put(self, places: "StrictArray", values: "StrictArray") -> None:
         """Write to places of the flat array."""
         assert len(np.unique(places.held)) == places.size, "a place is written twice"
@@ -213,7 +219,7 @@ def as_method(name: str) -> Any:
     return method
 
 
-for _name in ("dtype", "flags", "itemsize", "nbytes", "ndim", "shape", "size", "strides"):
+for _name in ("dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides"):
     setattr(StrictArray, _name, as_attribute(_name))
 for _name in (
     *("all", "any", "argmax", "argsort", "copy", "cumsum", "fill", "item", "max", "min", "nonzero", "ravel", "repeat"),

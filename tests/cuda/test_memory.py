@@ -1,5 +1,6 @@
 """Transfers through pinned buffers, on a stand-in that copies as late as a GPU may; and memory that runs out."""
 
+import ctypes
 import sys
 from contextlib import contextmanager
 from importlib import import_module
@@ -50,10 +51,19 @@ class Event:
             self.stream.synchronize(self.place)
 
 
+class Pinned(ctypes.c_uint8 * STAGE):
+    """A buffer that somebody else writes into as soon as it is let go."""
+
+    def __del__(self):
+        ctypes.memset(self, 255, STAGE)
+
+
 class Array:
-    """What `memory` uses of CuPy's arrays."""
+    """What `memory` uses of CuPy's arrays; copies go by addresses, and keep no buffer from being let go."""
 
     stream: Stream
+    # The memory of all buffers, by address.
+    pinned: dict[int, np.ndarray]
 
     def __init__(self, held):
         self.held = held
@@ -72,14 +82,26 @@ class Array:
         if stream is None:
             self.held[...] = array
         else:
-            self.stream.waiting.append(lambda: self.held.__setitem__(..., array))
+            source = self.at_its_address(array)
+            self.stream.waiting.append(lambda: self.held.__setitem__(..., source))
 
     def get(self, out=None, blocking=True):
         if out is None:
             return self.held.copy()
         assert not blocking
-        self.stream.waiting.append(lambda: out.__setitem__(..., self.held))
+        target = self.at_its_address(out)
+        self.stream.waiting.append(lambda: target.__setitem__(..., self.held))
         return out
+
+    @classmethod
+    def allocate(cls, n_bytes):
+        memory = np.zeros(n_bytes, np.uint8)
+        cls.pinned[memory.ctypes.data] = memory
+        return Pinned.from_buffer(memory)
+
+    @classmethod
+    def at_its_address(cls, buffer):
+        return cls.pinned[buffer.ctypes.data][: len(buffer)]
 
 
 @pytest.fixture
@@ -87,7 +109,8 @@ def memory(monkeypatch):
     module = import_module("gpu_encode.cuda.memory")
     stream = Stream()
     Event.stream = Array.stream = stream
-    cuda = SimpleNamespace(alloc_pinned_memory=bytearray, Event=Event, get_current_stream=lambda: stream)
+    Array.pinned = {}
+    cuda = SimpleNamespace(alloc_pinned_memory=Array.allocate, Event=Event, get_current_stream=lambda: stream)
     library = SimpleNamespace(
         cuda=cuda,
         uint8=np.uint8,
