@@ -21,6 +21,9 @@ LONGEST_STRIDE_LOG2 = 10
 LOG2_OF_UNIT = np.repeat(np.arange(LONGEST_STRIDE_LOG2), 1 << np.arange(LONGEST_STRIDE_LOG2))
 BLOCK_KEY = np.uint64(0x9E3779B97F4A7C15)
 STRIDE_KEY = np.uint64(0xD1B54A32D192ED03)
+# Rounds that shuffle the rows of a block, and what sets their keys apart from those of the order of the blocks.
+INSIDE_ROUNDS = 6
+INSIDE_KEY = np.uint64(0x8CB92BA72F3D8DD7)
 
 
 def key_of(seed: int, purpose: int) -> int:
@@ -84,11 +87,17 @@ class Permutation:
     `places_of` gives the place of each row, `rows_at` (its inverse) the row at each place; neither sorts nor stores.
     Cf. Mitchell, Stokes, Frank and Holmes, "Bandwidth-Optimal Random Shuffling for GPUs", 2021.
 
+    With blocks of more than one row, the network orders the blocks; the last one may be shorter.  Inside a block of
+    2**k places, place x holds row x_6, where x_0 = x, y = (a_i * x_i + c_i) mod 2**k and x_(i+1) = y ^ (y >> ceil(k/2))
+    for i = 0 .. 5, with odd a_i and c_i of the block's own; again while it is outside the block.
+
     Parameters
     ----------
     n_rows : int
     seed : int
         64-bit key.
+    block : int
+        Consecutive rows that stay together; 1 orders single rows.
 
     Examples
     --------
@@ -100,6 +109,29 @@ class Permutation:
 
     n_rows: int
     seed: int = 0
+    block: int = 1
+
+    @cached_property
+    def blocks(self) -> "Permutation":
+        """The order of the blocks."""
+        return Permutation(-(-self.n_rows // self.block), self.seed)
+
+    @cached_property
+    def last_block(self) -> tuple[int, int]:
+        """Place of the last block among the blocks, and the rows that it lacks."""
+        number = self.blocks.n_rows
+        return int(places_of(self.blocks, number - 1, number)[0]), number * self.block - self.n_rows
+
+    @property
+    def inside_bits(self) -> int:
+        """Bits of a place inside a block."""
+        return (self.block - 1).bit_length()
+
+    @cached_property
+    def inside_key(self) -> np.uint64:
+        """Key from which those of the blocks are made."""
+        key: np.uint64 = mix(np.array([self.seed], np.uint64) ^ INSIDE_KEY)[0]
+        return key
 
     @property
     def half_bits(self) -> int:
@@ -212,12 +244,66 @@ def walk(numbers: NDArray[np.int64], permutation: Permutation, forward: bool, /)
 
 def places_of(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:
     """Place in the order of each row in [start, stop)."""
-    return walk(np.arange(start, stop, dtype=np.int64), permutation, True)
+    rows = np.arange(start, stop, dtype=np.int64)
+    if permutation.block == 1 or not len(rows):
+        return walk(rows, permutation, True)
+    block, (last, lacking) = rows // permutation.block, permutation.last_block
+    place = walk(np.arange(block[0], block[-1] + 1), permutation.blocks, True)[block - block[0]]
+    begin: NDArray[np.int64] = place * permutation.block - lacking * (place > last)
+    return begin + walk_inside(rows - block * permutation.block, block, permutation, True)
 
 
 def rows_at(permutation: Permutation, start: int, stop: int, /) -> NDArray[np.int64]:
     """Row at each place in [start, stop): the inverse of `places_of`."""
-    return walk(np.arange(start, stop, dtype=np.int64), permutation, False)
+    places = np.arange(start, stop, dtype=np.int64)
+    if permutation.block == 1 or not len(places):
+        return walk(places, permutation, False)
+    last, lacking = permutation.last_block
+    places += lacking * (places >= (last + 1) * permutation.block - lacking)
+    place = places // permutation.block
+    block = walk(np.arange(place[0], place[-1] + 1), permutation.blocks, False)[place - place[0]]
+    inside = walk_inside(places - place * permutation.block, block, permutation, False)
+    begin: NDArray[np.int64] = block * permutation.block
+    return begin + inside
+
+
+def walk_inside(
+    numbers: NDArray[np.int64], blocks: NDArray[np.int64], permutation: Permutation, forward: bool, /
+) -> NDArray[np.int64]:
+    """Place of each row inside its block (forward), or row at each place; see `Permutation`."""
+    size = np.minimum(permutation.block, permutation.n_rows - blocks * permutation.block).astype(np.uint64)
+    key = permutation.inside_key + blocks.astype(np.uint64) * STRIDE_KEY
+    words = scramble_inside(numbers.astype(np.uint64), key, permutation.inside_bits, forward)
+    outside = np.flatnonzero(words >= size)
+    while len(outside):
+        words[outside] = scramble_inside(words[outside], key[outside], permutation.inside_bits, forward)
+        outside = outside[words[outside] >= size[outside]]
+    return words.astype(np.int64)
+
+
+def scramble_inside(
+    words: NDArray[np.uint64], key: NDArray[np.uint64], bits: int, forward: bool, /
+) -> NDArray[np.uint64]:
+    """Give the row at each place of a block of 2**bits rows, or its inverse."""
+    mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
+    rounds = np.arange(1, INSIDE_ROUNDS + 1, dtype=np.uint64) * BLOCK_KEY
+    for turn in rounds[::-1] if forward else rounds:
+        step = mix(key + turn)
+        factor, constant = step >> np.uint64(32) | np.uint64(1), step & mask
+        if forward:
+            words = ((words ^ (words >> shift)) - constant) * inverse_of(factor) & mask
+        else:
+            words = words * factor + constant & mask
+            words ^= words >> shift
+    return words
+
+
+def inverse_of(odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Inverse of odd numbers modulo 2**64: each step of Newton's doubles the bits that are right, three at first."""
+    inverse = odd
+    for _ in range(5):
+        inverse = inverse * (np.uint64(2) - odd * inverse)
+    return inverse
 
 
 def fold_array(folds: "Folds", start: int, stop: int) -> NDArray[np.int32] | None:

@@ -2,6 +2,7 @@
 
     python -m benchmarks.comparison --data FOLDER [--out FOLDER] [--datasets adult,hotel_bookings] [--rows 12000]
                                     [--folds 5] [--schemes kfold-5,ordered] [--smoothings none,auto] [--jobs 2]
+                                    [--sort target]
     python -m benchmarks.comparison --quick --rows 600    # every line once, on rows made here; measures nothing
 
 FOLDER holds adult.parquet, diabetes130.parquet, employee_salaries.parquet, hotel_bookings.parquet and
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from pandas import factorize
 from sklearn.model_selection import GroupKFold, KFold
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -40,6 +42,16 @@ def split(data: Dataset, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
     return list(KFold(n_folds, shuffle=True, random_state=0).split(data.X))
 
 
+def sort(data: Dataset, train: np.ndarray, by: str | None) -> np.ndarray:
+    """Training rows as they stand, sorted by their targets or by their first key, or in no order."""
+    if by is None:
+        return train
+    if by == "random":
+        return np.random.default_rng(0).permutation(train)
+    X, y = data.rows(train)
+    return train[np.argsort(y if by == "target" else factorize(X[data.keys[0]])[0], kind="stable")]
+
+
 def contenders_of(data: Dataset, options: argparse.Namespace) -> list[Contender]:
     """List the contenders of a data set."""
     schemes = [name for name in schemes_of(data) if name in options.schemes]
@@ -50,7 +62,7 @@ def score(name: str, options: argparse.Namespace, contender: Contender, fold: in
     """Score a contender on one outer fold with each model; what a rule or scheme refuses is kept in its words."""
     data = load(name, options.data, options.rows)
     train, test = split(data, options.folds)[fold]
-    (X, y), (X_new, y_new) = data.rows(train), data.rows(test)
+    (X, y), (X_new, y_new) = data.rows(sort(data, train, options.sort)), data.rows(test)
     models, categories = MODELS, 0
     # As many threads as cores in each of several processes would wait for one another.
     with threadpool_limits(1):
@@ -96,6 +108,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     rows.add_argument("--quick", "--generated", action="store_true", help="on rows made here; measures nothing")
     for name, known in (("datasets", READERS), ("schemes", SCHEMES), ("smoothings", SMOOTHINGS)):
         add(f"--{name}", type=names_of(known, name[:-1]), default=list(known), help=f"of {','.join(known)}")
+    add("--sort", choices=("target", "key", "random"), help="sort the training rows, or mix them")
     add("--rows", type=whole_number, default=12_000, help="at most, of each data set, drawn at random")
     add("--folds", type=whole_number, default=5, help="outer folds")
     add("--jobs", type=whole_number, default=2, help="processes, of one thread each")
@@ -124,7 +137,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     path = folder_of(options, "comparison") / "comparison.json"
     document = machine.describe(PACKAGES, True) | {"quick": options.quick, "folds": options.folds}
-    document |= {"most rows": options.rows, "datasets": [], "cells": []}
+    document |= {"most rows": options.rows, "sorted by": options.sort, "datasets": [], "cells": []}
     for data in datasets:
         document["cells"] += score_all(data, options)
         document["datasets"].append(describe(data))

@@ -37,6 +37,7 @@ SCHEMES: dict[str, Callable[[Dataset], Any]] = {
     "holdout": lambda _: ge.Holdout(),
     "leave-one-out": lambda _: ge.LeaveOneOut(),
     "ordered": lambda _: ge.Ordered(),
+    **{f"ordered-block-{rows}": lambda _, rows=rows: ge.Ordered(block=rows) for rows in (1, 16, 64, 256, 1024)},
     "group-kfold-5": lambda data: ge.GroupKFold(5, groups=data.groups) if data.groups else None,
     "time-folds-5": lambda data: ge.TimeFolds(5, time=data.time) if data.time else None,
     "ordered-by-time": lambda data: ge.Ordered(time=data.time) if data.time else None,

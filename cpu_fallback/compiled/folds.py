@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cpu_fallback import row_numbers as definition
 from cpu_fallback.compiled.border import (
     BLOCK,
     CONTIGUOUS,
@@ -21,7 +22,7 @@ from cpu_fallback.compiled.border import (
 )
 from cpu_fallback.compiled.threads import run, shares
 from cpu_fallback.memory import empty
-from cpu_fallback.row_numbers import BLOCK_KEY, LONGEST_STRIDE_LOG2, ROUNDS, STRIDE_KEY
+from cpu_fallback.row_numbers import BLOCK_KEY, INSIDE_ROUNDS, LONGEST_STRIDE_LOG2, ROUNDS, STRIDE_KEY
 
 if TYPE_CHECKING:
     from cpu_fallback.row_numbers import FoldPattern, Permutation
@@ -203,13 +204,108 @@ def walk_range(
             count = outside
 
 
+inverse_of = stage(definition.inverse_of)
+
+
+@stage
+def enter(key: np.uint64, block: int, factors: Array, constants: Array, forward: bool) -> None:
+    """Set what shuffles the rows of a block."""
+    for turn in range(INSIDE_ROUNDS):
+        step = mix(key + np.uint64(block) * STRIDE_KEY + np.uint64(turn + 1) * BLOCK_KEY)
+        factor = step >> np.uint64(32) | np.uint64(1)
+        factors[turn], constants[turn] = inverse_of(factor) if forward else factor, step
+
+
+@stage
+def scramble_inside(
+    words: Array, factors: Array, constants: Array, mask: np.uint64, shift: np.uint64, forward: bool
+) -> None:
+    """Turn places of a block of mask + 1 rows to rows, or rows to places."""
+    for turn in range(INSIDE_ROUNDS):
+        number = INSIDE_ROUNDS - 1 - turn if forward else turn
+        factor, constant = factors[number], constants[number]
+        for i in range(len(words)):
+            if forward:
+                words[i] = ((words[i] ^ (words[i] >> shift)) - constant) * factor & mask
+            else:
+                word = words[i] * factor + constant & mask
+                words[i] = word ^ (word >> shift)
+
+
+@kernel
+def walk_inside_range(
+    shape: tuple[int, int, int, int],
+    key: np.uint64,
+    numbers: Array,
+    forward: bool,
+    first: int,
+    start: int,
+    stop: int,
+    out: Array,
+) -> None:
+    """Write the place of each row first + [start, stop), or the row at each such place, of an order of blocks.
+
+    `numbers` are the places of the blocks from that of the first row on, or the blocks at such places.
+    """
+    n_rows, block, last, lacking = shape
+    bits = 0
+    while 1 << bits < block:
+        bits += 1
+    mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
+    factors, constants = np.empty(INSIDE_ROUNDS, np.uint64), np.empty(INSIDE_ROUNDS, np.uint64)
+    words = np.empty(min(block, BLOCK), np.uint64)
+    first_number, entered, done = -1, -1, start
+    while done < stop:
+        at = first + done
+        if not forward and at >= (last + 1) * block - lacking:
+            at += lacking
+        number = at // block
+        first_number = number if first_number < 0 else first_number
+        other, offset = numbers[number - first_number], at - number * block
+        mine = number if forward else other
+        if mine != entered:
+            enter(key, mine, factors, constants, forward)
+            entered = mine
+        begin, size = other * block, np.uint64(min(block, n_rows - mine * block))
+        if forward and other > last:
+            begin -= lacking
+        some = words[: min(np.int64(size) - offset, stop - done, len(words))]
+        for i in range(len(some)):
+            some[i] = np.uint64(offset + i)
+        scramble_inside(some, factors, constants, mask, shift, forward)
+        target = out[done : done + len(some)]
+        for i in range(len(some)):
+            while some[i] >= size:
+                scramble_inside(some[i : i + 1], factors, constants, mask, shift, forward)
+            target[i] = begin + np.int64(some[i])
+        done += len(some)
+
+
+def walk_share(permutation: "Permutation", forward: bool, first: int, start: int, stop: int, out: Array) -> None:
+    """Write the place of each row first + [start, stop), or the row at each such place, on the thread that asks."""
+    if permutation.block == 1 or start == stop:
+        keys, half = freeze(permutation.keys, np.uint64), np.uint64(permutation.half_bits)
+        walk_range(np.uint64(permutation.n_rows), half, keys, forward, first, start, stop, out)
+        return
+    begin, end = (number_of(permutation, at, forward) for at in (first + start, first + stop - 1))
+    numbers = np.empty(end + 1 - begin, np.int64)
+    walk_share(permutation.blocks, forward, begin, 0, len(numbers), numbers)
+    shape = permutation.n_rows, permutation.block, *permutation.last_block
+    walk_inside_range(shape, permutation.inside_key, freeze(numbers, np.int64), forward, first, start, stop, out)
+
+
+def number_of(permutation: "Permutation", at: int, forward: bool) -> int:
+    """Give the block that a row lies in, or the place among the blocks of the one at a place."""
+    last, lacking = permutation.last_block
+    is_behind = not forward and at >= (last + 1) * permutation.block - lacking
+    return (at + lacking * is_behind) // permutation.block
+
+
 def walk(permutation: "Permutation", start: int, stop: int, forward: bool, /) -> Array:
-    """Scramble the numbers [start, stop)."""
+    """Give the place of each row in [start, stop), or the row at each place."""
     out = empty(max(stop - start, 0), np.int64)
-    keys = freeze(permutation.keys, np.uint64)
-    fixed = np.uint64(permutation.n_rows), np.uint64(permutation.half_bits), keys, forward
     parts = shares(len(out))
-    run(lambda share: walk_range(*fixed, start, *parts[share], out), len(parts))
+    run(lambda share: walk_share(permutation, forward, start, *parts[share], out), len(parts))
     return out
 
 

@@ -10,7 +10,7 @@ from cpu_fallback.compiled import threads
 from cpu_fallback.compiled.block_moments import room_for_moments
 from cpu_fallback.compiled.border import Array, codes_of, freeze
 from cpu_fallback.compiled.checkpoints import walk_of
-from cpu_fallback.compiled.folds import walk_range
+from cpu_fallback.compiled.folds import walk_share
 from cpu_fallback.compiled.moments import shape_of
 from cpu_fallback.compiled.ordered_counts import encode_from_counts, table_of
 from cpu_fallback.compiled.ordered_digits import MOST_NUMBERS, encode_from_digits, tile_of
@@ -29,8 +29,7 @@ LEAST_TILE = 1 << 10
 def rows_of(order: "Permutation", start: int, stop: int) -> Array:
     """Row at each place in [start, stop), found by the thread that asks."""
     numbers = np.empty(stop - start, np.int64)
-    fixed = np.uint64(order.n_rows), np.uint64(order.half_bits), freeze(order.keys, np.uint64), False
-    walk_range(*fixed, start, 0, len(numbers), numbers)
+    walk_share(order, False, start, 0, len(numbers), numbers)
     return freeze(numbers, np.int64)
 
 

@@ -104,6 +104,7 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--permutations", "N", "ordered: number of permutations (1)", WHOLE_NUMBER),
         ("--no-average", None, "ordered: one column per permutation", {"dest": "average", "const": False}),
         ("--no-shuffle", None, "ordered: rows in the order in which they stand", {"dest": "shuffle", "const": False}),
+        ("--block", "N|auto", "ordered: consecutive rows that stay together (1)"),
         ("--burn-in", "N|SHARE", "ordered: the first rows get no encoding (0)"),
         ("--fold-column", "COL", "column of your own fold numbers"),
         ("--seed", "N", "seed of folds, orders and hashes (0)", WHOLE_NUMBER),

@@ -271,7 +271,7 @@ SCHEMES: dict[str, tuple[str, dict[str, str]]] = {
         "Ordered",
         {
             "permutations": "n_permutations",
-            **{name: name for name in ("time", "average", "burn_in", "shuffle")},
+            **{name: name for name in ("time", "average", "burn_in", "shuffle", "block")},
             **SEED,
         },
     ),
@@ -291,6 +291,7 @@ def scheme_words(options: argparse.Namespace, *, kfold_order: bool = True) -> di
     """
     names = ("folds", "order", "stratify", "blow_up", "fraction", "groups", "time", "gap", "permutations", "average")
     given = {name: getattr(options, name) for name in (*names, "shuffle") if name != "order" or kfold_order}
+    given["block"] = options.block if options.block in (None, "auto") else number_or_count(options.block, "--block")
     given["burn_in"] = None if options.burn_in is None else number_or_count(options.burn_in, "--burn-in")
     return {option: value for option, value in given.items() if value is not None}
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpu_fallback.compiled.border import CONTIGUOUS, GIVEN, INTERLEAVED, NO_FOLDS, ORDERS, Array
-from cpu_fallback.compiled.folds import MASK, block_of, mix
-from cpu_fallback.row_numbers import BLOCK_KEY, ROUNDS, STRIDE_KEY, FoldPattern, Permutation
+from cpu_fallback.compiled.folds import MASK, block_of, inverse_of, mix
+from cpu_fallback.row_numbers import BLOCK_KEY, INSIDE_ROUNDS, ROUNDS, STRIDE_KEY, FoldPattern, Permutation
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows
 
@@ -114,32 +114,94 @@ def swap(word: np.uint64, half: np.uint64) -> np.uint64:
     return ((word & ((np.uint64(1) << half) - np.uint64(1))) << half) | (word >> half)
 
 
+@device_function
+def walk_number(word: np.uint64, n_rows: np.uint64, half: np.uint64, keys: Array, forward: bool) -> np.uint64:
+    """Scramble a number until it is below n_rows (cycle walking)."""
+    outside = True
+    while outside:
+        # The inverse of the network is the network itself, its keys and its halves exchanged.
+        word = scramble(word, half, keys) if forward else swap(scramble(swap(word, half), half, keys), half)
+        outside = bool(word >= n_rows)
+    return word
+
+
+@device_function
+def scramble_inside(word: np.uint64, key: np.uint64, bits: int, forward: bool) -> np.uint64:
+    """Give the row at a place of a block of 2**bits rows, or the place of a row."""
+    mask, shift = (np.uint64(1) << np.uint64(bits)) - np.uint64(1), np.uint64((bits + 1) // 2)
+    for turn in range(INSIDE_ROUNDS):
+        number = INSIDE_ROUNDS - turn if forward else turn + 1
+        step = np.uint64(mix(key + np.uint64(number) * BLOCK_KEY))
+        factor = step >> np.uint64(32) | np.uint64(1)
+        if forward:
+            word = ((word ^ (word >> shift)) - step) * np.uint64(inverse_of(factor)) & mask
+        else:
+            word = word * factor + step & mask
+            word = word ^ (word >> shift)
+    return word
+
+
 @kernel
 def walk(first: int, n_rows: np.uint64, half: np.uint64, keys: Array, forward: bool, out: Array) -> None:
-    """Scramble numbers from `first` on until every one is below n_rows (cycle walking)."""
+    """Scramble numbers from `first` on until every one is below n_rows."""
     for i in range(cuda.grid(1), len(out), cuda.gridsize(1)):
-        word, inside = np.uint64(first + i), False
-        while not inside:
-            # The inverse of the network is the network itself, its keys and its halves exchanged.
-            word = scramble(word, half, keys) if forward else swap(scramble(swap(word, half), half, keys), half)
-            inside = word < n_rows
-        out[i] = np.int64(word)
+        out[i] = np.int64(walk_number(np.uint64(first + i), n_rows, half, keys, forward))
 
 
-def scramble_rows(permutation: Permutation, start: int, stop: int, forward: bool) -> Array:
-    """Scramble the numbers [start, stop)."""
+@kernel
+def walk_blocks(
+    first: int,
+    n_rows: np.uint64,
+    block: np.uint64,
+    bits: int,
+    last: np.uint64,
+    lacking: np.uint64,
+    n_blocks: np.uint64,
+    half: np.uint64,
+    keys: Array,
+    inside_key: np.uint64,
+    forward: bool,
+    out: Array,
+) -> None:
+    """Write the place of each row from `first` on, or the row at each place, in an order of blocks."""
+    for i in range(cuda.grid(1), len(out), cuda.gridsize(1)):
+        at = np.uint64(first + i)
+        if not forward and at >= (last + np.uint64(1)) * block - lacking:
+            at += lacking
+        number = at // block
+        other = walk_number(number, n_blocks, half, keys, forward)
+        mine = number if forward else other
+        key, size = inside_key + mine * STRIDE_KEY, min(block, n_rows - mine * block)
+        word, outside = at - number * block, True
+        while outside:
+            word = scramble_inside(word, key, bits, forward)
+            outside = bool(word >= size)
+        begin = other * block
+        if forward and other > last:
+            begin -= lacking
+        out[i] = np.int64(begin + word)
+
+
+def walk_rows(permutation: Permutation, start: int, stop: int, forward: bool) -> Array:
+    """Give the place of each row in [start, stop), or the row at each place."""
     out = empty(max(stop - start, 0), np.int64)
-    keys = to_device(permutation.keys if forward else permutation.keys[::-1])
-    n_rows, half = np.uint64(permutation.n_rows), np.uint64(permutation.half_bits)
-    launch_rows(walk, len(out), start, n_rows, half, keys, forward, out)
+    blocks = permutation.blocks if permutation.block > 1 else permutation
+    keys = to_device(blocks.keys if forward else blocks.keys[::-1])
+    network = np.uint64(blocks.n_rows), np.uint64(blocks.half_bits), keys
+    if permutation.block == 1:
+        launch_rows(walk, len(out), start, *network, forward, out)
+        return out
+    size = np.uint64(permutation.n_rows), np.uint64(permutation.block), permutation.inside_bits
+    last, lacking = map(np.uint64, permutation.last_block)
+    launch_rows(walk_blocks, len(out), start, *size, last, lacking, *network, permutation.inside_key, forward, out)
     return out
 
 
 def places_of(permutation: Permutation, start: int, stop: int, /) -> Array:
     """Place in the order of each row in [start, stop)."""
-    return scramble_rows(permutation, start, stop, True)
+    return walk_rows(permutation, start, stop, True)
 
 
 def rows_at(permutation: Permutation, start: int, stop: int, /) -> Array:
     """Row at each place in [start, stop): the inverse of `places_of`."""
-    return scramble_rows(permutation, start, stop, False)
+    return walk_rows(permutation, start, stop, False)

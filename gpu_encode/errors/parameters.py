@@ -16,12 +16,17 @@ def check_number(
         raise bad_parameter(owner, name, value, f"must be a finite number{bound}{upper}")
 
 
-def check_count(owner: str, name: str, value: object, *, low: int, high: int | None = None) -> None:
-    """Raise ValueError unless `value` is an integer in the range."""
+def check_count(
+    owner: str, name: str, value: object, *, low: int, high: int | None = None, word: str | None = None
+) -> None:
+    """Raise ValueError unless `value` is an integer in the range, or the word."""
+    if isinstance(value, str) and value == word:
+        return
     wrong = not isinstance(value, Integral) or isinstance(value, bool) or value < low
     if wrong or (high is not None and value > high):  # type: ignore[operator]
         upper = "" if high is None else f" and at most {high}"
-        raise bad_parameter(owner, name, value, f"must be an integer of at least {low}{upper}")
+        instead = "" if word is None else f"{word!r} or "
+        raise bad_parameter(owner, name, value, f"must be {instead}an integer of at least {low}{upper}")
 
 
 def check_option(owner: str, name: str, value: object, allowed: tuple[object, ...], *others: str) -> None:

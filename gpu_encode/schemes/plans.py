@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,12 @@ PURPOSES = {"KFold": 1, "Stratified": 2, "GroupKFold": 3, "Holdout": 4, "Ordered
 
 class Scheme(BaseEstimator):
     """Base of all schemes."""
+
+    # What those had that were saved before a parameter was added.
+    parameters_before: Mapping[str, Any] = MappingProxyType({})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**self.parameters_before, **state})
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""

@@ -206,6 +206,7 @@ def decode_object(document: dict[str, Any], reader: Reader) -> Any:
 
 def parameters_of(known: Any, described: dict[str, Any], reader: Reader) -> dict[str, Any]:
     """Give the parameters of a class by their names, without those that could not be written."""
+    described = {**getattr(known, "parameters_before", {}), **described}
     if sorted(described) != sorted(known._get_param_names()):
         raise ValueError(f"the parameters of {known.__name__} are {sorted(described)}")
     return {

@@ -47,6 +47,8 @@ def test_smooth(text: str, formula: str) -> None:
             "--scheme ordered --permutations 4 --no-average --burn-in 0.1",
             "Ordered(n_permutations=4, average=False, burn_in=0.1, random_state=0)",
         ),
+        ("--scheme ordered --block auto", "Ordered(block='auto', random_state=0)"),
+        ("--scheme ordered --block 64", "Ordered(block=64, random_state=0)"),
         ("--scheme ordered --no-shuffle", "Ordered(shuffle=False, random_state=0)"),
         ("--scheme ordered --time day --burn-in 12", "Ordered(time='day', burn_in=12, random_state=0)"),
         ("--fold-column fold", "fold"),

@@ -33,14 +33,30 @@ def test_more_folds_than_rows(ops):
     assert ops.fold_numbers(FoldPattern("contiguous", 5, n_rows=3), 0, 3).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 9, 256, 257, 5000, 2**40, 2**62])
-@pytest.mark.parametrize("seed", [0, 2**64 - 1])
-def test_permutations(ops, n_rows, seed):
-    permutation = Permutation(n_rows, seed)
-    halfway, beyond = n_rows // 2, max(min(n_rows, 2**32) - 5, 0)
-    ranges = (0, 5000), (halfway, halfway + 1100), (beyond, beyond + 13), (n_rows, n_rows)
-    for start, stop in ((start, min(stop, n_rows)) for start, stop in ranges):
+def check_order(ops, permutation, ranges):
+    for start, stop in ((start, min(stop, permutation.n_rows)) for start, stop in ranges):
         places = ops.places_of(permutation, start, stop)
         assert places.dtype == np.int64
         assert np.array_equal(places, row_numbers.places_of(permutation, start, stop))
         assert np.array_equal(ops.rows_at(permutation, start, stop), row_numbers.rows_at(permutation, start, stop))
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 9, 256, 257, 5000, 2**40, 2**62])
+@pytest.mark.parametrize("seed", [0, 2**64 - 1])
+def test_permutations(ops, n_rows, seed):
+    halfway, beyond = n_rows // 2, max(min(n_rows, 2**32) - 5, 0)
+    ranges = (0, 5000), (halfway, halfway + 1100), (beyond, beyond + 13), (n_rows, n_rows)
+    check_order(ops, Permutation(n_rows, seed), ranges)
+
+
+@pytest.mark.parametrize("n_rows", [1, 9, 257, 700, 2**40, 2**62])
+@pytest.mark.parametrize(("seed", "block"), [(1, 2), (2**64 - 1, 100), (3, 256)])
+def test_orders_of_blocks(ops, n_rows, seed, block):
+    halfway = n_rows // 2
+    check_order(ops, Permutation(n_rows, seed, block), [(0, 700), (halfway, halfway + 130), (n_rows, n_rows)])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", [256, 3000, 70_000])
+def test_long_orders_of_blocks(ops, block):
+    check_order(ops, Permutation(200_000, 5, block), [(0, 200_000), (1, 130_003)])

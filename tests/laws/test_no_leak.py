@@ -14,7 +14,7 @@ from tests.strategies import examples
 SAFE_SCHEMES = {name: scheme for name, scheme in encoding.SCHEMES.items() if name != "greedy"} | {
     "given-folds": np.arange(30) % 3,
     "splitter": ScikitKFold(3, shuffle=True, random_state=1),
-    "permutations": gpu_encode.Ordered(3, random_state=5),
+    "permutations": gpu_encode.Ordered(3, random_state=5, block=3),
     "permutation-columns": gpu_encode.Ordered(2, average=False, burn_in=2),
 }
 

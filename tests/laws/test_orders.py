@@ -1,5 +1,6 @@
 """Ordered statistics: ties in time, several permutations, rows left out, and long orders with their checkpoints."""
 
+import itertools
 from functools import cache
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_encode
+from gpu_encode.schemes.orders import block_of
 from tests import naive, strategies
 from tests.bits import assert_same_bits
 from tests.laws import encoding
@@ -19,10 +21,10 @@ SMOOTHINGS = ["auto", "between", "james-stein", "partial-pooling", "m-estimate"]
 
 
 @cache
-def place_orders(columns, size, random_state):
+def place_orders(columns, size, random_state, block=1):
     """Find the order behind each of several permutations, from columns that are not averaged."""
     frame = pd.DataFrame({"key": ["a"] * size})
-    scheme = gpu_encode.Ordered(columns, average=False, random_state=random_state)
+    scheme = gpu_encode.Ordered(columns, average=False, random_state=random_state, block=block)
     encodings = encoding.fit_transform(frame, np.eye(size), None, scheme, None, KIND).reshape(size, size, columns)
     return [encoding.order_of(encodings[:, :, column] > 0) for column in range(columns)]
 
@@ -79,12 +81,37 @@ def check_long(expected_of, frame, scheme, smoothing):
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
-def test_a_long_random_order_reads_the_prior_at_its_checkpoints(smoothing):
-    (order,) = place_orders(1, 800, 3)
-    frame = pd.DataFrame(index=range(800))
-    check_long(
-        lambda problem: naive.permuted_codes(problem, order), frame, gpu_encode.Ordered(random_state=3), smoothing
-    )
+@pytest.mark.parametrize("block", [1, 16])
+def test_a_long_random_order_reads_the_prior_at_its_checkpoints(smoothing, block):
+    (order,) = place_orders(1, 800, 3, block)
+    frame, scheme = pd.DataFrame(index=range(800)), gpu_encode.Ordered(random_state=3, block=block)
+    check_long(lambda problem: naive.permuted_codes(problem, order), frame, scheme, smoothing)
+
+
+def test_blocks_of_an_order_stay_together_and_both_they_and_their_rows_are_shuffled():
+    (order,) = place_orders(1, 303, 3, 20)
+    blocks = [row // 20 for row in order]
+    edges = [place for place in range(303) if not place or blocks[place] != blocks[place - 1]]
+    assert len(edges) == 16
+    assert [blocks[edge] for edge in edges] != sorted(set(blocks))
+    for begin, end in itertools.pairwise([*edges, 303]):
+        rows = [int(row) for row in order[begin:end]]
+        assert rows != sorted(rows)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "block"), [(1, 1), (999, 1), (1000, 2), (3000, 4), (254_999, 128), (255_000, 256), (10**12, 256)]
+)
+def test_more_rows_have_longer_blocks(n_rows, block):
+    assert block_of(n_rows) == block
+
+
+def test_the_number_of_rows_chooses_the_block():
+    frame = pd.DataFrame({"key": ["a"] * 1200})
+    given = [gpu_encode.Ordered(block="auto"), gpu_encode.Ordered(block=2), gpu_encode.Ordered()]
+    auto, two, one = (encoding.fit_transform(frame, np.arange(1200.0), None, cv, None, KIND) for cv in given)
+    assert_same_bits(auto, two)
+    assert not np.array_equal(auto, one)
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)

@@ -1,4 +1,4 @@
-"""Permutations against a row-by-row Feistel network in Python integers, and numbers that must never change."""
+"""Permutations against row-by-row networks in Python integers, and numbers that must never change."""
 
 from itertools import permutations
 from math import factorial
@@ -28,22 +28,56 @@ def place_of(row, n_rows, seed):
             return row
 
 
+def row_inside(place, size, bits, key):
+    """Row at a place of a block of `size` rows."""
+    while True:
+        for turn in range(1, 7):
+            step = mixed((key + turn * 0x9E3779B97F4A7C15) & WORD)
+            place = (place * (step >> 32 | 1) + step) % 2**bits
+            place ^= place >> -(-bits // 2)
+        if place < size:
+            return place
+
+
+def place_in_blocks(row, n_rows, seed, block):
+    """Rows of the blocks before that of the row, and its place in there."""
+    if block == 1:
+        return place_of(row, n_rows, seed)
+    n_blocks = -(-n_rows // block)
+    sizes = {n_blocks - 1: n_rows - (n_blocks - 1) * block}
+    before = place_of(row // block, n_blocks, seed)
+    lacking = (block - sizes[n_blocks - 1]) * (place_of(n_blocks - 1, n_blocks, seed) < before)
+    key = (mixed(seed ^ 0x8CB92BA72F3D8DD7) + row // block * 0xD1B54A32D192ED03) & WORD
+    size, bits = sizes.get(row // block, block), (block - 1).bit_length()
+    inside = next(place for place in range(size) if row_inside(place, size, bits, key) == row % block)
+    return before * block - lacking + inside
+
+
 @examples(60)
-@given(n_rows=st.integers(1, 3000) | st.integers(1, 2**40), seed=st.integers(0, WORD), data=st.data())
-def test_places_are_those_of_the_network(n_rows, seed, data):
+@given(
+    n_rows=st.integers(1, 3000) | st.integers(1, 2**40),
+    seed=st.integers(0, WORD),
+    block=st.just(1) | st.integers(2, 9) | st.sampled_from([64, 100, 256]),
+    data=st.data(),
+)
+def test_places_are_those_of_the_networks(n_rows, seed, block, data):
     start = data.draw(st.integers(0, n_rows - 1))
     stop = min(start + 15, n_rows)
-    order = Permutation(n_rows, seed)
+    order = Permutation(n_rows, seed, block)
     places = places_of(order, start, stop)
-    assert places.tolist() == [place_of(row, n_rows, seed) for row in range(start, stop)]
+    assert places.tolist() == [place_in_blocks(row, n_rows, seed, block) for row in range(start, stop)]
     for row, place in zip(range(start, stop), places.tolist(), strict=True):
         assert rows_at(order, place, place + 1).tolist() == [row]
 
 
 @examples(60)
-@given(n_rows=st.integers(1, 4100) | st.sampled_from([255, 256, 257, 1023, 1024, 1025]), seed=st.integers(0, WORD))
-def test_every_row_has_one_place(n_rows, seed):
-    order = Permutation(n_rows, seed)
+@given(
+    n_rows=st.integers(1, 4100) | st.sampled_from([255, 256, 257, 1023, 1024, 1025]),
+    seed=st.integers(0, WORD),
+    block=st.integers(1, 9) | st.sampled_from([255, 256, 257, 5000]),
+)
+def test_every_row_has_one_place(n_rows, seed, block):
+    order = Permutation(n_rows, seed, block)
     places, rows = places_of(order, 0, n_rows), rows_at(order, 0, n_rows)
     assert sorted(places.tolist()) == list(range(n_rows))
     assert rows[places].tolist() == list(range(n_rows))
@@ -90,9 +124,28 @@ def test_over_seeds_every_order_occurs_alike(networks, n_rows):
         assert abs(orders.count(order) / N_SEEDS - share) < 5 * np.sqrt(share / N_SEEDS)
 
 
+@pytest.mark.parametrize("block", [2, 3, 4, 7, 8, 64])
+def test_over_blocks_every_row_is_everywhere_alike(block):
+    """Each row of a block takes every place of it as often, and comes as often before as after each other row."""
+    places = (places_of(Permutation(N_SEEDS * block, 5, block), 0, N_SEEDS * block) % block).reshape(N_SEEDS, block)
+    for row in range(block):
+        counts = np.bincount(places[:, row], minlength=block)
+        assert np.abs(counts / N_SEEDS - 1 / block).max() < 5 * np.sqrt((1 / block) * (1 - 1 / block) / N_SEEDS)
+        before = (places[:, row, None] < places).mean(axis=0)
+        assert np.abs(np.delete(before, row) - 0.5).max() < 5 * np.sqrt(0.25 / N_SEEDS)
+
+
+@pytest.mark.parametrize("block", [3, 4])
+def test_over_blocks_every_order_occurs_alike(block):
+    places = (places_of(Permutation(N_SEEDS * block, 5, block), 0, N_SEEDS * block) % block).reshape(N_SEEDS, block)
+    orders, share = [*map(tuple, places.tolist())], 1 / factorial(block)
+    for order in permutations(range(block)):
+        assert abs(orders.count(order) / N_SEEDS - share) < 5 * np.sqrt(share / N_SEEDS)
+
+
 def test_permutations_never_change():
-    for (n_rows, seed), expected in PINNED.items():
-        assert places_of(Permutation(n_rows, seed), 0, len(expected)).tolist() == expected
+    for given_, expected in PINNED.items():
+        assert places_of(Permutation(*given_), 0, len(expected)).tolist() == expected
 
 
 PINNED = {
@@ -100,4 +153,8 @@ PINNED = {
     (10, 7): [5, 4, 9, 6, 8, 2, 0, 7, 1, 3],
     (1000, 1): [249, 1, 382, 648, 545, 53],
     (1099511627776, 18446744073709551615): [958358442345, 403149525981, 742261324172, 177815507945],
+    (10, 7, 4): [8, 9, 7, 6, 5, 4, 3, 2, 1, 0],
+    (1000, 1, 2): [499, 498, 3, 2, 764, 765],
+    (1000, 1, 100): [876, 860, 867, 814, 830, 879],
+    (1099511627776, 18446744073709551615, 256): [1062206198187, 1062206198178, 1062206198091, 1062206198134],
 }

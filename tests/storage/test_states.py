@@ -19,8 +19,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
-from gpu_encode import StatisticEncoder, TargetEncoder
+from gpu_encode import Ordered, StatisticEncoder, TargetEncoder
 from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.storage.parameters import decode, describe_scheme
 from tests.bits import assert_same_encoder
 from tests.family.members import AMOUNT, MEMBERS, ROWS
 from tests.storage.fitted import CASES, NEW, OPTIONS, TABLE, TARGETS, VALUES
@@ -126,6 +127,17 @@ def test_a_copy_learns_more_rows_as_the_encoder() -> None:
     for each in (encoder, other):
         each.partial_fit(NEW, TARGETS["binary"])
     assert_same_encoder(other, encoder)
+
+
+def test_an_order_that_was_saved_before_blocks_is_one_of_single_rows() -> None:
+    state = Ordered(2, block="auto").__getstate__()
+    del state["block"]
+    loaded = Ordered.__new__(Ordered)
+    loaded.__setstate__(state)
+    assert loaded.get_params() == Ordered(2, block=1).get_params()
+    document, _ = describe_scheme(Ordered(2, block="auto"), None)
+    del document["parameters"]["block"]
+    assert decode(document, None).get_params() == loaded.get_params()
 
 
 def test_a_pickle_holds_the_values_and_not_the_array_that_they_were_cut_from() -> None:
