@@ -232,11 +232,36 @@ def scramble_inside(
                 words[i] = word ^ (word >> shift)
 
 
+@stage
+def walk_block(
+    offset: int,
+    size: np.uint64,
+    bits: int,
+    chain: tuple[Array, Array],
+    forward: bool,
+    words: Array,
+    begin: int,
+    out: Array,
+) -> None:
+    """Write where the places from an offset on are in a block that begins at `begin`, or the rows at such places."""
+    factors, constants = chain
+    mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
+    for i in range(len(words)):
+        words[i] = np.uint64(offset + i)
+    scramble_inside(words, factors, constants, mask, shift, forward)
+    for i in range(len(words)):
+        while words[i] >= size:
+            scramble_inside(words[i : i + 1], factors, constants, mask, shift, forward)
+        out[i] = begin + np.int64(words[i])
+
+
 @kernel
 def walk_inside_range(
     shape: tuple[int, int, int, int],
+    bits: int,
     key: np.uint64,
     numbers: Array,
+    first_number: int,
     forward: bool,
     first: int,
     start: int,
@@ -245,40 +270,28 @@ def walk_inside_range(
 ) -> None:
     """Write the place of each row first + [start, stop), or the row at each such place, of an order of blocks.
 
-    `numbers` are the places of the blocks from that of the first row on, or the blocks at such places.
+    `numbers` are the places of the blocks from `first_number` on, or the blocks at such places.
     """
     n_rows, block, last, lacking = shape
-    bits = 0
-    while 1 << bits < block:
-        bits += 1
-    mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
-    factors, constants = np.empty(INSIDE_ROUNDS, np.uint64), np.empty(INSIDE_ROUNDS, np.uint64)
-    words = np.empty(min(block, BLOCK), np.uint64)
-    first_number, entered, done = -1, -1, start
+    chain = np.empty(INSIDE_ROUNDS, np.uint64), np.empty(INSIDE_ROUNDS, np.uint64)
+    words, entered, done = np.empty(min(block, BLOCK), np.uint64), -1, start
     while done < stop:
         at = first + done
         if not forward and at >= (last + 1) * block - lacking:
             at += lacking
         number = at // block
-        first_number = number if first_number < 0 else first_number
         other, offset = numbers[number - first_number], at - number * block
         mine = number if forward else other
         if mine != entered:
-            enter(key, mine, factors, constants, forward)
+            enter(key, mine, chain[0], chain[1], forward)
             entered = mine
-        begin, size = other * block, np.uint64(min(block, n_rows - mine * block))
+        begin, size = other * block, min(block, n_rows - mine * block)
         if forward and other > last:
             begin -= lacking
-        some = words[: min(np.int64(size) - offset, stop - done, len(words))]
-        for i in range(len(some)):
-            some[i] = np.uint64(offset + i)
-        scramble_inside(some, factors, constants, mask, shift, forward)
-        target = out[done : done + len(some)]
-        for i in range(len(some)):
-            while some[i] >= size:
-                scramble_inside(some[i : i + 1], factors, constants, mask, shift, forward)
-            target[i] = begin + np.int64(some[i])
-        done += len(some)
+        count = min(size - offset, stop - done, len(words))
+        target = out[done : done + count]
+        walk_block(offset, np.uint64(size), bits, chain, forward, words[:count], begin, target)
+        done += count
 
 
 def walk_share(permutation: "Permutation", forward: bool, first: int, start: int, stop: int, out: Array) -> None:
@@ -291,7 +304,8 @@ def walk_share(permutation: "Permutation", forward: bool, first: int, start: int
     numbers = np.empty(end + 1 - begin, np.int64)
     walk_share(permutation.blocks, forward, begin, 0, len(numbers), numbers)
     shape = permutation.n_rows, permutation.block, *permutation.last_block
-    walk_inside_range(shape, permutation.inside_key, freeze(numbers, np.int64), forward, first, start, stop, out)
+    fixed = shape, permutation.inside_bits, permutation.inside_key, freeze(numbers, np.int64), begin
+    walk_inside_range(*fixed, forward, first, start, stop, out)
 
 
 def number_of(permutation: "Permutation", at: int, forward: bool) -> int:
