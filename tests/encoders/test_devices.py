@@ -8,6 +8,8 @@ import pytest
 from gpu_encode import TargetEncoder, devices
 from gpu_encode.fitting.inputs import Inputs
 
+pytestmark = pytest.mark.host
+
 FEW, MANY = np.zeros((3, 1)), np.zeros((devices.FEWEST_ROWS, 1), np.int8)
 
 
