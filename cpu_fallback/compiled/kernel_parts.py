@@ -7,9 +7,10 @@ This file knows numba's private interface of passes and of libraries of code.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from llvmlite.binding import Linkage
+from llvmlite.binding import Linkage, parse_assembly
 from numba import njit, types
 from numba.core import ir
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -103,11 +104,23 @@ def take_in(state: Any) -> None:
         for function in library._final_module.functions:
             if function.linkage == Linkage.linkonce_odr and not function.is_declaration:
                 function.linkage = Linkage.internal
-                if is_large(function):
+                if can_mark_functions() and is_large(function):
                     function.add_function_attribute("noinline")
         optimize()
 
     library._optimize_final_module = optimize_with_parts
+
+
+@cache
+def can_mark_functions() -> bool:
+    """Say whether attributes of functions are put where they belong; older versions of llvmlite mark their results."""
+    module = parse_assembly("define void @f() {\n  ret void\n}")
+    module.get_function("f").add_function_attribute("noinline")
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True
 
 
 def is_large(function: Any) -> bool:

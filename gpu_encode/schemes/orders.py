@@ -20,6 +20,8 @@ from gpu_encode.schemes.plans import (
 
 # Rows for each row of a block, up to the longest block.
 ROWS_OF_BLOCK, MOST_IN_BLOCK = 1000, 256
+# Places of a whole block are gone through until one lies in the last block, which may be of one row.
+LONGEST_BLOCK = 4096
 
 
 class LeaveOneOut(Scheme):
@@ -63,8 +65,9 @@ class Ordered(Scheme):
         which sees nothing, gets NaN.
     block : int or "auto", default=1
         Consecutive rows that stay together in a random order (CatBoost's `fold_permutation_block`): the blocks come in
-        a random order, and the rows of each block too.  Five million rows take a third to three quarters of the time.
-        "auto" is 1 below 1,000 rows, else the largest power of two up to 1 + rows / 1,000 and 256, as CatBoost chooses.
+        a random order, and the rows of each block too.  With 256, five million rows take a third to three quarters of
+        the time.  At most 4,096.  "auto" is near CatBoost's choice: 1 + rows / 1,000, 256 at most, down to a power of
+        two.
 
     Notes
     -----
@@ -116,7 +119,7 @@ class Ordered(Scheme):
         check_option("Ordered", "average", self.average, (True, False))
         check_option("Ordered", "shuffle", self.shuffle, (True, False))
         check_random_state(self.random_state)
-        check_count("Ordered", "block", self.block, low=1, word="auto")
+        check_count("Ordered", "block", self.block, low=1, high=LONGEST_BLOCK, word="auto")
         check_number("Ordered", "burn_in", self.burn_in, low=0.0)
         if (not isinstance(self.burn_in, Integral) and self.burn_in >= 1) or not isinstance(self.burn_in, Real):
             raise bad_parameter("Ordered", "burn_in", self.burn_in, "must be an integer or a share below 1")
@@ -143,7 +146,7 @@ class Ordered(Scheme):
         if not self.shuffle:
             return OrderedPlan([RowOrder()], True, burn_in)
         seeds = [seed_of(self.random_state, "Ordered", number) for number in range(self.n_permutations)]
-        block = block_of(n) if self.block == "auto" else int(self.block)
+        block = block_of(n) if self.block == "auto" else max(1, min(int(self.block), n))
         return OrderedPlan([Permutation(n, seed, block) for seed in seeds], self.average, burn_in)
 
 
