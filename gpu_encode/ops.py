@@ -146,6 +146,8 @@ class Ops(Protocol):
 class FusedOps(Protocol):
     """Passes that do at once what takes other backends several.
 
+    Without `number_in_order`, objects are read one by one.
+
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
     expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
     `training.scans.SequentialScan`.

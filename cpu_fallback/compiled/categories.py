@@ -90,7 +90,8 @@ def number_shares(words: Array) -> tuple[Array, list[Array]]:
 
 def rank_shares(codes: Array, found: list[Array], ranks: Array) -> None:
     """Replace the codes of each share of the rows by the ranks of what it found."""
-    parts, edges = shares(len(codes)), np.cumsum([0, *map(len, found)])
+    # The shares that were numbered, whatever the number of threads has become since.
+    parts, edges = shares(len(codes), len(found)), np.cumsum([0, *map(len, found)])
     run(lambda share: rank_codes(codes, 0, ranks[edges[share] : edges[share + 1]], *parts[share]), len(parts))
 
 
