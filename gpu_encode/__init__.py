@@ -1,9 +1,9 @@
 """Categorical columns become numbers learned from the target: exact, leak-free, the same bits on every machine."""
 
-import os
-import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from gpu_encode.loading import LOADING
 
 if TYPE_CHECKING:
     from gpu_encode.categories.hierarchy import Bits, Parts, Prefixes
@@ -89,13 +89,6 @@ __all__ = [
     "transform_dataset",
     "tune",
 ]
-
-
-# Modules that two threads load at once, from two ends, would find each other half made.
-LOADING = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    # A child would wait for ever for a module that another thread was loading at the fork.
-    os.register_at_fork(before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release)
 
 
 def __getattr__(name: str) -> Any:

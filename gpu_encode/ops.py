@@ -17,9 +17,10 @@ from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Writte
 from cpu_fallback.memory import Order
 from cpu_fallback.row_numbers import FoldPattern, Permutation
 from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows
-from gpu_encode import LOADING, compilation, devices
+from gpu_encode import compilation, devices
 from gpu_encode.errors.devices import backend_cannot_run
 from gpu_encode.errors.parameters import check_option
+from gpu_encode.loading import LOADING
 
 COMPILED = "cpu_fallback.compiled"
 STRINGS = f"{COMPILED}.strings"

@@ -7,8 +7,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from numba.core.compiler_lock import global_compiler_lock
-
 from cpu_fallback.settings import number_from_environment
 
 SETTING = "GPU_ENCODE_THREADS"
@@ -62,13 +60,8 @@ def pool(size: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    # A forked child inherits the pool without its threads, and numba's lock without the thread that compiles.
+    # A forked child inherits the pool without its threads.
     os.register_at_fork(after_in_child=pool.cache_clear)
-    os.register_at_fork(
-        before=global_compiler_lock.acquire,
-        after_in_parent=global_compiler_lock.release,
-        after_in_child=global_compiler_lock.release,
-    )
 
 
 def shares(n_rows: int, most: int | None = None, smallest: int | None = None) -> list[tuple[int, int]]:

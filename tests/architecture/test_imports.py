@@ -14,6 +14,7 @@ LAYERS = (
     "errors",
     "notices",
     "devices",
+    "loading",
     "compilation",
     "ops",
     "cuda",

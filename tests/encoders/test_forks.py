@@ -77,6 +77,53 @@ while other.is_alive() and len(states) < 20:
     states.append(os.waitpid(child, 0)[1])
 print(states)
 """
+# A thread loads numba while the process is to fork, and then compiles: the child must not find numba's lock taken.
+WHILE_NUMBA_LOADS = """
+import os, signal, threading, time
+from gpu_encode.loading import LOADING
+
+def load_and_compile():
+    with LOADING:
+        begun.set()
+        time.sleep(0.2)  # the process waits to be forked
+        from numba.core.compiler_lock import global_compiler_lock
+        global_compiler_lock.acquire()
+    time.sleep(0.5)
+    global_compiler_lock.release()
+
+begun = threading.Event()
+other = threading.Thread(target=load_and_compile)
+other.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    from numba.core.compiler_lock import global_compiler_lock
+    with global_compiler_lock:
+        os._exit(0)
+print([os.waitpid(child, 0)[1]])
+"""
+# A module makes a logger while it is loaded, and a fork waits for the one and takes the lock of the other.
+WHILE_A_LOGGER_IS_MADE = """
+import os, threading, time
+from gpu_encode.loading import LOADING
+import logging
+
+def load():
+    with LOADING:
+        begun.set()
+        time.sleep(0.2)  # the process waits to be forked
+        logging.getLogger("a module of its own")
+
+begun = threading.Event()
+other = threading.Thread(target=load, daemon=True)
+other.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    os._exit(0)
+print([os.waitpid(child, 0)[1]])
+"""
 
 
 def run(script: str, *given: object) -> list[int]:
@@ -85,7 +132,7 @@ def run(script: str, *given: object) -> list[int]:
         check=True,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=300,
     )
     return json.loads(done.stdout)
 
@@ -103,3 +150,8 @@ def test_forks_while_other_threads_encode(n_rows: int, n_forks: int) -> None:
 def test_forks_while_another_thread_loads() -> None:
     states = run(WHILE_LOADING)
     assert states == [0] * len(states)
+
+
+@pytest.mark.parametrize("script", [WHILE_NUMBA_LOADS, WHILE_A_LOGGER_IS_MADE], ids=["numba", "logger"])
+def test_a_fork_waits_for_modules_before_it_takes_their_locks(script: str) -> None:
+    assert run(script) == [0]
