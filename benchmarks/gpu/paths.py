@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -94,6 +95,19 @@ def list_counts() -> list[Path]:
     ]
 
 
+def list_gathers() -> list[Path]:
+    """Ways of looking rows up, in numba and in CUDA C++ where that runs."""
+    works = {
+        ("gather_one", 32): of(gather, "float32", 1, "random"),
+        ("gather_several", 64): of(gather, "float64", 3, "random"),
+    }
+    numba = {"gather.fastest": lambda: import_module(f"{PACKAGE}.gather").launch_compiled}
+    ways = [Path(f"{name}, numba", work, 50, numba, {name}) for (name, _), work in works.items()]
+    if not runtime.SIMULATED:
+        ways += [Path(name, work, 50, {}, {f"{name}_{bits}.cu"}) for (name, bits), work in works.items()]
+    return ways
+
+
 def list_paths() -> list[Path]:
     """Give all ways there are on this device."""
     real, whole, squares = of(accumulate, "real"), of(ordered, "0/1"), of(moments, "real, squares, weights")
@@ -116,6 +130,6 @@ def list_paths() -> list[Path]:
         Path("moments, narrow", squares, 50, {}, {"spread_narrow"}),
         Path("moments, wide", squares, 50, {"moments.NARROW": 0}, {"spread_wide"}),
         Path("moments, whole", of(moments, "0/1"), 50, {}, {"average_whole"}),
-        Path("gather, several outputs", of(gather, "float64", 3, "random"), 50, {}, {"gather_several"}),
+        *list_gathers(),
         Path("lookup of few values", of(lookup, "far apart", most=1), 1000, {}, set()),
     ]

@@ -1,22 +1,41 @@
-"""The encoding of each row: a look-up by category and fold, which the kernel computes."""
+"""The encoding of each row: a look-up by category and fold, which the kernel computes.
 
-from typing import TYPE_CHECKING
+gpu_encode/cuda/raw/gather.cu does the same in CUDA C++.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cpu_fallback.compiled.border import GIVEN, NO_FOLDS
+from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.categories import lookup
 from gpu_encode.cuda.folds import fold_of, fold_source
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.row_parts import line_of
-from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types
+from gpu_encode.cuda.runtime import (
+    MOST_BLOCKS,
+    SIMULATED,
+    THREADS,
+    blocks_for,
+    cuda,
+    device_function,
+    kernel,
+    launch_rows,
+    types,
+)
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds
 
 # Rows that a thread looks up at once: one look-up alone leaves it waiting for memory.
 IN_FLIGHT = 4
+# Six blocks of CUDA C++ fill a multiprocessor, by their registers.
+MOST_RAW_BLOCKS = MOST_BLOCKS * 3 // 8
+# Bytes of the entries that CUDA C++ looks up.
+RAW_SIZES = (4, 8)
 
 
 @device_function
@@ -119,6 +138,22 @@ def flatten(out: "Array") -> "tuple[Array, int, int] | None":
     return (out.reshape(-1), n_outputs, 1) if out.flags.c_contiguous else None
 
 
+def launch_compiled(name: str, n_rows: int, *arguments: Any) -> None:
+    """Launch a kernel of numba: the definition, which the simulator runs."""
+    launch_rows({"gather_one": gather_one, "gather_several": gather_several}[name], n_rows, *arguments)
+
+
+def launch_raw(name: str, n_rows: int, table: "Array", *more: Any) -> None:
+    """Launch the kernel in CUDA C++ for entries of this size; its threads work on four rows at a time."""
+    blocks = min(blocks_for(-(-n_rows // 4)), MOST_RAW_BLOCKS)
+    raw.run(f"{name}_{8 * table.itemsize}", blocks, THREADS, table, *more)
+
+
+def fastest() -> Callable[..., None]:
+    """Give what launches the fastest kernels there are."""
+    return launch_compiled if SIMULATED else launch_raw
+
+
 def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> None:
     """Write table[code, fold] of each row to `out` (rows, outputs); negative codes count from the end of the table."""
     if not out.size:
@@ -132,11 +167,12 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
     piece, by_row, by_output = memory
     n_lines, n_folds, n_outputs = table.shape
     lines = cast(to_device(table), piece.dtype).reshape(-1)
-    rows = to_device(codes), *fold_source(folds)
+    rows = to_device(codes).astype(np.int32, copy=False), *fold_source(folds)
+    start = fastest() if piece.itemsize in RAW_SIZES else launch_compiled
     if n_outputs == 1:
-        launch_rows(gather_one, len(out), lines, n_lines, n_folds, *rows, piece)
+        start("gather_one", len(out), lines, n_lines, n_folds, *rows, piece)
     else:
-        launch_rows(gather_several, len(out), lines, n_lines, n_folds, n_outputs, *rows, by_row, by_output, piece)
+        start("gather_several", len(out), lines, n_lines, n_folds, n_outputs, *rows, by_row, by_output, piece)
 
 
 def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "Array", /) -> None:

@@ -36,3 +36,16 @@ def kernels(request: pytest.FixtureRequest, counting: Any, runtime: Any, tmp_pat
         run = emulate("counting.cu", tmp_path_factory.mktemp("raw"))
         return counting.Engine(run, 64, 3, runtime.SHARED_BYTES)
     return counting.engine()
+
+
+@pytest.fixture(scope="module", params=["numba", "CUDA C++"])
+def gathering(request: pytest.FixtureRequest, runtime: Any, tmp_path_factory: Any) -> Iterator[Any]:
+    """Give the module that looks rows up, with one set of kernels; in the simulator CUDA C++ runs on the CPU as well."""
+    module = import_module("gpu_encode.cuda.gather")
+    start = module.launch_compiled if request.param == "numba" else module.launch_raw
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "fastest", lambda: start)
+        if runtime.SIMULATED and request.param == "CUDA C++":
+            patch.setattr(module.raw, "run", emulate("gather.cu", tmp_path_factory.mktemp("raw")))
+            patch.setattr(module, "MOST_RAW_BLOCKS", 3)
+        yield module

@@ -16,6 +16,7 @@ import gpu_encode
 
 RAW = Path(gpu_encode.__file__).parent / "cuda" / "raw"
 KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\)\s+(\w+)\(')
+INCLUDE = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
 # Vectors that do not lie on a vector, shifts too far: the program stops where a GPU would go wrong.
 CHECKS = ("alignment", "bounds", "shift", "signed-integer-overflow", "null", "integer-divide-by-zero")
 WRONG = {-1: "another number of arguments", -2: "writes beyond the shared memory asked for"}
@@ -23,6 +24,11 @@ WRONG = {-1: "another number of arguments", -2: "writes beyond the shared memory
 
 def kernels_of(source: Path) -> list[str]:
     return KERNEL.findall(source.read_text())
+
+
+def text_of(source: Path) -> str:
+    """Text of a source with that of the files that it includes."""
+    return INCLUDE.sub(lambda name: text_of(source.parent / name[1]), source.read_text())
 
 
 def words_of(arguments: tuple[Any, ...]) -> Iterator[int]:

@@ -27,6 +27,9 @@ struct alignas(16) int4 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
+struct alignas(16) ulonglong2 {
+    unsigned long long x, y;
+};
 
 constexpr unsigned WARP = 32, TABLE_WORDS = 1 << 16, POISON = 0xDEADBEEF;
 

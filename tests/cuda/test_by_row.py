@@ -15,11 +15,6 @@ pytestmark = pytest.mark.cuda
 N_LINES, N_FOLDS, PAGE = 7, 3, 5
 
 
-@pytest.fixture(scope="module")
-def cuda():
-    return import_module("gpu_encode.cuda.gather")
-
-
 def make_page(n_rows, order, dtype=np.float64):
     page = memory.empty((n_rows, PAGE) if order == "C" else (PAGE, n_rows), dtype)
     page[...] = 7
@@ -40,12 +35,12 @@ def draw(n_rows, outputs):
     return table, random.integers(-2, N_LINES - 2, n_rows).astype(np.int32)
 
 
-def check(cuda, table, codes, folds, out):
+def check(gathering, table, codes, folds, out):
     """Compare with the definition, in an array that lies the same way."""
     expected = np.zeros(out.shape, out.dtype)
     cpu_fallback.gather(table, codes, folds, expected)
     device_folds = memory.to_device(folds) if isinstance(folds, np.ndarray) else folds
-    cuda.gather(memory.to_device(table), memory.to_device(codes), device_folds, out)
+    gathering.gather(memory.to_device(table), memory.to_device(codes), device_folds, out)
     assert np.ascontiguousarray(memory.to_host(out)).tobytes() == expected.tobytes()
 
 
@@ -53,28 +48,28 @@ def check(cuda, table, codes, folds, out):
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_an_output_anywhere_is_written_and_nothing_else(cuda, order, view, outputs, dtype):
+def test_an_output_anywhere_is_written_and_nothing_else(gathering, order, view, outputs, dtype):
     whole = make_page(29, order, dtype)
     out = VIEWS[view](whole, outputs)
-    check(cuda, *draw(29, outputs), FoldPattern("random", N_FOLDS, 3, first_row=40), out)
+    check(gathering, *draw(29, outputs), FoldPattern("random", N_FOLDS, 3, first_row=40), out)
     out[...] = 7
     assert (memory.to_host(whole) == 7).all()
 
 
 @pytest.mark.parametrize(("order", "outputs"), [("F", 1), ("F", 3), ("F", PAGE), ("C", PAGE)])
-def test_columns_of_a_fortran_matrix_and_whole_c_matrices_are_written_in_place(cuda, order, outputs):
+def test_columns_of_a_fortran_matrix_and_whole_c_matrices_are_written_in_place(gathering, order, outputs):
     out = make_page(9, order)[:, :outputs]
-    piece, by_row, by_output = cuda.flatten(out)
+    piece, by_row, by_output = gathering.flatten(out)
     piece[...] = memory.to_device(np.arange(9.0 * outputs))
     rows, columns = np.indices((9, outputs))
     assert memory.to_host(out).tolist() == (rows * by_row + columns * by_output).tolist()
 
 
-def test_a_table_that_is_not_in_one_piece(cuda):
+def test_a_table_that_is_not_in_one_piece(gathering):
     table, codes = draw(20, 4)
     out, expected = memory.zeros((20, 2), np.float64), np.zeros((20, 2))
     cpu_fallback.gather(table[:, :, ::2], codes, None, expected)
-    cuda.gather(memory.to_device(table)[:, :, ::2], memory.to_device(codes), None, out)
+    gathering.gather(memory.to_device(table)[:, :, ::2], memory.to_device(codes), None, out)
     assert memory.to_host(out).tolist() == expected.tolist()
 
 

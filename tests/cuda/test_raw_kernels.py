@@ -1,4 +1,4 @@
-"""Kernels in CUDA C++ on a machine without a GPU: compiled by NVRTC; test_counting.py and test_folds.py run them."""
+"""Kernels in CUDA C++ on a machine without a GPU: compiled by NVRTC.  Tests beside this one run them all."""
 
 import re
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cpu_fallback.compiled.border import GIVEN
-from tests.cuda.emulated import RAW, emulate, kernels_of
+from tests.cuda.emulated import RAW, emulate, kernels_of, text_of
 
 # The emulator is a CPU.
 pytestmark = pytest.mark.host
@@ -35,7 +35,7 @@ def compile_source(code, architecture):
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_sources_compile(source, architecture):
-    ptx, log = compile_source(source.read_text(), architecture)
+    ptx, log = compile_source(text_of(source), architecture)
     assert re.findall(r"\.entry (\w+)\(", ptx) == kernels_of(source)
     assert "fma" not in ptx
     assert "warning" not in log
@@ -67,3 +67,17 @@ def test_cells_beyond_32_bits(tmp_path):
     extents = n_lines, n_folds, n_classes
     run("count_in_memory", 1, 32, codes, labels, 1, *source, *extents, address, n_lines * n_folds * n_classes)
     assert room.tolist() == [0, 0, 5, 0, 0]
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_entries_beyond_32_bits(tmp_path, bits):
+    run = emulate("gather.cu", tmp_path)
+    n_lines, n_folds, n_outputs = 3, 2**31 - 1, 3
+    codes, folds = np.array([1, -2, 1, -2], np.int32), np.full(4, 2**31 - 2, np.int32)
+    entry = (n_folds + 2**31 - 2) * n_outputs
+    # Of all the entries only the last ones of this line are there.
+    held, out = np.arange(5, 8).astype(f"u{bits // 8}"), np.zeros((3, 4), f"u{bits // 8}")
+    table = held.ctypes.data - held.itemsize * entry, n_lines * n_folds * n_outputs
+    source = GIVEN, folds, 1, 0, 0, 0, np.ones(1, np.int64)
+    run(f"gather_several_{bits}", 1, 32, *table, n_lines, n_folds, n_outputs, codes, *source, 1, 4, out)
+    assert out.tolist() == [[5] * 4, [6] * 4, [7] * 4]

@@ -1,6 +1,7 @@
 """Kernels in CUDA C++ beside their twins in numba: more shared memory, vector loads, launches at a tenth of the cost.
 
-They have the names and arguments of the kernels in `gpu_encode.cuda.counters`, which define them.
+They have the names and arguments of the kernels in `gpu_encode.cuda.counters` and `gather`, which define them; where a
+kernel is there for several sizes of an entry, its name says how many bits.
 """
 
 from collections.abc import Iterator
@@ -12,22 +13,42 @@ import numpy as np
 
 from gpu_encode.cuda.runtime import is_device_array, xp
 
-# What the kernels are compiled for at most; two such blocks fill a multiprocessor.
+# What the kernels that count are compiled for at most; two such blocks fill a multiprocessor.
 THREADS = 1024
 # No product is fused with a sum, as in every kernel of the backend.
 OPTIONS = ("--std=c++17", "--fmad=false")
+# The file of each kernel, and what all files include.
+FILES = {
+    "count_rows": "counting.cu",
+    "count_in_memory": "counting.cu",
+    "measure_buckets": "counting.cu",
+    "fill_buckets": "counting.cu",
+    "count_buckets": "counting.cu",
+    "gather_one_32": "gather.cu",
+    "gather_one_64": "gather.cu",
+    "gather_several_32": "gather.cu",
+    "gather_several_64": "gather.cu",
+}
+SHARED_FILE = "rows.cuh"
+
+
+def source_of(file: str) -> str:
+    """Give a file with the text that it includes: CuPy keeps kernels by the text that it gets, and sees no folder."""
+    folder = files(__name__)
+    shared = folder.joinpath(SHARED_FILE).read_text()
+    return folder.joinpath(file).read_text().replace(f'#include "{SHARED_FILE}"\n', shared)
 
 
 @cache
-def module() -> Any:
-    """Give all kernels; CuPy compiles them at the first launch on a device, and keeps them on disk."""
-    return xp.RawModule(code=files(__name__).joinpath("counting.cu").read_text(), options=OPTIONS)
+def module(file: str) -> Any:
+    """Give the kernels of a file; CuPy compiles them at the first launch on a device, and keeps them on disk."""
+    return xp.RawModule(code=source_of(file), options=OPTIONS)
 
 
 @cache
 def function(name: str) -> Any:
     """Give a kernel by name."""
-    return module().get_function(name)
+    return module(FILES[name]).get_function(name)
 
 
 def table_bytes() -> int:
