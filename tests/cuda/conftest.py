@@ -40,7 +40,7 @@ def kernels(request: pytest.FixtureRequest, counting: Any, runtime: Any, tmp_pat
 
 @pytest.fixture(scope="module", params=["numba", "CUDA C++"])
 def gathering(request: pytest.FixtureRequest, runtime: Any, tmp_path_factory: Any) -> Iterator[Any]:
-    """Give the module that looks rows up, with one set of kernels; in the simulator CUDA C++ runs on the CPU as well."""
+    """Give the module that looks rows up, with one set of kernels; in the simulator CUDA C++ runs on the CPU, too."""
     module = import_module("gpu_encode.cuda.gather")
     start = module.launch_compiled if request.param == "numba" else module.launch_raw
     with pytest.MonkeyPatch.context() as patch:
