@@ -95,6 +95,27 @@ def list_counts() -> list[Path]:
     ]
 
 
+def ways_to_add(table_bytes: int, more: Settings, suffix: str) -> list[Path]:
+    """Ways of adding real targets, for kernels with so much shared memory."""
+    real, label = of(accumulate, "real"), suffix or ", numba"
+    # More categories than one table has lines: a line of a real target's sums takes about 28 bytes.
+    many = 3 * table_bytes // 28
+    passes = {**more, "sums.MOST_PASSES": NEVER, "sums.ROWS_OF_A_PASS": 0}
+    hot, cells = ({**more, "sums.MOST_PASSES": 0, "sums.SAMPLED_ROWS": rows} for rows in (0, NEVER))
+    return [
+        Path(f"add in tables{label}", real, 8, more, {f"add_in_tables{suffix}"}),
+        Path(f"add in tables, several passes{label}", real, many, passes, {f"add_in_tables{suffix}"}),
+        Path(f"add hot categories in tables{label}", real, many, hot, {f"add_hot_in_tables{suffix}"}),
+        Path(f"add in memory{label}", real, many, cells, {f"add_in_cells{suffix}"}),
+    ]
+
+
+def list_sums() -> list[Path]:
+    """Ways of adding, in numba and in CUDA C++ where that runs."""
+    ways = ways_to_add(sums.compiled_engine().table_bytes, {"sums.engine": sums.compiled_engine}, "")
+    return ways if runtime.SIMULATED else [*ways, *ways_to_add(sums.engine().table_bytes, {}, ".cu")]
+
+
 def list_gathers() -> list[Path]:
     """Ways of looking rows up, in numba and in CUDA C++ where that runs."""
     works = {
@@ -110,18 +131,11 @@ def list_gathers() -> list[Path]:
 
 def list_paths() -> list[Path]:
     """Give all ways there are on this device."""
-    real, whole, squares = of(accumulate, "real"), of(ordered, "0/1"), of(moments, "real, squares, weights")
-    # More categories than one table has lines: a line of a real target's sums takes about 28 bytes.
-    many = 3 * sums.SHARED_BYTES // 28
-    passes = {"sums.MOST_PASSES": NEVER, "sums.ROWS_OF_A_PASS": 0}
-    hot, cells = ({"sums.MOST_PASSES": 0, "sums.SAMPLED_ROWS": rows} for rows in (0, NEVER))
+    whole, squares = of(ordered, "0/1"), of(moments, "real, squares, weights")
     sorting = {"ordered.fits": lambda *_: False}
     return [
         *list_counts(),
-        Path("add in tables", real, 8, {}, {"add_in_tables"}),
-        Path("add in tables, several passes", real, many, passes, {"add_in_tables"}),
-        Path("add hot categories in tables", real, many, hot, {"add_hot_in_tables"}),
-        Path("add in memory", real, many, cells, {"add_in_cells"}),
+        *list_sums(),
         Path("ordered by chunk, 0/1", whole, 4, {}, {"walk_chunks", "add_chunks"}),
         Path("ordered by chunk, real", of(ordered, "real"), 4, {}, {"walk_chunks", "add_chunks"}),
         Path("ordered by sorting, 0/1", whole, 4, sorting, {"sort_classes", "see_sorted"}),

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gpu_encode.cuda import raw, sum_kernels
 from gpu_encode.cuda.addition import MOST_ADDED, plan_of
 from gpu_encode.cuda.categories import factorize
-from gpu_encode.cuda.counting import count
+from gpu_encode.cuda.counting import Engine, count
 from gpu_encode.cuda.digits import number_words
 from gpu_encode.cuda.folds import fold_source
 from gpu_encode.cuda.memory import to_device, zeros
-from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, THREADS, blocks_for, launch, xp
-from gpu_encode.cuda.sum_kernels import add_hot_in_tables, add_in_cells, add_in_tables
+from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, SIMULATED, THREADS, launch, xp
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds, Layout, Rows
-    from gpu_encode.cuda.runtime import Kernel
 
 # Tables that do not hold all lines are filled several times over, as long as reading the rows so often costs less than
 # atomics in global memory: those were measured at 25 to 47 G rows/s; a pass is expected, not measured, at 200 ...
@@ -32,9 +31,26 @@ SAMPLE = 1 << 12
 MOST_RANKS = 255
 # Looking for hot categories is estimated to cost as much as adding this many rows, all to one cell.
 SAMPLED_ROWS = 1 << 18
-# Registers leave room for three blocks on a multiprocessor, and copies of this size leave its cache most of its memory.
-COPIED_BYTES = SHARED_BYTES // 2
+# Copies of a table take half of what a block may have at most: a multiprocessor's cache needs memory, too.
+COPIED_SHARE = 2
 MOST_COPIES = 8
+# What registers leave room for in CUDA C++: one block on a multiprocessor.
+RAW_THREADS = 768
+
+
+def run_compiled(name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
+    """Launch a kernel of numba."""
+    launch(getattr(sum_kernels, name), blocks, threads, *arguments, shared=shared)
+
+
+def compiled_engine() -> Engine:
+    """Give the kernels of numba: the definition, which the simulator runs."""
+    return Engine(run_compiled, THREADS, MOST_BLOCKS, SHARED_BYTES)
+
+
+def engine() -> Engine:
+    """Give the kernels that have most shared memory: in CUDA C++, the definition's in the simulator."""
+    return compiled_engine() if SIMULATED else Engine(raw.run, RAW_THREADS, MOST_BLOCKS // 8, raw.table_bytes())
 
 
 def accumulate(
@@ -106,34 +122,37 @@ def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> "tu
 
 def add_rows(job: Addition) -> None:
     """Choose where to add: in tables if all cells fit, or soon do; else hot categories there, and others in memory."""
-    most_lines = SHARED_BYTES // (4 * job.words * job.in_line)
+    chosen = engine()
+    most_lines = chosen.table_bytes // (4 * job.words * job.in_line)
     passes = -(-job.n_lines // most_lines) if most_lines else MOST_PASSES + 1
     if passes == 1 or (passes <= MOST_PASSES and job.n_rows >= passes * ROWS_OF_A_PASS):
         for first in range(0, job.n_lines, most_lines):
-            launch_tables(add_in_tables, job, first, min(most_lines, job.n_lines - first))
+            launch_tables(chosen, "add_in_tables", job, first, min(most_lines, job.n_lines - first))
         return
     hot = hot_lines(job, min(most_lines, MOST_RANKS) if job.n_rows >= SAMPLED_ROWS else 0)
     if len(hot):
         ranks = zeros(job.n_lines, np.uint8)
         ranks.put(hot, xp.arange(1, len(hot) + 1, dtype=np.uint8))
-        launch_tables(add_hot_in_tables, job, 0, len(hot), hot, ranks)
+        launch_tables(chosen, "add_hot_in_tables", job, 0, len(hot), hot, ranks)
     else:
         plan = to_device(np.array(job.plan, np.int64))
-        launch(add_in_cells, blocks_for(job.n_rows), THREADS, *job.rows, plan, job.accumulators)
+        blocks = chosen.blocks_for(job.n_rows)
+        chosen.run("add_in_cells", blocks, chosen.threads, *job.rows, plan, job.accumulators)
 
 
-def launch_tables(kernel: "Kernel", job: Addition, first_line: int, n_lines: int, *more: "Array") -> None:
+def launch_tables(chosen: Engine, name: str, job: Addition, first_line: int, n_lines: int, *more: "Array") -> None:
     """Run a kernel whose blocks add rows of some lines in tables."""
     size = job.words * n_lines * job.in_line
-    fitting = max(1, min(COPIED_BYTES // (4 * size + 4), MOST_COPIES))
+    fitting = max(1, min(chosen.table_bytes // COPIED_SHARE // (4 * size + 4), MOST_COPIES))
     copies = 1 << (fitting.bit_length() - 1)
     # An odd distance between copies keeps them in different banks.
     size |= int(copies > 1)
-    # A block adds rows enough to make clearing and adding up its tables cheap.
-    chunk = min(max(-(-job.n_rows // MOST_BLOCKS), copies * size, THREADS), MOST_ADDED)
-    blocks = min(-(-job.n_rows // chunk), MOST_BLOCKS)
+    # A block adds rows enough to make clearing and adding up its tables cheap, and begins at a vector.
+    chunk = max(-(-job.n_rows // chosen.blocks), copies * size, chosen.threads)
+    chunk = min(-(-chunk // 4) * 4, MOST_ADDED)
+    blocks = min(-(-job.n_rows // chunk), chosen.blocks)
     plan = to_device(np.array([*job.plan, first_line, n_lines * job.in_line, copies, size, chunk], np.int64))
-    launch(kernel, blocks, THREADS, *job.rows, plan, job.accumulators, *more, shared=4 * copies * size)
+    chosen.run(name, blocks, chosen.threads, *job.rows, plan, job.accumulators, *more, shared=4 * copies * size)
 
 
 def hot_lines(job: Addition, most: int) -> "Array":

@@ -26,6 +26,11 @@ def kernels_of(source: Path) -> list[str]:
     return KERNEL.findall(source.read_text())
 
 
+def threads_of(source: Path) -> list[int]:
+    """Threads of a block, at most, that each kernel is compiled for."""
+    return [int(number) for number in re.findall(r"__launch_bounds__\((\d+)\)", source.read_text())]
+
+
 def text_of(source: Path) -> str:
     """Text of a source with that of the files that it includes."""
     return INCLUDE.sub(lambda name: text_of(source.parent / name[1]), source.read_text())

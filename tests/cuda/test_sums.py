@@ -11,6 +11,7 @@ from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Layout, Rows, Window
 from tests.backends import memory
 from tests.cpu_fallback.definitions import N_CATEGORIES, Drawn, digit_window
+from tests.cuda.emulated import emulate
 
 pytestmark = pytest.mark.cuda
 
@@ -33,21 +34,36 @@ STRATEGIES = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def sums():
     return import_module("gpu_encode.cuda.sums")
 
 
+@pytest.fixture(scope="module", params=["numba", "CUDA C++"])
+def kernels(request, sums, runtime, tmp_path_factory):
+    """Both sets of kernels that add; in the simulator CUDA C++ runs on the CPU as well."""
+    if request.param == "numba":
+        return sums.compiled_engine()
+    return (
+        replace(sums.engine(), run=emulate("sums.cu", tmp_path_factory.mktemp("raw")))
+        if runtime.SIMULATED
+        else sums.engine()
+    )
+
+
 @pytest.fixture
-def launched(sums, monkeypatch):
+def launched(sums, kernels, monkeypatch):
     """Names of the kernels launched, with their number of blocks and bytes of shared memory."""
-    names, launch = [], sums.launch
+    names = []
 
-    def record(kernel, blocks, threads, *arguments, shared=0):
-        names.append((kernel.py_func.__name__, blocks, shared))
-        launch(kernel, blocks, threads, *arguments, shared=shared)
+    def record(name, blocks, threads, *arguments, shared=0):
+        names.append((name, blocks, shared))
+        kernels.run(name, blocks, threads, *arguments, shared=shared)
 
-    monkeypatch.setattr(sums, "launch", record)
+    def engine():
+        return replace(kernels, run=record, blocks=sums.MOST_BLOCKS, table_bytes=sums.SHARED_BYTES)
+
+    monkeypatch.setattr(sums, "engine", engine)
     return names
 
 
@@ -112,6 +128,7 @@ KINDS = {
     ),
     "large integers": (integers, None, (1,), 1),
     "large integers without room to spare": (integers, None, (1, 2), 0),
+    "large integers with large weights": (integers, integers, (0, 1, 2), 1),
     "single digits": (lambda size, random: random.integers(-(2**32) + 1, 2**32, size), None, (1,), 0),
     "far apart": (far_apart, lambda size, random: random.standard_normal(size) * 1e-300, (0, 1, 2), 1),
     # The longest products there are, 53 and twice 63 bits.
@@ -157,10 +174,27 @@ def test_every_strategy_gives_the_digits_of_the_definition(ops, sums, launched, 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 11, 12, 13, 25])
-def test_numbers_of_rows_around_the_edges_of_blocks(ops, sums, monkeypatch, strategy, size):
+def test_numbers_of_rows_around_the_edges_of_blocks(ops, sums, launched, monkeypatch, strategy, size):
     drawn = rows_of("weighted", size, 1)
     choose(sums, monkeypatch, strategy, drawn)
     check(ops, drawn, np.random.default_rng(0).integers(0, N_FOLDS, size).astype(np.int32))
+
+
+@pytest.mark.parametrize("strategy", ["tables", "hot", "cells"])
+@pytest.mark.parametrize("offsets", [(1, 0, 0), (3, 1, 0), (0, 1, 1), (2, 0, 1), (1, 1, 1)])
+def test_views_that_begin_between_vectors(ops, sums, launched, monkeypatch, strategy, offsets):
+    # A vector read from elsewhere than from a multiple of its size would stop the program here, as it does a GPU.
+    drawn = rows_of("weighted", 61, 3)
+    choose(sums, monkeypatch, strategy, drawn)
+    columns = drawn.rows.codes, drawn.rows.target, drawn.rows.weight
+    codes, target, weight = (
+        memory.to_device(np.concatenate([column[:offset], column]))[offset:]
+        for column, offset in zip(columns, offsets, strict=True)
+    )
+    folds = FoldPattern("random", N_FOLDS, seed=2, first_row=2**32 - 5)
+    expected = cpu_fallback.accumulate(drawn.rows, N_CATEGORIES, folds, N_FOLDS, 1, drawn.layout)
+    accumulators = sums.accumulate(Rows(codes, None, target, weight), N_CATEGORIES, folds, N_FOLDS, 1, drawn.layout)
+    assert np.array_equal(memory.to_host(accumulators), expected)
 
 
 @pytest.mark.parametrize("strategy", ["tables", "passes", "hot"])
@@ -188,13 +222,12 @@ def test_words_of_a_table_hold_as_many_rows_as_a_block_adds(ops, sums, launched,
 
 @pytest.mark.parametrize("words", [1, 40, 12_000])
 @pytest.mark.parametrize("n_rows", [1, 7, 10**4, 10**6, 10**8, 2**31, 10**11])
-def test_no_block_adds_more_rows_than_its_words_hold(sums, monkeypatch, n_rows, words):
+def test_no_block_adds_more_rows_than_its_words_hold(sums, n_rows, words):
     kernels = import_module("gpu_encode.cuda.sum_kernels")
     assert sums.MOST_ADDED * (2**16 - 1) < 2**31
     launches = []
-    monkeypatch.setattr(sums, "launch", lambda *arguments, shared: launches.append((arguments, shared)))
-    monkeypatch.setattr(sums, "MOST_BLOCKS", 2112)
-    sums.launch_tables(None, sums.Addition((), [0] * kernels.FIRST_LINE, n_rows, 1, 1, words, None), 0, 1)
+    engine = sums.Engine(lambda *given, shared: launches.append((given, shared)), sums.THREADS, 2112, LARGEST)
+    sums.launch_tables(engine, "", sums.Addition((), [0] * kernels.FIRST_LINE, n_rows, 1, 1, words, None), 0, 1)
     ((_, blocks, _, plan, _), shared) = launches[0]
     chunk, copies, size = (int(plan[place]) for place in (kernels.CHUNK, kernels.COPIES, kernels.SIZE))
     assert 1 <= chunk <= sums.MOST_ADDED
@@ -207,7 +240,6 @@ def test_a_table_may_fill_shared_memory_to_the_last_word(ops, sums, launched, mo
     drawn = rows_of("real", 30)
     words = (N_CATEGORIES + 2) * bytes_of_line(drawn)
     monkeypatch.setattr(sums, "SHARED_BYTES", words)
-    monkeypatch.setattr(sums, "COPIED_BYTES", words)
     check(ops, drawn, None)
     assert [shared for _, _, shared in launched] == [words]
 
@@ -217,12 +249,12 @@ def test_small_tables_have_copies(ops, sums, launched, monkeypatch, room, copies
     drawn = rows_of("large integers", 40)
     size = (N_CATEGORIES + 2) * bytes_of_line(drawn) // 4
     distance = size + (copies > 1 and size % 2 == 0)
-    monkeypatch.setattr(sums, "COPIED_BYTES", 4 * room * (size + 1))
+    monkeypatch.setattr(sums, "SHARED_BYTES", sums.COPIED_SHARE * 4 * room * (size + 1))
     check(ops, drawn, None)
     assert [shared for _, _, shared in launched] == [4 * copies * distance]
 
 
-def test_a_count_that_nothing_is_added_to(ops):
+def test_a_count_that_nothing_is_added_to(ops, launched):
     # A window of digits for the count, though without weights rows are counted in one integer: no digits at all.
     drawn = rows_of("real", 20)
     layout = replace(drawn.layout, count=Window(-1, 2, whole=False))

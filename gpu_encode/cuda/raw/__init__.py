@@ -1,7 +1,7 @@
 """Kernels in CUDA C++ beside their twins in numba: more shared memory, vector loads, launches at a tenth of the cost.
 
-They have the names and arguments of the kernels in `gpu_encode.cuda.counters` and `gather`, which define them; where a
-kernel is there for several sizes of an entry, its name says how many bits.
+They have the names and arguments of the kernels in `gpu_encode.cuda.counters`, `gather` and `sum_kernels`, which define
+them; where a kernel is there for several sizes of an entry, its name says how many bits.
 """
 
 from collections.abc import Iterator
@@ -28,6 +28,9 @@ FILES = {
     "gather_one_64": "gather.cu",
     "gather_several_32": "gather.cu",
     "gather_several_64": "gather.cu",
+    "add_in_cells": "sums.cu",
+    "add_in_tables": "sums.cu",
+    "add_hot_in_tables": "sums.cu",
 }
 SHARED_FILE = "rows.cuh"
 

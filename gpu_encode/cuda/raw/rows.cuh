@@ -45,6 +45,19 @@ __device__ inline void load(const Number *from, int n, Number (&into)[4]) {
     }
 }
 
+// The same of 64-bit words.
+__device__ inline void load(const Word *from, int n, Word (&into)[4]) {
+    if (n >= 4 && (reinterpret_cast<Word>(from) & 15) == 0) {
+        ulonglong2 first = reinterpret_cast<const ulonglong2 *>(from)[0];
+        ulonglong2 second = reinterpret_cast<const ulonglong2 *>(from)[1];
+        into[0] = first.x, into[1] = first.y, into[2] = second.x, into[3] = second.y;
+    } else {
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            into[k] = k < n ? from[k] : 0;
+    }
+}
+
 // Fold numbers of rows, which must not go back; remembers the block of rows that the last one lay in.
 struct Folds {
     int kind;

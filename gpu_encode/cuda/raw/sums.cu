@@ -1,0 +1,289 @@
+// Kernels that add rows to cells: those of gpu_encode/cuda/sum_kernels.py, with the same names and arguments; an array
+// is passed as a pointer and its length.  Each thread reads four neighbouring rows as vectors, and adds one by one.
+// Compiled by NVRTC; tests/cuda/emulator.h runs this file on a CPU.
+
+#include "rows.cuh"
+
+enum { ABSENT, WHOLE, REAL };
+
+// Places in a plan: of a measure from LINE * power on, then of the rows, and of the tables of a launch.
+enum { KEPT, IS_WHOLE, LOW, MEASURE_WIDTH, WORDS, COLUMNS, LINE };
+enum { N_LINES = 3 * LINE, N_CLASSES, CLASS_STEP, TARGET_KIND, WEIGHT_KIND, IN_LINE, WIDTH };
+enum { FIRST_LINE = WIDTH + 1, IN_TABLE, COPIES, SIZE, CHUNK };
+
+#define ROWS                                                                                                          \
+    ARRAY(const int, codes), ARRAY(const int, classes), ARRAY(const Word, target), ARRAY(const Word, weight), FOLDS,  \
+        ARRAY(const Long, plan)
+#define GIVEN_ROWS                                                                                                    \
+    Rows { codes, classes, target, weight, GIVEN_FOLDS, plan }
+
+// Target and weight of a row, raw, and what they are.
+struct Factors {
+    Word target, weight;
+    int target_kind, weight_kind;
+};
+
+// sign (0 or -1) * (the three words, the first the lowest) * 2^exponent.
+struct Number {
+    Word first, second, third;
+    Long sign, exponent;
+};
+
+__device__ inline Number parts(Word bits, int kind) {
+    Long sign = Long(bits) >> 63;
+    if (kind == WHOLE)
+        return Number{sign ? 0 - bits : bits, 0, 0, sign, 0};
+    Word field = (bits >> 52) & 0x7FF, fraction = bits & ((1ull << 52) - 1);
+    return Number{field ? fraction | 1ull << 52 : fraction, 0, 0, sign, Long(field ? field : 1) - 1075};
+}
+
+__device__ inline Long apply_sign(Word word, Long sign) { return Long((word ^ Word(sign)) - Word(sign)); }
+
+// A number that is whole and fits 64 bits, without its exponent.
+__device__ inline Number align(Word bits, int kind) {
+    Number found = parts(bits, kind);
+    Long exponent = found.exponent;
+    Word left = exponent >= 0 && exponent < 64 ? found.first << exponent : 0;
+    Word right = exponent < 0 && exponent > -64 ? found.first >> -exponent : 0;
+    return Number{left | right, 0, 0, found.sign, 0};
+}
+
+// weight * target^power, all whole; without any factor, one.
+__device__ inline Number whole_number(int power, const Factors &factors) {
+    Number found = factors.weight_kind == ABSENT ? Number{1, 0, 0, 0, 0} : align(factors.weight, factors.weight_kind);
+    if (power) {
+        Number other = align(factors.target, factors.target_kind);
+        found.first *= power == 2 ? other.first * other.first : other.first;
+        found.sign ^= power == 2 ? 0 : other.sign;
+    }
+    return found;
+}
+
+// weight * target^power; zero without any factor.
+__device__ inline Number product_of(int power, const Factors &factors) {
+    if (power == 0)
+        return factors.weight_kind == ABSENT ? Number{0, 0, 0, 0, 0} : parts(factors.weight, factors.weight_kind);
+    Number found = parts(factors.target, factors.target_kind);
+    if (power == 2)
+        found = Number{found.first * found.first, __umul64hi(found.first, found.first), 0, 0, 2 * found.exponent};
+    if (factors.weight_kind != ABSENT) {
+        Number other = parts(factors.weight, factors.weight_kind);
+        Word carry = __umul64hi(found.first, other.first), middle = found.second * other.first;
+        found.third = __umul64hi(found.second, other.first);
+        found.first *= other.first, found.second = middle + carry;
+        found.third += found.second < carry;
+        found.sign ^= other.sign, found.exponent += other.exponent;
+    }
+    return found;
+}
+
+// Take the lowest bits, 1 to 32, off a number.
+__device__ inline void drop(Number &number, unsigned bits) {
+    number.first = number.first >> bits | number.second << (64 - bits);
+    number.second = number.second >> bits | number.third << (64 - bits);
+    number.third >>= bits;
+}
+
+// Call add(column, digit, sign) for all digits that are not zero and whose column lies in the window of the measure.
+template <typename Add>
+__device__ inline void each_digit(int power, const Factors &factors, const Long *measure, Add add) {
+    Number number = product_of(power, factors);
+    Long shift = number.exponent - 32 * measure[LOW], column = shift >> 5;
+    unsigned ahead = unsigned(shift & 31), digit = unsigned(number.first << ahead);
+    drop(number, 32 - ahead);
+    while (column < measure[MEASURE_WIDTH] && (digit | number.first | number.second | number.third)) {
+        if (digit && column >= 0)
+            add(column, digit, number.sign);
+        digit = unsigned(number.first);
+        drop(number, 32);
+        ++column;
+    }
+}
+
+__device__ inline void add_to(Long *cell, Long number) {
+    atomicAdd(reinterpret_cast<Word *>(cell), Word(number));
+}
+
+// Add the two halves of a digit to their words.
+__device__ inline void add_halves(unsigned digit, Long sign, unsigned *word, unsigned step) {
+    if (digit & 0xFFFF)
+        atomicAdd(word, unsigned(apply_sign(digit & 0xFFFF, sign)));
+    if (digit >> 16)
+        atomicAdd(word + step, unsigned(apply_sign(digit >> 16, sign)));
+}
+
+// Add weight * target^power of a row to its words, some places apart; what has no word, to the cell.
+__device__ inline void add_to_table(int power, const Factors &factors, const Long *measure, unsigned *word,
+                                    unsigned step, Long *cell) {
+    if (measure[WORDS] == 1) {
+        atomicAdd(word, 1u);
+    } else if (measure[IS_WHOLE]) {
+        Number number = whole_number(power, factors);
+        add_halves(unsigned(number.first), number.sign, word, step);
+        add_halves(unsigned(number.first >> 32), number.sign, word + 2 * step, step);
+    } else {
+        each_digit(power, factors, measure, [&](Long column, unsigned digit, Long sign) {
+            if (column < measure[COLUMNS])
+                add_halves(digit, sign, word + 2 * unsigned(column) * step, step);
+            else
+                add_to(cell + column, apply_sign(digit, sign));
+        });
+    }
+}
+
+// Add weight * target^power of a row to the columns of its cell.
+__device__ inline void add_to_cell(int power, const Factors &factors, const Long *measure, Long *cell) {
+    if (measure[IS_WHOLE]) {
+        Number number = whole_number(power, factors);
+        if (number.first)
+            add_to(cell, apply_sign(number.first, number.sign));
+    } else {
+        each_digit(power, factors, measure, [&](Long column, unsigned digit, Long sign) {
+            add_to(cell + column, apply_sign(digit, sign));
+        });
+    }
+}
+
+__device__ inline void add_in_memory(const Factors &factors, const Long *plan, Long *cell) {
+#pragma unroll 1
+    for (int power = 0; power < 3; ++power, plan += LINE)
+        if (plan[KEPT]) {
+            add_to_cell(power, factors, plan, cell);
+            cell += plan[MEASURE_WIDTH];
+        }
+}
+
+// Add a row to its slot in the tables of the block.
+__device__ inline void add_in_table(const Factors &factors, const Long *plan, unsigned *table, Long slot, Long *cell) {
+    unsigned step = unsigned(plan[IN_TABLE]);
+    unsigned *word = table + (threadIdx.x & unsigned(plan[COPIES] - 1)) * unsigned(plan[SIZE]) + slot;
+#pragma unroll 1
+    for (int power = 0; power < 3; ++power, plan += LINE)
+        if (plan[KEPT]) {
+            add_to_table(power, factors, plan, word, step, cell);
+            word += unsigned(plan[WORDS]) * step;
+            cell += plan[MEASURE_WIDTH];
+        }
+}
+
+__device__ inline void clear(const Long *plan, unsigned *table) {
+    for (unsigned word = threadIdx.x; word < unsigned(plan[COPIES] * plan[SIZE]); word += blockDim.x)
+        table[word] = 0;
+}
+
+// Sum of a word's copies, which are set to zero.
+__device__ inline Long take(const Long *plan, unsigned *word) {
+    Long total = 0;
+    for (unsigned copy = 0; copy < unsigned(plan[COPIES]); ++copy, word += plan[SIZE]) {
+        total += int(*word);
+        *word = 0;
+    }
+    return total;
+}
+
+// Move what the tables of the block hold in a slot to the cell.
+__device__ inline void move_slot(const Long *plan, unsigned *word, Long *cell) {
+    for (int power = 0; power < 3; ++power) {
+        const Long *measure = plan + LINE * power;
+        for (Long column = 0; column < measure[COLUMNS]; ++column) {
+            Long total = 0;
+            for (Long half = 0; half < measure[WORDS] / measure[COLUMNS]; ++half, word += plan[IN_TABLE])
+                total += take(plan, word) * (Long(1) << 16 * half);
+            if (total)
+                add_to(cell + column, total);
+        }
+        cell += measure[MEASURE_WIDTH];
+    }
+}
+
+struct Rows {
+    const int *codes, *classes;
+    const Word *target, *weight;
+    Folds folds;
+    const Long *plan;
+};
+
+// Call add(line, place in the line, factors) for this thread's rows, four neighbouring ones at a time, a turn apart.
+template <typename Add> __device__ inline void each_row(Rows &rows, Long begin, Long end, Long turn, Add add) {
+    const Long *plan = rows.plan;
+    int target_kind = int(plan[TARGET_KIND]), weight_kind = int(plan[WEIGHT_KIND]);
+    for (Long first = begin; first < end; first += turn) {
+        int n = int(min(end - first, Long(4))), code[4], label[4] = {0, 0, 0, 0};
+        unsigned inside[4] = {0, 0, 0, 0};
+        Word target[4] = {0, 0, 0, 0};
+        load<int, int4>(rows.codes + first, n, code);
+        if (plan[CLASS_STEP])
+            load<int, int4>(rows.classes + first, n, label);
+        if (target_kind != ABSENT)
+            load(rows.target + first, n, target);
+        rows.folds.of_four(first, n, inside);
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            inside[k] = inside[k] * unsigned(plan[N_CLASSES]) + label[k];
+        // Rows move up to the first place, which the code for one row reads: it is long, and stands here once.
+#pragma unroll 1
+        for (Long row = first; row < first + n; ++row) {
+            Word weight = weight_kind == ABSENT ? 0 : rows.weight[row];
+            Long line = code[0] < 0 ? code[0] + plan[N_LINES] : code[0];
+            add(line, inside[0], Factors{target[0], weight, target_kind, weight_kind});
+#pragma unroll
+            for (int k = 0; k < 3; ++k)
+                code[k] = code[k + 1], inside[k] = inside[k + 1], target[k] = target[k + 1];
+        }
+    }
+}
+
+// Add all rows to their cells.
+extern "C" __global__ void __launch_bounds__(768) add_in_cells(ROWS, ARRAY(Long, cells)) {
+    Rows rows = GIVEN_ROWS;
+    Long first = 4 * (Long(blockIdx.x) * blockDim.x + threadIdx.x), turn = 4 * Long(gridDim.x) * blockDim.x;
+    each_row(rows, first, codes_size, turn, [&](Long line, unsigned inside, const Factors &factors) {
+        add_in_memory(factors, plan, cells + (line * plan[IN_LINE] + inside) * plan[WIDTH]);
+    });
+}
+
+// Add the rows of the lines that the tables hold, chunk by chunk, after which a block moves them to the cells.
+extern "C" __global__ void __launch_bounds__(768) add_in_tables(ROWS, ARRAY(Long, cells)) {
+    extern __shared__ unsigned table[];
+    Rows rows = GIVEN_ROWS;
+    Long chunk = plan[CHUNK], first_cell = plan[FIRST_LINE] * plan[IN_LINE];
+    clear(plan, table);
+    for (Long begin = blockIdx.x * chunk; begin < codes_size; begin += gridDim.x * chunk) {
+        __syncthreads();
+        Long end = min(begin + chunk, codes_size);
+        each_row(rows, begin + 4 * threadIdx.x, end, 4 * Long(blockDim.x),
+                 [&](Long line, unsigned inside, const Factors &factors) {
+                     Long cell = line * plan[IN_LINE] + inside, slot = cell - first_cell;
+                     if (slot >= 0 && slot < plan[IN_TABLE])
+                         add_in_table(factors, plan, table, slot, cells + cell * plan[WIDTH]);
+                 });
+        __syncthreads();
+        for (Long slot = threadIdx.x; slot < plan[IN_TABLE]; slot += blockDim.x)
+            move_slot(plan, table + slot, cells + (first_cell + slot) * plan[WIDTH]);
+    }
+}
+
+// Add the rows of hot lines, whose rank is 1 or more, in tables, and all others to their cells.
+extern "C" __global__ void __launch_bounds__(768)
+    add_hot_in_tables(ROWS, ARRAY(Long, cells), ARRAY(const Long, hot), ARRAY(const unsigned char, ranks)) {
+    extern __shared__ unsigned table[];
+    Rows rows = GIVEN_ROWS;
+    Long chunk = plan[CHUNK];
+    unsigned in_line = unsigned(plan[IN_LINE]);
+    clear(plan, table);
+    for (Long begin = blockIdx.x * chunk; begin < codes_size; begin += gridDim.x * chunk) {
+        __syncthreads();
+        Long end = min(begin + chunk, codes_size);
+        each_row(rows, begin + 4 * threadIdx.x, end, 4 * Long(blockDim.x),
+                 [&](Long line, unsigned inside, const Factors &factors) {
+                     Long *cell = cells + (line * in_line + inside) * plan[WIDTH];
+                     if (Long rank = ranks[line])
+                         add_in_table(factors, plan, table, (rank - 1) * in_line + inside, cell);
+                     else
+                         add_in_memory(factors, plan, cell);
+                 });
+        __syncthreads();
+        for (unsigned slot = threadIdx.x; slot < unsigned(plan[IN_TABLE]); slot += blockDim.x)
+            move_slot(plan, table + slot, cells + (hot[slot / in_line] * in_line + slot % in_line) * plan[WIDTH]);
+    }
+}
