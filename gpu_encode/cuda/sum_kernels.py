@@ -1,6 +1,7 @@
 """The kernels that add rows to cells: in tables for a range of lines, in the cells, or in both where lines are hot.
 
 A line is all cells of a category.  A thread has the loads of its next row under way while it adds one.
+gpu_encode/cuda/raw/sums.cu does the same in CUDA C++.
 """
 
 from typing import TYPE_CHECKING
