@@ -1,0 +1,246 @@
+"""Counts what calls do on a GPU, in the simulator: ``python -m tests.cuda.device_calls [case ...] [--tiles 12]``.
+
+Without a case a table of all; with cases, which may be patterns (``"ordered-*"``), their calls line by line.  Device
+calls are launches of kernels, functions of CuPy and copies from the host; waits of the host are counted apart.
+
+A case runs three times: on a few tiles, on more tiles of the same size, and on a few larger ones.  Calls of the second
+less those of the first are calls a tile.  The third has the calls of the first, one by one, and what its arrays have
+more is what grows with the rows: tables, which do not, count 0, and neither number nor size of the rows matters.
+"""
+
+import argparse
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from fractions import Fraction
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from gpu_encode import KFold, LeaveOneOut, Ordered, TargetEncoder
+from tests.cuda.call_recorder import KERNEL, RAW, SYNC, TO_DEVICE, Event, load_backend, recording
+
+# Tiles of the first and third run, and of the second: no array of a tile has so many items a row.
+FEW, MORE = 11, 13
+# Rows of a tile in the first two runs, and in the third.  All rows are of one octave, so that orders have as many
+# checkpoints; and what is cut into shares of a tile leaves a rest where a power of two does, as tiles of a GPU are.
+TILES = (64, 88)
+# Tables of encodings with folds are made in tiles as well, and these are no tile's worth.
+TILES_OF_FOLDS = (256, 352)
+CATEGORIES = 3
+SETTINGS = {"NUMBA_ENABLE_CUDASIM": "1", "GPU_ENCODE_SIMULATED_ARRAYS": "tests.cuda.stand_in"}
+
+
+class Case(NamedTuple):
+    """A call on arrays of the device, by types and parameters; float32 encodings come out."""
+
+    cv: Any
+    target: str = "int32"
+    smooth: Any = 10.0
+    keys: str = "int32"
+    call: str = "fit_transform"
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """Rows of a tile, and of a larger one."""
+        return TILES_OF_FOLDS if isinstance(self.cv, KFold) else TILES
+
+
+SCHEMES = {
+    "folds": KFold(5),
+    "loo": LeaveOneOut(),
+    "ordered": Ordered(),
+    # "auto" makes blocks of 256 of 1e8 rows, and of one of so few; blocks of any size go the same way.
+    "ordered-blocks": Ordered(block=8),
+}
+TARGETS = {"int": {}, "f32": {"target": "float32"}}
+SMOOTHINGS = {"": {}, "-auto": {"smooth": "auto"}}
+CASES = {
+    f"{scheme}-{target}{smoothing}": Case(cv, **TARGETS[target], **SMOOTHINGS[smoothing])
+    for scheme, cv in SCHEMES.items()
+    for target in TARGETS
+    for smoothing in SMOOTHINGS
+}
+CASES |= {f"{name}-int64-keys": CASES[name]._replace(keys="int64") for name in [f"{scheme}-int" for scheme in SCHEMES]}
+# The first call for new rows makes tables of encodings, which later ones find.
+CASES |= {
+    name + suffix: Case(KFold(5), call=call, keys=keys)
+    for name, call in {"transform": "transform", "first-transform": "first transform"}.items()
+    for suffix, keys in {"": "int32", "-int64-keys": "int64"}.items()
+}
+
+
+@contextmanager
+def in_tiles(n_rows: int) -> Iterator[None]:
+    """Let tiles have so many rows, and what has a fixed size for many rows one that these few already have."""
+    load_backend()
+    small = {"TILE": n_rows, "MOST_ROWS": n_rows, "SAMPLE": 16, "CHECKPOINT_BITS": 1, "EXACT_PLACES": 2}
+    owners = {"TILE": "gpu_encode.cuda", "MOST_ROWS": "gpu_encode.cuda.ordered", "SAMPLE": "gpu_encode.fitting.model"}
+    import_module("gpu_encode.training.scans")
+    with pytest.MonkeyPatch.context() as patch:
+        for module in [module for name, module in sys.modules.items() if name.startswith("gpu_encode.")]:
+            for name in small.keys() & vars(module).keys():
+                if module.__name__.startswith(owners.get(name, "gpu_encode.")):
+                    patch.setattr(module, name, small[name])
+        yield
+
+
+def record(case: Case, tiles: int, tile: int) -> list[Event]:
+    """Run a case on rows of its own, and note what reaches the device."""
+    memory, numbers = import_module("gpu_encode.cuda.memory"), np.arange(tiles * tile)
+    X = memory.to_device((numbers % CATEGORIES).astype(case.keys)[:, None])
+    # Classes, or all bits of a float32 number between 1 and 2: sums of any rows take as many digits.
+    y = numbers // 2 % 2 if case.target == "int32" else 1 + numbers * 2_654_435_761 % 2**23 / 2**23
+    y = memory.to_device(y.astype(case.target))
+    encoder = TargetEncoder(cv=case.cv, smooth=case.smooth, dtype="float32", device="cuda")
+    with in_tiles(tile):
+        if case.call != "fit_transform":
+            encoder.fit(X, y)
+        if case.call == "transform":
+            encoder.transform(X)
+        with recording() as events:
+            if case.call == "fit_transform":
+                encoder.fit_transform(X, y)
+            else:
+                encoder.transform(X)
+    return events
+
+
+def growing_bytes(event: Event, larger: Event, tiles: tuple[int, int]) -> Fraction:
+    """Bytes that a call touches more for each row more.
+
+    A call on a tile may be handed all rows, but touches as many as the tile has.  Its arrays, or its numbers (where the
+    tile starts, how many rows it has), are then multiples of the tile's rows, and not of all.
+    """
+    small, large = tiles
+    more, more_rows = large - small, FEW * (large - small)
+    growth = [after - before for (before, _), (after, _) in zip(event.arrays, larger.arrays, strict=True)]
+    of_tile = [more_of % more == 0 and more_of % more_rows > 0 for more_of in growth]
+    of_tile += [
+        before * large == after * small and before % small == 0 and before % (FEW * small) > 0
+        for before, after in zip(event.numbers, larger.numbers, strict=True)
+    ]
+    shares = [FEW if any(of_tile) and more_of % more_rows == 0 else 1 for more_of in growth]
+    touched = [more_of * size for more_of, (_, size) in zip(growth, event.arrays, strict=True)]
+    return sum((Fraction(each, share * more_rows) for each, share in zip(touched, shares, strict=True)), Fraction())
+
+
+class Line(NamedTuple):
+    """Calls of one kind from one line."""
+
+    key: tuple[str, str, str]
+    fixed: Fraction
+    a_tile: Fraction
+    bytes_a_row: Fraction
+
+    @property
+    def waits(self) -> bool:
+        """Whether the host waits."""
+        return self.key[0] == SYNC
+
+    def of(self, tiles: int) -> int:
+        """How many calls there are on so many tiles."""
+        return int(self.fixed + tiles * self.a_tile)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a case does on the device, line by line; numbers of calls are (outside of tiles, a tile)."""
+
+    lines: list[Line]
+
+    @classmethod
+    def of(cls, few: list[Event], more: list[Event], larger: list[Event], tiles: tuple[int, int]) -> "Counts":
+        """Compare three runs, of tiles of so many rows."""
+        assert [event.key for event in few] == [event.key for event in larger], "calls depend on the size of a tile"
+        calls, with_more, moved = Counter(e.key for e in few), Counter(e.key for e in more), Counter[Any]()
+        for event, same in zip(few, larger, strict=True):
+            moved[event.key] += growing_bytes(event, same, tiles)
+        slopes = {key: Fraction(with_more[key] - calls[key], MORE - FEW) for key in calls | with_more}
+        return cls([Line(key, calls[key] - FEW * slope, slope, Fraction(moved[key])) for key, slope in slopes.items()])
+
+    @property
+    def calls(self) -> tuple[Fraction, Fraction]:
+        """Launches, functions of CuPy and copies from the host."""
+        return self._sum(waits=False)
+
+    @property
+    def waits(self) -> tuple[Fraction, Fraction]:
+        """Waits of the host."""
+        return self._sum(waits=True)
+
+    @property
+    def bytes_a_row(self) -> Fraction:
+        """Bytes of arrays that grow with the rows, each read and each written once a call."""
+        return sum((line.bytes_a_row for line in self.lines), Fraction())
+
+    def _sum(self, waits: bool) -> tuple[Fraction, Fraction]:
+        lines = [line for line in self.lines if line.waits == waits]
+        return sum((line.fixed for line in lines), Fraction()), sum((line.a_tile for line in lines), Fraction())
+
+    def number(self, *kinds: str, tiles: int) -> int:
+        """How many calls of some kinds there are on so many tiles."""
+        return sum(line.of(tiles) for line in self.lines if line.key[0] in kinds)
+
+
+def count(case: Case) -> Counts:
+    """Count what a case does on the device; it runs once before, unobserved."""
+    small, large = case.tiles
+    record(case, 1, small)
+    return Counts.of(record(case, FEW, small), record(case, MORE, small), record(case, FEW, large), case.tiles)
+
+
+HEAD = f"{'case':26}{'calls':>7}{'a tile':>8}{'waits':>7}{'a tile':>8}{'B/row':>8}"
+
+
+def summarize(name: str, counts: Counts) -> str:
+    """Write the line of a case."""
+    numbers = [f"{float(number):g}" for number in (*counts.calls, *counts.waits, counts.bytes_a_row)]
+    return f"{name:26}" + "".join(f"{text:>{width}}" for text, width in zip(numbers, (7, 8, 7, 8, 8), strict=True))
+
+
+def list_calls(name: str, counts: Counts, tiles: int) -> Iterator[str]:
+    """Write the calls of a case on so many tiles, a line for each of the package."""
+    calls, waits = (int(fixed + tiles * a_tile) for fixed, a_tile in (counts.calls, counts.waits))
+    launches, copies = counts.number(KERNEL, RAW, tiles=tiles), counts.number(TO_DEVICE, tiles=tiles)
+    yield (
+        f"### {name} ({tiles} tiles): {calls} device calls ({launches} launches, {copies} H2D, "
+        f"{calls - launches - copies} of CuPy), {waits} waits, {float(counts.bytes_a_row):g} bytes a row"
+    )
+    for line in counts.lines:
+        kind, function, where = line.key
+        yield f"{line.of(tiles):8} x {kind:7} {function:20}{float(line.bytes_a_row):9.1f} B/row  {where}"
+
+
+def main() -> None:
+    """Read the arguments and write the table, or the calls."""
+    parser = argparse.ArgumentParser(description="Count what calls do on a GPU, in the simulator.")
+    parser.add_argument("cases", nargs="*", help="list the calls of these")
+    parser.add_argument("--tiles", type=int, default=12, help="as so many tiles make them; 12 are 1e8 rows")
+    given = parser.parse_args()
+    chosen = [name for name in CASES if not given.cases or any(fnmatch(name, each) for each in given.cases)]
+    if not chosen:
+        parser.error(f"cases are {', '.join(CASES)}")
+    lines = [] if given.cases else [HEAD]
+    print(*lines, sep="\n", end="\n" * len(lines))
+    for name in chosen:
+        counts = count(CASES[name])
+        print(
+            *(list_calls(name, counts, given.tiles) if given.cases else [summarize(name, counts)]), sep="\n", flush=True
+        )
+
+
+if __name__ == "__main__":
+    # Read when the backend is loaded, which nothing has done yet.
+    os.environ.update(SETTINGS)
+    # The simulator waits for its threads without sleeping: they get their turn sooner.
+    sys.setswitchinterval(5e-5)
+    warnings.simplefilter("ignore")
+    main()
