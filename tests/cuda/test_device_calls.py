@@ -1,0 +1,195 @@
+"""Calls go to the GPU no oftener, and move no more bytes, than they did: device_calls.py lists what they do there."""
+
+import os
+from functools import partial
+from importlib import import_module
+from operator import methodcaller
+
+import numpy as np
+import pytest
+
+from tests.cuda.call_recorder import KERNEL, RAW, SYNC, TO_DEVICE, Event, recording
+from tests.cuda.device_calls import CASES, compare, count, list_calls
+
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(
+        os.environ.get("GPU_ENCODE_SIMULATED_ARRAYS") != "tests.cuda.stand_in",
+        reason="only calls on the stand-in's arrays are counted",
+    ),
+]
+
+# At most, and what is counted today: device calls outside of tiles and a tile, waits of the host outside of tiles and a
+# tile, bytes a row.  Goals, calls and bytes a row: folds 12 and 36; leave-one-out 12 and 24; ordered 8 a tile and 60,
+# with blocks 32; transform 3 and 12.
+BOUNDS = {
+    "folds-int": (70, 0, 22, 0, 60),
+    "folds-int-auto": (95, 0, 15, 0, 60),
+    "folds-f32": (165, 0, 38, 0, 122),
+    "folds-f32-auto": (103, 0, 14, 0, 122),
+    "loo-int": (111, 0, 23, 0, 68),
+    "loo-int-auto": (142, 0, 16, 0, 68),
+    "loo-f32": (42, 454, 13, 100, 2439),
+    "loo-f32-auto": (44, 78, 13, 1, 1678),
+    "ordered-int": (45, 105, 14, 16, 1054),
+    "ordered-int-auto": (49, 111, 14, 1, 1604),
+    "ordered-f32": (79, 493, 13, 100, 2905),
+    "ordered-f32-auto": (77, 114, 13, 1, 1997),
+    "ordered-blocks-int": (45, 105, 14, 16, 1054),
+    "ordered-blocks-f32": (79, 493, 13, 100, 2905),
+    "first-transform": (48, 0, 10, 0, 16),
+    "transform": (7, 0, 1, 0, 16),
+    "folds-int-int64-keys": (69, 0, 22, 0, 76),
+    "loo-int-int64-keys": (110, 0, 23, 0, 84),
+    "ordered-int-int64-keys": (44, 105, 14, 16, 1070),
+    "transform-int64-keys": (7, 0, 1, 0, 20),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_call_does_no_more_than_it_did(name):
+    counts = count(CASES[name])
+    found = (*counts.calls, *counts.waits, counts.bytes_a_row)
+    # There is a kernel, and keys are read and encodings written, in 32 bits.
+    assert counts.number(KERNEL, RAW, tiles=1) >= 1
+    assert counts.bytes_a_row >= 8
+    within = [number <= bound for number, bound in zip(found, BOUNDS[name], strict=True)]
+    assert all(within), "\n".join(list_calls(name, counts, tiles=12))
+
+
+def test_every_case_has_bounds():
+    assert list(BOUNDS) == list(CASES)
+
+
+@pytest.fixture
+def runtime():
+    return import_module("gpu_encode.cuda.runtime")
+
+
+@pytest.fixture
+def memory():
+    return import_module("gpu_encode.cuda.memory")
+
+
+@pytest.fixture
+def combine_rows():
+    """Kernel that reads two arrays of int32 and writes one of int64."""
+    return import_module("gpu_encode.cuda.categories").combine_rows
+
+
+def test_calls_are_noted_with_what_they_touch(runtime, memory, combine_rows):
+    host = np.arange(100, dtype=np.int32)
+    with recording() as events:
+        there = memory.to_device(host)
+        keys = there + np.int64(1)
+        runtime.launch_rows(combine_rows, 100, there, there[::-1].copy(), 1000, keys)
+    assert events == [
+        Event(TO_DEVICE, "ascontiguousarray", "gpu_encode/cuda/memory.py:63", ((100, 4),)),
+        Event("ufunc", "add", "test", ((100, 4), (100, 8))),
+        Event("method", "copy", "test", ((100, 4), (100, 4))),
+        Event(KERNEL, "combine_rows", "test", ((100, 4), (100, 4), (100, 8)), (100, 1000)),
+    ]
+    assert keys.get().tolist() == [1000 * number + 99 - number for number in range(100)]
+
+
+def test_nothing_is_counted_outside_of_the_block_and_for_views(runtime, memory):
+    there = memory.to_device(np.arange(100, dtype=np.int32))
+    launch = runtime.launch
+    with recording() as events:
+        room = memory.empty(50, np.int32)
+        part = there[10:60].reshape(5, 10).T.ravel("K").view(np.uint32)
+        memory.to_device(part)
+        runtime.xp.asarray(there)
+        there.astype(np.int32, copy=False)
+        np.broadcast_to(room, (3, 50))
+    part + part
+    assert events == []
+    assert runtime.launch is launch
+
+
+def test_every_kind_of_call_is_counted(runtime, memory):
+    there, table = memory.to_device(np.arange(100)), memory.to_device(np.zeros(7))
+    places, xp = there[:10], runtime.xp
+    done = {
+        "get_item": lambda: table[places[:7]],
+        "take": lambda: table.take(places[:7]),
+        "set_item": lambda: there.__setitem__(slice(0, 20), 5),
+        "copied": lambda: there.__setitem__(slice(0, 10), there[10:20]),
+        "put": lambda: there.put(xp.flatnonzero(table == 0)[:7], there[:7]),
+        "in_place": lambda: there.__setitem__(slice(0, 20), np.add(there[:20], 1, out=there[:20])),
+        "zeros": lambda: np.zeros_like(there),
+        "made": lambda: xp.arange(9),
+        "sorted": lambda: np.searchsorted(table, table),
+        "minimum": lambda: there.min(),  # noqa: PLW0108 - the method is looked up while calls are noted
+        "kept": lambda: there[there > 3],
+    }
+    found = {}
+    for name, do in done.items():
+        with recording() as events:
+            do()
+        found[name] = [(event.kind, event.name, sum(n * size for n, size in event.arrays)) for event in events]
+    compared, chosen = ("ufunc", "equal", 7 * 9), [(SYNC, "flatnonzero", 0), ("lib", "flatnonzero", 7 * 9)]
+    # What an earlier line has written is found by a later one.
+    n_kept = int((there.held > 3).sum())
+    assert found == {
+        "get_item": [("copy", "getitem", 3 * 56)],
+        "take": [("method", "take", 3 * 56)],
+        "set_item": [("copy", "setitem", 160)],
+        "copied": [("copy", "setitem", 160)],
+        "put": [compared, *chosen, ("method", "put", 3 * 56)],
+        "in_place": [("ufunc", "add", 2 * 160)],
+        "zeros": [("func", "zeros_like", 800)],
+        "made": [("lib", "arange", 72)],
+        "sorted": [("func", "searchsorted", 56 + 56)],
+        "minimum": [("method", "min", 808)],
+        "kept": [("ufunc", "greater", 900), (SYNC, "getitem", 0), ("copy", "getitem", 100 + 2 * 8 * n_kept)],
+    }
+
+
+@pytest.mark.parametrize("wait", [int, float, bool, *map(methodcaller, ("get", "item", "tolist"))])
+def test_waits_are_counted(memory, wait):
+    one = memory.to_device(np.array([3]))[0]
+    with recording() as events:
+        assert wait(one) in (3, True)
+    assert [event.kind for event in events] == [SYNC]
+
+
+def test_launches_of_kernels_in_cuda_are_counted(monkeypatch, memory):
+    raw, launched = import_module("gpu_encode.cuda.raw"), []
+    monkeypatch.setattr(raw, "run", lambda *given, **options: launched.append((given, options)))
+    there = memory.to_device(np.arange(100, dtype=np.int32))
+    with recording() as events:
+        raw.run("count_rows", 2, 32, there, there, 5, shared=64)
+    # Of one array that is given twice the rows are read once.
+    assert events == [Event(RAW, "count_rows", "test", ((100, 4),), (5,))]
+    assert launched == [(("count_rows", 2, 32, there, there, 5), {"shared": 64})]
+
+
+def run_by_tiles(runtime, memory, combine_rows, tiles, tile):
+    """Work on all rows, then on tiles of them, in ways that the backend has."""
+    there = memory.to_device(np.arange(tiles * tile, dtype=np.int32))
+    table, keys = memory.zeros(5, np.int64), memory.empty(tiles * tile, np.int64)
+    with recording() as events:
+        there.min()
+        table * table
+        for start in range(0, tiles * tile, tile):
+            rows = runtime.xp.arange(start, start + tile)
+            there[rows] + 1
+            table.sum()
+            # All rows are handed over, and those of the tile are touched.
+            runtime.launch_rows(combine_rows, tile, there, there, start, keys)
+            int(table[0])
+    return events
+
+
+@pytest.mark.parametrize("tiles", [(16, 24), (24, 40)])
+def test_calls_are_told_by_tile_and_bytes_by_row(runtime, memory, combine_rows, tiles):
+    counts = compare(partial(run_by_tiles, runtime, memory, combine_rows), tiles)
+    assert counts.calls == (2, 5)
+    assert counts.waits == (0, 1)
+    by_line = {line.key[1]: line.bytes_a_row for line in counts.lines}
+    # All rows; of a tile their numbers; these and what is gathered, read and written; and again; what goes in and out.
+    expected = {"min": 4, "multiply": 0, "arange": 8, "getitem": 8 + 2 * 4, "add": 4 + 4, "combine_rows": 4 + 8}
+    expected |= {"sum": 0, "__int__": 0}
+    assert by_line == expected
+    assert counts.bytes_a_row == sum(expected.values())
