@@ -8,6 +8,8 @@ from operator import methodcaller
 import numpy as np
 import pytest
 
+pytest.importorskip("cupy")
+
 from tests.cuda.call_recorder import KERNEL, RAW, SYNC, TO_DEVICE, Event, recording
 from tests.cuda.device_calls import CASES, compare, count, list_calls
 
