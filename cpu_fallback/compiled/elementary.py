@@ -2,13 +2,13 @@
 
 import math
 
-import numpy as np
-
 from cpu_fallback.compiled.border import stage
 
 LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
 INVERSE_LN2 = 1.44269504088896338700e00
+# What is added to a number of at most 2**51 has no room for a fraction: it is rounded, a tie to even.
+TO_WHOLE = 1.5 * 2.0**52
 FIRST, SECOND, THIRD, FOURTH, FIFTH = (
     1.66666666666666019037e-01,
     -2.77777777770155933842e-03,
@@ -22,7 +22,7 @@ FIRST, SECOND, THIRD, FOURTH, FIFTH = (
 def exp(value: float) -> float:
     """E to the power of a number that is not NaN."""
     clipped = min(max(value, -800.0), 800.0)
-    power = np.rint(clipped * INVERSE_LN2)
+    power = (clipped * INVERSE_LN2 + TO_WHOLE) - TO_WHOLE
     high = clipped - power * LN2_HIGH
     low = power * LN2_LOW
     reduced = high - low

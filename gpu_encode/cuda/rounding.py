@@ -13,7 +13,7 @@ from cpu_fallback.compiled.extents import bit_length
 from cpu_fallback.compiled.moments import DOUBT
 from cpu_fallback.compiled.product_errors import SPLITTER
 from cpu_fallback.compiled.rounding import DEEPEST, TWO_TO_MINUS_64, TWO_TO_MINUS_128
-from gpu_encode.cuda.runtime import device_function, times
+from gpu_encode.cuda.runtime import device_function
 
 MASK = np.int64(0xFFFFFFFF)
 LOW_HALF = np.uint64(0xFFFFFFFF)
@@ -118,13 +118,13 @@ def round_columns(digits: Digits, end: int) -> tuple[float, float, int]:
         mantissa += 1
         rest -= 2048
     kept = deep & ~DEEPEST
-    near, far = times(float((rest << length) + tail), TWO_TO_MINUS_64), times(float(kept), TWO_TO_MINUS_128)
+    near, far = float((rest << length) + tail) * TWO_TO_MINUS_64, float(kept) * TWO_TO_MINUS_128
     lower = near + far
     # An even one is all that is left.
     odd = ONE if under & STICKY != ZERO or kept != deep or lower - near != far else ZERO
     lower = np.uint64(np.float64(lower).view(np.uint64) | odd).view(np.float64)
     # Both factors are powers of two: nothing is lost.
-    high = times(times(float(mantissa), TWO_TO_MINUS_53), float(ONE << size))
+    high = float(mantissa) * TWO_TO_MINUS_53 * float(ONE << size)
     exponent = 32 * top
     return (-high, -lower, exponent) if negative else (high, lower, exponent)
 
@@ -134,7 +134,7 @@ def whole_pair(value: np.int64) -> tuple[float, float]:
     """Round an int64 to (hi, lo): what it is the sum of, hi correctly rounded."""
     high = float(value)
     # Neither half nor any of the differences is rounded.
-    return high, (times(float(value >> 32), TWO_TO_32) - high) + float(value & MASK)
+    return high, (float(value >> 32) * TWO_TO_32 - high) + float(value & MASK)
 
 
 @device_function
@@ -151,13 +151,13 @@ def scale(value: float, exponent: int) -> float:
     power = min(max(exponent, -FARTHEST), FARTHEST)
     half = power >> 1
     # The first step stays among the normal numbers, so that only the second one rounds.
-    return times(times(value, power_of_two(half)), power_of_two(power - half))
+    return value * power_of_two(half) * power_of_two(power - half)
 
 
 @device_function
 def halve(value: float) -> float:
     """Upper 26 bits of a number (Veltkamp)."""
-    wide = times(value, SPLITTER)
+    wide = value * SPLITTER
     return wide - (wide - value)
 
 
@@ -168,17 +168,17 @@ def quotient(high: float, lower: float, n_high: float, n_lower: float) -> tuple[
     As `cpu_fallback.exact.quotient` has it.
     """
     first = high / n_high
-    product = times(first, n_high)
+    product = first * n_high
     a, b = halve(first), halve(n_high)
     c, d = first - a, n_high - b
-    error = times(c, d) - (((product - times(a, b)) - times(c, b)) - times(a, d))
-    left, right = (high - product) - error, lower - times(first, n_lower)
+    error = c * d - (((product - a * b) - c * b) - a * d)
+    left, right = (high - product) - error, lower - first * n_lower
     rest = left + right
     change = rest / n_high
     near = first + change
-    if near + times(change - (near - first), DOUBT) == near:
+    if near + (change - (near - first)) * DOUBT == near:
         return near, False
     again = rest - left
     whole = (left - (rest - again)) + (right - again) == 0.0
     even = (np.float64(lower).view(np.uint64) & ONE) | (np.float64(change).view(np.uint64) & FRACTION) == ZERO
-    return near, not (n_lower == 0.0 and even and whole and times(change, n_high) == rest)
+    return near, not (n_lower == 0.0 and even and whole and change * n_high == rest)

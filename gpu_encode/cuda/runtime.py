@@ -1,18 +1,27 @@
 """The only file that touches numba.cuda and CuPy: array library, kernels, launches, transfers.
 
+Numba compiles a kernel once for each list of types and each architecture, and its machine code is kept on disk beside
+that of the CPU's kernels.  CuPy loads and launches it: numba's own launch takes ten times as long.
+
 In numba's simulator (NUMBA_ENABLE_CUDASIM=1) NumPy stands in for CuPy, and blocks are tiny, so that several blocks,
 partial blocks and several turns of every loop occur on small data.
 """
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import config, cuda, types
+from numba.np.numpy_support import from_dtype
+
+from cpu_fallback import kernel_folder
+from cpu_fallback.compiled.kernel_files import KernelFiles
 
 __all__ = [
     "KERNELS",
@@ -30,7 +39,6 @@ __all__ = [
     "kernel",
     "launch",
     "launch_rows",
-    "times",
     "types",
     "xp",
 ]
@@ -38,6 +46,9 @@ __all__ = [
 SIMULATED = bool(config.ENABLE_CUDASIM)
 # The suite may stand another library in for CuPy, stricter than NumPy.
 xp: Any = import_module(os.environ.get("GPU_ENCODE_SIMULATED_ARRAYS", "numpy") if SIMULATED else "cupy")
+
+if not SIMULATED:
+    from numba.cuda.compiler import compile_cuda, kernel_fixup
 
 # Threads of a block, and the most blocks of a grid: kernels walk over their rows in strides of the whole grid.
 THREADS = 4 if SIMULATED else 256
@@ -61,17 +72,6 @@ def kernel(function: Callable[..., None]) -> Kernel:
 def device_function(function: Callable[..., Any]) -> Any:
     """Declare a function that kernels call."""
     return cuda.jit(device=True)(function)
-
-
-if SIMULATED:
-
-    def times(left: float, right: float) -> float:
-        """Product, rounded before anything is added to it."""
-        return left * right
-
-else:
-    # A plain product that feeds a sum would be fused with it, and rounded once where the CPU rounds twice.
-    times = cuda.libdevice.dmul_rn
 
 
 def available() -> bool:
@@ -119,25 +119,92 @@ def launch(kernel: Kernel, blocks: int, threads: int, *arguments: Any, shared: i
             warnings.simplefilter("ignore", RuntimeWarning)
             kernel[blocks, threads, 0, shared](*map(wrap_for_simulator, arguments))
         return
-    device = current_device()
-    with cuda.gpus[device]:
-        stream = stream_of(device, xp.cuda.get_current_stream().ptr)
-        # Without sync=False numba waits for the stream that an array was last used on: ours is that stream.
-        given = [cuda.as_cuda_array(each, sync=False) if isinstance(each, xp.ndarray) else each for each in arguments]
-        configure(kernel, blocks, threads, stream, shared)(*given)
+    function = function_of(current_device(), kernel, *map(type_of, arguments))
+    function((blocks,), (threads,), tuple(pack(arguments)), shared_mem=shared)
+
+
+def type_of(argument: Any) -> Any:
+    """Tell apart what kernels are compiled for: cheaply, since each launch asks."""
+    if isinstance(argument, xp.ndarray):
+        return argument.dtype
+    return (type(argument), *map(type_of, argument)) if isinstance(argument, tuple) else type(argument)
+
+
+def numba_type(kind: Any) -> types.Type:
+    """Give numba's type of what `type_of` told: arrays have one axis."""
+    if isinstance(kind, tuple):
+        return types.NamedTuple(tuple(map(numba_type, kind[1:])), kind[0])
+    if isinstance(kind, np.dtype):
+        return types.Array(from_dtype(kind), 1, "C")
+    return {bool: types.boolean, int: types.int64, float: types.float64}.get(kind) or from_dtype(np.dtype(kind))
+
+
+def pack(arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """Give arguments as numba's machine code takes them: an array is seven words, a tuple what it holds."""
+    for each in arguments:
+        if isinstance(each, xp.ndarray):
+            size, itemsize = each.size, each.itemsize
+            # Two words for what owns the memory, which only a CPU asks for; then length and step of the axis.
+            yield from (0, 0, size, itemsize, each.data.ptr, size, itemsize)
+        elif isinstance(each, tuple):
+            yield from pack(each)
+        else:
+            yield each
 
 
 @cache
-def stream_of(device: int, pointer: int) -> Any:  # noqa: ARG001 - two devices may have streams at one address
-    """CuPy's stream as numba's: one object each, so that numba finds its launch configurations again."""
-    return cuda.external_stream(pointer)
+def function_of(device: int, kernel: Kernel, *kinds: Any) -> Any:
+    """Give a kernel for some types, loaded on a device: from disk, if it ever was compiled for such a one."""
+    architecture = architecture_of(device)
+    signature = tuple(map(numba_type, kinds))
+    key = str(signature), architecture, sources_stamp()
+    files = files_of(kernel.py_func)
+    saved = files.load(key)
+    if saved is None:
+        with cuda.gpus[device]:
+            saved = compile_kernel(kernel.py_func, signature, architecture)
+        files.save(key, saved)
+    name, machine_code = saved
+    module = xp.cuda.Module()
+    module.load(machine_code)
+    return module.get_function(name)
 
 
-def configure(kernel: Kernel, blocks: int, threads: int, stream: Any, shared: int) -> Any:
-    """Give a kernel its grid; numba warns of one that leaves processors idle, as small data must."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return kernel[blocks, threads, stream, shared]
+def architecture_of(device: int) -> tuple[int, int]:
+    """Give the compute capability of a device, as (9, 0)."""
+    digits = str(xp.cuda.Device(device).compute_capability)
+    return int(digits[:-1]), int(digits[-1])
+
+
+def files_of(function: Callable[..., None]) -> KernelFiles:
+    """Give the files of a kernel on disk."""
+    name = f"cuda.{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+    return KernelFiles(kernel_folder.folder(), name, kernel_folder.sources_stamp())
+
+
+@cache
+def sources_stamp() -> str:
+    """Tell one state of the kernels, and of their compiler, from another."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return kernel_folder.digest(version("numba-cuda"), *(path.name + path.read_text("utf-8") for path in sources))
+
+
+def library_of(function: Callable[..., None], signature: tuple[Any, ...], architecture: tuple[int, int]) -> Any:
+    """Compile a kernel for an architecture as numba does, but fuse no product with a sum: a CPU rounds twice."""
+    options = {"opt": 3, "fma": False}
+    compiled = compile_cuda(function, types.void, signature, nvvm_options=options, cc=architecture)
+    library = compiled.library
+    library._entry_name = compiled.fndesc.llvm_func_name
+    kernel_fixup(library.get_function(library._entry_name), debug=False)
+    return library
+
+
+def compile_kernel(
+    function: Callable[..., None], signature: tuple[Any, ...], architecture: tuple[int, int]
+) -> tuple[str, bytes]:
+    """Give the name and the machine code of a kernel."""
+    library = library_of(function, signature, architecture)
+    return library._entry_name, bytes(library.get_cubin(cc=architecture).code)
 
 
 def launch_rows(kernel: Kernel, n_rows: int, *arguments: Any) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 from unittest.mock import patch
 
 from cuda.bindings import nvjitlink
-from numba import cuda, types
+from numba import types
 from numba.cuda import dispatcher
 
 from cpu_fallback.compiled.moments import Shape
+from gpu_encode.cuda import runtime
 
 ARCHITECTURES = ((8, 0), (9, 0), (10, 0))
 LAUNCHES = Path(__file__).parent / "signatures" / "kernels.txt"
@@ -55,8 +56,7 @@ def ptx_of(kernel: Any, signature: tuple[Any, ...], architecture: tuple[int, int
     """
     device = SimpleNamespace(compute_capability=architecture)
     with patch.object(dispatcher, "get_current_device", lambda: device):
-        text, _ = cuda.compile_ptx(kernel.py_func, signature, cc=architecture)
-    return str(text)
+        return str(runtime.library_of(kernel.py_func, signature, architecture).get_asm_str(cc=architecture))
 
 
 def link(ptx: str, architecture: tuple[int, int]) -> dict[str, float]:

@@ -3,18 +3,26 @@
 import json
 import os
 import platform
+import re
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from numba import cuda, types
 from numba.cuda import dispatcher
 from numba.cuda.core.errors import TypingError
+from numba.np.numpy_support import as_dtype
 
+from cpu_fallback import kernel_folder
 from gpu_encode.cuda import runtime
+from gpu_encode.cuda.runtime import xp
 from tests.cuda.ptx import ARCHITECTURES, find_contractions, link, ptx_of, variants
 
 VARIANTS = variants()
@@ -77,9 +85,91 @@ def test_every_launch_of_the_simulated_suite_is_compiled():
     assert sorted(launched - {variant.name for variant in VARIANTS}) == []
 
 
-def test_a_small_grid_warns_of_nothing(monkeypatch):
-    monkeypatch.setattr(dispatcher.driver, "_to_core_stream", lambda stream: stream)
-    assert runtime.configure(runtime.KERNELS[0], 4, 256, 0, 0).griddim == (4, 1, 1)
+def argument_of(kind: Any) -> Any:
+    """Make an argument of one of numba's types: an array lies nowhere, and has five numbers."""
+    if isinstance(kind, types.Array):
+        dtype = as_dtype(kind.dtype)
+        memory = xp.cuda.MemoryPointer(xp.cuda.UnownedMemory(1 << 20, 5 * dtype.itemsize, None, 0), 0)
+        return xp.ndarray(5, dtype, memory)
+    if isinstance(kind, types.NamedTuple):
+        return kind.instance_class(*map(argument_of, kind.types))
+    return {types.boolean: True, types.uint64: np.uint64(7), types.float64: 0.5}.get(kind, 7)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_a_launch_gives_a_kernel_what_it_takes(variant):
+    arguments = tuple(map(argument_of, variant.signature))
+    kinds = [runtime.type_of(argument) for argument in arguments]
+    assert tuple(map(runtime.numba_type, kinds)) == variant.signature
+    taken = re.findall(
+        r"\.param \.(\w)(\d+)[^,)]*_param_\d+\b", ptx_of(variant.kernel, variant.signature).split(")")[0]
+    )
+    # CuPy gives numbers of Python to a kernel as these types.
+    given = list(map(np.asarray, runtime.pack(arguments)))
+    assert [int(bits) for _, bits in taken] == [8 * number.itemsize for number in given]
+    assert [kind == "f" for kind, _ in taken] == [number.dtype.kind == "f" for number in given]
+
+
+class Loaded:
+    """What CuPy loads machine code with, without a device: it keeps what kernels are launched with."""
+
+    launches: ClassVar[list[Any]] = []
+
+    def load(self, machine_code):
+        assert machine_code.startswith(b"\x7fELF")
+
+    def get_function(self, name):
+        return lambda *given, **named: self.launches.append((name, given, named))
+
+
+@pytest.fixture
+def device(monkeypatch, tmp_path):
+    """Stand a device in that takes launches, beside an empty folder of kernels."""
+    monkeypatch.setattr(xp.cuda, "Module", Loaded)
+    monkeypatch.setattr(runtime, "current_device", lambda: 0)
+    monkeypatch.setattr(runtime, "architecture_of", lambda _: (9, 0))
+    monkeypatch.setattr(runtime.cuda, "gpus", [nullcontext()])
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(9, 0)))
+    monkeypatch.setattr(kernel_folder, "folder", lambda: tmp_path)
+    Loaded.launches.clear()
+    runtime.function_of.cache_clear()
+    yield
+    runtime.function_of.cache_clear()
+
+
+@pytest.fixture
+def gather():
+    variant = next(variant for variant in VARIANTS if variant.name.startswith("gather.gather_one(float32"))
+    return variant.kernel, tuple(map(argument_of, variant.signature))
+
+
+def test_a_second_process_compiles_nothing(device, monkeypatch, gather):
+    kernel, arguments = gather
+    runtime.launch(kernel, 3, 256, *arguments, shared=8)
+    runtime.function_of.cache_clear()
+    monkeypatch.setattr(runtime, "compile_kernel", None)
+    runtime.launch(kernel, 3, 256, *arguments, shared=8)
+    first, second = Loaded.launches
+    assert first == second == (first[0], ((3,), (256,), first[1][2]), {"shared_mem": 8})
+    assert "gather_one" in first[0]
+
+
+def test_a_launch_is_short(device, gather):
+    """About as many Python calls as microseconds: 300 and more as numba's own launch has it, with as many arrays."""
+    kernel, arguments = gather
+    runtime.launch(kernel, 3, 256, *arguments)
+    calls = 0
+
+    def count(_frame, event, _given):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        runtime.launch(kernel, 3, 256, *arguments)
+    finally:
+        sys.setprofile(None)
+    assert calls < 90
 
 
 def test_a_product_that_may_be_fused_is_seen():
@@ -87,7 +177,8 @@ def test_a_product_that_may_be_fused_is_seen():
     def fused(x, y):
         y[0] = x[0] * x[1] + y[0]
 
-    assert find_contractions(ptx_of(fused, (types.float64[::1], types.float64[::1])))
+    text, _ = cuda.compile_ptx(fused.py_func, (types.float64[::1], types.float64[::1]), cc=(9, 0))
+    assert find_contractions(text)
     # ptxas may fuse a plain product with a sum that it feeds, even where the PTX has none.
     plain = "mul.f64 \t%fd3, %fd1, %fd2;"
     assert find_contractions(f"\t{plain}\n\tmul.rn.f64 %fd1, %fd2, %fd3;\n\tmul.lo.s64 %rd1, %rd2, 3;") == [plain]
