@@ -164,17 +164,19 @@ class FusedOps(Protocol):
         first_output: int,
         visibility: Array | None,
         blend: Blend,
+        missing: int,
         population: PopulationMoments,
         exact: Ratio | None,
         less_one: bool,
         /,
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array] | None:
         """Give the encodings (categories + 2, views, outputs), and where (categories + 2, views) a category is unseen.
 
         `exact` are the priors of m-estimates (views, outputs), exactly; others ask for none.
 
-        The caller applies the policies for unknown and missing.  With `less_one` there is one fold, and as many views
-        as classes: each view sees one row of its class less.  Where a class has no row, the encoding is 0.
+        `missing` says what a missing value is, as in `FusedRule`.  With `less_one` there is one fold, and as many views
+        as classes: each view sees one row of its class less.  Where a class has no row, the encoding is 0.  Gives
+        None for sums that are too wide for it.
         """
 
     def leave_one_out_encodings(
@@ -193,7 +195,7 @@ class FusedOps(Protocol):
 
         `accumulators` (categories + 2, n_classes, width) hold all rows, `total` their sum over categories.  Gives how
         many encodings `out` (rows, outputs) cannot hold.  `unseen` keeps its flag where the category is unseen.  Gives
-        None, with nothing written, for an `out` that it cannot write to.
+        None, and the caller writes all, for sums that are too wide for it, or an `out` that it cannot write to.
         """
 
     def ordered_encodings(

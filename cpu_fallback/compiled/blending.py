@@ -36,7 +36,15 @@ from cpu_fallback.compiled.shrinkage import (
 )
 from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views, see_all, see_others, views_of
 from cpu_fallback.exact import Ratio
-from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, PopulationMoments, Shrinkage
+from cpu_fallback.fused_rules import (
+    AS_CATEGORY,
+    AS_NAN,
+    EMPIRICAL_BAYES,
+    M_ESTIMATE,
+    Blend,
+    PopulationMoments,
+    Shrinkage,
+)
 from cpu_fallback.memory import empty
 
 if TYPE_CHECKING:
@@ -533,6 +541,7 @@ def encode_categories(
     first_output: int,
     visibility: "Array | None",
     blend: Blend,
+    missing: int,
     population: PopulationMoments,
     exact: Ratio | None,
     less_one: bool,
@@ -564,4 +573,15 @@ def encode_categories(
             clear_without_rows(flat, *(edge * views.n_views for edge in parts[share]), by_line)
 
     threads.run(work, len(parts))
+    unseen[-2], values[-2] = True, unseen_encodings(population.prior, blend)
+    if missing != AS_CATEGORY:
+        unseen[-1], values[-1] = True, np.nan if missing == AS_NAN else population.prior
+    if less_one:
+        # No row looks at these either.
+        values[-2:][accumulators[-2:, 0, :, 0] == 0] = 0.0
     return values, unseen
+
+
+def unseen_encodings(prior: Array, blend: Blend) -> Array:
+    """Give the encodings of what no visible row has; NaN where there is no visible row at all."""
+    return np.where(np.isnan(prior), prior, blend.unseen) if blend.has_unseen else prior

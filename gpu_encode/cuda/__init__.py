@@ -2,7 +2,7 @@
 
 from cpu_fallback.exact import m_estimates
 from cpu_fallback.sums import totals, visible
-from gpu_encode.cuda import strings
+from gpu_encode.cuda import fused, strings
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.categories import combine, factorize, lookup
 from gpu_encode.cuda.extents import extents
@@ -25,6 +25,3 @@ from gpu_encode.cuda.moments import moments
 from gpu_encode.cuda.ordered import ordered
 from gpu_encode.cuda.runtime import available, current_device
 from gpu_encode.cuda.sums import accumulate, accumulate_numbers
-
-# Nothing is fused here: array expressions above the seam do everything between sums and encodings.
-fused = None

@@ -225,51 +225,57 @@ def difference(
 
 
 @device_function
+def spread_of(
+    accumulators: "Array", cell: int, s_at: int, shape: Shape, n_room: "Array", s_room: "Array", q_room: "Array"
+) -> tuple[float, int]:
+    """Give N * Q - S**2 of one output of a cell: in plain integers where these are small, else digit by digit."""
+    line, q_at = class_width(shape), s_at if shape.by_class else s_at + shape.s_width
+    widths, lows = shape.n_width == shape.s_width == shape.q_width == 1, shape.n_low == shape.s_low == shape.q_low == 0
+    if widths and lows:
+        total = column_sum(accumulators, cell, line, shape.n_classes)
+        s, q = accumulators[s_at], accumulators[q_at]
+        if 0 <= total < SMALL and 0 <= q < SMALL and -SMALL < s < SMALL:
+            exact = total * q - s * s
+            if -SAFE < exact < SAFE:
+                return float(exact), 0
+    n_sign, n = magnitude(accumulators, cell, line, shape.n_classes, shape.n_width, n_room)
+    _, n_s = magnitude(accumulators, s_at, line, 1, shape.s_width, s_room)
+    q_sign, n_q = magnitude(accumulators, q_at, line, 1, shape.q_width, q_room)
+    return difference(
+        n_sign * q_sign, n_room, n, q_room, n_q, s_room, n_s, shape.n_low + shape.q_low, 2 * shape.s_low
+    )
+
+
+@device_function
 def spread(
     accumulators: "Array",
     i: int,
     shape: Shape,
     first: int,
-    whole: bool,
     n_room: "Array",
     s_room: "Array",
     q_room: "Array",
     fraction: "Array",
     exponent: "Array",
 ) -> None:
-    """Write N * Q - S**2 of a cell: in plain integers where these are small, else digit by digit."""
+    """Write N * Q - S**2 of each output of a cell."""
     line, n_outputs = class_width(shape), shape.n_classes - first
     cell = i * shape.n_classes * line
-    total = column_sum(accumulators, cell, line, shape.n_classes)
-    n_sign, n = magnitude(accumulators, cell, line, shape.n_classes, shape.n_width, n_room)
     for output in range(n_outputs):
-        s_at = cell + (first + output) * line + (0 if shape.by_class else shape.n_width)
-        q_at = s_at if shape.by_class else s_at + shape.s_width
-        at = i * n_outputs + output
-        if whole:
-            s, q = accumulators[s_at], accumulators[q_at]
-            if 0 <= total < SMALL and 0 <= q < SMALL and -SMALL < s < SMALL:
-                exact = total * q - s * s
-                if -SAFE < exact < SAFE:
-                    fraction[at], exponent[at] = float(exact), 0
-                    continue
-        _, n_s = magnitude(accumulators, s_at, line, 1, shape.s_width, s_room)
-        q_sign, n_q = magnitude(accumulators, q_at, line, 1, shape.q_width, q_room)
-        fraction[at], exponent[at] = difference(
-            n_sign * q_sign, n_room, n, q_room, n_q, s_room, n_s, shape.n_low + shape.q_low, 2 * shape.s_low
-        )
+        s_at, at = cell + (first + output) * line + (0 if shape.by_class else shape.n_width), i * n_outputs + output
+        fraction[at], exponent[at] = spread_of(accumulators, cell, s_at, shape, n_room, s_room, q_room)
 
 
 @kernel
 def spread_narrow(
-    n_cells: int, accumulators: "Array", shape: Shape, first: int, whole: bool, fraction: "Array", exponent: "Array"
+    n_cells: int, accumulators: "Array", shape: Shape, first: int, fraction: "Array", exponent: "Array"
 ) -> None:
     """Write N * Q - S**2 of each cell, whose windows are at most NARROW digits wide."""
     n_room = cuda.local.array(ROOM, types.int64)
     s_room = cuda.local.array(ROOM, types.int64)
     q_room = cuda.local.array(ROOM, types.int64)
     for i in range(cuda.grid(1), n_cells, cuda.gridsize(1)):
-        spread(accumulators, i, shape, first, whole, n_room, s_room, q_room, fraction, exponent)
+        spread(accumulators, i, shape, first, n_room, s_room, q_room, fraction, exponent)
 
 
 @kernel
@@ -278,7 +284,6 @@ def spread_wide(
     accumulators: "Array",
     shape: Shape,
     first: int,
-    whole: bool,
     scratch: "Array",
     room: int,
     fraction: "Array",
@@ -291,7 +296,7 @@ def spread_wide(
     s_room = scratch[room * n_threads + thread : 2 * room * n_threads : n_threads]
     q_room = scratch[2 * room * n_threads + thread : 3 * room * n_threads : n_threads]
     for i in range(thread, n_cells, n_threads):
-        spread(accumulators, i, shape, first, whole, n_room, s_room, q_room, fraction, exponent)
+        spread(accumulators, i, shape, first, n_room, s_room, q_room, fraction, exponent)
 
 
 def empty_moments(shape: tuple[int, ...], first_output: int, deviations: bool) -> MomentArrays:
@@ -308,17 +313,16 @@ def empty_moments(shape: tuple[int, ...], first_output: int, deviations: bool) -
     )
 
 
-def is_whole(shape: Shape, squares: bool) -> bool:
-    """Whether N and S, and Q where asked about, are one int64 each."""
-    n_and_s = (shape.n_width, shape.n_low, shape.s_width, shape.s_low) == (1, 0, 1, 0)
-    return n_and_s and (not squares or (shape.q_width, shape.q_low) == (1, 0))
+def is_whole(shape: Shape) -> bool:
+    """Whether N and S are one int64 each."""
+    return (shape.n_width, shape.n_low, shape.s_width, shape.s_low) == (1, 0, 1, 0)
 
 
 def moments(accumulators: "Array", layout: "Layout", first_output: int, deviations: bool, /) -> MomentArrays:
     """Count, mean and deviations of every cell; see `gpu_encode.ops.Ops`."""
     out, shape = empty_moments(accumulators.shape, first_output, deviations), shape_of(layout, accumulators.shape[-2])
     flat, n_cells = to_device(accumulators).astype(np.int64, copy=False).reshape(-1), int(out.n.size)
-    work = average_whole if is_whole(shape, False) else average
+    work = average_whole if is_whole(shape) else average
     launch_rows(work, n_cells, n_cells, flat, shape, first_output, out.n.reshape(-1), out.mean.reshape(-1))
     if deviations and n_cells:
         launch_rows(count_less_one, n_cells, n_cells, flat, shape, out.less_one.reshape(-1))
@@ -330,12 +334,12 @@ def write_spread(
     n_cells: int, accumulators: "Array", shape: Shape, first: int, fraction: "Array", exponent: "Array"
 ) -> None:
     """Write N * Q - S**2 of each cell, by the kernel for the widths at hand."""
-    widest, whole = max(shape.n_width, shape.s_width, shape.q_width), is_whole(shape, True)
+    widest = max(shape.n_width, shape.s_width, shape.q_width)
     if widest <= NARROW:
-        launch_rows(spread_narrow, n_cells, n_cells, accumulators, shape, first, whole, fraction, exponent)
+        launch_rows(spread_narrow, n_cells, n_cells, accumulators, shape, first, fraction, exponent)
         return
     room = widest + 1
     digits_of_block = 3 * room * THREADS
     blocks = max(1, min(blocks_for(n_cells), SCRATCH_BYTES // (8 * digits_of_block)))
     scratch = empty(blocks * digits_of_block, np.int64)
-    launch(spread_wide, blocks, THREADS, n_cells, accumulators, shape, first, whole, scratch, room, fraction, exponent)
+    launch(spread_wide, blocks, THREADS, n_cells, accumulators, shape, first, scratch, room, fraction, exponent)

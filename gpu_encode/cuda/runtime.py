@@ -94,6 +94,9 @@ def wrap_for_simulator(argument: Any) -> Any:
 
     It would copy a plain array and write the copy back, even to read-only memory.
     """
+    if isinstance(argument, tuple):
+        # What is in a tuple it takes as it is.
+        return type(argument)(*(getattr(each, "held", wrap_for_simulator(each)) for each in argument))
     array = getattr(argument, "held", argument)
     if not isinstance(array, np.ndarray) or array.ndim == 0:
         return array

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats, Integers, Scaled
-from cpu_fallback.fused_rules import Blend, PopulationMoments
+from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, Blend, PopulationMoments
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.errors.statistics import too_little_weight
 from gpu_encode.formulas.infrequent import Infrequent
@@ -127,6 +127,10 @@ class EncodingRule:
             return None
         unseen = 0.0 if self.unseen is None else float(self.unseen)
         return Blend(shrinkage, float(self.min_count), self.unseen is not None, unseen)
+
+    def describe_missing(self) -> int:
+        """Say to backends that compute encodings in one pass what a missing value is."""
+        return {"category": AS_CATEGORY, "nan": AS_NAN}.get(self.missing, AS_PRIOR)
 
     def which_count(self, moments: Moments) -> Mask:
         """Say which categories, or rows, see enough weight to be encoded by it."""
@@ -333,13 +337,10 @@ def in_one_pass(
     variance = total.variance if rule.statistic.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
     spec, population = sums.spec, PopulationMoments(prior, variance.fraction, variance.exponent)
     exact = exact_prior(rule.context(ops, total), prior) if rule.statistic.needs.digits else None
-    values, unseen = ops.fused.encode_categories(
-        sums.accumulators, spec.layout, spec.first_output, visibility, blend, population, exact, less_one
+    encoded = ops.fused.encode_categories(
+        sums.accumulators, spec.layout, spec.first_output, visibility, blend, rule.describe_missing(), population, exact, less_one
     )
-    values[-2], unseen[-2] = rule.encode_unseen(prior), True
-    if rule.missing != "category":
-        values[-1], unseen[-1] = rule.encode_missing(prior), True
-    return EncodingTable(values, unseen)
+    return None if encoded is None else EncodingTable(*encoded)
 
 
 def check_weights(owner: str, rules: Sequence[EncodingRule], sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:

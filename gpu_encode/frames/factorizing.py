@@ -79,16 +79,18 @@ def share_objects(column: Column, ops: Ops) -> Column:
     Compiled kernels number addresses in a tenth of the time in which Python hashes what lies there.
     """
     data = column.data
-    if column.codes is not None or column.nulls is not None or ops.fused is None or len(data) < SAMPLED:
+    if column.codes is not None or column.nulls is not None or len(data) < SAMPLED:
         return column
-    if not isinstance(data, np.ndarray) or data.dtype.kind != "O":
+    # A GPU has none: objects lie on the host.
+    number_in_order = getattr(ops.fused, "number_in_order", None)
+    if number_in_order is None or not isinstance(data, np.ndarray) or data.dtype.kind != "O":
         return column
     addresses = np.asarray(Addresses(data))
     sample = addresses[:: len(data) // SAMPLED]
-    if len(ops.fused.number_in_order(sample)[1]) * REPEATED > len(sample):
+    if len(number_in_order(sample)[1]) * REPEATED > len(sample):
         return column
     # In the order in which they come, since which of two equal objects is kept must not depend on addresses.
-    codes, first = ops.fused.number_in_order(addresses)
+    codes, first = number_in_order(addresses)
     return Column(data[first], codes=codes, all_used=True)
 
 

@@ -77,11 +77,7 @@ def table_in_one_pass(task: EncodingTask, statistics: CategorySums) -> EncodingT
     one_each = Rows(task.ops.zeros(task.n_classes, np.int32), task.ops.xp.arange(task.n_classes, dtype=np.int32))
     others = task.ops.leave_one_out(statistics.totals(task.ops).accumulators[:, 0], one_each, task.spec.layout)
     total = task.rule.moments(task.ops, others, task.spec)
-    encodings = in_one_pass(statistics, None, task.rule, total, task.ops, less_one=True)
-    if encodings is not None:
-        # No row looks at cells without rows, so what the policies give there must not cause a warning.
-        encodings.values[-2:][statistics.accumulators[-2:, 0, :, 0] == 0] = 0.0
-    return encodings
+    return in_one_pass(statistics, None, task.rule, total, task.ops, less_one=True)
 
 
 def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.fused_rules import AS_CATEGORY, AS_NAN, AS_PRIOR, FusedRule
+from cpu_fallback.fused_rules import FusedRule
 from cpu_fallback.types import MISSING, UNKNOWN, Codes, Folds, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.categories.levels import Level
@@ -73,8 +73,7 @@ class EncodingTask:
         if blend is None or self.key.levels:
             return None
         by_mean = rule.prior == "mean"
-        missing = AS_CATEGORY if rule.missing == "category" else AS_NAN if rule.missing == "nan" else AS_PRIOR
-        return FusedRule(blend, by_mean, 0.0 if by_mean else float(rule.prior), missing)
+        return FusedRule(blend, by_mean, 0.0 if by_mean else float(rule.prior), rule.describe_missing())
 
     @property
     def tile(self) -> int:

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,11 +15,24 @@ from numba import types
 from numba.cuda import dispatcher
 
 from cpu_fallback.compiled.moments import Shape
+from cpu_fallback.compiled.views import Views
+from cpu_fallback.fused_rules import Blend, FusedRule, Shrinkage
 from gpu_encode.cuda import runtime
+from gpu_encode.cuda.encodings import Doubts
+from gpu_encode.cuda.row_encodings import Destination
+from gpu_encode.cuda.table_encodings import Priors
+
+
+
+def typed(made: Any) -> Callable[..., types.Type]:
+    """Give what makes numba's type of a named tuple from those of its fields."""
+    return lambda *fields: types.NamedTuple(fields, made)
+
 
 ARCHITECTURES = ((8, 0), (9, 0), (10, 0))
 LAUNCHES = Path(__file__).parent / "signatures" / "kernels.txt"
-TYPES = vars(types) | {"bool": types.boolean, "Shape": lambda *fields: types.NamedTuple(fields, Shape)}
+TUPLES = (Shape, Blend, Shrinkage, FusedRule, Views, Doubts, Priors, Destination)
+TYPES = vars(types) | {"bool": types.boolean} | {made.__name__: typed(made) for made in TUPLES}
 USAGE = {
     "registers": r"Used (\d+) registers",
     "stack": r"(\d+) bytes stack frame",
@@ -49,14 +63,24 @@ def variants() -> list[Variant]:
     return [read_variant(line) for line in lines if not line.startswith("#")]
 
 
-def ptx_of(kernel: Any, signature: tuple[Any, ...], architecture: tuple[int, int] = (9, 0)) -> str:
-    """PTX of a kernel for the types of its arguments; raises numba's typing error for a wrong one.
+def library_of(kernel: Any, signature: tuple[Any, ...], architecture: tuple[int, int] = (9, 0)) -> Any:
+    """Compile a kernel for the types of its arguments; raises numba's typing error for a wrong one.
 
     numba.cuda asks the current device for its architecture when a kernel calls another function, and there is none.
     """
     device = SimpleNamespace(compute_capability=architecture)
     with patch.object(dispatcher, "get_current_device", lambda: device):
-        return str(runtime.library_of(kernel.py_func, signature, architecture).get_asm_str(cc=architecture))
+        return runtime.library_of(kernel.py_func, signature, architecture)
+
+
+def ptx_of(kernel: Any, signature: tuple[Any, ...], architecture: tuple[int, int] = (9, 0)) -> str:
+    """PTX of a kernel for the types of its arguments."""
+    return str(library_of(kernel, signature, architecture).get_asm_str(cc=architecture))
+
+
+def asks_for_fused(library: Any) -> bool:
+    """Whether a kernel itself asks for a product that is fused with a sum: its result is an exact rest."""
+    return "llvm.fma" in "".join(library.llvm_strs)
 
 
 def link(ptx: str, architecture: tuple[int, int]) -> dict[str, float]:
@@ -75,9 +99,9 @@ def link(ptx: str, architecture: tuple[int, int]) -> dict[str, float]:
     return {name: max(map(int, numbers), default=0) for name, numbers in counts.items()} | {"seconds": seconds}
 
 
-def find_contractions(ptx: str) -> list[str]:
-    """Instructions that round once where the CPU rounds twice, or that ptxas may make such of."""
+def find_contractions(ptx: str, asked_for: bool = False) -> list[str]:
+    """Instructions that round once where the CPU rounds twice, unless asked for, or that ptxas may make such of."""
     fused = r"(fma|mad)\.(rn|rz|rm|rp|f|ftz|sat)\S*f(16|32|64)"
     not_rounded = r"mul(?!\S*\.rn)\.\S*f(16|32|64)"
     lines = map(str.strip, ptx.splitlines())
-    return [line for line in lines if re.match(f"{fused}|{not_rounded}", line)]
+    return [line for line in lines if re.match(not_rounded if asked_for else f"{fused}|{not_rounded}", line)]

@@ -23,7 +23,7 @@ from numba.np.numpy_support import as_dtype
 from cpu_fallback import kernel_folder
 from gpu_encode.cuda import runtime
 from gpu_encode.cuda.runtime import xp
-from tests.cuda.ptx import ARCHITECTURES, find_contractions, link, ptx_of, variants
+from tests.cuda.ptx import ARCHITECTURES, asks_for_fused, find_contractions, library_of, link, ptx_of, variants
 
 VARIANTS = variants()
 TABLE = Path(os.environ.get("KERNEL_TABLE", "build/kernels.md"))
@@ -59,9 +59,10 @@ def as_markdown(rows: list[dict[str, Any]]) -> str:
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_a_kernel_compiles_and_rounds_every_step(variant, architecture, table):
     start = time.perf_counter()
-    text = ptx_of(variant.kernel, variant.signature, architecture)
+    library = library_of(variant.kernel, variant.signature, architecture)
+    text = str(library.get_asm_str(cc=architecture))
     seconds = time.perf_counter() - start
-    assert find_contractions(text) == []
+    assert find_contractions(text, asks_for_fused(library)) == []
     used = link(text, architecture)
     assert used["spilled"] == 0
     table.append(

@@ -1,0 +1,169 @@
+"""From what one thread sees, a view of a category or a row, to its encoding."""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.blending import encode_counts
+from cpu_fallback.compiled.estimates import mean_pair, near_estimate, plain_pair, weigh_prior, whole_estimate
+from cpu_fallback.compiled.moments import Shape
+from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, weights_of
+from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, FusedRule
+from gpu_encode.cuda.memory import empty, zeros
+from gpu_encode.cuda.moments import NARROW, class_width, divide, pair, spread_of
+from gpu_encode.cuda.rounding import scale
+from gpu_encode.cuda.runtime import cuda, device_function
+
+if TYPE_CHECKING:
+    from cpu_fallback.types import Array
+
+# Digits of a cell that a thread keeps to itself; of wider ones nothing is fused.
+MOST_CELL = 24
+# What is counted: encodings that the output's type cannot hold, estimates that the digits have to round, and cells
+# that are too large.
+LOST, DOUBTFUL, TOO_LARGE = 0, 1, 2
+# Estimates in doubt are one in tens of thousands, unless their sums are beyond all bounds.
+ROOM_FOR_DOUBTS = 1 << 10
+ROWS_OF_A_DOUBT = 1 << 9
+
+
+class Doubts(NamedTuple):
+    """Estimates that only the digits can round: where they belong, and the digits of S and n, T and N behind them."""
+
+    counters: "Array"
+    places: "Array"
+    seen: "Array"
+    around: "Array"
+
+
+class Around(NamedTuple):
+    """What one view or row sees of all categories: mu, the variance, and for m-estimates m * mu as a pair."""
+
+    mu: float
+    fraction: float
+    exponent: int
+    high: float
+    rest: float
+
+
+def fits(shape: Shape) -> bool:
+    """Say whether a thread can keep a cell, of all classes, to itself."""
+    width = shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
+    return width * shape.n_classes <= MOST_CELL and max(shape.n_width, shape.s_width, shape.q_width) <= NARROW
+
+
+def room_for_doubts(n_encodings: int, length: int, kind: int) -> Doubts:
+    """Give room for the estimates of some encodings; none where encodings are no estimates."""
+    size = ROOM_FOR_DOUBTS + n_encodings // ROWS_OF_A_DOUBT if kind == M_ESTIMATE else 0
+    # At least one number each: a kernel takes no array of none.
+    digits = max(size * length, 1)
+    return Doubts(zeros(3, np.int64), empty(max(size, 1), np.int64), empty(digits, np.int64), empty(digits, np.int64))
+
+
+@device_function
+def keep_doubt(doubts: Doubts, place: int, seen: "Array", around: "Array", length: int) -> None:
+    """Keep an estimate for those who can round it; too many are counted alone."""
+    number = cuda.atomic.add(doubts.counters, DOUBTFUL, 1)
+    if number < len(doubts.places):
+        doubts.places[number] = place
+        for k in range(length):
+            doubts.seen[number * length + k] = seen[k]
+            doubts.around[number * length + k] = around[k]
+
+
+@device_function
+def encode_count(
+    own: int, count: int, blend: Blend, around: Around, weighed: float, number: float, below: float
+) -> tuple[float, bool]:
+    """Encode one class from counts below 2**31, and say whether the encoding may be rounded wrongly."""
+    weight, m = float(count), blend.shrinkage.first
+    if blend.shrinkage.kind == M_ESTIMATE:
+        near, whole = whole_estimate(float(own), weight, m, weighed, number, below)
+        if whole:
+            return near, False
+        return near_estimate(float(own), 0.0, weight, 0.0, m, around.high, around.rest)
+    bayes, weights = blend.shrinkage.kind == EMPIRICAL_BAYES, (1.0, 0.0)
+    if not bayes:
+        weights = weights_of(weight, blend.shrinkage)
+    return encode_counts(weight, count, own, around.mu, weights, bayes, around.fraction, around.exponent), False
+
+
+@device_function
+def place_of_total(shape: Shape, output: int, first: int) -> int:
+    """Give where in a cell the digits of S of an output begin."""
+    return (first + output) * class_width(shape) + (0 if shape.by_class else shape.n_width)
+
+
+@device_function
+def encode_digits(
+    seen: "Array",
+    s_at: int,
+    shape: Shape,
+    blend: Blend,
+    around: Around,
+    count: tuple[float, float, int],
+    n_room: "Array",
+    s_room: "Array",
+    q_room: "Array",
+) -> tuple[float, bool]:
+    """Encode one output from digits, N as a pair beside them, and say whether it may be rounded wrongly."""
+    n_high, n_lower, n_exponent = count
+    high, lower, exponent = pair(seen, s_at, class_width(shape), 1, shape.s_width, shape.s_low, 0)
+    if blend.shrinkage.kind == M_ESTIMATE:
+        total, total_rest = plain_pair(high, lower, exponent)
+        number, number_rest = plain_pair(n_high, n_lower, n_exponent)
+        return near_estimate(
+            total, total_rest, number, number_rest, blend.shrinkage.first, around.high, around.rest
+        )
+    mean = divide(seen, 0, s_at, shape, high, lower, exponent - n_exponent, n_high, n_lower)
+    mine, other = 1.0, 0.0
+    if blend.shrinkage.kind == EMPIRICAL_BAYES:
+        fraction, power = spread_of(seen, 0, s_at, shape, n_room, s_room, q_room)
+        weight = scale(n_high, n_exponent)
+        other = bayes_weight(weight, fraction, power, around.fraction, around.exponent)
+    else:
+        mine, other = weights_of(scale(n_high, n_exponent), blend.shrinkage)
+    return blend_one(around.mu, mean, mine, other), False
+
+
+@device_function
+def see_around(
+    seen: "Array",
+    s_at: int,
+    shape: Shape,
+    rule: FusedRule,
+    count: tuple[float, float, int],
+    n_room: "Array",
+    s_room: "Array",
+    q_room: "Array",
+) -> Around:
+    """Give the prior of one output and what lam asks for, from the digits of all that a row sees."""
+    n_high, n_lower, n_exponent = count
+    kind, m = rule.blend.shrinkage.kind, rule.blend.shrinkage.first
+    mu, fraction, power, prior, rest = rule.prior, 0.0, 0, rule.prior, 0.0
+    if rule.by_mean:
+        high, lower, exponent = pair(seen, s_at, class_width(shape), 1, shape.s_width, shape.s_low, 0)
+        mu = math.nan
+        if n_high != 0.0:
+            mu = divide(seen, 0, s_at, shape, high, lower, exponent - n_exponent, n_high, n_lower)
+        if kind == M_ESTIMATE:
+            total, total_rest = plain_pair(high, lower, exponent)
+            number, number_rest = plain_pair(n_high, n_lower, n_exponent)
+            prior, rest = mean_pair(total, total_rest, number, number_rest)
+    if kind == EMPIRICAL_BAYES:
+        fraction, power = variance_of(
+            scale(n_high, n_exponent), spread_of(seen, 0, s_at, shape, n_room, s_room, q_room)
+        )
+    prior, rest = weigh_prior(prior, rest, m)
+    return Around(mu, fraction, power, prior, rest)
+
+
+@device_function
+def variance_of(weight: float, spread: tuple[float, int]) -> tuple[float, int]:
+    """Give (N * Q - S**2) / N**2 as fraction and exponent; 0 of nothing."""
+    fraction, exponent = spread
+    if not LIGHT < weight < HEAVY:
+        weight, power = math.frexp(weight)
+        exponent -= 2 * power
+    return (fraction / weight / weight if weight > 0.0 else 0.0), exponent

@@ -1,0 +1,127 @@
+"""From what each row sees to its encodings, written at the row's place in the output."""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.moments import Shape
+from cpu_fallback.compiled.row_encodings import encoding_without, has_category
+from cpu_fallback.exact import Limbs, Ratio, m_estimates, ratio_of
+from cpu_fallback.fused_rules import FusedRule
+from gpu_encode.cuda.encodings import (
+    LOST,
+    Doubts,
+    encode_digits,
+    keep_doubt,
+    place_of_total,
+    see_around,
+)
+from gpu_encode.cuda.gather import flatten
+from gpu_encode.cuda.memory import to_host, zeros
+from gpu_encode.cuda.moments import class_width, pair
+from gpu_encode.cuda.rounding import scale
+from gpu_encode.cuda.runtime import cuda, device_function, xp
+
+if TYPE_CHECKING:
+    from cpu_fallback.types import Array, Layout
+
+# One NaN on every machine: a GPU has another one.
+NAN_WORDS = {np.dtype(np.float64): np.uint64(0x7FF8000000000000), np.dtype(np.float32): np.uint64(0x7FC00000)}
+
+
+class Destination(NamedTuple):
+    """A flat output and its words, how far apart its rows and columns lie, the word of NaN; and flags of the unseen."""
+
+    out: "Array"
+    words: "Array"
+    by_row: int
+    by_output: int
+    nan: np.uint64
+    flagged: bool
+    unseen: "Array"
+
+
+def destination_of(out: "Array", unseen: "Array | None") -> Destination | None:
+    """Describe an output to kernels; None for one that they do not write to."""
+    memory = flatten(out) if out.dtype in NAN_WORDS and out.size else None
+    if memory is None:
+        return None
+    flat, by_row, by_output = memory
+    words = flat.view(xp.uint64 if flat.itemsize == 8 else xp.uint32)
+    flags = zeros(1, np.bool_) if unseen is None else unseen
+    return Destination(flat, words, by_row, by_output, NAN_WORDS[out.dtype], unseen is not None, flags)
+
+
+@device_function
+def store(value: float, place: int, to: Destination, doubts: Doubts) -> None:
+    """Write an encoding, rounded to the type of the output, and count it if that cannot hold it."""
+    if value != value:
+        to.words[place] = to.nan
+    else:
+        to.out[place] = value
+        if math.isinf(to.out[place]) and not math.isinf(value):
+            cuda.atomic.add(doubts.counters, LOST, 1)
+
+
+@device_function
+def write_row(
+    code: int,
+    row: int,
+    seen: "Array",
+    others: "Array",
+    shape: Shape,
+    first: int,
+    rule: FusedRule,
+    n_room: "Array",
+    s_room: "Array",
+    q_room: "Array",
+    to: Destination,
+    doubts: Doubts,
+) -> None:
+    """Write the encodings of a row from the digits of what it sees of its category, and of all categories."""
+    line, n_classes = class_width(shape), shape.n_classes
+    count = pair(seen, 0, line, n_classes, shape.n_width, shape.n_low, 0)
+    around_count = pair(others, 0, line, n_classes, shape.n_width, shape.n_low, 0)
+    weight = scale(count[0], count[2])
+    counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
+    for output in range(n_classes - first):
+        s_at = place_of_total(shape, output, first)
+        place = row * to.by_row + output * to.by_output
+        around = see_around(others, s_at, shape, rule, around_count, n_room, s_room, q_room)
+        value = 0.0
+        if counts:
+            value, doubtful = encode_digits(seen, s_at, shape, rule.blend, around, count, n_room, s_room, q_room)
+            if doubtful:
+                keep_doubt(doubts, row * (n_classes - first) + output, seen, others, n_classes * line)
+        else:
+            value = encoding_without(code, around.mu, rule)
+        store(value, place, to, doubts)
+    if to.flagged:
+        to.unseen[row] = to.unseen[row] and not counts
+
+
+def settle_rows(
+    doubts: Doubts, shape: Shape, layout: "Layout", first: int, rule: FusedRule, to: Destination
+) -> int | None:
+    """Round the estimates in doubt by their digits; gives how many encodings are lost, None with too many doubts."""
+    lost, doubtful, _ = to_host(doubts.counters).tolist()
+    if doubtful > len(doubts.places):
+        return None
+    if doubtful:
+        n_outputs, places = shape.n_classes - first, doubts.places[:doubtful]
+        size, cells = doubtful * shape.n_classes * layout.width, (doubtful, shape.n_classes, layout.width)
+        seen, around = doubts.seen[:size].reshape(cells), doubts.around[:size].reshape(cells)
+        prior = ratio_of(around, layout, first) if rule.by_mean else ratio_of_number(rule.prior, seen)
+        estimates = m_estimates(seen, layout, first, float(rule.blend.shrinkage.first), prior).reshape(-1)
+        row, output = places // n_outputs, places % n_outputs
+        values = estimates[xp.arange(doubtful) * n_outputs + output].astype(to.out.dtype)
+        to.out.put(row * to.by_row + output * to.by_output, values)
+        lost += int(xp.isinf(values).sum())
+    return int(lost)
+
+
+def ratio_of_number(value: float, like: "Array") -> Ratio:
+    """Give one exact number as a quotient, where other arrays lie."""
+    number = Limbs.of_floats(xp.full((1, 1), value))
+    return Ratio(number, Limbs.of_integers(np.ones_like(like, shape=(1, 1), dtype=np.int64)))

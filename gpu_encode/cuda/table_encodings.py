@@ -1,0 +1,292 @@
+"""Encodings of all categories, as every view sees them, in one pass: one thread a category and view."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.estimates import exact_below, mean_pair, plain_pair, weigh_prior, whole_prior
+from cpu_fallback.compiled.moments import SMALL, Shape, shape_of
+from cpu_fallback.compiled.row_encodings import encoding_without, has_category
+from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views
+from cpu_fallback.exact import Limbs, Ratio, m_estimates
+from cpu_fallback.fused_rules import M_ESTIMATE, Blend, FusedRule, PopulationMoments, Shrinkage
+from cpu_fallback.sums import is_others, is_own, visible
+from gpu_encode.cuda.encodings import (
+    MOST_CELL,
+    TOO_LARGE,
+    Around,
+    Doubts,
+    encode_count,
+    encode_digits,
+    fits,
+    keep_doubt,
+    place_of_total,
+    room_for_doubts,
+)
+from gpu_encode.cuda.memory import empty, to_device, to_host
+from gpu_encode.cuda.moments import ROOM, class_width, pair
+from gpu_encode.cuda.rounding import scale
+from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types, xp
+
+if TYPE_CHECKING:
+    from cpu_fallback.types import Array, Layout
+
+
+class Priors(NamedTuple):
+    """What each view sees of all categories, per view and output, flat: see `encodings.Around`.
+
+    For m-estimates m * T and N as well, where both are whole and small, else NaN.
+    """
+
+    mu: "Array"
+    fraction: "Array"
+    exponent: "Array"
+    high: "Array"
+    rest: "Array"
+    weighed: "Array"
+    number: "Array"
+
+
+@kernel
+def weigh_priors(
+    total: "Array",
+    width: int,
+    low: int,
+    number: "Array",
+    n_width: int,
+    n_low: int,
+    n_outputs: int,
+    m: float,
+    priors: Priors,
+) -> None:
+    """Write m * T / N of each view and output as a pair, and m * T and N where they are whole and small."""
+    for i in range(cuda.grid(1), len(priors.high), cuda.gridsize(1)):
+        view = i // n_outputs
+        high, lower, exponent = pair(total, i * width, width, 1, width, low, 0)
+        t_high, t_rest = plain_pair(high, lower, exponent)
+        high, lower, exponent = pair(number, view * n_width, n_width, 1, n_width, n_low, 0)
+        n_high, n_rest = plain_pair(high, lower, exponent)
+        priors.high[i], priors.rest[i] = 0.0, np.nan
+        if n_high != 0.0:
+            mu, rest = mean_pair(t_high, t_rest, n_high, n_rest)
+            priors.high[i], priors.rest[i] = weigh_prior(mu, rest, m)
+        priors.weighed[i], priors.number[i] = 0.0, np.nan
+        if width == n_width == 1 and low == n_low == 0:
+            priors.weighed[i], priors.number[i] = whole_prior(float(total[i]), float(number[view]), m)
+
+
+@device_function
+def around_of(priors: Priors, i: int, blend: Blend) -> Around:
+    """Give what a view and output sees of all categories, as far as lam asks for it."""
+    fraction, exponent, high, rest = 0.0, 0, 0.0, 0.0
+    if len(priors.fraction) == len(priors.mu):
+        fraction, exponent = priors.fraction[i], priors.exponent[i]
+    if blend.shrinkage.kind == M_ESTIMATE:
+        high, rest = priors.high[i], priors.rest[i]
+    return Around(priors.mu[i], fraction, exponent, high, rest)
+
+
+@device_function
+def number_seen(accumulators: "Array", base: int, length: int, views: Views, view: int, k: int) -> np.int64:
+    """Give number k of what a view sees of the category that begins at `base`."""
+    if views.kind == LESS_ONE:
+        return accumulators[base + k] - (1 if view == k else 0)
+    if views.kind == OWN:
+        return accumulators[base + view * length + k]
+    total = np.int64(0)
+    for fold in range(views.n_folds):
+        if fold != view if views.kind == OTHERS else views.matrix[view * views.n_folds + fold] != 0:
+            total += accumulators[base + fold * length + k]
+    return total
+
+
+@device_function
+def code_of(line: int, n_lines: int) -> int:
+    """Code of a line of a table: that before the last is unknown, the last missing."""
+    return line if line < n_lines - 2 else line - n_lines
+
+
+@device_function
+def is_empty(accumulators: "Array", at: int, width: int) -> bool:
+    """Say whether a cell holds no row."""
+    found = np.int64(0)
+    for k in range(width):
+        found |= accumulators[at + k]
+    return found == 0
+
+
+@kernel
+def blend_counts(
+    accumulators: "Array",
+    n_classes: int,
+    first: int,
+    views: Views,
+    rule: FusedRule,
+    priors: Priors,
+    below: float,
+    values: "Array",
+    unseen: "Array",
+    doubts: Doubts,
+) -> None:
+    """Write the encodings of every category and view from whole counts of classes."""
+    n_outputs = n_classes - first
+    for i in range(cuda.grid(1), len(unseen), cuda.gridsize(1)):
+        category, view, count = i // views.n_views, i % views.n_views, np.int64(0)
+        base = category * views.n_folds * n_classes
+        for label in range(n_classes):
+            count += number_seen(accumulators, base, n_classes, views, view, label)
+        if count >= SMALL:
+            cuda.atomic.add(doubts.counters, TOO_LARGE, 1)
+        code = code_of(category, len(unseen) // views.n_views)
+        counts = has_category(code, rule) and count > 0 and float(count) >= rule.blend.least
+        unseen[i] = not counts
+        nobody = views.kind == LESS_ONE and is_empty(accumulators, base + view, 1)
+        for output in range(n_outputs):
+            at = view * n_outputs + output
+            value = encoding_without(code, priors.mu[at], rule)
+            if counts:
+                own = number_seen(accumulators, base, n_classes, views, view, first + output)
+                around, weighed, number = around_of(priors, at, rule.blend), 0.0, np.nan
+                if rule.blend.shrinkage.kind == M_ESTIMATE:
+                    weighed, number = priors.weighed[at], priors.number[at]
+                value, doubtful = encode_count(own, count, rule.blend, around, weighed, number, below)
+                if doubtful:
+                    keep_doubt(doubts, i * n_outputs + output, accumulators, accumulators, 0)
+            values[i * n_outputs + output] = 0.0 if nobody else value
+
+
+@kernel
+def blend_digits(
+    accumulators: "Array",
+    shape: Shape,
+    first: int,
+    views: Views,
+    rule: FusedRule,
+    priors: Priors,
+    values: "Array",
+    unseen: "Array",
+    doubts: Doubts,
+) -> None:
+    """Write the encodings of every category and view from digits."""
+    seen = cuda.local.array(MOST_CELL, types.int64)
+    n_room = cuda.local.array(ROOM, types.int64)
+    s_room = cuda.local.array(ROOM, types.int64)
+    q_room = cuda.local.array(ROOM, types.int64)
+    n_outputs, line = shape.n_classes - first, class_width(shape)
+    length = shape.n_classes * line
+    for i in range(cuda.grid(1), len(unseen), cuda.gridsize(1)):
+        category, view = i // views.n_views, i % views.n_views
+        base = category * views.n_folds * length
+        for k in range(length):
+            seen[k] = number_seen(accumulators, base, length, views, view, k)
+        count = pair(seen, 0, line, shape.n_classes, shape.n_width, shape.n_low, 0)
+        weight = scale(count[0], count[2])
+        code = code_of(category, len(unseen) // views.n_views)
+        counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
+        unseen[i] = not counts
+        for output in range(n_outputs):
+            at = view * n_outputs + output
+            value, s_at = encoding_without(code, priors.mu[at], rule), place_of_total(shape, output, first)
+            if counts:
+                around = around_of(priors, at, rule.blend)
+                value, doubtful = encode_digits(seen, s_at, shape, rule.blend, around, count, n_room, s_room, q_room)
+                if doubtful:
+                    keep_doubt(doubts, i * n_outputs + output, seen, seen, 0)
+            values[i * n_outputs + output] = value
+
+
+def views_of(visibility: "Array | None", n_folds: int, n_classes: int, less_one: bool) -> Views:
+    """Describe to kernels what views see."""
+    matrix = empty(1, np.int64)
+    if less_one:
+        return Views(LESS_ONE, n_classes, 1, matrix)
+    if visibility is None or is_own(visibility, n_folds):
+        return Views(OWN, n_folds, n_folds, matrix)
+    if is_others(visibility, n_folds):
+        return Views(OTHERS, n_folds, n_folds, matrix)
+    return Views(CHOSEN, len(visibility), n_folds, to_device(visibility).astype(np.int64, copy=False).reshape(-1))
+
+
+def priors_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shrinkage) -> Priors:
+    """Bring what views see of all categories to the device; of m-estimates as pairs."""
+    mu, fraction, exponent = (to_device(part).reshape(-1) for part in population)
+    # A kernel takes no array of none.
+    fraction, exponent = (fraction, exponent) if len(fraction) else (mu[:0], empty(0, np.int64))
+    if exact is None:
+        return Priors(mu, fraction, exponent, mu, mu, mu, mu)
+    shape = population.prior.shape
+    room = empty((4, mu.size), np.float64)
+    priors = Priors(mu, fraction, exponent, *room)
+    total, number = spread_over(exact.total, shape), spread_over(exact.number, (shape[0], 1))
+    given = total, exact.total.digits.shape[-1], exact.total.low, number, exact.number.digits.shape[-1], exact.number.low
+    launch_rows(weigh_priors, mu.size, *given, shape[1], float(shrinkage.first), priors)
+    return priors
+
+
+def spread_over(number: Limbs, shape: tuple[int, ...]) -> "Array":
+    """Give the digits of numbers, a line for each view and output, flat."""
+    digits = to_device(number.digits)
+    return xp.ascontiguousarray(xp.broadcast_to(digits, (*shape, digits.shape[-1]))).reshape(-1)
+
+
+def encode_categories(
+    accumulators: "Array",
+    layout: "Layout",
+    first_output: int,
+    visibility: "Array | None",
+    blend: Blend,
+    missing: int,
+    population: PopulationMoments,
+    exact: Ratio | None,
+    less_one: bool,
+    /,
+) -> "tuple[Array, Array] | None":
+    """Encodings of every category and view, and where it is unseen; see `gpu_encode.ops.FusedOps`."""
+    n_lines, n_folds, n_classes = accumulators.shape[:3]
+    shape, views = shape_of(layout, n_classes), views_of(visibility, n_folds, n_classes, less_one)
+    counts = layout.count.whole and shape.by_class
+    if not counts and not fits(shape):
+        return None
+    n_outputs, n_views = n_classes - first_output, views.n_views
+    values, unseen = empty((n_lines, n_views, n_outputs), np.float64), empty((n_lines, n_views), np.bool_)
+    doubts = room_for_doubts(values.size, 0, blend.shrinkage.kind)
+    flat, priors = to_device(accumulators).reshape(-1), priors_of(population, exact, blend.shrinkage)
+    rule, out = FusedRule(blend, True, 0.0, missing), (values.reshape(-1), unseen.reshape(-1), doubts)
+    if counts:
+        below = exact_below.py_func(blend.shrinkage.first) if blend.shrinkage.kind == M_ESTIMATE else 0.0
+        launch_rows(blend_counts, unseen.size, flat, n_classes, first_output, views, rule, priors, below, *out)
+    else:
+        launch_rows(blend_digits, unseen.size, flat, shape, first_output, views, rule, priors, *out)
+    if not counts and blend.shrinkage.kind != M_ESTIMATE:
+        return values, unseen
+    _, doubtful, too_large = to_host(doubts.counters).tolist()
+    if too_large or doubtful > len(doubts.places):
+        return None
+    if doubtful:
+        places = doubts.places[:doubtful]
+        seen, at = cells_at(accumulators, visibility, less_one, places // n_outputs, n_views)
+        prior = Ratio(*(lines_at(number, population.prior.shape, at) for number in exact))
+        estimates = m_estimates(seen, layout, first_output, float(blend.shrinkage.first), prior)
+        values.reshape(-1).put(places, estimates.reshape(-1)[xp.arange(doubtful) * n_outputs + places % n_outputs])
+    return values, unseen
+
+
+def cells_at(
+    accumulators: "Array", visibility: "Array | None", less_one: bool, lines: "Array", n_views: int
+) -> "tuple[Array, Array]":
+    """Give what views see of categories, each number a category and view (places, classes, width); and the views."""
+    category, view = lines // n_views, lines % n_views
+    cells = accumulators[category]
+    places = xp.arange(len(lines))
+    if less_one:
+        seen = cells[:, 0].copy()
+        seen.reshape(-1).put(places * n_views + view, seen[places, view, 0] - 1)
+        return seen, view
+    return visible(cells, visibility)[places, view], view
+
+
+def lines_at(number: Limbs, shape: tuple[int, ...], views: "Array") -> Limbs:
+    """Give exact numbers of the views that are named: (views, outputs or 1)."""
+    digits = to_device(number.digits)
+    spread = xp.broadcast_to(digits, (shape[0], *digits.shape[-2:]))
+    return Limbs(spread[views], number.low)
