@@ -37,6 +37,21 @@ class Doubts(NamedTuple):
     around: "Array"
 
 
+class Priors(NamedTuple):
+    """What each view, or segment of an order, sees of all categories, per output, flat: see `Around`.
+
+    For m-estimates m * T and N as well, where both are whole and small, else NaN.
+    """
+
+    mu: "Array"
+    fraction: "Array"
+    exponent: "Array"
+    high: "Array"
+    rest: "Array"
+    weighed: "Array"
+    number: "Array"
+
+
 class Around(NamedTuple):
     """What one view or row sees of all categories: mu, the variance, and for m-estimates m * mu as a pair."""
 
@@ -62,24 +77,39 @@ def room_for_doubts(n_encodings: int, length: int, kind: int) -> Doubts:
 
 
 @device_function
-def keep_doubt(doubts: Doubts, place: int, seen: "Array", around: "Array", length: int) -> None:
-    """Keep an estimate for those who can round it; too many are counted alone."""
+def keep_doubt(doubts: Doubts, place: int) -> int:
+    """Keep the place of an estimate for those who can round it; gives its number, or -1 where there is no room."""
     number = cuda.atomic.add(doubts.counters, DOUBTFUL, 1)
-    if number < len(doubts.places):
-        doubts.places[number] = place
-        for k in range(length):
-            doubts.seen[number * length + k] = seen[k]
-            doubts.around[number * length + k] = around[k]
+    if number >= len(doubts.places):
+        return -1
+    doubts.places[number] = place
+    return number
 
 
 @device_function
-def encode_count(
-    own: int, count: int, blend: Blend, around: Around, weighed: float, number: float, below: float
-) -> tuple[float, bool]:
-    """Encode one class from counts below 2**31, and say whether the encoding may be rounded wrongly."""
-    weight, m = float(count), blend.shrinkage.first
+def keep_cell(kept: "Array", number: int, cells: "Array", at: int, length: int) -> None:
+    """Keep the digits of a cell behind an estimate."""
+    for k in range(length if number >= 0 else 0):
+        kept[number * length + k] = cells[at + k]
+
+
+@device_function
+def around_of(priors: Priors, i: int, blend: Blend) -> Around:
+    """Give what a view and output sees of all categories, as far as lam asks for it."""
+    fraction, exponent, high, rest = 0.0, 0, 0.0, 0.0
+    if len(priors.fraction) == len(priors.mu):
+        fraction, exponent = priors.fraction[i], priors.exponent[i]
     if blend.shrinkage.kind == M_ESTIMATE:
-        near, whole = whole_estimate(float(own), weight, m, weighed, number, below)
+        high, rest = priors.high[i], priors.rest[i]
+    return Around(priors.mu[i], fraction, exponent, high, rest)
+
+
+@device_function
+def encode_count(own: int, count: int, blend: Blend, priors: Priors, at: int, below: float) -> tuple[float, bool]:
+    """Encode one class from counts below 2**31, and say whether the encoding may be rounded wrongly."""
+    weight, m, around = float(count), blend.shrinkage.first, around_of(priors, at, blend)
+    if blend.shrinkage.kind == M_ESTIMATE:
+        near, whole = whole_estimate(float(own), weight, m, priors.weighed[at], priors.number[at], below)
         if whole:
             return near, False
         return near_estimate(float(own), 0.0, weight, 0.0, m, around.high, around.rest)
@@ -98,6 +128,7 @@ def place_of_total(shape: Shape, output: int, first: int) -> int:
 @device_function
 def encode_digits(
     seen: "Array",
+    cell: int,
     s_at: int,
     shape: Shape,
     blend: Blend,
@@ -107,19 +138,17 @@ def encode_digits(
     s_room: "Array",
     q_room: "Array",
 ) -> tuple[float, bool]:
-    """Encode one output from digits, N as a pair beside them, and say whether it may be rounded wrongly."""
+    """Encode one output of a cell from digits, N as a pair beside them, and say whether it may be rounded wrongly."""
     n_high, n_lower, n_exponent = count
     high, lower, exponent = pair(seen, s_at, class_width(shape), 1, shape.s_width, shape.s_low, 0)
     if blend.shrinkage.kind == M_ESTIMATE:
         total, total_rest = plain_pair(high, lower, exponent)
         number, number_rest = plain_pair(n_high, n_lower, n_exponent)
-        return near_estimate(
-            total, total_rest, number, number_rest, blend.shrinkage.first, around.high, around.rest
-        )
-    mean = divide(seen, 0, s_at, shape, high, lower, exponent - n_exponent, n_high, n_lower)
+        return near_estimate(total, total_rest, number, number_rest, blend.shrinkage.first, around.high, around.rest)
+    mean = divide(seen, cell, s_at, shape, high, lower, exponent - n_exponent, n_high, n_lower)
     mine, other = 1.0, 0.0
     if blend.shrinkage.kind == EMPIRICAL_BAYES:
-        fraction, power = spread_of(seen, 0, s_at, shape, n_room, s_room, q_room)
+        fraction, power = spread_of(seen, cell, s_at, shape, n_room, s_room, q_room)
         weight = scale(n_high, n_exponent)
         other = bayes_weight(weight, fraction, power, around.fraction, around.exponent)
     else:

@@ -1,6 +1,6 @@
 """Fold numbers of rows, computed inside the kernels that use them; and the keyed bijection."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -182,9 +182,9 @@ def walk_blocks(
         out[i] = np.int64(begin + word)
 
 
-def walk_rows(permutation: Permutation, start: int, stop: int, forward: bool) -> Array:
+def walk_rows(permutation: Permutation, start: int, stop: int, forward: bool, dtype: Any = np.int64) -> Array:
     """Give the place of each row in [start, stop), or the row at each place."""
-    out = empty(max(stop - start, 0), np.int64)
+    out = empty(max(stop - start, 0), dtype)
     blocks = permutation.blocks if permutation.block > 1 else permutation
     keys = to_device(blocks.keys if forward else blocks.keys[::-1])
     network = np.uint64(blocks.n_rows), np.uint64(blocks.half_bits), keys

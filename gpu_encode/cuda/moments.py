@@ -241,9 +241,7 @@ def spread_of(
     n_sign, n = magnitude(accumulators, cell, line, shape.n_classes, shape.n_width, n_room)
     _, n_s = magnitude(accumulators, s_at, line, 1, shape.s_width, s_room)
     q_sign, n_q = magnitude(accumulators, q_at, line, 1, shape.q_width, q_room)
-    return difference(
-        n_sign * q_sign, n_room, n, q_room, n_q, s_room, n_s, shape.n_low + shape.q_low, 2 * shape.s_low
-    )
+    return difference(n_sign * q_sign, n_room, n, q_room, n_q, s_room, n_s, shape.n_low + shape.q_low, 2 * shape.s_low)
 
 
 @device_function

@@ -13,6 +13,7 @@ from gpu_encode.cuda.encodings import (
     LOST,
     Doubts,
     encode_digits,
+    keep_cell,
     keep_doubt,
     place_of_total,
     see_around,
@@ -56,7 +57,7 @@ def destination_of(out: "Array", unseen: "Array | None") -> Destination | None:
 @device_function
 def store(value: float, place: int, to: Destination, doubts: Doubts) -> None:
     """Write an encoding, rounded to the type of the output, and count it if that cannot hold it."""
-    if value != value:
+    if math.isnan(value):
         to.words[place] = to.nan
     else:
         to.out[place] = value
@@ -91,9 +92,11 @@ def write_row(
         around = see_around(others, s_at, shape, rule, around_count, n_room, s_room, q_room)
         value = 0.0
         if counts:
-            value, doubtful = encode_digits(seen, s_at, shape, rule.blend, around, count, n_room, s_room, q_room)
+            value, doubtful = encode_digits(seen, 0, s_at, shape, rule.blend, around, count, n_room, s_room, q_room)
             if doubtful:
-                keep_doubt(doubts, row * (n_classes - first) + output, seen, others, n_classes * line)
+                number = keep_doubt(doubts, row * (n_classes - first) + output)
+                keep_cell(doubts.seen, number, seen, 0, n_classes * line)
+                keep_cell(doubts.around, number, others, 0, n_classes * line)
         else:
             value = encoding_without(code, around.mu, rule)
         store(value, place, to, doubts)
@@ -102,9 +105,18 @@ def write_row(
 
 
 def settle_rows(
-    doubts: Doubts, shape: Shape, layout: "Layout", first: int, rule: FusedRule, to: Destination
+    doubts: Doubts,
+    shape: Shape,
+    layout: "Layout",
+    first: int,
+    rule: FusedRule,
+    to: Destination,
+    sums: "Array | None" = None,
 ) -> int | None:
-    """Round the estimates in doubt by their digits; gives how many encodings are lost, None with too many doubts."""
+    """Round the estimates in doubt by their digits; gives how many encodings are lost, None with too many doubts.
+
+    Where `sums` (segments, classes, width) are given, each doubt has kept the number of the one that lies around it.
+    """
     lost, doubtful, _ = to_host(doubts.counters).tolist()
     if doubtful > len(doubts.places):
         return None
@@ -112,6 +124,8 @@ def settle_rows(
         n_outputs, places = shape.n_classes - first, doubts.places[:doubtful]
         size, cells = doubtful * shape.n_classes * layout.width, (doubtful, shape.n_classes, layout.width)
         seen, around = doubts.seen[:size].reshape(cells), doubts.around[:size].reshape(cells)
+        if sums is not None:
+            around = sums[around[:, 0, 0]]
         prior = ratio_of(around, layout, first) if rule.by_mean else ratio_of_number(rule.prior, seen)
         estimates = m_estimates(seen, layout, first, float(rule.blend.shrinkage.first), prior).reshape(-1)
         row, output = places // n_outputs, places % n_outputs

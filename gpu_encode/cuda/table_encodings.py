@@ -1,6 +1,6 @@
 """Encodings of all categories, as every view sees them, in one pass: one thread a category and view."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from cpu_fallback.sums import is_others, is_own, visible
 from gpu_encode.cuda.encodings import (
     MOST_CELL,
     TOO_LARGE,
-    Around,
     Doubts,
+    Priors,
+    around_of,
     encode_count,
     encode_digits,
     fits,
@@ -30,21 +31,6 @@ from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, 
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Layout
-
-
-class Priors(NamedTuple):
-    """What each view sees of all categories, per view and output, flat: see `encodings.Around`.
-
-    For m-estimates m * T and N as well, where both are whole and small, else NaN.
-    """
-
-    mu: "Array"
-    fraction: "Array"
-    exponent: "Array"
-    high: "Array"
-    rest: "Array"
-    weighed: "Array"
-    number: "Array"
 
 
 @kernel
@@ -73,17 +59,6 @@ def weigh_priors(
         priors.weighed[i], priors.number[i] = 0.0, np.nan
         if width == n_width == 1 and low == n_low == 0:
             priors.weighed[i], priors.number[i] = whole_prior(float(total[i]), float(number[view]), m)
-
-
-@device_function
-def around_of(priors: Priors, i: int, blend: Blend) -> Around:
-    """Give what a view and output sees of all categories, as far as lam asks for it."""
-    fraction, exponent, high, rest = 0.0, 0, 0.0, 0.0
-    if len(priors.fraction) == len(priors.mu):
-        fraction, exponent = priors.fraction[i], priors.exponent[i]
-    if blend.shrinkage.kind == M_ESTIMATE:
-        high, rest = priors.high[i], priors.rest[i]
-    return Around(priors.mu[i], fraction, exponent, high, rest)
 
 
 @device_function
@@ -146,12 +121,9 @@ def blend_counts(
             value = encoding_without(code, priors.mu[at], rule)
             if counts:
                 own = number_seen(accumulators, base, n_classes, views, view, first + output)
-                around, weighed, number = around_of(priors, at, rule.blend), 0.0, np.nan
-                if rule.blend.shrinkage.kind == M_ESTIMATE:
-                    weighed, number = priors.weighed[at], priors.number[at]
-                value, doubtful = encode_count(own, count, rule.blend, around, weighed, number, below)
+                value, doubtful = encode_count(own, count, rule.blend, priors, at, below)
                 if doubtful:
-                    keep_doubt(doubts, i * n_outputs + output, accumulators, accumulators, 0)
+                    keep_doubt(doubts, i * n_outputs + output)
             values[i * n_outputs + output] = 0.0 if nobody else value
 
 
@@ -189,9 +161,9 @@ def blend_digits(
             value, s_at = encoding_without(code, priors.mu[at], rule), place_of_total(shape, output, first)
             if counts:
                 around = around_of(priors, at, rule.blend)
-                value, doubtful = encode_digits(seen, s_at, shape, rule.blend, around, count, n_room, s_room, q_room)
+                value, doubtful = encode_digits(seen, 0, s_at, shape, rule.blend, around, count, n_room, s_room, q_room)
                 if doubtful:
-                    keep_doubt(doubts, i * n_outputs + output, seen, seen, 0)
+                    keep_doubt(doubts, i * n_outputs + output)
             values[i * n_outputs + output] = value
 
 
@@ -218,7 +190,14 @@ def priors_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shr
     room = empty((4, mu.size), np.float64)
     priors = Priors(mu, fraction, exponent, *room)
     total, number = spread_over(exact.total, shape), spread_over(exact.number, (shape[0], 1))
-    given = total, exact.total.digits.shape[-1], exact.total.low, number, exact.number.digits.shape[-1], exact.number.low
+    given = (
+        total,
+        exact.total.digits.shape[-1],
+        exact.total.low,
+        number,
+        exact.number.digits.shape[-1],
+        exact.number.low,
+    )
     launch_rows(weigh_priors, mu.size, *given, shape[1], float(shrinkage.first), priors)
     return priors
 

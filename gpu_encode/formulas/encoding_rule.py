@@ -338,7 +338,15 @@ def in_one_pass(
     spec, population = sums.spec, PopulationMoments(prior, variance.fraction, variance.exponent)
     exact = exact_prior(rule.context(ops, total), prior) if rule.statistic.needs.digits else None
     encoded = ops.fused.encode_categories(
-        sums.accumulators, spec.layout, spec.first_output, visibility, blend, rule.describe_missing(), population, exact, less_one
+        sums.accumulators,
+        spec.layout,
+        spec.first_output,
+        visibility,
+        blend,
+        rule.describe_missing(),
+        population,
+        exact,
+        less_one,
     )
     return None if encoded is None else EncodingTable(*encoded)
 

@@ -18,10 +18,8 @@ from cpu_fallback.compiled.moments import Shape
 from cpu_fallback.compiled.views import Views
 from cpu_fallback.fused_rules import Blend, FusedRule, Shrinkage
 from gpu_encode.cuda import runtime
-from gpu_encode.cuda.encodings import Doubts
+from gpu_encode.cuda.encodings import Doubts, Priors
 from gpu_encode.cuda.row_encodings import Destination
-from gpu_encode.cuda.table_encodings import Priors
-
 
 
 def typed(made: Any) -> Callable[..., types.Type]:

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import cpu_fallback
+from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Rows
 from gpu_encode.formulas.encoding_rule import EncodingRule, table
-from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, upload
+from gpu_encode.schemes.plans import LeaveOneOutPlan, OrderedPlan, RowOrder, upload
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.training import encodings
+from gpu_encode.training.scans import checkpoint_places, find_segments
 from gpu_encode.training.tasks import EncodingTask
 from tests.bits import assert_same_bits
 from tests.cpu_fallback import test_blending as tables
@@ -48,11 +50,77 @@ def assert_same_rows(ops, plan, *description, dtype="float64"):
     assert np.array_equal(ops.to_host(statistics.accumulators), stated.statistics.accumulators)
 
 
-@pytest.mark.parametrize("smoothing", by_row.SMOOTHINGS)
 @pytest.mark.parametrize(("target", "weight"), ROWS)
-def test_leave_one_out(device, target, weight, smoothing):
+def test_rows_left_out_and_in_an_order(device, target, weight):
+    for number, smoothing in enumerate(by_row.SMOOTHINGS):
+        rule = [*by_row.RULES][(number + len(target) + len(weight)) % len(by_row.RULES)]
+        assert_same_rows(device, LeaveOneOutPlan(), target, weight, smoothing, rule, 40)
+        plan = OrderedPlan([by_row.order_of(["random", "rows"][number % 2], 140)], True, 5 * (number % 3))
+        assert_same_rows(device, plan, target, weight, smoothing, rule, 140)
+
+
+@pytest.mark.parametrize("kind", ["random", "rows", "times", "ties", "one time"])
+@pytest.mark.parametrize("target", ["binary", "classes", "real"])
+def test_every_order(device, target, kind):
     for number, rule in enumerate(by_row.RULES):
-        assert_same_rows(device, LeaveOneOutPlan(), target, weight, smoothing, rule, 40 + number)
+        plan = OrderedPlan([by_row.order_of(kind, 70)], True, 7 * number)
+        assert_same_rows(device, plan, target, "none", "m-estimate", rule, 70, dtype="float32")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_few_rows(device, size):
+    for target, kind in product(["binary", "real"], ["random", "rows"]):
+        assert_same_rows(
+            device, OrderedPlan([by_row.order_of(kind, size)], True, 0), target, "none", "bayes", "plain", size
+        )
+        assert_same_rows(device, LeaveOneOutPlan(), target, "real", "bayes", "plain", size)
+
+
+def test_orders_beside_each_other_and_averaged(device):
+    for average in (True, False):
+        plan = OrderedPlan([Permutation(90, seed) for seed in (3, 4)], average, 2)
+        for target in ("binary", "real"):
+            assert_same_rows(device, plan, target, "none", "m-estimate", "plain", 90)
+
+
+def test_segments_are_those_of_the_definition():
+    segments = import_module("gpu_encode.cuda.order_segments")
+    for n_rows in (1, 2, 511, 512, 513, 1023, 1024, 5000, 70_000):
+        checkpoints = checkpoint_places(None, n_rows, cpu_fallback)
+        places = np.arange(n_rows)
+        expected = find_segments(checkpoints, places)
+        assert segments.count_segments(n_rows) == len(checkpoints)
+        assert [segments.segment_of(place) for place in places[:: max(n_rows // 700, 1)].tolist()] == (
+            expected[:: max(n_rows // 700, 1)].tolist()
+        )
+
+
+@pytest.mark.parametrize("target", ["binary", "real"])
+def test_what_is_encoded_in_one_pass(device, target, monkeypatch):
+    passes = []
+    for name in ("encode_categories", "leave_one_out_encodings", "ordered_encodings"):
+        own = getattr(device.fused, name)
+        monkeypatch.setattr(device.fused, name, lambda *given, own=own: passes.append(own(*given)) or passes[-1])
+    for plan in (LeaveOneOutPlan(), OrderedPlan([RowOrder()], True, 0), OrderedPlan([Permutation(50, 2)], True, 0)):
+        train_rows(device, plan, target, "none", "m-estimate", "plain", 50)
+    assert len(passes) == 3
+    assert all(result is not None for result in passes)
+
+
+@pytest.mark.parametrize("plan", [OrderedPlan([RowOrder()], True, 0), LeaveOneOutPlan()])
+def test_encodings_that_the_type_cannot_hold_are_counted(device, plan):
+    with pytest.warns(UserWarning, match="encodings are beyond the range of float32") as expected:
+        by_row.train_rows(cpu_fallback, plan, "wild", "none", "none", "plain", 60, dtype="float32")
+    with pytest.warns(UserWarning) as caught:
+        train_rows(device, plan, "wild", "none", "none", "plain", 60, dtype="float32")
+    assert [str(each.message) for each in caught] == [str(each.message) for each in expected]
+
+
+def test_more_doubts_than_there_is_room_for_are_left_to_arrays(device, monkeypatch):
+    monkeypatch.setattr(import_module("gpu_encode.cuda.encodings"), "ROOM_FOR_DOUBTS", 3)
+    for plan in (LeaveOneOutPlan(), OrderedPlan([Permutation(50, 2)], True, 0)):
+        for target in ("binary", "real"):
+            assert_same_rows(device, plan, target, "none", "tiny m", "plain", 50)
 
 
 @pytest.mark.parametrize("visibility", tables.VISIBILITIES)

@@ -1,0 +1,376 @@
+"""Encodings of all rows from the rows before them: tile by tile, in few kernels each."""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cpu_fallback.compiled.estimates import exact_below
+from cpu_fallback.compiled.moments import Shape, shape_of
+from cpu_fallback.compiled.row_encodings import encoding_without, has_category
+from cpu_fallback.fused_rules import M_ESTIMATE, FusedRule, Written
+from cpu_fallback.row_numbers import Permutation
+from cpu_fallback.types import Carry, Rows
+from gpu_encode.cuda.digits import measures_of
+from gpu_encode.cuda.encodings import (
+    Doubts,
+    Priors,
+    around_of,
+    encode_count,
+    encode_digits,
+    fits,
+    keep_cell,
+    keep_doubt,
+    place_of_total,
+    room_for_doubts,
+)
+from gpu_encode.cuda.folds import walk_rows
+from gpu_encode.cuda.memory import empty, to_device, zeros
+from gpu_encode.cuda.moments import ROOM, class_width, pair
+from gpu_encode.cuda.order_segments import BLOCK_ROWS, Segments, class_width_of, segment_of, sum_segments
+from gpu_encode.cuda.ordered import ordered
+from gpu_encode.cuda.rounding import scale
+from gpu_encode.cuda.row_encodings import Destination, destination_of, settle_rows, store
+from gpu_encode.cuda.row_parts import line_of, parts_of
+from gpu_encode.cuda.running import sum_between
+from gpu_encode.cuda.runtime import (
+    MOST_BLOCKS,
+    SHARED_BYTES,
+    THREADS,
+    TILE,
+    cuda,
+    device_function,
+    kernel,
+    launch,
+    launch_rows,
+    types,
+    xp,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cpu_fallback.types import Array, Layout
+
+LANES = min(THREADS, 32)
+# A table of counts must leave room for what the rows of a turn are.
+MOST_CELLS = SHARED_BYTES // 4 - 2 * LANES
+
+
+class Course(NamedTuple):
+    """Where a tile begins, and how many places have no encoding; the rows at its places, if they have an order."""
+
+    start: int
+    burned: int
+    has_order: bool
+    numbers: "Array"
+
+
+@device_function
+def row_at(course: Course, i: int) -> np.int64:
+    """Give the row at a place of the tile."""
+    return np.int64(course.numbers[i]) if course.has_order else np.int64(course.start + i)
+
+
+@kernel
+def encode_seen(
+    codes: "Array",
+    seen: "Array",
+    course: Course,
+    shape: Shape,
+    first: int,
+    rule: FusedRule,
+    priors: Priors,
+    to: Destination,
+    doubts: Doubts,
+) -> None:
+    """Write the encodings of a tile's rows from the digits of what each sees of its category."""
+    n_room = cuda.local.array(ROOM, types.int64)
+    s_room = cuda.local.array(ROOM, types.int64)
+    q_room = cuda.local.array(ROOM, types.int64)
+    line, n_outputs = class_width(shape), shape.n_classes - first
+    length = shape.n_classes * line
+    for i in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
+        place, row, cell, code = course.start + i, row_at(course, i), i * length, codes[i]
+        count, segment = pair(seen, cell, line, shape.n_classes, shape.n_width, shape.n_low, 0), segment_of(place)
+        weight = scale(count[0], count[2])
+        counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
+        for output in range(n_outputs):
+            s_at, value = cell + place_of_total(shape, output, first), math.nan
+            around = around_of(priors, segment * n_outputs + output, rule.blend)
+            if place >= course.burned and counts:
+                value, doubtful = encode_digits(
+                    seen, cell, s_at, shape, rule.blend, around, count, n_room, s_room, q_room
+                )
+                if doubtful:
+                    number = keep_doubt(doubts, row * n_outputs + output)
+                    keep_cell(doubts.seen, number, seen, cell, length)
+                    keep_segment(doubts, number, segment, length)
+            elif place >= course.burned:
+                value = encoding_without(code, around.mu, rule)
+            store(value, row * to.by_row + output * to.by_output, to, doubts)
+        if to.flagged:
+            to.unseen[row] = to.unseen[row] and not counts
+
+
+@device_function
+def keep_segment(doubts: Doubts, number: int, segment: int, length: int) -> None:
+    """Keep the number of the segment of an estimate, whose sums lie around it."""
+    if number >= 0:
+        doubts.around[number * length] = segment
+
+
+@kernel
+def count_chunks(
+    codes: "Array",
+    classes: "Array",
+    course: Course,
+    n_places: int,
+    n_lines: int,
+    n_classes: int,
+    chunk_rows: int,
+    table: "Array",
+    segments: "Array",
+) -> None:
+    """Count the rows of each chunk of places by category and class, and add them to the sums of their segments."""
+    shared = cuda.shared.array(0, types.int32)
+    thread, threads, cells = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x), n_lines * n_classes
+    for cell in range(thread, cells + n_classes, threads):
+        shared[cell] = 0
+    cuda.syncthreads()
+    begin = cuda.blockIdx.x * chunk_rows
+    home = segment_of(course.start + begin)
+    for i in range(begin + thread, min(begin + chunk_rows, n_places), threads):
+        row, segment = row_at(course, i), segment_of(course.start + i)
+        label = np.int64(classes[row])
+        cuda.atomic.add(shared, line_of(codes[row], n_lines) * n_classes + label, 1)
+        if segment != home:
+            cuda.atomic.add(shared, cells + label, -1)
+            cuda.atomic.add(segments, segment * n_classes + label, 1)
+    cuda.syncthreads()
+    for cell in range(thread, cells, threads):
+        table[cell * cuda.gridDim.x + cuda.blockIdx.x] = shared[cell]
+        if shared[cell]:
+            cuda.atomic.add(shared, cells + cell % n_classes, shared[cell])
+    cuda.syncthreads()
+    for label in range(thread, n_classes, threads):
+        if shared[cells + label]:
+            cuda.atomic.add(segments, home * n_classes + label, np.int64(shared[cells + label]))
+
+
+@device_function
+def count_of_turn(shared: "Array", lines: int, labels: int, n_lanes: int, line: int, label: int) -> np.int64:
+    """Count the first lanes of a turn of one category and one class, or of any class for -1."""
+    found = np.int64(0)
+    for lane in range(n_lanes):
+        if shared[lines + lane] == line and (label < 0 or shared[labels + lane] == label):
+            found += 1
+    return found
+
+
+@device_function
+def encode_turn(
+    shared: "Array",
+    lane: int,
+    cells: int,
+    n_classes: int,
+    code: int,
+    line: int,
+    row: np.int64,
+    place: int,
+    burned: int,
+    first: int,
+    rule: FusedRule,
+    priors: Priors,
+    below: float,
+    to: Destination,
+    doubts: Doubts,
+) -> None:
+    """Write the encodings of a row from the counts of its chunk so far and of the turn's earlier rows."""
+    lines, labels, n_outputs = cells, cells + LANES, n_classes - first
+    count, segment = count_of_turn(shared, lines, labels, lane, line, -1), segment_of(place)
+    for label in range(n_classes):
+        count += shared[line * n_classes + label]
+    counts = has_category(code, rule) and count > 0 and float(count) >= rule.blend.least
+    for output in range(n_outputs):
+        at, value = segment * n_outputs + output, math.nan
+        if place >= burned and counts:
+            label = first + output
+            own = shared[line * n_classes + label] + count_of_turn(shared, lines, labels, lane, line, label)
+            value, doubtful = encode_count(own, count, rule.blend, priors, at, below)
+            if doubtful:
+                number = keep_doubt(doubts, row * n_outputs + output)
+                keep_segment(doubts, number, segment, n_classes)
+                keep_counts(doubts, number, shared, lane, cells, n_classes, line)
+        elif place >= burned:
+            value = encoding_without(code, priors.mu[at], rule)
+        store(value, row * to.by_row + output * to.by_output, to, doubts)
+    if to.flagged:
+        to.unseen[row] = to.unseen[row] and not counts
+
+
+@device_function
+def keep_counts(doubts: Doubts, number: int, shared: "Array", lane: int, cells: int, n_classes: int, line: int) -> None:
+    """Keep the counts that the row of an estimate in doubt sees."""
+    for label in range(n_classes if number >= 0 else 0):
+        earlier = count_of_turn(shared, cells, cells + LANES, lane, line, label)
+        doubts.seen[number * n_classes + label] = shared[line * n_classes + label] + earlier
+
+
+@kernel
+def encode_chunks(
+    codes: "Array",
+    classes: "Array",
+    course: Course,
+    n_places: int,
+    n_lines: int,
+    n_classes: int,
+    first: int,
+    chunk_rows: int,
+    running: "Array",
+    sums: "Array",
+    next_sums: "Array",
+    rule: FusedRule,
+    priors: Priors,
+    below: float,
+    to: Destination,
+    doubts: Doubts,
+) -> None:
+    """Walk each chunk of places, and write the encodings of its rows from the counts of all rows before them."""
+    shared = cuda.shared.array(0, types.int32)
+    lane, lanes, cells = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x), n_lines * n_classes
+    chunk, n_chunks = np.int64(cuda.blockIdx.x), np.int64(cuda.gridDim.x)
+    for cell in range(lane, cells, lanes):
+        shared[cell] = sums[cell] + sum_between(running, cell * n_chunks, 0, chunk)
+    cuda.syncthreads()
+    begin = chunk * chunk_rows
+    stop = min(begin + chunk_rows, n_places)
+    for i in range(begin + lane, begin + chunk_rows, lanes):
+        row, line, code = np.int64(0), np.int64(-1), np.int64(0)
+        if i < stop:
+            row = row_at(course, i)
+            code = np.int64(codes[row])
+            line = line_of(code, n_lines)
+            shared[cells + lanes + lane] = classes[row]
+        shared[cells + lane] = line
+        cuda.syncthreads()
+        if i < stop:
+            place = course.start + i
+            given = n_classes, code, line, row, place, course.burned, first
+            encode_turn(shared, lane, cells, *given, rule, priors, below, to, doubts)
+        cuda.syncthreads()
+        if i < stop:
+            cuda.atomic.add(shared, line * n_classes + shared[cells + lanes + lane], 1)
+        cuda.syncthreads()
+    if chunk == n_chunks - 1:
+        for cell in range(lane, cells, lanes):
+            next_sums[cell] = shared[cell]
+
+
+class Tiles:
+    """The places of an order, a tile at a time.
+
+    Parameters
+    ----------
+    n_rows : int
+    order : Permutation, int64 array (rows,) or None
+        The row at each place; None where rows stand in order.
+    burned : int
+        Places without an encoding.
+    """
+
+    def __init__(self, n_rows: int, order: "Permutation | Array | None", burned: int) -> None:
+        self.n_rows, self.order, self.burned = n_rows, order, burned
+
+    def __iter__(self) -> "Iterator[tuple[int, int, Course]]":
+        nothing = empty(1, np.int32)
+        for start in range(0, self.n_rows, TILE):
+            stop = min(start + TILE, self.n_rows)
+            yield start, stop, Course(start, self.burned, self.order is not None, self.rows(start, stop, nothing))
+
+    def rows(self, start: int, stop: int, nothing: "Array") -> "Array":
+        """Give the rows at the places [start, stop)."""
+        if self.order is None:
+            return nothing
+        if isinstance(self.order, Permutation):
+            return walk_rows(self.order, start, stop, False, np.int32)
+        return to_device(self.order[start:stop])
+
+
+def chunk_size(n_places: int, cells: int) -> int:
+    """Places of a chunk: as few as keep all blocks at work, but no fewer than the counts that are written for it."""
+    n_chunks = max(1, min(MOST_BLOCKS, n_places // max(cells, LANES)))
+    return -(-n_places // (n_chunks * LANES)) * LANES
+
+
+def encode_counts_by_chunk(
+    rows: Rows, tiles: Tiles, n_lines: int, segments: Segments, to: Destination, doubts: Doubts
+) -> "Array":
+    """Write the encodings of rows without weights of few categories and classes; gives their counts, flat."""
+    n_classes, first, rule = segments.shape.n_classes, segments.first, segments.rule
+    codes, classes, cells = to_device(rows.codes), to_device(rows.classes), n_lines * n_classes
+    m = rule.blend.shrinkage.first
+    below = exact_below.py_func(m) if rule.blend.shrinkage.kind == M_ESTIMATE else 0.0
+    sums, next_sums = zeros((2, cells), np.int64)
+    for start, stop, course in tiles:
+        size = chunk_size(stop - start, cells)
+        n_chunks = -(-(stop - start) // size)
+        table = empty(cells * n_chunks, np.int64)
+        given = codes, classes, course, stop - start, n_lines, n_classes
+        shared = 4 * (cells + n_classes)
+        launch(count_chunks, n_chunks, THREADS, *given, size, table, segments.sums, shared=shared)
+        segments.find_priors(start, stop)
+        behind = xp.cumsum(table), sums, next_sums
+        rest = first, size, *behind, rule, segments.priors, below, to, doubts
+        launch(encode_chunks, n_chunks, LANES, *given, *rest, shared=4 * (cells + 2 * LANES))
+        sums, next_sums = next_sums, sums
+    return sums
+
+
+def encode_by_digits(
+    rows: Rows, tiles: Tiles, n_categories: int, layout: "Layout", segments: Segments, to: Destination, doubts: Doubts
+) -> "Array":
+    """Write the encodings of any rows; gives their sums (categories + 2, classes, width)."""
+    carry = Carry.empty(n_categories, segments.shape.n_classes, layout.width, False, xp)
+    measures = measures_of(layout)
+    for start, stop, course in tiles:
+        here = rows.block(start, stop) if not course.has_order else rows.pick(course.numbers)
+        parts, n_blocks = parts_of(here, measures), -(-(stop - start) // BLOCK_ROWS)
+        given = start, layout.width, segments.length, BLOCK_ROWS, segments.sums
+        launch(sum_segments, n_blocks, THREADS, *parts, *given)
+        segments.find_priors(start, stop)
+        seen = ordered(here, None, layout, carry).reshape(-1)
+        fixed = segments.shape, segments.first, segments.rule, segments.priors
+        launch_rows(encode_seen, stop - start, parts.codes, seen, course, *fixed, to, doubts)
+    return carry.sums
+
+
+def ordered_encodings(
+    rows: Rows,
+    n_categories: int,
+    n_classes: int,
+    layout: "Layout",
+    first_output: int,
+    order: "Permutation | Array | None",
+    ties: "tuple[Array, Array] | None",
+    burn_in: int,
+    rule: FusedRule,
+    out: "Array",
+    unseen: "Array | None",
+    /,
+) -> Written | None:
+    """Write the encoding of every row from the rows before it; see `gpu_encode.ops.FusedOps`."""
+    shape, to, n_rows = shape_of(layout, n_classes), destination_of(out, unseen), len(rows)
+    if ties is not None or to is None or not fits(shape):
+        return None
+    length, n_lines = n_classes * class_width_of(shape), n_categories + 2
+    doubts = room_for_doubts(n_rows * (n_classes - first_output), length, rule.blend.shrinkage.kind)
+    tiles, segments = Tiles(n_rows, order, burn_in), Segments(n_rows, shape, first_output, rule)
+    by_chunk = rows.classes is not None and rows.weight is None and layout.count.whole and shape.by_class
+    by_chunk = by_chunk and (n_lines + 1) * n_classes <= MOST_CELLS
+    if by_chunk:
+        sums = encode_counts_by_chunk(rows, tiles, n_lines, segments, to, doubts)
+    else:
+        sums = encode_by_digits(rows, tiles, n_categories, layout, segments, to, doubts)
+    lost = settle_rows(doubts, shape, layout, first_output, rule, to, segments.before())
+    return None if lost is None else Written(sums.reshape(n_lines, n_classes, layout.width), lost)
