@@ -164,7 +164,7 @@ def count_of_turn(shared: "Array", lines: int, labels: int, n_lanes: int, line: 
     found = np.int64(0)
     for lane in range(n_lanes):
         if shared[lines + lane] == line and (label < 0 or shared[labels + lane] == label):
-            found += 1
+            found += np.int64(1)
     return found
 
 
@@ -188,9 +188,9 @@ def encode_turn(
 ) -> None:
     """Write the encodings of a row from the counts of its chunk so far and of the turn's earlier rows."""
     lines, labels, n_outputs = cells, cells + LANES, n_classes - first
-    count, segment = count_of_turn(shared, lines, labels, lane, line, -1), segment_of(place)
+    segment, count = segment_of(place), count_of_turn(shared, lines, labels, lane, line, -1)
     for label in range(n_classes):
-        count += shared[line * n_classes + label]
+        count += np.int64(shared[line * n_classes + label])
     counts = has_category(code, rule) and count > 0 and float(count) >= rule.blend.least
     for output in range(n_outputs):
         at, value = segment * n_outputs + output, math.nan
@@ -243,7 +243,7 @@ def encode_chunks(
     for cell in range(lane, cells, lanes):
         shared[cell] = sums[cell] + sum_between(running, cell * n_chunks, 0, chunk)
     cuda.syncthreads()
-    begin = chunk * chunk_rows
+    begin = cuda.blockIdx.x * chunk_rows
     stop = min(begin + chunk_rows, n_places)
     for i in range(begin + lane, begin + chunk_rows, lanes):
         row, line, code = np.int64(0), np.int64(-1), np.int64(0)

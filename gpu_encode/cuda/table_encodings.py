@@ -241,7 +241,7 @@ def encode_categories(
     _, doubtful, too_large = to_host(doubts.counters).tolist()
     if too_large or doubtful > len(doubts.places):
         return None
-    if doubtful:
+    if doubtful and exact is not None:
         places = doubts.places[:doubtful]
         seen, at = cells_at(accumulators, visibility, less_one, places // n_outputs, n_views)
         prior = Ratio(*(lines_at(number, population.prior.shape, at) for number in exact))
