@@ -159,12 +159,12 @@ def count_chunks(
 
 
 @device_function
-def count_of_turn(shared: "Array", lines: int, labels: int, n_lanes: int, line: int, label: int) -> np.int64:
+def count_of_turn(shared: "Array", lines: int, labels: int, n_lanes: int, line: int, label: int) -> int:
     """Count the first lanes of a turn of one category and one class, or of any class for -1."""
-    found = np.int64(0)
+    found = 0
     for lane in range(n_lanes):
         if shared[lines + lane] == line and (label < 0 or shared[labels + lane] == label):
-            found += np.int64(1)
+            found += 1
     return found
 
 
