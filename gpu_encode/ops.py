@@ -168,9 +168,12 @@ class FusedOps(Protocol):
         population: PopulationMoments,
         exact: Ratio | None,
         less_one: bool,
+        dtype: Any,
         /,
-    ) -> tuple[Array, Array] | None:
+    ) -> tuple[Array, Array, int] | None:
         """Give the encodings (categories + 2, views, outputs), and where (categories + 2, views) a category is unseen.
+
+        Encodings are float64, or `dtype` where that costs nothing; the third number says how many that cannot hold.
 
         `exact` are the priors of m-estimates (views, outputs), exactly; others ask for none.
 

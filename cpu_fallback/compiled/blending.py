@@ -545,8 +545,9 @@ def encode_categories(
     population: PopulationMoments,
     exact: Ratio | None,
     less_one: bool,
+    _dtype: Any,
     /,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, int]:
     """Encodings of every category and view, and where it is unseen; see `gpu_encode.ops.FusedOps`."""
     views = views_of(visibility, accumulators.shape[1])
     shape = moments.shape_of(layout, accumulators.shape[2])
@@ -579,7 +580,7 @@ def encode_categories(
     if less_one:
         # No row looks at these either.
         values[-2:][accumulators[-2:, 0, :, 0] == 0] = 0.0
-    return values, unseen
+    return values, unseen, 0
 
 
 def unseen_encodings(prior: Array, blend: Blend) -> Array:

@@ -6,8 +6,19 @@ from cpu_fallback.compiled.border import Array
 from cpu_fallback.compiled.categories import VALUES_PER_CATEGORY
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, place_words, rank_places
-from gpu_encode.cuda.memory import empty, to_device, zeros
-from gpu_encode.cuda.runtime import cuda, device_function, is_device_array, kernel, launch_rows, xp
+from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
+from gpu_encode.cuda.runtime import (
+    THREADS,
+    blocks_for,
+    cuda,
+    device_function,
+    is_device_array,
+    kernel,
+    launch,
+    launch_rows,
+    types,
+    xp,
+)
 
 # A direct index may be longer than the rows that use it by this much.  Each of its places takes nine bytes for a time.
 SMALL_RANGE = 1 << 16
@@ -37,9 +48,41 @@ def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] |
     if dtype.itemsize <= 2:
         # An index of all that the type holds is small, and there is nothing to wait for.
         return (int(np.iinfo(dtype).min) if dtype.kind == "i" else 0), 1 << 8 * dtype.itemsize
-    low, high = (numbers[0], numbers[-1]) if is_sorted else (numbers.min(), numbers.max())
-    size = int(high) - int(low) + 1
-    return (int(low), size) if size <= n_rows + SMALL_RANGE else None
+    low, high = (int(numbers[0]), int(numbers[-1])) if is_sorted else ends_of(numbers)
+    size = high - low + 1
+    return (low, size) if size <= n_rows + SMALL_RANGE else None
+
+
+@kernel
+def measure_blocks(words: Array, flipped: np.uint64, ends: Array) -> None:
+    """Write the smallest and the largest word of each block's share, as they compare with a bit flipped."""
+    lowest = cuda.shared.array(THREADS, types.uint64)
+    highest = cuda.shared.array(THREADS, types.uint64)
+    thread, low, high = cuda.threadIdx.x, ~np.uint64(0), np.uint64(0)
+    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        word = np.uint64(words[i]) ^ flipped
+        low, high = min(low, word), max(high, word)
+    lowest[thread], highest[thread] = low, high
+    half = THREADS // 2
+    while half:
+        cuda.syncthreads()
+        if thread < half:
+            lowest[thread] = min(lowest[thread], lowest[thread + half])
+            highest[thread] = max(highest[thread], highest[thread + half])
+        half //= 2
+    if thread == 0:
+        ends[2 * cuda.blockIdx.x], ends[2 * cuda.blockIdx.x + 1] = lowest[0], highest[0]
+
+
+def ends_of(numbers: Array) -> tuple[int, int]:
+    """Give the smallest and the largest of some integers, in one pass; waits for them."""
+    words, n_blocks, bits = words_of(numbers).words, blocks_for(len(numbers)), 8 * numbers.dtype.itemsize
+    # Signed words compare as unsigned ones do once the sign is flipped.
+    flipped = 1 << (bits - 1) if numbers.dtype.kind == "i" else 0
+    ends = empty(2 * n_blocks, np.uint64)
+    launch(measure_blocks, n_blocks, THREADS, words, np.uint64(flipped), ends)
+    found = to_host(ends)
+    return int(found[::2].min()) - flipped, int(found[1::2].max()) - flipped
 
 
 def base_and_mask(lowest: int, dtype: np.dtype[np.generic]) -> tuple[np.uint64, np.uint64]:
@@ -80,13 +123,44 @@ def rank_rows(words: Array, base: np.uint64, mask: np.uint64, ranks: Array, code
         codes[i] = rank - 1 if rank else UNKNOWN
 
 
+@kernel
+def rank_and_list(
+    words: Array, base: np.uint64, mask: np.uint64, present: Array, ranks: Array, codes: Array, listed: Array
+) -> None:
+    """Write the code of each row's number, and the words of the numbers that occur, in their order."""
+    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        codes[i] = ranks[np.int64(offset_at(words, i, base, mask))] - 1
+    for place in range(cuda.grid(1), len(present), cuda.gridsize(1)):
+        if present[place]:
+            listed[ranks[place] - 1] = base + np.uint64(place)
+
+
+@kernel
+def subtract_base(words: Array, base: np.uint64, mask: np.uint64, codes: Array) -> None:
+    """Write how far each row's number lies from the lowest one."""
+    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        codes[i] = np.int64(offset_at(words, i, base, mask))
+
+
 def factorize(values: Array, /) -> tuple[Array, Array]:
-    """Codes of numbers without null, and their sorted distinct values."""
+    """Codes of numbers without null, and their sorted distinct values, which may lie on the host."""
     numbers = to_device(values)
     if not len(numbers):
         return empty(0, np.int32), numbers
     span = bounds(numbers, len(numbers), is_sorted=False)
+    if span is not None and span[1] <= 2:
+        return factorize_ends(numbers, *span)
     return factorize_hashed(numbers) if span is None else factorize_dense(numbers, *span)
+
+
+def factorize_ends(numbers: Array, lowest: int, size: int) -> tuple[Array, Array]:
+    """Number one whole number, or two that are neighbours: both occur."""
+    distinct = np.arange(lowest, lowest + size, dtype=np.int64 if lowest < 0 else np.uint64).astype(numbers.dtype)
+    if lowest == 0 and numbers.dtype == np.int32:
+        return numbers, distinct
+    codes = empty(len(numbers), np.int32)
+    launch_rows(subtract_base, len(codes), words_of(numbers).words, *base_and_mask(lowest, numbers.dtype), codes)
+    return codes, distinct
 
 
 def factorize_dense(numbers: Array, lowest: int, size: int) -> tuple[Array, Array]:
@@ -94,9 +168,10 @@ def factorize_dense(numbers: Array, lowest: int, size: int) -> tuple[Array, Arra
     words, (base, mask) = words_of(numbers).words, base_and_mask(lowest, numbers.dtype)
     present = zeros(size, np.uint8)
     launch_rows(mark_rows, len(words), words, base, mask, present)
-    codes = empty(len(words), np.int32)
-    launch_rows(rank_rows, len(words), words, base, mask, xp.cumsum(present, dtype=np.int32), codes)
-    return codes, numbers_of(xp.flatnonzero(present).astype(np.uint64) + base, numbers.dtype)
+    ranks, codes = xp.cumsum(present, dtype=np.int32), empty(len(words), np.int32)
+    listed = empty(min(size, len(words)), words.dtype)
+    launch_rows(rank_and_list, max(len(words), size), words, base, mask, present, ranks, codes, listed)
+    return codes, listed[: int(ranks[-1])].view(numbers.dtype)
 
 
 def factorize_hashed(numbers: Array) -> tuple[Array, Array]:

@@ -68,12 +68,13 @@ def fits(shape: Shape) -> bool:
     return width * shape.n_classes <= MOST_CELL and max(shape.n_width, shape.s_width, shape.q_width) <= NARROW
 
 
-def room_for_doubts(n_encodings: int, length: int, kind: int) -> Doubts:
+def room_for_doubts(n_encodings: int, length: int, kind: int, counters: "Array | None" = None) -> Doubts:
     """Give room for the estimates of some encodings; none where encodings are no estimates."""
     size = ROOM_FOR_DOUBTS + n_encodings // ROWS_OF_A_DOUBT if kind == M_ESTIMATE else 0
     # At least one number each: a kernel takes no array of none.
     digits = max(size * length, 1)
-    return Doubts(zeros(3, np.int64), empty(max(size, 1), np.int64), empty(digits, np.int64), empty(digits, np.int64))
+    counters = zeros(3, np.int64) if counters is None else counters
+    return Doubts(counters, empty(max(size, 1), np.int64), empty(digits, np.int64), empty(digits, np.int64))
 
 
 @device_function

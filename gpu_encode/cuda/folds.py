@@ -7,8 +7,8 @@ import numpy as np
 from cpu_fallback.compiled.border import CONTIGUOUS, GIVEN, INTERLEAVED, NO_FOLDS, ORDERS, Array
 from cpu_fallback.compiled.folds import MASK, block_of, inverse_of, mix
 from cpu_fallback.row_numbers import BLOCK_KEY, INSIDE_ROUNDS, ROUNDS, STRIDE_KEY, FoldPattern, Permutation
-from gpu_encode.cuda.memory import empty, to_device
-from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows
+from gpu_encode.cuda.memory import empty, keep_on_device, to_device
+from gpu_encode.cuda.runtime import cuda, current_device, device_function, kernel, launch_rows
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds
@@ -24,7 +24,7 @@ def fold_source(folds: "Folds") -> FoldArguments:
         return NO_FOLDS, nothing, 1, np.uint64(0), 0, 0, no_units
     if not isinstance(folds, FoldPattern):
         return GIVEN, to_device(folds).astype(np.int32, copy=False), 1, np.uint64(0), 0, 0, no_units
-    kind, units = ORDERS[folds.order], to_device(folds.units)
+    kind, units = ORDERS[folds.order], keep_on_device(current_device(), folds.units.tobytes())
     return kind, nothing, folds.n_splits, np.uint64(folds.seed), folds.n_rows, folds.first_row, units
 
 

@@ -153,9 +153,9 @@ def count_chunks(
         if shared[cell]:
             cuda.atomic.add(shared, cells + cell % n_classes, shared[cell])
     cuda.syncthreads()
-    for label in range(thread, n_classes, threads):
-        if shared[cells + label]:
-            cuda.atomic.add(segments, home * n_classes + label, np.int64(shared[cells + label]))
+    for cell in range(thread, n_classes, threads):
+        if shared[cells + cell]:
+            cuda.atomic.add(segments, home * n_classes + cell, np.int64(shared[cells + cell]))
 
 
 @device_function

@@ -1,6 +1,6 @@
 """Encodings of all categories, as every view sees them, in one pass: one thread a category and view."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from cpu_fallback.compiled.views import CHOSEN, LESS_ONE, OTHERS, OWN, Views
 from cpu_fallback.exact import Limbs, Ratio, m_estimates
 from cpu_fallback.fused_rules import M_ESTIMATE, Blend, FusedRule, PopulationMoments, Shrinkage
 from cpu_fallback.sums import is_others, is_own, visible
+from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.encodings import (
     MOST_CELL,
     TOO_LARGE,
@@ -27,6 +28,7 @@ from gpu_encode.cuda.encodings import (
 from gpu_encode.cuda.memory import empty, to_device, to_host
 from gpu_encode.cuda.moments import ROOM, class_width, pair
 from gpu_encode.cuda.rounding import scale
+from gpu_encode.cuda.row_encodings import NAN_WORDS, Destination, destination_of, store
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, types, xp
 
 if TYPE_CHECKING:
@@ -99,22 +101,21 @@ def blend_counts(
     rule: FusedRule,
     priors: Priors,
     below: float,
-    values: "Array",
-    unseen: "Array",
+    to: Destination,
     doubts: Doubts,
 ) -> None:
     """Write the encodings of every category and view from whole counts of classes."""
     n_outputs = n_classes - first
-    for i in range(cuda.grid(1), len(unseen), cuda.gridsize(1)):
+    for i in range(cuda.grid(1), len(to.unseen), cuda.gridsize(1)):
         category, view, count = i // views.n_views, i % views.n_views, np.int64(0)
         base = category * views.n_folds * n_classes
         for label in range(n_classes):
             count += number_seen(accumulators, base, n_classes, views, view, label)
         if count >= SMALL:
             cuda.atomic.add(doubts.counters, TOO_LARGE, 1)
-        code = code_of(category, len(unseen) // views.n_views)
+        code = code_of(category, len(to.unseen) // views.n_views)
         counts = has_category(code, rule) and count > 0 and float(count) >= rule.blend.least
-        unseen[i] = not counts
+        to.unseen[i] = not counts
         nobody = views.kind == LESS_ONE and is_empty(accumulators, base + view, 1)
         for output in range(n_outputs):
             at = view * n_outputs + output
@@ -124,7 +125,7 @@ def blend_counts(
                 value, doubtful = encode_count(own, count, rule.blend, priors, at, below)
                 if doubtful:
                     keep_doubt(doubts, i * n_outputs + output)
-            values[i * n_outputs + output] = 0.0 if nobody else value
+            store(0.0 if nobody else value, i * n_outputs + output, to, doubts)
 
 
 @kernel
@@ -135,8 +136,7 @@ def blend_digits(
     views: Views,
     rule: FusedRule,
     priors: Priors,
-    values: "Array",
-    unseen: "Array",
+    to: Destination,
     doubts: Doubts,
 ) -> None:
     """Write the encodings of every category and view from digits."""
@@ -146,16 +146,16 @@ def blend_digits(
     q_room = cuda.local.array(ROOM, types.int64)
     n_outputs, line = shape.n_classes - first, class_width(shape)
     length = shape.n_classes * line
-    for i in range(cuda.grid(1), len(unseen), cuda.gridsize(1)):
+    for i in range(cuda.grid(1), len(to.unseen), cuda.gridsize(1)):
         category, view = i // views.n_views, i % views.n_views
         base = category * views.n_folds * length
         for k in range(length):
             seen[k] = number_seen(accumulators, base, length, views, view, k)
         count = pair(seen, 0, line, shape.n_classes, shape.n_width, shape.n_low, 0)
         weight = scale(count[0], count[2])
-        code = code_of(category, len(unseen) // views.n_views)
+        code = code_of(category, len(to.unseen) // views.n_views)
         counts = has_category(code, rule) and weight > 0.0 and weight >= rule.blend.least
-        unseen[i] = not counts
+        to.unseen[i] = not counts
         for output in range(n_outputs):
             at = view * n_outputs + output
             value, s_at = encoding_without(code, priors.mu[at], rule), place_of_total(shape, output, first)
@@ -164,7 +164,7 @@ def blend_digits(
                 value, doubtful = encode_digits(seen, 0, s_at, shape, rule.blend, around, count, n_room, s_room, q_room)
                 if doubtful:
                     keep_doubt(doubts, i * n_outputs + output)
-            values[i * n_outputs + output] = value
+            store(value, i * n_outputs + output, to, doubts)
 
 
 def views_of(visibility: "Array | None", n_folds: int, n_classes: int, less_one: bool) -> Views:
@@ -179,33 +179,29 @@ def views_of(visibility: "Array | None", n_folds: int, n_classes: int, less_one:
     return Views(CHOSEN, len(visibility), n_folds, to_device(visibility).astype(np.int64, copy=False).reshape(-1))
 
 
-def priors_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shrinkage) -> Priors:
-    """Bring what views see of all categories to the device; of m-estimates as pairs."""
-    mu, fraction, exponent = (to_device(part).reshape(-1) for part in population)
-    # A kernel takes no array of none.
-    fraction, exponent = (fraction, exponent) if len(fraction) else (mu[:0], empty(0, np.int64))
-    if exact is None:
-        return Priors(mu, fraction, exponent, mu, mu, mu, mu)
+def priors_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shrinkage) -> "tuple[Priors, Array]":
+    """Bring what views see of all categories to the device, in one copy, with three counters behind; as pairs, too."""
     shape = population.prior.shape
-    room = empty((4, mu.size), np.float64)
-    priors = Priors(mu, fraction, exponent, *room)
-    total, number = spread_over(exact.total, shape), spread_over(exact.number, (shape[0], 1))
-    given = (
-        total,
-        exact.total.digits.shape[-1],
-        exact.total.low,
-        number,
-        exact.number.digits.shape[-1],
-        exact.number.low,
-    )
-    launch_rows(weigh_priors, mu.size, *given, shape[1], float(shrinkage.first), priors)
-    return priors
+    parts = [to_host(part).reshape(-1) for part in population]
+    if exact is not None:
+        parts += [spread_over(exact.total, shape), spread_over(exact.number, (shape[0], 1))]
+    parts = [np.ascontiguousarray(part).view(np.int64) for part in (*parts, np.zeros(3, np.int64))]
+    everything, ends = to_device(np.concatenate(parts)), np.cumsum([len(part) for part in parts]).tolist()
+    pieces = [everything[end - len(part) : end] for part, end in zip(parts, ends, strict=True)]
+    mu, fraction = pieces[0].view(np.float64), pieces[1].view(np.float64)
+    if exact is None:
+        return Priors(mu, fraction, pieces[2], mu, mu, mu, mu), pieces[-1]
+    priors = Priors(mu, fraction, pieces[2], *empty((4, mu.size), np.float64))
+    totals = pieces[3], exact.total.digits.shape[-1], exact.total.low
+    numbers = pieces[4], exact.number.digits.shape[-1], exact.number.low
+    launch_rows(weigh_priors, mu.size, *totals, *numbers, shape[1], float(shrinkage.first), priors)
+    return priors, pieces[-1]
 
 
 def spread_over(number: Limbs, shape: tuple[int, ...]) -> "Array":
-    """Give the digits of numbers, a line for each view and output, flat."""
-    digits = to_device(number.digits)
-    return xp.ascontiguousarray(xp.broadcast_to(digits, (*shape, digits.shape[-1]))).reshape(-1)
+    """Give the digits of numbers on the host, a line for each view and output, flat."""
+    digits = to_host(number.digits)
+    return np.ascontiguousarray(np.broadcast_to(digits, (*shape, digits.shape[-1]))).reshape(-1)
 
 
 def encode_categories(
@@ -218,8 +214,9 @@ def encode_categories(
     population: PopulationMoments,
     exact: Ratio | None,
     less_one: bool,
+    dtype: Any,
     /,
-) -> "tuple[Array, Array] | None":
+) -> "tuple[Array, Array, int] | None":
     """Encodings of every category and view, and where it is unseen; see `gpu_encode.ops.FusedOps`."""
     n_lines, n_folds, n_classes = accumulators.shape[:3]
     shape, views = shape_of(layout, n_classes), views_of(visibility, n_folds, n_classes, less_one)
@@ -227,27 +224,29 @@ def encode_categories(
     if not counts and not fits(shape):
         return None
     n_outputs, n_views = n_classes - first_output, views.n_views
-    values, unseen = empty((n_lines, n_views, n_outputs), np.float64), empty((n_lines, n_views), np.bool_)
-    doubts = room_for_doubts(values.size, 0, blend.shrinkage.kind)
-    flat, priors = to_device(accumulators).reshape(-1), priors_of(population, exact, blend.shrinkage)
-    rule, out = FusedRule(blend, True, 0.0, missing), (values.reshape(-1), unseen.reshape(-1), doubts)
+    wanted = np.dtype(dtype) if np.dtype(dtype) in NAN_WORDS else np.dtype(np.float64)
+    values, unseen = empty((n_lines, n_views, n_outputs), wanted), empty((n_lines, n_views), np.bool_)
+    priors, counters = priors_of(population, exact, blend.shrinkage)
+    doubts = room_for_doubts(values.size, 0, blend.shrinkage.kind, counters)
+    rule, to = FusedRule(blend, True, 0.0, missing), destination_of(values.reshape(n_lines, -1), unseen.reshape(-1))
+    flat = to_device(accumulators).reshape(-1)
     if counts:
         below = exact_below.py_func(blend.shrinkage.first) if blend.shrinkage.kind == M_ESTIMATE else 0.0
-        launch_rows(blend_counts, unseen.size, flat, n_classes, first_output, views, rule, priors, below, *out)
+        launch_rows(blend_counts, unseen.size, flat, n_classes, first_output, views, rule, priors, below, to, doubts)
     else:
-        launch_rows(blend_digits, unseen.size, flat, shape, first_output, views, rule, priors, *out)
-    if not counts and blend.shrinkage.kind != M_ESTIMATE:
-        return values, unseen
-    _, doubtful, too_large = to_host(doubts.counters).tolist()
+        launch_rows(blend_digits, unseen.size, flat, shape, first_output, views, rule, priors, to, doubts)
+    lost, doubtful, too_large = to_host(counters).tolist()
     if too_large or doubtful > len(doubts.places):
         return None
     if doubtful and exact is not None:
         places = doubts.places[:doubtful]
         seen, at = cells_at(accumulators, visibility, less_one, places // n_outputs, n_views)
-        prior = Ratio(*(lines_at(number, population.prior.shape, at) for number in exact))
+        prior = Ratio(*(lines_at(number, len(population.prior), at) for number in exact))
         estimates = m_estimates(seen, layout, first_output, float(blend.shrinkage.first), prior)
-        values.reshape(-1).put(places, estimates.reshape(-1)[xp.arange(doubtful) * n_outputs + places % n_outputs])
-    return values, unseen
+        rounded = cast(estimates.reshape(-1)[xp.arange(doubtful) * n_outputs + places % n_outputs], wanted)
+        values.reshape(-1).put(places, rounded)
+        lost += int(xp.isinf(rounded).sum())
+    return values, unseen, int(lost)
 
 
 def cells_at(
@@ -264,8 +263,8 @@ def cells_at(
     return visible(cells, visibility)[places, view], view
 
 
-def lines_at(number: Limbs, shape: tuple[int, ...], views: "Array") -> Limbs:
+def lines_at(number: Limbs, n_views: int, views: "Array") -> Limbs:
     """Give exact numbers of the views that are named: (views, outputs or 1)."""
-    digits = to_device(number.digits)
-    spread = xp.broadcast_to(digits, (shape[0], *digits.shape[-2:]))
-    return Limbs(spread[views], number.low)
+    digits = to_host(number.digits)
+    spread = np.broadcast_to(digits, (n_views, *digits.shape[-2:]))
+    return Limbs(to_device(spread)[views], number.low)

@@ -20,7 +20,7 @@ from gpu_encode.formulas.order_statistics import OfViews
 from gpu_encode.formulas.scales import on_scale
 from gpu_encode.formulas.smoothing import describe_shrinkage, exact_prior
 from gpu_encode.formulas.statistic import Context, Statistic
-from gpu_encode.ops import Ops
+from gpu_encode.ops import Ops, device_of
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import CategoryMoments, Moments
 
@@ -173,18 +173,27 @@ class EncodingTable:
 
     Parameters
     ----------
-    values : float64 array (rows, views, outputs)
-        Categories, then the levels above from the top, then unknown and missing.
+    values : float array (rows, views, outputs)
+        Categories, then the levels above from the top, then unknown and missing: float64, or rounded to an output.
     unseen : bool array (rows, views)
         Where no visible row has the category.
+    lost : int, default=0
+        Encodings that are infinite since they were rounded.
     """
 
     values: Floats
     unseen: Mask
+    lost: int = 0
 
 
 def total_of_views(sums: CategorySums, visibility: Visibility, rule: EncodingRule, ops: Ops) -> Moments:
-    """Give the moments of all rows that each view sees, whatever their category."""
+    """Give the moments of all rows that each view sees, whatever their category.
+
+    They lie on the host where the backend makes tables in one pass.
+    """
+    if ops.fused is not None and rule.describe_fused() is not None:
+        totals, backend = sums.totals_on_host(ops)
+        return rule.moments_of_views(backend, totals, visibility).at(0)
     return rule.moments_of_views(ops, sums.totals(ops), visibility).at(0)
 
 
@@ -211,16 +220,21 @@ def table(
     ops: Ops,
     total: Moments | None = None,
     leaf: Moments | None = None,
+    dtype: Any = np.float64,
 ) -> EncodingTable:
     """Encode every category for every view; without a visibility matrix each fold is a view of its own.
 
     `total` is `total_of_views`, and `leaf` what each view sees of each category, where the caller has them already.
+    Encodings are float64, or `dtype` where that costs nothing.
     """
     if total is None:
         total = total_of_views(sums, visibility, rule, ops)
     if leaf is None:
-        if not key.levels and (fused := in_one_pass(sums, visibility, rule, total, ops)) is not None:
+        if not key.levels and (fused := in_one_pass(sums, visibility, rule, total, ops, dtype)) is not None:
             return fused
+        if device_of(ops) != "cpu":
+            # That on the host is of no use to array expressions on a device.
+            total = rule.moments_of_views(ops, sums.totals(ops), visibility).at(0)
         leaf = rule.moments_of_views(ops, sums, visibility)
     leaf, counted, infrequent = split_infrequent(sums, visibility, rule, ops, total, leaf)
     blocks: list[Floats] = []
@@ -323,6 +337,7 @@ def in_one_pass(
     rule: EncodingRule,
     total: Moments,
     ops: Ops,
+    dtype: Any,
     less_one: bool = False,
 ) -> EncodingTable | None:
     """Give the table from one pass of the backend over the accumulators; None where it has no such pass.
@@ -337,17 +352,8 @@ def in_one_pass(
     variance = total.variance if rule.statistic.needs.squares else Scaled(prior[:0], np.zeros_like(prior[:0], np.int64))
     spec, population = sums.spec, PopulationMoments(prior, variance.fraction, variance.exponent)
     exact = exact_prior(rule.context(ops, total), prior) if rule.statistic.needs.digits else None
-    encoded = ops.fused.encode_categories(
-        sums.accumulators,
-        spec.layout,
-        spec.first_output,
-        visibility,
-        blend,
-        rule.describe_missing(),
-        population,
-        exact,
-        less_one,
-    )
+    given = blend, rule.describe_missing(), population, exact, less_one, dtype
+    encoded = ops.fused.encode_categories(sums.accumulators, spec.layout, spec.first_output, visibility, *given)
     return None if encoded is None else EncodingTable(*encoded)
 
 

@@ -107,7 +107,8 @@ def keys(column: DeviceColumn, name: object, ops: Ops) -> FactorizedColumn:
     if column.holds_numbers:
         present, nulls = present_numbers(column, name)
         codes, distinct = ops.factorize(present)
-        return FactorizedColumn(spread(codes, nulls, ops), Vocabulary(values.from_numpy(ops.to_host(distinct), name)))
+        vocabulary = Vocabulary(values.from_numpy(ops.to_host(distinct), name))
+        return FactorizedColumn(spread(codes, nulls, ops), vocabulary, nulls is None)
     codes, entries = number_rows(column, ops)
     if column.holds_strings and values.is_text(column.type):
         # They were sorted on the device, where a million take no time.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cpu_fallback.exact import Integers, Limbs, peak, widen
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Folds, Layout, Rows, Window, digit_window
-from gpu_encode.ops import Ops
+from gpu_encode.ops import Ops, device_of, host
 from gpu_encode.sums.targets import NO_TARGET, WHOLE_LIMIT, Target, backend_for, check_room
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Digits below 2**32 leave an int64 room for this many additions between carries.
 CARRY_AFTER = 1 << 30
+# Sums that a GPU's host adds up: to launch a kernel takes longer.
+FEW_BYTES = 1 << 20
 # Sums over all categories and views are added up in one int64 as well.
 MOST_WHOLE = 1 << 61
 # Categories whose digits are worked on at a time: large tables are not held several times over.
@@ -133,6 +135,12 @@ class CategorySums:
         """Give the same sums in the host's memory, where models are kept."""
         return replace(self, accumulators=ops.to_host(self.accumulators))
 
+    def few_on_host(self, ops: Ops) -> "tuple[CategorySums, Ops]":
+        """Give the same sums and the backend that adds them up: few go from a GPU to the host."""
+        if device_of(ops) == "cpu" or self.accumulators.nbytes > FEW_BYTES:
+            return self, ops
+        return self.on_host(ops), host(0)
+
     def to_device(self, ops: Ops) -> "CategorySums":
         """Give the same sums where a backend computes."""
         return replace(self, accumulators=ops.to_device(self.accumulators))
@@ -142,6 +150,13 @@ class CategorySums:
         accumulators = np.zeros_like(self.accumulators, shape=(3, *self.accumulators.shape[1:]))
         accumulators[0] = ops.totals(self.accumulators)
         return replace(self, accumulators=accumulators, distribution=None)
+
+    def totals_on_host(self, ops: Ops) -> "tuple[CategorySums, Ops]":
+        """Give the sums over all rows on the host, and its backend: a GPU launches nothing for so few numbers."""
+        if device_of(ops) == "cpu":
+            return self.totals(ops), ops
+        few, backend = self.few_on_host(ops)
+        return few.totals(backend).on_host(backend), host(0)
 
     def widen_classes(self, position: NDArray[np.int64], n_classes: int) -> "CategorySums":
         """Give the same counts among more classes: class i becomes position[i]."""

@@ -1,6 +1,7 @@
 """Training encodings of one key and one target, by the plan of the scheme."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, 
     leaf = None
     if total is None and not plan.blow_up:
         total, leaf = total_and_leaf(sums, plan.visibility, task.rule, task.ops)
-    new, encodings = tables_by_fold(sums, plan, task.key, task.rule, task.ops, total, leaf)
+    new, encodings = tables_by_fold(sums, plan, task.key, task.rule, task.ops, total, leaf, out.dtype)
     unseen = look_up(task.ops, encodings, task.rows.codes, plan.lookup_folds, out, want_unseen)
     return Trained(new, unseen, total is not None and bool((total.n > 0).all()), total)
 
@@ -90,6 +91,7 @@ def tables_by_fold(
     ops: Ops,
     total: Moments | None,
     leaf: Moments | None,
+    dtype: Any = np.float64,
 ) -> tuple[CategorySums, EncodingTable]:
     """Give the sums that new rows see, and the encodings of training rows by category and fold.
 
@@ -105,11 +107,15 @@ def tables_by_fold(
         All rows that each fold sees; not needed for blow-up columns, whose encodings do not depend on the row's fold.
     leaf : Moments or None
         What each fold sees of each category, where the caller has it already.
+    dtype : dtype, default=float64
+        What the encodings will be rounded to.
     """
-    new = sums.visible(ops, plan.new_rows)
     if plan.blow_up:
+        new = sums.visible(ops, plan.new_rows)
         return new, flatten(table(new, None, key, rule, ops))
-    return new, table(sums, plan.visibility, key, rule, ops, total, leaf)
+    few, backend = sums.few_on_host(ops)
+    new = few.visible(backend, plan.new_rows)
+    return new, table(sums, plan.visibility, key, rule, ops, total, leaf, dtype)
 
 
 def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool) -> Trained:

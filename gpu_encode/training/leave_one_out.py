@@ -1,6 +1,7 @@
 """Leave-one-out: every row is encoded from all other rows, priors included."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -66,18 +67,19 @@ def rows_in_one_pass(task: EncodingTask, statistics: CategorySums, out: Array, u
 
 def by_own_class(task: EncodingTask, statistics: CategorySums, out: Array, want_unseen: bool) -> Mask | None:
     """Look rows up by category and class: without weights an encoding depends on nothing else."""
-    encodings = table_in_one_pass(task, statistics) or table_by_cells(task, statistics)
+    encodings = table_in_one_pass(task, statistics, out.dtype) or table_by_cells(task, statistics)
     return look_up(task.ops, encodings, task.rows.codes, task.rows.classes, out, want_unseen)
 
 
-def table_in_one_pass(task: EncodingTask, statistics: CategorySums) -> EncodingTable | None:
+def table_in_one_pass(task: EncodingTask, statistics: CategorySums, dtype: Any) -> EncodingTable | None:
     """Make the table by category and class in one pass of the backend; None where it has no such pass."""
-    if task.key.levels or task.rule.describe_fused() is None:
+    if task.ops.fused is None or task.key.levels or task.rule.describe_fused() is None:
         return None
-    one_each = Rows(task.ops.zeros(task.n_classes, np.int32), task.ops.xp.arange(task.n_classes, dtype=np.int32))
-    others = task.ops.leave_one_out(statistics.totals(task.ops).accumulators[:, 0], one_each, task.spec.layout)
-    total = task.rule.moments(task.ops, others, task.spec)
-    return in_one_pass(statistics, None, task.rule, total, task.ops, less_one=True)
+    everything, backend = statistics.totals_on_host(task.ops)
+    one_each = Rows(np.zeros(task.n_classes, np.int32), np.arange(task.n_classes, dtype=np.int32))
+    others = backend.leave_one_out(everything.accumulators[:, 0], one_each, task.spec.layout)
+    total = task.rule.moments(backend, others, task.spec)
+    return in_one_pass(statistics, None, task.rule, total, task.ops, dtype, less_one=True)
 
 
 def table_by_cells(task: EncodingTask, statistics: CategorySums) -> EncodingTable:

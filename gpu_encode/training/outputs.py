@@ -22,6 +22,7 @@ def look_up(
     ops: Ops, encodings: EncodingTable, codes: Codes, folds: Folds, out: Array, want_unseen: bool
 ) -> NDArray[np.bool_] | None:
     """Write the encodings of every row, and give the rows whose category is unseen where that is asked for."""
+    warn_of_lost(encodings.lost, out.dtype)
     ops.gather(in_type(encodings.values, out.dtype, ops), codes, folds, out)
     return indicator(ops, encodings.unseen, codes, folds) if want_unseen else None
 

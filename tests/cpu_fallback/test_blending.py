@@ -191,7 +191,7 @@ def test_tables_by_category_and_own_class(kind, smoothing, options):
     statistics = CategorySums(cells_of(kind, 40, 5)[:, :1], SumSpec(layout, True, first))
     rows = Rows(np.zeros(1, np.int32), np.zeros(1, np.int32))
     job = EncodingTask(compiled, rows, key_of(40), n_classes, statistics.spec, EncodingRule(smoothing, **options))
-    encodings, expected = table_in_one_pass(job, statistics), table_by_cells(job, statistics)
+    encodings, expected = table_in_one_pass(job, statistics, np.float64), table_by_cells(job, statistics)
     held = statistics.accumulators[:, 0, :, 0] > 0
     np.testing.assert_array_equal(encodings.values[held].view(np.int64), expected.values[held].view(np.int64))
     np.testing.assert_array_equal(encodings.unseen[held], expected.unseen[held])
