@@ -188,7 +188,8 @@ def priors_of(population: PopulationMoments, exact: Ratio | None, shrinkage: Shr
     parts = [np.ascontiguousarray(part).view(np.int64) for part in (*parts, np.zeros(3, np.int64))]
     everything, ends = to_device(np.concatenate(parts)), np.cumsum([len(part) for part in parts]).tolist()
     pieces = [everything[end - len(part) : end] for part, end in zip(parts, ends, strict=True)]
-    mu, fraction = pieces[0].view(np.float64), pieces[1].view(np.float64)
+    mu = pieces[0].view(np.float64)
+    fraction = pieces[1].view(np.float64) if len(parts[1]) else mu[:0]
     if exact is None:
         return Priors(mu, fraction, pieces[2], mu, mu, mu, mu), pieces[-1]
     priors = Priors(mu, fraction, pieces[2], *empty((4, mu.size), np.float64))
