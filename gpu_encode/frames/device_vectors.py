@@ -53,8 +53,7 @@ def read_array(data: Any, role: str) -> list[tuple[str | None, Any]]:
     if array.ndim not in (1, 2) or 0 in array.shape[1:]:
         raise not_one_column(role, array.shape)
     matrix = array[:, None] if array.ndim == 1 else array
-    if role == "y" and array.dtype.kind == "f":
-        refuse_missing(np.isnan(matrix).any(axis=1), role)
+    # Who learns from y looks at its floats anyway, and says what is wrong.
     return [(None, matrix[:, position]) for position in range(matrix.shape[1])]
 
 
@@ -81,8 +80,6 @@ def to_vector(column: DeviceColumn, role: str) -> Any:
         rows: Array = column.rows
         if nulls is not None:
             rows = np.where(nulls, np.nan, rows.astype(np.float64))
-        if role == "y" and rows.dtype.kind == "f":
-            refuse_missing(np.isnan(rows), role)
         return rows
     if role == "y" and column.type is not None and pa.types.is_temporal(column.type):
         raise timestamps_as_target()

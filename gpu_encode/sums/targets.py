@@ -182,11 +182,10 @@ def is_quantity(ops: Ops, values: Array) -> bool:
 
 def has_fractions(ops: Ops, values: Array) -> bool:
     """Whether some numbers are not whole; as doubles, since CuPy takes small floats for zero when it compares them."""
-    if not isinstance(values, np.ndarray):
-        wide = ops.cast(values, np.float64)
-        return bool((wide != np.floor(wide)).any())
     # Where there are fractions, they are seldom far.
-    return any(bool((part != np.floor(part)).any()) for part in (values[:FEW_ROWS], values[FEW_ROWS:]))
+    parts = values[:FEW_ROWS], values[FEW_ROWS:]
+    wide = parts if isinstance(values, np.ndarray) else (ops.cast(part, np.float64) for part in parts)
+    return any(bool((part != np.floor(part)).any()) for part in wide)
 
 
 def is_number(value: Any) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table, total_and_leaf
@@ -66,10 +67,13 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
         return by_folds(task, plan, out, want_unseen, total)
     if isinstance(plan, SplitPlan):
         return by_splits(task, plan, out, want_unseen)
+    others = task.rows.weight is None and len(task.rows) > 1
     if isinstance(plan, OrderedPlan):
-        return Trained(*ordered(task, plan, out, want_unseen))
+        # The first row of a random order sees all others.
+        shuffled = all(isinstance(order, Permutation) for order in plan.orders)
+        return Trained(*ordered(task, plan, out, want_unseen), others and shuffled)
     statistics = task.measure(None, 1)
-    return Trained(statistics, leave_one_out(task, statistics, out, want_unseen))
+    return Trained(statistics, leave_one_out(task, statistics, out, want_unseen), others)
 
 
 def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, total: Moments | None) -> Trained:
