@@ -545,7 +545,7 @@ def encode_categories(
     population: PopulationMoments,
     exact: Ratio | None,
     less_one: bool,
-    _dtype: Any,
+    dtype: Any,  # noqa: ARG001 - to round all encodings here would cost a pass
     /,
 ) -> tuple[Array, Array, int]:
     """Encodings of every category and view, and where it is unseen; see `gpu_encode.ops.FusedOps`."""

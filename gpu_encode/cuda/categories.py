@@ -1,16 +1,20 @@
 """Values to codes: by direct index where the range is small, else by hashing; in sorted order, never by a race."""
 
+from typing import NamedTuple
+from weakref import finalize
+
 import numpy as np
 
 from cpu_fallback.compiled.border import Array
 from cpu_fallback.compiled.categories import VALUES_PER_CATEGORY
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, place_words, rank_places
-from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
+from gpu_encode.cuda.memory import empty, to_device, to_host, wait_for_stream, zeros
 from gpu_encode.cuda.runtime import (
     THREADS,
     blocks_for,
     cuda,
+    current_device,
     device_function,
     is_device_array,
     kernel,
@@ -22,6 +26,8 @@ from gpu_encode.cuda.runtime import (
 
 # A direct index may be longer than the rows that use it by this much.  Each of its places takes nine bytes for a time.
 SMALL_RANGE = 1 << 16
+# Direct indexes of the categories of models, by the array that holds these, the device and the type of the rows.
+KEPT: "dict[tuple[int, int, np.dtype[np.generic]], Index]" = {}
 
 
 def unsigned_type(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
@@ -200,11 +206,39 @@ def lookup(values: Array, categories: Array, /) -> Array:
         return bisect(given, known)
     if ends is None:
         return codes_in(words_of(given), words_of(known))
-    words, (base, mask), ranks = words_of(given).words, base_and_mask(ends[0], common), zeros(ends[1], np.int32)
-    codes = empty(len(given), np.int32)
-    launch_rows(mark_categories, len(known), words_of(known).words, base, mask, ranks)
-    launch_rows(rank_rows, len(words), words, base, mask, ranks, codes)
+    index, codes = index_of(known, *ends), empty(len(given), np.int32)
+    launch_rows(rank_rows, len(given), words_of(given).words, *index, codes)
     return codes
+
+
+class Index(NamedTuple):
+    """A direct index of distinct numbers: its lowest word, the bits of a word, and each one's number plus one."""
+
+    base: np.uint64
+    mask: np.uint64
+    ranks: Array
+
+
+def index_of(known: Array, lowest: int, size: int) -> Index:
+    """Make the direct index of sorted distinct numbers."""
+    (base, mask), ranks = base_and_mask(lowest, known.dtype), zeros(size, np.int32)
+    launch_rows(mark_categories, len(known), words_of(known).words, base, mask, ranks)
+    return Index(base, mask, ranks)
+
+
+def index_for(categories: Array, dtype: np.dtype[np.generic], n_rows: int) -> Index | None:
+    """Give the direct index of numbers on the host, made once and kept as long as they are; None where it is long."""
+    if not len(categories) or common_type(np.empty(0, dtype), categories) != dtype:
+        return None
+    key = id(categories), current_device(), dtype
+    if key not in KEPT:
+        ends = bounds(categories.astype(dtype, copy=False), n_rows, is_sorted=True)
+        if ends is None:
+            return None
+        KEPT[key] = index_of(to_device(categories.astype(dtype, copy=False)), *ends)
+        wait_for_stream()
+        finalize(categories, KEPT.pop, key, None)
+    return KEPT[key]
 
 
 def common_type(values: Array, categories: Array) -> np.dtype[np.generic]:

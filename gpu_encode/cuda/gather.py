@@ -11,7 +11,7 @@ import numpy as np
 from cpu_fallback.compiled.border import GIVEN, NO_FOLDS
 from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
-from gpu_encode.cuda.categories import lookup
+from gpu_encode.cuda.categories import index_for, lookup, offset_at, words_of
 from gpu_encode.cuda.folds import fold_of, fold_source
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.row_parts import line_of
@@ -175,6 +175,36 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
         start("gather_several", len(out), lines, n_lines, n_folds, n_outputs, *rows, by_row, by_output, piece)
 
 
+@kernel
+def gather_ranked(
+    words: "Array",
+    base: np.uint64,
+    mask: np.uint64,
+    ranks: "Array",
+    table: "Array",
+    n_lines: int,
+    n_outputs: int,
+    by_row: int,
+    by_output: int,
+    out: "Array",
+) -> None:
+    """Write the line of the rank that a direct index has of each row's number; of none the line before the last."""
+    for row in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        offset = offset_at(words, row, base, mask)
+        rank = ranks[np.int64(offset)] if offset < np.uint64(len(ranks)) else 0
+        line = np.int64(rank - 1 if rank else n_lines - 2)
+        for output in range(n_outputs):
+            out[row * by_row + output * by_output] = table[line * n_outputs + output]
+
+
 def gather_numbers(table: "Array", values: "Array", categories: "Array", out: "Array", /) -> None:
     """Write table[code] of each number to `out` (rows, outputs), where the code is that of `lookup`."""
-    gather(table, lookup(values, categories), None, out)
+    memory, index = flatten(out), None
+    if isinstance(categories, np.ndarray) and memory is not None and out.size:
+        index = index_for(categories, values.dtype, len(values))
+    if index is None or memory is None:
+        gather(table, lookup(values, categories), None, out)
+        return
+    piece, by_row, by_output = memory
+    lines, words = cast(to_device(table), piece.dtype).reshape(-1), words_of(to_device(values)).words
+    launch_rows(gather_ranked, len(out), words, *index, lines, len(table), out.shape[1], by_row, by_output, piece)

@@ -80,10 +80,14 @@ def to_device(array: Any, /) -> Any:
 def keep_on_device(device: int, numbers: bytes) -> Any:  # noqa: ARG001 - a device does not see another one's memory
     """Give a few int64 numbers on the device, where they stay for later calls: a copy takes longer than a launch."""
     made = to_device(np.frombuffer(numbers, np.int64))
-    if not SIMULATED:
-        # A later call may be on another stream.
-        xp.cuda.get_current_stream().synchronize()
+    wait_for_stream()
     return made
+
+
+def wait_for_stream() -> None:
+    """Wait for what the caller's stream has been given: a later call, on another one, may use it."""
+    if not SIMULATED:
+        xp.cuda.get_current_stream().synchronize()
 
 
 def to_host(array: Any, /) -> Any:

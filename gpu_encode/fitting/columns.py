@@ -244,7 +244,7 @@ class ColumnMap:
         return self.frame.lookup(self.places[column], vocabulary, ops)
 
     def numbers(self, column: int, vocabulary: Vocabulary) -> Array | None:
-        """Whole numbers of a column, on the host, that a known vocabulary can be compared with; None of any other."""
+        """Whole numbers of a column that a known vocabulary can be compared with; None of any other."""
         return self.frame.numbers(self.places[column], vocabulary)
 
     def whole_numbers(self, column: int) -> tuple[Array, str] | None:

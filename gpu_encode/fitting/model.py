@@ -169,14 +169,24 @@ class Model:
 
     def _by_number(self, key: CategoryIndex, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
         """Write the encodings of a column of numbers without its codes, where nothing else asks for these."""
-        if self.indicators or self.unknown_is_error or device_of(ops) != "cpu" or _COUNTS.get() is not None:
+        if self.indicators or self.unknown_is_error or _COUNTS.get() is not None:
             return False
         numbers = key.numbers(columns)
-        if numbers is None:
+        if numbers is None or isinstance(numbers, np.ndarray) != (device_of(ops) == "cpu"):
             return False
         known = key.vocabularies[0].values.array
         ops.gather_numbers(lookup, numbers, known, out)
-        warn_of_unseen(key, numbers, lambda some: host(0).lookup(some, known) == UNKNOWN)
+        # Of many rows a sample comes first, which is not worth a kernel.
+        few = host(0)
+        warn_of_unseen(
+            key,
+            numbers,
+            lambda some: (
+                few.lookup(ops.to_host(some), known) == UNKNOWN
+                if len(some) <= 2 * SAMPLE
+                else ops.lookup(some, known) == UNKNOWN
+            ),
+        )
         return True
 
     def _add_indicators(self, output: OutputColumns, number: int, codes: Array, columns: ColumnMap, ops: Ops) -> None:

@@ -140,6 +140,15 @@ def lookup_numbers(column: DeviceColumn, name: object, vocabulary: Vocabulary, o
     return spread(through(places, codes, ops), nulls, ops)
 
 
+def whole_numbers_of(column: DeviceColumn, vocabulary: Vocabulary) -> Array | None:
+    """Whole numbers, none of them null, that are looked up in a vocabulary as they are; None of any other column."""
+    fitted = vocabulary.values.array
+    if not column.holds_numbers or column.nulls is not None or column.rows.dtype.kind not in "iu":
+        return None
+    known = vocabulary.kind == "number" and vocabulary.is_sorted and comparable(column.rows.dtype, fitted.dtype)
+    return column.rows if known else None
+
+
 def comparable(given: "np.dtype[Any]", fitted: "np.dtype[Any]") -> bool:
     """Whether numbers can be looked up as they are: of one type, or integers among wider ones of their kind."""
     return given == fitted or (given.kind == fitted.kind and given.kind in "iu" and given.itemsize < fitted.itemsize)

@@ -114,9 +114,9 @@ class Frame:
         )
 
     def numbers(self, position: int, vocabulary: Vocabulary) -> Array | None:
-        """Whole numbers of a column that a vocabulary can be compared with, on the host; None of any other."""
+        """Whole numbers of a column that a vocabulary can be compared with, where they lie; None of any other."""
         if self.is_on_device:
-            return None
+            return device_columns.whole_numbers_of(self._device_column(position), vocabulary)
         column = self.column(position)
         if not factorizing.are_numbers_of(column, vocabulary):
             return None
