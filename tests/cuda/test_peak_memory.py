@@ -6,6 +6,7 @@ What CuPy takes inside one of its functions (a sort above all) is not seen.
 """
 
 import gc
+import math
 import os
 import re
 import sys
@@ -160,6 +161,10 @@ def count(monkeypatch):
     del known
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "TILE", TILE)
     monkeypatch.setattr(import_module("gpu_encode.fitting.model"), "SAMPLE", TILE)
+    monkeypatch.setattr(import_module("gpu_encode.cuda.ordered_encodings"), "TILE", TILE)
+    segments = import_module("gpu_encode.cuda.order_segments")
+    monkeypatch.setattr(segments, "CHECKPOINT_BITS", 1)
+    monkeypatch.setattr(segments, "HALF_OF_THEM", 1)
     scans = import_module("gpu_encode.training.scans")
     monkeypatch.setattr(scans, "CHECKPOINT_BITS", 1)
     monkeypatch.setattr(scans, "EXACT_PLACES", 2)
@@ -251,12 +256,12 @@ def peaks(
 
 
 def bytes_a_row(count, monkeypatch, **asked):
-    """Most that grows with a row at any line; a line that only one of the calls reaches must not be its peak."""
+    """Most that grows with a row at any line, rounded up; a line that only one of the calls reaches must not be its peak."""
     few, many = (peaks(count, monkeypatch, n_rows, **asked) for n_rows in (FEW, MANY))
     both = few.keys() & many.keys()
     for peak in (few, many):
         assert max(peak[line] for line in both) == max(peak.values())
-    return max((many[line] - few[line]) / (MANY - FEW) for line in both)
+    return math.ceil(max((many[line] - few[line]) / (MANY - FEW) for line in both))
 
 
 def test_what_is_alive_is_counted(count):
