@@ -555,8 +555,7 @@ def encode_categories(
     if less_one:
         views = Views(LESS_ONE, accumulators.shape[2], 1, views.matrix)
     values = empty((len(accumulators), views.n_views, accumulators.shape[2] - first_output), np.float64)
-    unseen = empty(values.shape[:2], np.bool_)
-    around = around_of(population, exact, blend.shrinkage)
+    unseen, around = empty(values.shape[:2], np.bool_), around_of(population, exact, blend.shrinkage)
     flat = freeze(accumulators, np.int64).reshape(-1)
     parts = threads.shares(len(accumulators), smallest=max(SMALLEST_SHARE // views.n_views, 1))
     by_category, by_line = values.reshape(len(values), -1), values.reshape(-1, values.shape[2])
@@ -574,15 +573,14 @@ def encode_categories(
             clear_without_rows(flat, *(edge * views.n_views for edge in parts[share]), by_line)
 
     threads.run(work, len(parts))
-    unseen[-2], values[-2] = True, unseen_encodings(population.prior, blend)
-    if missing != AS_CATEGORY:
-        unseen[-1], values[-1] = True, np.nan if missing == AS_NAN else population.prior
+    apply_policies(population.prior, blend, missing, values, unseen)
     if less_one:
-        # No row looks at these either.
         values[-2:][accumulators[-2:, 0, :, 0] == 0] = 0.0
     return values, unseen, 0
 
 
-def unseen_encodings(prior: Array, blend: Blend) -> Array:
-    """Give the encodings of what no visible row has; NaN where there is no visible row at all."""
-    return np.where(np.isnan(prior), prior, blend.unseen) if blend.has_unseen else prior
+def apply_policies(prior: Array, blend: Blend, missing: int, values: Array, unseen: Array) -> None:
+    """Write the encodings of unknown and missing values; NaN where there is no visible row at all."""
+    unseen[-2], values[-2] = True, np.where(np.isnan(prior), prior, blend.unseen) if blend.has_unseen else prior
+    if missing != AS_CATEGORY:
+        unseen[-1], values[-1] = True, np.nan if missing == AS_NAN else prior

@@ -217,6 +217,23 @@ def keep_counts(doubts: Doubts, number: int, shared: "Array", lane: int, cells: 
         doubts.seen[number * n_classes + label] = shared[line * n_classes + label] + earlier
 
 
+@device_function
+def begin_chunk(shared: "Array", lane: int, lanes: int, cells: int, sums: "Array", running: "Array") -> None:
+    """Begin with the counts of all rows before the block's chunk."""
+    chunk, n_chunks = np.int64(cuda.blockIdx.x), np.int64(cuda.gridDim.x)
+    for cell in range(lane, cells, lanes):
+        shared[cell] = sums[cell] + sum_between(running, cell * n_chunks, 0, chunk)
+    cuda.syncthreads()
+
+
+@device_function
+def end_chunk(shared: "Array", lane: int, lanes: int, cells: int, next_sums: "Array") -> None:
+    """Leave the counts of all rows so far to the next tile, if the block's chunk is the last."""
+    if cuda.blockIdx.x == cuda.gridDim.x - 1:
+        for cell in range(lane, cells, lanes):
+            next_sums[cell] = shared[cell]
+
+
 @kernel
 def encode_chunks(
     codes: "Array",
@@ -239,32 +256,25 @@ def encode_chunks(
     """Walk each chunk of places, and write the encodings of its rows from the counts of all rows before them."""
     shared = cuda.shared.array(0, types.int32)
     lane, lanes, cells = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x), n_lines * n_classes
-    chunk, n_chunks = np.int64(cuda.blockIdx.x), np.int64(cuda.gridDim.x)
-    for cell in range(lane, cells, lanes):
-        shared[cell] = sums[cell] + sum_between(running, cell * n_chunks, 0, chunk)
-    cuda.syncthreads()
+    begin_chunk(shared, lane, lanes, cells, sums, running)
     begin = cuda.blockIdx.x * chunk_rows
     stop = min(begin + chunk_rows, n_places)
     for i in range(begin + lane, begin + chunk_rows, lanes):
         row, line, code = np.int64(0), np.int64(-1), np.int64(0)
         if i < stop:
             row = row_at(course, i)
-            code = np.int64(codes[row])
-            line = line_of(code, n_lines)
+            code, line = np.int64(codes[row]), line_of(codes[row], n_lines)
             shared[cells + lanes + lane] = classes[row]
         shared[cells + lane] = line
         cuda.syncthreads()
         if i < stop:
-            place = course.start + i
-            given = n_classes, code, line, row, place, course.burned, first
+            given = n_classes, code, line, row, course.start + i, course.burned, first
             encode_turn(shared, lane, cells, *given, rule, priors, below, to, doubts)
         cuda.syncthreads()
         if i < stop:
             cuda.atomic.add(shared, line * n_classes + shared[cells + lanes + lane], 1)
         cuda.syncthreads()
-    if chunk == n_chunks - 1:
-        for cell in range(lane, cells, lanes):
-            next_sums[cell] = shared[cell]
+    end_chunk(shared, lane, lanes, cells, next_sums)
 
 
 class Tiles:

@@ -244,10 +244,16 @@ def encode_categories(
         seen, at = cells_at(accumulators, visibility, less_one, places // n_outputs, n_views)
         prior = Ratio(*(lines_at(number, len(population.prior), at) for number in exact))
         estimates = m_estimates(seen, layout, first_output, float(blend.shrinkage.first), prior)
-        rounded = cast(estimates.reshape(-1)[xp.arange(doubtful) * n_outputs + places % n_outputs], wanted)
-        values.reshape(-1).put(places, rounded)
-        lost += int(xp.isinf(rounded).sum())
+        lost += settle_places(places, estimates, values)
     return values, unseen, int(lost)
+
+
+def settle_places(places: "Array", estimates: "Array", values: "Array") -> int:
+    """Write those estimates (places, outputs) that were in doubt; gives how many are lost."""
+    output = xp.arange(len(places)) * estimates.shape[1] + places % estimates.shape[1]
+    rounded = cast(estimates.reshape(-1)[output], values.dtype)
+    values.reshape(-1).put(places, rounded)
+    return int(xp.isinf(rounded).sum())
 
 
 def cells_at(

@@ -256,7 +256,7 @@ def peaks(
 
 
 def bytes_a_row(count, monkeypatch, **asked):
-    """Most that grows with a row at any line, rounded up; a line that only one of the calls reaches must not be its peak."""
+    """Most that grows with a row at any line, rounded up; one that one call alone reaches must not be its peak."""
     few, many = (peaks(count, monkeypatch, n_rows, **asked) for n_rows in (FEW, MANY))
     both = few.keys() & many.keys()
     for peak in (few, many):
