@@ -569,13 +569,11 @@ def encode_categories(
             blend_others(flat, *rest, by_line, unseen.reshape(-1))
         elif not done:
             blend_digits(flat, shape, first_output, *given, by_line, unseen.reshape(-1))
-        if less_one:
-            clear_without_rows(flat, *(edge * views.n_views for edge in parts[share]), by_line)
 
     threads.run(work, len(parts))
     apply_policies(population.prior, blend, missing, values, unseen)
     if less_one:
-        values[-2:][accumulators[-2:, 0, :, 0] == 0] = 0.0
+        clear_without_rows(flat, 0, len(by_line), by_line)
     return values, unseen, 0
 
 
