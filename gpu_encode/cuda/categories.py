@@ -62,22 +62,22 @@ def bounds(numbers: Array, n_rows: int, *, is_sorted: bool) -> tuple[int, int] |
 @kernel
 def measure_blocks(words: Array, flipped: np.uint64, ends: Array) -> None:
     """Write the smallest and the largest word of each block's share, as they compare with a bit flipped."""
-    lowest = cuda.shared.array(THREADS, types.uint64)
-    highest = cuda.shared.array(THREADS, types.uint64)
-    thread, low, high = cuda.threadIdx.x, ~np.uint64(0), np.uint64(0)
+    shared = cuda.shared.array(0, types.uint64)
+    thread, threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
+    low, high = ~np.uint64(0), np.uint64(0)
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
         word = np.uint64(words[i]) ^ flipped
         low, high = min(low, word), max(high, word)
-    lowest[thread], highest[thread] = low, high
-    half = THREADS // 2
+    shared[thread], shared[threads + thread] = low, high
+    half = threads // 2
     while half:
         cuda.syncthreads()
         if thread < half:
-            lowest[thread] = min(lowest[thread], lowest[thread + half])
-            highest[thread] = max(highest[thread], highest[thread + half])
+            shared[thread] = min(shared[thread], shared[thread + half])
+            shared[threads + thread] = max(shared[threads + thread], shared[threads + thread + half])
         half //= 2
     if thread == 0:
-        ends[2 * cuda.blockIdx.x], ends[2 * cuda.blockIdx.x + 1] = lowest[0], highest[0]
+        ends[2 * cuda.blockIdx.x], ends[2 * cuda.blockIdx.x + 1] = shared[0], shared[threads]
 
 
 def ends_of(numbers: Array) -> tuple[int, int]:
@@ -86,7 +86,7 @@ def ends_of(numbers: Array) -> tuple[int, int]:
     # Signed words compare as unsigned ones do once the sign is flipped.
     flipped = 1 << (bits - 1) if numbers.dtype.kind == "i" else 0
     ends = empty(2 * n_blocks, np.uint64)
-    launch(measure_blocks, n_blocks, THREADS, words, np.uint64(flipped), ends)
+    launch(measure_blocks, n_blocks, THREADS, words, np.uint64(flipped), ends, shared=16 * THREADS)
     found = to_host(ends)
     return int(found[::2].min()) - flipped, int(found[1::2].max()) - flipped
 

@@ -76,7 +76,7 @@ def sum_segments(
     digits = cuda.local.array(MOST_DIGITS, types.int64)
     mine = cuda.local.array(MOST_CELL, types.int64)
     single = cuda.local.array(MOST_CELL, types.int64)
-    shared = cuda.shared.array(MOST_CELL, types.int64)
+    shared = cuda.shared.array(0, types.int64)
     thread = np.int64(cuda.threadIdx.x)
     for k in range(thread, length, cuda.blockDim.x):
         shared[k] = 0

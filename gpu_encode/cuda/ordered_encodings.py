@@ -347,7 +347,7 @@ def encode_by_digits(
         here = rows.block(start, stop) if not course.has_order else rows.pick(course.numbers)
         parts, n_blocks = parts_of(here, measures), -(-(stop - start) // BLOCK_ROWS)
         given = start, layout.width, segments.length, BLOCK_ROWS, segments.sums
-        launch(sum_segments, n_blocks, THREADS, *parts, *given)
+        launch(sum_segments, n_blocks, THREADS, *parts, *given, shared=8 * segments.length)
         segments.find_priors(start, stop)
         seen = ordered(here, None, layout, carry).reshape(-1)
         fixed = segments.shape, segments.first, segments.rule, segments.priors

@@ -82,7 +82,9 @@ def test_orders_beside_each_other_and_averaged(device):
             assert_same_rows(device, plan, target, "none", "m-estimate", "plain", 90)
 
 
-def test_segments_are_those_of_the_definition():
+def test_segments_are_those_of_the_definition(device, runtime):
+    if not runtime.SIMULATED:
+        pytest.skip("only the simulator calls functions of a device by themselves")
     segments = import_module("gpu_encode.cuda.order_segments")
     for n_rows in (1, 2, 511, 512, 513, 1023, 1024, 5000, 70_000):
         checkpoints = checkpoint_places(None, n_rows, cpu_fallback)
