@@ -237,6 +237,12 @@ class DeviceOps(Ops, Protocol):
     def current_device(self) -> int:
         """Give the number of the GPU that computes now."""
 
+    def one_nan(self, values: Array, /) -> Array:
+        """Give every NaN of floats the bits of `np.nan`, in place where they lie in one piece.
+
+        Arithmetic on a CPU keeps the bits of a NaN that it is given; a GPU's gives others.
+        """
+
     def free_bytes(self) -> tuple[int, int]:
         """Give the free and the total bytes of its memory."""
 

@@ -41,6 +41,22 @@ def widen(values: "Array", words: "Array", out: "Array", out_words: "Array") -> 
             out[i] = np.float64(values[i])
 
 
+@kernel
+def write_nan(values: "Array", words: "Array", nan: Any) -> None:
+    """Write the word `nan` over every NaN; `words` are the bits of the values."""
+    for i in range(cuda.grid(1), len(values), cuda.gridsize(1)):
+        if values[i] != values[i]:
+            words[i] = nan
+
+
+def one_nan(values: "Array", /) -> "Array":
+    """Give every NaN of floats the bits of `np.nan`, in place where they lie in one piece."""
+    whole = to_device(values)
+    flat, word = whole.reshape(-1), np.uint32 if whole.dtype == np.float32 else np.uint64
+    launch_rows(write_nan, flat.size, flat, flat.view(word), np.array(np.nan, whole.dtype.name).view(word)[()])
+    return whole
+
+
 def cast(values: "Array", dtype: Any, /) -> "Array":
     """Numbers in another type, each rounded once; the array itself where it is of that type."""
     wanted = np.dtype(dtype)

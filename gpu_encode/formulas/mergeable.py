@@ -115,7 +115,8 @@ def call_on_host(function: Callable[..., Any], name: str, arrays: Sequence[Array
         values = function(*copies)
     if getattr(values, "shape", None) != copies[0].shape:
         raise misshapen_statistic(name, copies[0].shape, getattr(values, "shape", type(values).__name__))
-    return values
+    # The bits of 0 / 0 are the processor's choice.
+    return np.where(np.isnan(values), np.nan, values) if values.dtype.kind == "f" else values
 
 
 def takes(function: Callable[..., Any], number: int) -> bool:

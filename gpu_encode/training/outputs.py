@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import MISSING, Array, Codes, Folds
+from gpu_encode import devices
 from gpu_encode.categories.keys import CategoryIndex, Columns, all_present
 from gpu_encode.errors.parameters import bad_option
 from gpu_encode.formulas.encoding_rule import EncodingTable
 from gpu_encode.notices import warn
-from gpu_encode.ops import Ops
+from gpu_encode.ops import Ops, device_of
 from gpu_encode.sums.targets import check_room, most_classes
 
 INDICATORS = ("unseen", "missing")
@@ -35,11 +36,13 @@ def in_type(encodings: Floats, dtype: Any, ops: Ops) -> Array:
 
 
 def round_once(encodings: Floats, dtype: Any, ops: Ops) -> tuple[Array, Any]:
-    """Round encodings once to a type, and count those that it cannot hold."""
-    if encodings.dtype == dtype:
-        return encodings, 0
+    """Round encodings once to a type, and count those that it cannot hold. NaN is the one NaN."""
     with np.errstate(over="ignore"):
         rounded = ops.cast(encodings, dtype)
+    if device_of(ops) == "cuda":
+        rounded = devices.cuda().one_nan(rounded)
+    if encodings.dtype == dtype:
+        return rounded, 0
     return rounded, (np.isinf(rounded) & np.isfinite(encodings)).sum()
 
 

@@ -77,6 +77,15 @@ def check_types(function: Any, inputs: tuple[Any, ...], result: Any) -> None:
     assert promised == given, f"{function.name} gives {promised} in CuPy, {given} in NumPy"
 
 
+def with_foreign_nan(made: Any) -> Any:
+    """Give every NaN of new arrays bits that no CPU gives it."""
+    for array in made if isinstance(made, tuple) else (made,):
+        if array.dtype in (np.float32, np.float64):
+            words = array.held.view(f"u{array.itemsize}")
+            np.copyto(words, np.iinfo(words.dtype).max >> 1, where=np.isnan(array.held))
+    return made
+
+
 signature_of = cache(inspect.signature)
 
 
@@ -84,6 +93,8 @@ class StrictArray(NDArrayOperatorsMixin):
     """NumPy's array, with what CuPy's has, and no more."""
 
     __array_priority__ = 100
+    # Whether arithmetic gives other bits than a CPU's for NaN, as that of a GPU does.
+    foreign_nan = False
 
     def __init__(self, held: np.ndarray[Any, Any]) -> None:
         assert isinstance(held, np.ndarray)
@@ -101,9 +112,10 @@ class StrictArray(NDArrayOperatorsMixin):
         result = ufunc(*unwrap(inputs), **unwrap(options))
         if "out" in options:
             (out,) = options["out"]
-            return out
+            return with_foreign_nan(out) if self.foreign_nan else out
         check_types(function, inputs, result)
-        return wrap(result)
+        made = wrap(result)
+        return with_foreign_nan(made) if self.foreign_nan else made
 
     def __array_function__(self, function: Any, types: Any, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
         try:
