@@ -3,6 +3,8 @@ VENV ?= .venv
 PYTEST_ARGS ?= -n auto
 # The extras that are installed: EXTRAS=suite,rapids-cu12 for a machine with a GPU.
 EXTRAS ?= test,lint
+# INSTALL_ARGS=--dry-run finds what would be installed in a new environment, and downloads none of it.
+INSTALL_ARGS ?=
 # The tests whose compiled kernels also run as plain Python, for `make coverage`.
 KERNEL_TESTS ?= tests/cpu_fallback
 # GPU_ARGS="--only bits,kernels --time-limit 540" narrows `make gpu`; --help says more.
@@ -30,7 +32,7 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.gpu-encode-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo bench family-bench billion format lint types test test-long sim rapids ptx gpu rapids-bench doctest coverage build ci clean
+.PHONY: help install demo bench family-bench billion format lint types test test-long sim rapids ptx gpu sanitize rapids-bench doctest coverage build ci clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,7 +42,7 @@ install: $(INSTALLED)  ## make the virtual environment and install the checkout 
 $(INSTALLED): pyproject.toml
 	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gpu-encode needs Python 3.11, 3.12 or 3.13" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(INSTALL_ARGS) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 demo: $(INSTALLED)  ## the main job on rows that it makes: before and after, and a leak check of the schemes
@@ -92,6 +94,9 @@ ptx: $(INSTALLED)  ## every CUDA kernel compiled for every architecture, without
 # Installs nothing: a machine with a GPU often has no network.
 gpu:  ## on a machine with a GPU: the suites on it, then every kernel measured, into benchmarks/results
 	$(if $(wildcard $(BIN)/python),$(BIN)/python,python3) -m benchmarks.gpu $(GPU_ARGS)
+
+sanitize:  ## on a machine with a GPU: compute-sanitizer's memcheck and racecheck while some of the suite runs
+	$(MAKE) gpu GPU_ARGS="--only sanitizer $(GPU_ARGS)"
 
 rapids-bench:  ## on a machine with a GPU and cuDF: ours beside cuDF, cuML and the CPU, into benchmarks/results
 	$(if $(wildcard $(RAPIDS_VENV)/bin/python),$(RAPIDS_VENV)/bin/python,python3) -m benchmarks.rapids $(RAPIDS_ARGS)

@@ -1,11 +1,12 @@
 # The checkout, its tests and cuDF, for a machine with a GPU and NVIDIA's container toolkit:
 #   docker build --file docker/cuda.Dockerfile --tag gpu-encode:cuda .   (--build-arg CUDA=12 for an older driver)
 #   docker run --rm --gpus all gpu-encode:cuda                           (the tests)
+# What compute-sanitizer finds while some of the tests run (not with CUDA 12, whose wheel of it lacks a part):
+#   docker run --rm --gpus all gpu-encode:cuda make sanitize
 # All that is measured, kept on the host; build with --build-arg USER_ID="$(id -u)" so that the folder may be written to:
 #   docker run --rm --gpus all --volume "$PWD/benchmarks/results:/src/benchmarks/results" gpu-encode:cuda make gpu
 ARG PYTHON=3.12
-# CUDA's libraries come as wheels with cuDF and CuPy, and the driver from the host. NVIDIA's own images would add
-# compute-sanitizer, a step that `make gpu` leaves out where it is not found.
+# CUDA's libraries and compute-sanitizer come as wheels, with cuDF and CuPy or beside them, and the driver from the host.
 FROM python:${PYTHON}-slim
 
 ARG USER_ID=1000

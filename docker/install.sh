@@ -8,8 +8,11 @@ case "${1-}:${2-}" in
     cpu:)
         make install
         ;;
-    cuda:12 | cuda:13)
-        make install EXTRAS="suite,workflows-cu$2"
+    cuda:12)
+        make install EXTRAS="suite,workflows-cu12"
+        ;;
+    cuda:13)
+        make install EXTRAS="suite,workflows-cu13,sanitizer"
         ;;
     cuda:*)
         echo "CUDA must be 12 or 13, not '${2-}'" >&2

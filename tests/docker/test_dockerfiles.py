@@ -1,4 +1,4 @@
-"""Images cannot be built here: their scripts call the README's commands, and what these name exists."""
+"""The scripts of images call the README's commands, and what these name exists."""
 
 import os
 import subprocess
@@ -34,7 +34,8 @@ def calls(tmp_path):
     ("script", "arguments", "expected"),
     [
         ("install.sh", ["cpu"], ["install"]),
-        ("install.sh", ["cuda", "13"], ["install EXTRAS=suite,workflows-cu13"]),
+        ("install.sh", ["cuda", "12"], ["install EXTRAS=suite,workflows-cu12"]),
+        ("install.sh", ["cuda", "13"], ["install EXTRAS=suite,workflows-cu13,sanitizer"]),
         ("test.sh", ["cpu"], ["test"]),
         # The second is called although the first fails.
         ("test.sh", ["cuda"], [f"--old-file=pyproject.toml {FRAMES}", MEASURED]),
