@@ -16,7 +16,7 @@ from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.errors.targets import more_than_two_labels_now
 from gpu_encode.errors.values import missing_values, unknown_categories
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns
-from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, table
+from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, Mask, table
 from gpu_encode.frames import Frame, Pieces, part_with, with_piece
 from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops, device_of, host, memory_of
@@ -42,6 +42,22 @@ class TargetInfo:
     name: str | None
     kind: str
     classes: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class LookupTable:
+    """What rows are looked up in, of one entry.
+
+    Parameters
+    ----------
+    encodings : array (categories + 2, 1, outputs)
+        Of all targets, in the type of the output.
+    unseen : bool array (categories + 2, 1), optional
+        Which categories no visible row has, where an indicator asks for it.
+    """
+
+    encodings: Floats
+    unseen: Mask | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,29 +107,36 @@ class Model:
     def tables(self) -> list[list[EncodingTable]]:
         """Encodings of every category, on the host: tables[entry][target]."""
         sizes = (sums.accumulators.size for per_target in self.statistics for sums in per_target)
-        return self.tables_on(host(max(sizes, default=0)))
+        ops = host(max(sizes, default=0))
+        return [self._tables_of(entry, ops) for entry in range(len(self.keys))]
 
-    def tables_on(self, ops: Ops) -> list[list[EncodingTable]]:
-        """Encodings of every category, where a backend computes; computed once for each device."""
-        tables, memory = self._tables, memory_of(ops)
-        if memory not in tables:
-            tables[memory] = [
-                [
-                    table(sums.to_device(ops), None, key, rule.of_target(number), ops)
-                    for number, sums in enumerate(per_target)
-                ]
-                for key, per_target, rule in zip(self.keys, self.statistics, self.rules, strict=True)
-            ]
-        return tables[memory]
+    def _tables_of(self, entry: int, ops: Ops) -> list[EncodingTable]:
+        """Encodings of every category of one entry, where a backend computes; on the host they are computed once."""
+        tables, on_host = self._tables, device_of(ops) == "cpu"
+        if on_host and entry in tables:
+            return tables[entry]
+        key, rule = self.keys[entry], self.rules[entry]
+        made = [
+            table(sums.to_device(ops), None, key, rule.of_target(number), ops)
+            for number, sums in enumerate(self.statistics[entry])
+        ]
+        if on_host:
+            tables[entry] = made
+        return made
 
-    def lookups(self, ops: Ops) -> list[Floats]:
-        """Per entry, the encodings of all targets where a backend computes: (categories + 2, 1, outputs)."""
+    def lookups(self, ops: Ops) -> list[LookupTable]:
+        """Per entry, what rows are looked up in where a backend computes; computed once for each device."""
         lookups, memory = self._lookups, memory_of(ops)
         if memory not in lookups:
-            lookups[memory] = [
-                in_type(self._side_by_side(per_target), self.dtype, ops) for per_target in self.tables_on(ops)
-            ]
+            # One by one: on a GPU, nothing but what is looked up in is kept.
+            lookups[memory] = [self._lookup_of(entry, ops) for entry in range(len(self.keys))]
         return lookups[memory]
+
+    def _lookup_of(self, entry: int, ops: Ops) -> LookupTable:
+        tables, unseen = self._tables_of(entry, ops), None
+        if "unseen" in self.indicators:
+            unseen = np.all(tables[self.rules[entry].statistic.first_target].unseen, axis=1, keepdims=True)
+        return LookupTable(in_type(self._side_by_side(tables), self.dtype, ops), unseen)
 
     def _side_by_side(self, per_target: list[EncodingTable]) -> Floats:
         """Encodings of all targets in one table, those of each for all permutations."""
@@ -123,11 +146,11 @@ class Model:
         return np.concatenate([np.repeat(array, self.permutations, axis=2) for array in values], axis=2)
 
     @cached_property
-    def _tables(self) -> dict[str, list[list[EncodingTable]]]:
+    def _tables(self) -> dict[int, list[EncodingTable]]:
         return {}
 
     @cached_property
-    def _lookups(self) -> dict[str, list[Floats]]:
+    def _lookups(self) -> dict[str, list[LookupTable]]:
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -152,19 +175,19 @@ class Model:
         columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
         columns = columns.remember([key.entry for key in self.keys])
         lookups = self.lookups(ops)
-        n_columns = sum(lookup.shape[2] for lookup in lookups)
+        n_columns = sum(lookup.encodings.shape[2] for lookup in lookups)
         matrix = make_room(ops, frame.n_rows, n_columns, self.dtype, self.targets)
         output = OutputColumns(matrix, self.indicators)
         for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
             missing = self.rules[number].missing
-            out = output.next(lookup.shape[2])
-            if self._by_number(key, columns, ops, lookup, out):
+            out = output.next(lookup.encodings.shape[2])
+            if self._by_number(key, columns, ops, lookup.encodings, out):
                 continue
             codes = key.lookup(columns, ops, missing == "category")
             self._refuse(codes, key, columns, missing)
-            ops.gather(lookup, codes, None, out)
+            ops.gather(lookup.encodings, codes, None, out)
             note_unseen(key, codes)
-            self._add_indicators(output, number, codes, columns, ops)
+            self._add_indicators(output, number, lookup, codes, columns, ops)
         return output.to_list(), columns
 
     def _by_number(self, key: CategoryIndex, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
@@ -189,13 +212,12 @@ class Model:
         )
         return True
 
-    def _add_indicators(self, output: OutputColumns, number: int, codes: Array, columns: ColumnMap, ops: Ops) -> None:
+    def _add_indicators(
+        self, output: OutputColumns, number: int, lookup: LookupTable, codes: Array, columns: ColumnMap, ops: Ops
+    ) -> None:
         """Append the indicators of one key."""
-        key, unseen = self.keys[number], None
-        if "unseen" in self.indicators:
-            target = self.rules[number].statistic.first_target
-            nobody = np.all(self.tables_on(ops)[number][target].unseen, axis=1, keepdims=True)
-            unseen = indicator(ops, nobody, codes, None)
+        key = self.keys[number]
+        unseen = None if lookup.unseen is None else indicator(ops, lookup.unseen, codes, None)
         as_category = self.rules[number].missing == "category"
         output.add_indicators(unseen, lambda: missing_rows(key, codes, columns, ops, as_category))
 

@@ -108,7 +108,7 @@ class EncodingRule:
         # Sums of several views take several times the memory, so they exist for a tile of categories at a time.
         size = max(ops.TILE // max(views * sums.accumulators.shape[2], 1), 1) if views > 1 else LARGE_TILE
         tiles = (sums.part(start, start + size).visible(ops, visibility) for start in range(0, n_rows, size) or [0])
-        return Moments.concatenate([self.moments(ops, tile.accumulators, tile.spec) for tile in tiles])
+        return Moments.concatenate(self.moments(ops, tile.accumulators, tile.spec) for tile in tiles)
 
     @property
     def needs_rows(self) -> bool:

@@ -1,6 +1,6 @@
 """The numbers that statistics are computed from: counts, means and variances, and sums over categories."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -148,11 +148,15 @@ class Moments:
             return self.deviation.over(self.n).over(np.maximum(self.less_one, self.n / 2.0)).where(self.n > 0)
 
     @classmethod
-    def concatenate(cls, parts: "Sequence[Moments]") -> "Moments":
-        """Put parts one after the other, along the first axis."""
-        if len(parts) == 1:
-            return parts[0]
-        return cls(*(concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+    def concatenate(cls, parts: "Iterable[Moments]") -> "Moments":
+        """Put parts one after the other, along the first axis; parts that nobody else holds are given up."""
+        held = list(parts)
+        if len(held) == 1:
+            return held[0]
+        names = [field.name for field in fields(cls)]
+        columns = {name: [getattr(part, name) for part in held] for name in names}
+        held.clear()
+        return cls(*(concatenate(columns.pop(name)) for name in names))
 
     def at(self, rows: "Array | slice | int") -> "Moments":
         """Pick rows along the first axis."""

@@ -83,6 +83,8 @@ def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, 
     if total is None and not plan.blow_up:
         total, leaf = total_and_leaf(sums, plan.visibility, task.rule, task.ops)
     new, encodings = tables_by_fold(sums, plan, task.key, task.rule, task.ops, total, leaf, out.dtype)
+    # What the tables were made of makes room for them in the type of the output.
+    del sums, leaf
     unseen = look_up(task.ops, encodings, task.rows.codes, plan.lookup_folds, out, want_unseen)
     return Trained(new, unseen, total is not None and bool((total.n > 0).all()), total)
 

@@ -1,8 +1,8 @@
-"""Bytes a row that a call takes on the device at its peak, beyond what it is given and gives: by counting live arrays.
+"""Bytes a row, and a category, that a call takes on the device at its peak, beyond what it is given and gives.
 
-Every line of the package that makes an array notes how much is alive then.  What grows with rows is the difference
-between two calls at the same line, so tables and tiles cancel out; the line where most grows is the peak of many rows.
-What CuPy takes inside one of its functions (a sort above all) is not seen.
+Live arrays are counted: every line of the package that makes an array notes how much is alive then.  What grows with
+rows, or with categories, is the difference between two calls at the same line, so that all else cancels out; the line
+where most grows is the peak.  What CuPy takes inside one of its functions (a sort above all) is not seen.
 """
 
 import gc
@@ -290,3 +290,52 @@ def test_kind_of_column_target_or_weight(count, monkeypatch, kind, call):
 
 def test_the_document_names_every_kind():
     assert {name for name, _ in DOCUMENT} == {*SCHEMES, *COLUMNS, *VECTORS}
+
+
+def encode_categories(count, n_categories, call, **options):
+    """Call on a thousand rows of so many categories and five folds; gives what is alive, beyond rows, at each line."""
+    memory, rows = import_module("gpu_encode.cuda.memory"), np.arange(1024)
+    X, y = memory.to_device((rows % n_categories).astype(np.int32)[:, None]), memory.to_device(rows // 2 % 2)
+    encoder = TargetEncoder(cv=KFold(5), smooth=10.0, dtype="float32", device="cuda", **options)
+    if call == "transform":
+        encoder.fit(X, y)
+    gc.collect()
+    before, count.peaks = count.bytes, {}
+    result = encoder.transform(X) if call == "transform" else encoder.fit_transform(X, y)
+    count.peaks["kept"] = count.bytes
+    inevitable = before + result.nbytes
+    return {line: peak - inevitable for line, peak in count.peaks.items()}, encoder
+
+
+@pytest.fixture
+def bytes_a_category(count, monkeypatch):
+    """Give what grows with a category, at most, at the lines below some function of the package."""
+    monkeypatch.setattr(import_module("gpu_encode.cuda"), "TILE", 320)
+
+    def measure(function, call, **options):
+        # Encoders are kept: what they hold counts.
+        (few, _first), (many, _second) = (encode_categories(count, n, call, **options) for n in (256, 512))
+        lines = [line for line in few.keys() & many.keys() if function in names_of(line)]
+        return max((many[line] - few[line]) / 256 for line in lines)
+
+    return measure
+
+
+def names_of(line):
+    """Functions of the package that led to a line."""
+    return [line] if isinstance(line, str) else [code.co_name for code, _ in line]
+
+
+def test_sums_by_fold_are_gone_when_encodings_are_rounded(bytes_a_category):
+    # Sums for new rows; of each fold an encoding in both types, whether it is unseen, and three flags on the way.
+    assert bytes_a_category("round_once", "fit_transform") == 16 + 5 * (8 + 4 + 1 + 3)
+
+
+def test_moments_of_tiles_are_put_together_field_by_field(bytes_a_category):
+    # On a scale, which no fused pass knows; count, mean and two digits of each fold, the digits twice.
+    assert bytes_a_category("concatenate", "fit_transform", scale="sqrt") == 80 + 16 + 5 * 8 * (1 + 1 + 2 + 2)
+
+
+def test_a_model_keeps_what_rows_are_looked_up_in(bytes_a_category):
+    assert bytes_a_category("kept", "transform") == 4
+    assert bytes_a_category("kept", "transform", indicators=True) == 4 + 1
