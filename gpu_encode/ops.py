@@ -237,10 +237,11 @@ class DeviceOps(Ops, Protocol):
     def current_device(self) -> int:
         """Give the number of the GPU that computes now."""
 
-    def one_nan(self, values: Array, /) -> Array:
-        """Give every NaN of floats the bits of `np.nan`, in place where they lie in one piece.
+    def cast_encodings(self, encodings: Array, dtype: Any, /) -> Array:
+        """Give encodings in the type of the output, each rounded once, and every NaN with the bits of `np.nan`.
 
-        Arithmetic on a CPU keeps the bits of a NaN that it is given; a GPU's gives others.
+        Where they are of that type and lie in one piece, they are written over.  Arithmetic on a CPU keeps the bits of
+        a NaN that it is given; a GPU's gives others.
         """
 
     def free_bytes(self) -> tuple[int, int]:

@@ -42,6 +42,16 @@ def widen(values: "Array", words: "Array", out: "Array", out_words: "Array") -> 
 
 
 @kernel
+def narrow_encodings(values: "Array", out: "Array", out_words: "Array", nan: Any) -> None:
+    """Round doubles to floats, every NaN to the word `nan`; `out_words` are the bits of the result."""
+    for i in range(cuda.grid(1), len(values), cuda.gridsize(1)):
+        if values[i] != values[i]:
+            out_words[i] = nan
+        else:
+            out[i] = np.float32(values[i])
+
+
+@kernel
 def write_nan(values: "Array", words: "Array", nan: Any) -> None:
     """Write the word `nan` over every NaN; `words` are the bits of the values."""
     for i in range(cuda.grid(1), len(values), cuda.gridsize(1)):
@@ -49,12 +59,26 @@ def write_nan(values: "Array", words: "Array", nan: Any) -> None:
             words[i] = nan
 
 
-def one_nan(values: "Array", /) -> "Array":
-    """Give every NaN of floats the bits of `np.nan`, in place where they lie in one piece."""
-    whole = to_device(values)
-    flat, word = whole.reshape(-1), np.uint32 if whole.dtype == np.float32 else np.uint64
-    launch_rows(write_nan, flat.size, flat, flat.view(word), np.array(np.nan, whole.dtype.name).view(word)[()])
-    return whole
+def cast_encodings(encodings: "Array", dtype: Any, /) -> "Array":
+    """Encodings in the type of the output, each rounded once, and every NaN with the bits of `np.nan`.
+
+    Where they are of that type and lie in one piece, they are written over.
+    """
+    given, wanted = to_device(encodings), np.dtype(dtype)
+    flat = given.reshape(-1)
+    if (given.dtype, wanted) == (np.float64, np.float32):
+        found = empty(flat.size, wanted)
+        launch_rows(narrow_encodings, flat.size, flat, found, found.view(np.uint32), word_of_nan(wanted))
+        return found.reshape(given.shape)
+    if (given.dtype, wanted) != (np.float64, np.float64):
+        return cast(given, wanted)
+    launch_rows(write_nan, flat.size, flat, flat.view(np.uint64), word_of_nan(wanted))
+    return given
+
+
+def word_of_nan(dtype: "np.dtype[Any]") -> Any:
+    """Bits of `np.nan` in a type."""
+    return np.array(np.nan, dtype).view(f"u{dtype.itemsize}")[()]
 
 
 def cast(values: "Array", dtype: Any, /) -> "Array":

@@ -37,10 +37,9 @@ def in_type(encodings: Floats, dtype: Any, ops: Ops) -> Array:
 
 def round_once(encodings: Floats, dtype: Any, ops: Ops) -> tuple[Array, Any]:
     """Round encodings once to a type, and count those that it cannot hold. NaN is the one NaN."""
+    convert = devices.cuda().cast_encodings if device_of(ops) == "cuda" else ops.cast
     with np.errstate(over="ignore"):
-        rounded = ops.cast(encodings, dtype)
-    if device_of(ops) == "cuda":
-        rounded = devices.cuda().one_nan(rounded)
+        rounded = convert(encodings, dtype)
     if encodings.dtype == dtype:
         return rounded, 0
     return rounded, (np.isinf(rounded) & np.isfinite(encodings)).sum()

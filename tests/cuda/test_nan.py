@@ -1,29 +1,47 @@
-"""NaN of any bits becomes the one NaN, and nothing else changes."""
+"""Encodings in the type of the output: NaN of any bits becomes the one NaN, and all else is as `cast` gives it."""
 
 from importlib import import_module
 
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.cuda
+pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")]
+
+
+@pytest.fixture
+def words():
+    """Bits of floats, a third of them with every bit of an exponent set: NaN of either sign and any payload."""
+    random = np.random.default_rng(5)
+    words = random.integers(0, 2**64 - 1, 42, np.uint64, endpoint=True)
+    words[random.random(42) < 0.3] |= np.uint64(0x7FF0000000000000)
+    words[:3] = np.array([np.inf, -0.0, 1e-42]).view(np.uint64)
+    return words
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", [(0,), (29,), (3, 1, 7)])
-def test_one_nan(dtype, shape):
+@pytest.mark.parametrize("shape", [(0,), (29,), (3, 2, 7)])
+def test_a_nan_of_any_bits_is_the_one_nan(words, dtype, shape):
     casting, memory = (import_module(f"gpu_encode.cuda.{name}") for name in ("casting", "memory"))
-    random, word = np.random.default_rng(5), np.dtype(f"u{np.dtype(dtype).itemsize}")
-    # A third has every bit of an exponent set: NaN of either sign and any payload, and infinities.
-    words = random.integers(0, np.iinfo(word).max, shape, word, endpoint=True)
-    words |= np.where(random.random(shape) < 0.3, np.array(np.inf, dtype).view(word), 0).astype(word)
-    words.reshape(-1)[:2] = np.array([np.inf, -0.0], dtype).view(word)[: words.size]
-    expected = np.where(np.isnan(words.view(dtype)), np.array(np.nan, dtype).view(word), words)
-    given = memory.to_device(words.view(dtype))
-    found = casting.one_nan(given)
-    assert found.data.ptr == given.data.ptr
-    assert memory.to_host(found).view(word).tolist() == expected.tolist()
-    # What does not lie in one piece is not written to.
-    lines = memory.to_device(np.repeat(words.view(dtype).reshape(-1), 2))
-    before = memory.to_host(lines).view(word).tolist()
-    assert memory.to_host(casting.one_nan(lines[::2])).view(word).tolist() == expected.reshape(-1).tolist()
-    assert memory.to_host(lines).view(word).tolist() == before
+    values = words[: np.prod(shape)].view(np.float64).reshape(shape)
+    expected = np.where(np.isnan(values), np.nan, values).astype(dtype)
+    given = memory.to_device(values)
+    found = casting.cast_encodings(given, dtype)
+    assert (found.dtype, found.shape) == (dtype, shape)
+    assert memory.to_host(found).tobytes() == expected.tobytes()
+    # No second table stands beside one of the same type.
+    assert (found.data.ptr == given.data.ptr) == (dtype == "float64")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_does_not_lie_in_one_piece_is_not_written_to(words, dtype):
+    casting, memory = (import_module(f"gpu_encode.cuda.{name}") for name in ("casting", "memory"))
+    values = words.view(np.float64)
+    lines = memory.to_device(np.repeat(values, 2))
+    found = memory.to_host(casting.cast_encodings(lines[::2], dtype))
+    assert found.tobytes() == np.where(np.isnan(values), np.nan, values).astype(dtype).tobytes()
+    assert memory.to_host(lines).tobytes() == np.repeat(values, 2).tobytes()
+
+
+def test_whole_numbers_are_cast():
+    casting, memory = (import_module(f"gpu_encode.cuda.{name}") for name in ("casting", "memory"))
+    assert memory.to_host(casting.cast_encodings(memory.to_device(np.array([-2.0, 7.0])), "int32")).tolist() == [-2, 7]
