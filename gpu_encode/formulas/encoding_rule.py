@@ -177,13 +177,13 @@ class EncodingTable:
         Categories, then the levels above from the top, then unknown and missing: float64, or rounded to an output.
     unseen : bool array (rows, views)
         Where no visible row has the category.
-    lost : int, default=0
-        Encodings that are infinite since they were rounded.
+    lost : int, optional
+        Encodings that are infinite since a pass of the backend rounded them; None: no such pass has made the table.
     """
 
     values: Floats
     unseen: Mask
-    lost: int = 0
+    lost: int | None = None
 
 
 def total_of_views(sums: CategorySums, visibility: Visibility, rule: EncodingRule, ops: Ops) -> Moments:

@@ -23,8 +23,11 @@ def look_up(
     ops: Ops, encodings: EncodingTable, codes: Codes, folds: Folds, out: Array, want_unseen: bool
 ) -> NDArray[np.bool_] | None:
     """Write the encodings of every row, and give the rows whose category is unseen where that is asked for."""
-    warn_of_lost(encodings.lost, out.dtype)
-    ops.gather(in_type(encodings.values, out.dtype, ops), codes, folds, out)
+    values = encodings.values
+    if encodings.lost is None or values.dtype != out.dtype:
+        values = in_type(values, out.dtype, ops)
+    warn_of_lost(encodings.lost or 0, out.dtype)
+    ops.gather(values, codes, folds, out)
     return indicator(ops, encodings.unseen, codes, folds) if want_unseen else None
 
 
