@@ -94,7 +94,9 @@ def argument_of(kind: Any) -> Any:
         return xp.ndarray(5, dtype, memory)
     if isinstance(kind, types.NamedTuple):
         return kind.instance_class(*map(argument_of, kind.types))
-    return {types.boolean: True, types.uint64: np.uint64(7), types.float64: 0.5}.get(kind, 7)
+    return {types.boolean: True, types.uint64: np.uint64(7), types.uint32: np.uint32(7), types.float64: 0.5}.get(
+        kind, 7
+    )
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
