@@ -12,8 +12,8 @@ from gpu_encode.notices import warn
 from gpu_encode.storage import models
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import read_field, read_option
+from gpu_encode.storage.parameters import decode, encode, parameters_of, show
 from gpu_encode.storage.parameters import describe as describe_parameters
-from gpu_encode.storage.parameters import parameters_of, show
 
 # What files may name: the public encoders.  Each is loaded by its name when it is asked for.
 ENCODERS = tuple(name for name in gpu_encode.__all__ if name.endswith("Encoder"))
@@ -44,7 +44,15 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
         "output": getattr(encoder, "_sklearn_output_config", {}).get("transform"),
         "feature_names_in": None if names is None else [str(name) for name in names],
         "model": models.describe(encoder._model, writer),
-    }
+    } | describe_learned(encoder, writer)
+
+
+def describe_learned(encoder: Any, writer: Writer) -> dict[str, Any]:
+    """Give what an encoder of several keys together keeps beside its model."""
+    learned = getattr(encoder._model, "learned", None)
+    if learned is None:
+        return {}
+    return {"learned": {name: encode(value, writer) for name, value in learned.to_fields().items()}}
 
 
 def rebuild(reader: Reader) -> Any:
@@ -61,7 +69,11 @@ def rebuild(reader: Reader) -> Any:
     names = models.read_names(document, "feature_names_in", model.n_features)
     if names is not None:
         encoder.feature_names_in_ = np.array(names, dtype=object)
-    encoder._publish(model)
+    if hasattr(kind, "_rebuild"):
+        fields = read_field(document, "learned", dict)
+        encoder._rebuild(model, {field: decode(value, reader) for field, value in fields.items()})
+    else:
+        encoder._publish(model)
     encoder.device_ = read_option(document, "device", ("cpu", "cuda"))
     if reader.affords(table_bytes(model)):
         # So that what does not fit together is found now and not at the first transform.

@@ -1,0 +1,331 @@
+"""What encoders share that look at the codes of several columns together, and not at one column's sums."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from cpu_fallback.row_numbers import FoldPattern
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
+from gpu_encode import ops
+from gpu_encode.encoders.base import Encoder, check_unique, dispatch, names_at_fit
+from gpu_encode.fitting.columns import ColumnMap, locate_columns
+from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.model import Model, note_unseen
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.frames import Frame, Pieces
+from gpu_encode.ops import Ops
+from gpu_encode.schemes import plans
+from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
+from gpu_encode.sums.targets import Target
+
+# The code of a value that fit did not see, and of a missing one where no row of fit lacks a value.
+UNSEEN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """Rows as the learners of this family take them.
+
+    Parameters
+    ----------
+    ops : Ops
+        Backend that computes; arrays lie where it does.
+    codes : list of int32 array (rows,)
+        Per key, 0 to n - 1; a missing value is the last category.  -1: fit has not seen the value.
+    sizes : list of int
+        Per key, n: its categories, a missing value among them where fit saw one.
+    targets : list of Target
+        What y holds; of no target, one of kind "none".
+    weight : array (rows,), optional
+    """
+
+    ops: Ops
+    codes: list[Codes]
+    sizes: list[int]
+    targets: list[Target]
+    weight: Array | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes[0])
+
+    def take(self, rows: Array) -> "CodedRows":
+        """Give some of the rows, by a boolean array or by row numbers."""
+        return replace(
+            self,
+            codes=[codes[rows] for codes in self.codes],
+            targets=[replace(target, values=target.values[rows]) for target in self.targets],
+            weight=None if self.weight is None else self.weight[rows],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a learner keeps: subclasses have fields that a file can hold (NumPy arrays, numbers, text, lists of these).
+
+    Arrays of fields are NumPy's, so that a model leaves the device that made it.
+    """
+
+    def names(self, keys: Sequence[str]) -> list[str]:
+        """Name the output columns; `keys` are the names of the keys."""
+        raise NotImplementedError
+
+    def encode(self, rows: CodedRows) -> Array:
+        """Encode rows, whose targets are not looked at: (rows, outputs), float64, where the rows lie."""
+        raise NotImplementedError
+
+    def check(self, sizes: Sequence[int]) -> None:
+        """Raise ValueError where the fields do not fit keys of these sizes, as in a damaged file."""
+
+    def to_fields(self) -> dict[str, Any]:
+        """Give the fields by their names, as a file keeps them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class CodesModel(Model):
+    """A model whose rows are encoded by what was learned of all keys together.
+
+    Parameters
+    ----------
+    learned : Learned
+    """
+
+    learned: Any = None
+
+    def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
+        """Encode every row of a new table."""
+        columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
+        columns = columns.remember([key.entry for key in self.keys])
+        codes = []
+        for key, rule in zip(self.keys, self.rules, strict=True):
+            of_key = key.lookup(columns, ops, rule.missing == "category")
+            self._refuse(of_key, key, columns, rule.missing)
+            note_unseen(key, of_key)
+            codes.append(number_missing(of_key, key))
+        return to_columns(self.learned.encode(CodedRows(ops, codes, sizes_of(self), [])), self.dtype), columns
+
+
+class CodesEncoder(Encoder):
+    """An encoder that learns from the codes of all keys together; subclasses say what, in `_learn`.
+
+    Rows are looked up in what was learned of all rows; where the target is read, training rows in what was learned of
+    the rows that their fold sees.
+    """
+
+    _learned: ClassVar[type[Learned]]
+    _model: CodesModel
+
+    def _parameters(self) -> Parameters:
+        owner = type(self).__name__
+        raise ValueError(
+            f"{owner} learns from all rows together: it takes tables in memory, one or several, and neither files, nor "
+            f"tables of Dask, nor partial_fit or merge. Read the rows into memory, or fit {owner} to a sample of them."
+        )
+
+    def _rows_parameters(self) -> Parameters:
+        """Say which columns are read, and how: what `Parameters.of` gives for `Counts`, with the policies asked for."""
+        raise NotImplementedError
+
+    def _check_learner(self) -> None:
+        """Raise ValueError for parameters that only the learner knows."""
+
+    def _learn(self, rows: CodedRows) -> Learned:
+        """Learn from rows; those of a fold's training part are handed over in the same way as all."""
+        raise NotImplementedError
+
+    @dispatch
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn from rows what new rows are looked up in.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `TargetEncoder.fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad input; the encoder is then as it was.
+        """
+        context = self._read(X, y, sample_weight, groups)
+        self._keep_learned(context, self._learn(read_codes(context)))
+        return self
+
+    @dispatch
+    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Learn what new rows are looked up in, and encode these rows: by the scheme, where the target is read.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `TargetEncoder.fit`.
+
+        Returns
+        -------
+        table of shape (n_rows, n_outputs), or list of tables
+            Of X's kind: encodings, then columns that pass through.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad input; the encoder is then as it was.
+        """
+        self._check_container(X)
+        context = self._read(X, y, sample_weight, groups)
+        rows, parameters = read_codes(context), context.parameters
+        learned = self._learn(rows)
+        if parameters.trains_apart:
+            context.rows.inputs.warn_of_groups(parameters)
+            plan = plan_rows(parameters.scheme, context.rows, context.targets)
+            parameters.warn_of_leak(plan)
+            encodings = cross_fit(rows, plan, self._learn, learned, type(self).__name__)
+        else:
+            encodings = learned.encode(rows)
+        self._keep_learned(context, learned)
+        return self._assemble(context.rows.frame, to_columns(encodings, parameters.dtype), context.columns)
+
+    def merge(self, *others: Encoder) -> Self:  # noqa: ARG002
+        """Refuse: what was learned of some rows and of others does not add up."""
+        self._parameters()
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FitContext:
+        """Read the rows of a call, after its parameters."""
+        self._check_learner()
+        return prepare(self._rows_parameters(), Inputs(X, y, sample_weight, groups))
+
+    def _keep_learned(self, context: FitContext, learned: Learned) -> None:
+        """Store the result of a fit, whole."""
+        model = make_model(context, sum_rows(context, plans.all_rows()))
+        self._check_names(context.rows.inputs, context.selection, reset=True)
+        self._publish_learned(model, learned)
+        self.device_ = ops.device_of(context.rows.ops)
+
+    def _publish_learned(self, model: Model, learned: Learned) -> None:
+        """Set the fitted attributes, of a model and of what was learned beside it."""
+        fitted = CodesModel(**{field.name: getattr(model, field.name) for field in fields(Model)}, learned=learned)
+        learned.check(sizes_of(fitted))
+        names = names_at_fit(fitted)
+        check_unique([*self._encoded_names(fitted, names), *(names[i] for i in fitted.selection.passed)])
+        self._publish(fitted)
+
+    def _rebuild(self, model: Model, fields_of_learned: dict[str, Any]) -> None:
+        """Set the fitted attributes by what a file holds; raises ValueError where that does not fit together."""
+        wanted = {field.name for field in fields(self._learned)}
+        if wanted != fields_of_learned.keys():
+            raise ValueError(f"what was learned has the fields {sorted(fields_of_learned)}, not {sorted(wanted)}")
+        self._publish_learned(model, self._learned(**fields_of_learned))
+
+    def _encoded_names(self, model: Model, names: Any) -> list[str]:
+        assert isinstance(model, CodesModel)
+        named: list[str] = model.learned.names(model.selection.names(names))
+        return named
+
+
+def read_codes(context: FitContext) -> CodedRows:
+    """Give the training rows of a call as codes."""
+    read = [number_missing(categories.codes, categories.key) for categories in context.categories]
+    sizes = [n_codes(categories.key) for categories in context.categories]
+    return CodedRows(context.rows.ops, read, sizes, context.targets, context.rows.weight)
+
+
+def sizes_of(model: Model) -> list[int]:
+    """Give the number of codes of each key."""
+    return [n_codes(key) for key in model.keys]
+
+
+def n_codes(key: Any) -> int:
+    """Give the number of categories of a key, a missing value among them where fit saw one."""
+    return int(key.n_categories) + bool(key.has_missing)
+
+
+def number_missing(codes: Codes, key: Any) -> Codes:
+    """Number a missing value as the last category where fit saw one, and all that it did not see as -1."""
+    missing = np.int32(key.n_categories if key.has_missing else UNSEEN)
+    codes = np.where(codes == UNKNOWN, np.int32(UNSEEN), np.where(codes == MISSING, missing, codes))
+    return codes.astype(np.int32, copy=False)
+
+
+def to_columns(encodings: Array, dtype: str) -> list[Array]:
+    """Give the columns of encodings, in the type that was asked for."""
+    typed = encodings.astype(dtype, copy=False)
+    return [typed[:, column] for column in range(typed.shape[1])]
+
+
+def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned], of_all: Learned, owner: str) -> Array:
+    """Encode training rows by what was learned of the rows that they see.
+
+    Parameters
+    ----------
+    rows : CodedRows
+    plan : FoldPlan or SplitPlan
+        Its folds lie where the rows do.
+    learn : callable
+    of_all : Learned
+        What was learned of all rows, for folds that see all.
+    owner : str
+        The encoder's class, for messages.
+
+    Returns
+    -------
+    float64 array (rows, outputs)
+        NaN where rows see no rows.
+    """
+    if not isinstance(plan, (FoldPlan, SplitPlan)) or (isinstance(plan, FoldPlan) and plan.blow_up):
+        raise ValueError(
+            f"{owner} learns once for each fold, and takes schemes with folds: cv=KFold(), GroupKFold(), TimeFolds(), "
+            "Holdout() or a splitter; neither LeaveOneOut, Ordered nor blow-up columns."
+        )
+    encodings: Array | None = None
+    for own, seen in seen_rows(plan, rows):
+        if not bool(own.any()):
+            continue
+        learned = of_all if bool(seen.all()) else learn(rows.take(seen)) if bool(seen.any()) else None
+        encoded = None if learned is None else learned.encode(rows.take(own))
+        if encodings is None:
+            width = len(of_all.names([""] * len(rows.sizes)))
+            encodings = rows.ops.zeros((rows.n_rows, width), np.dtype(np.float64))
+            encodings.fill(np.nan)
+        if encoded is not None:
+            encodings[own] = encoded
+    assert encodings is not None
+    return encodings
+
+
+def seen_rows(plan: FoldPlan | SplitPlan, rows: CodedRows) -> list[tuple[Array, Array]]:
+    """Give, for each fold, its rows and the rows that these see, as boolean arrays."""
+    backend = rows.ops
+    if isinstance(plan, SplitPlan):
+        folds = backend.to_device(plan.folds)
+        pairs = []
+        for split, training in enumerate(plan.training):
+            seen = backend.zeros(rows.n_rows, np.dtype(bool))
+            seen[training] = True
+            pairs.append((folds == split, seen))
+        return pairs
+    folds = number_folds(plan, rows)
+    pairs = []
+    for fold, visible in enumerate(plan.visibility):
+        seen = backend.zeros(rows.n_rows, np.dtype(bool))
+        for other in np.flatnonzero(visible):
+            seen |= folds == other
+        pairs.append((folds == fold, seen))
+    return pairs
+
+
+def number_folds(plan: FoldPlan, rows: CodedRows) -> Array:
+    """Give the fold number of every row."""
+    if plan.folds is None:
+        return rows.ops.zeros(rows.n_rows, np.dtype(np.int32))
+    if isinstance(plan.folds, FoldPattern):
+        return rows.ops.fold_numbers(plan.folds, 0, rows.n_rows)
+    return plan.folds
