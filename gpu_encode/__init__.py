@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpu_encode.encoders.statistic import StatisticEncoder
     from gpu_encode.encoders.target import TargetEncoder
     from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
+    from gpu_encode.factors.tensor import FactorizationEncoder
     from gpu_encode.fitting.columns import interactions
     from gpu_encode.formulas.glmm.smoothing import GLMM
     from gpu_encode.formulas.mergeable import MergeableStatistic
@@ -32,6 +33,7 @@ __version__ = "0.1.0"
 _HOME = {
     "CatBoostEncoder": "encoders.catboost",
     "CountEncoder": "encoders.count",
+    "FactorizationEncoder": "factors.tensor",
     "GradientEncoder": "encoders.gradient",
     "HashingEncoder": "encoders.hashing",
     "ImpactEncoder": "encoders.impact",
@@ -59,6 +61,7 @@ __all__ = [
     "CatBoostEncoder",
     "CountEncoder",
     "EmpiricalBayes",
+    "FactorizationEncoder",
     "GradientEncoder",
     "Greedy",
     "GroupKFold",

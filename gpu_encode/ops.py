@@ -147,7 +147,7 @@ class Ops(Protocol):
 class FusedOps(Protocol):
     """Passes that do at once what takes other backends several.
 
-    Without `number_in_order`, objects are read one by one.
+    Without `number_in_order`, objects are read one by one, and without `descend_rows` rows in Python's own loops.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
     expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
@@ -156,6 +156,24 @@ class FusedOps(Protocol):
 
     def number_in_order(self, values: Array, /) -> tuple[Array, Array]:
         """Give the code (int32) of each whole number, counted as they are first seen, and the first row of each."""
+
+    def descend_rows(
+        self,
+        codes: Array,
+        order: Array,
+        values: Array,
+        weight: Array,
+        first: Array,
+        penalties: Array,
+        learning_rate: float,
+        factors: Array,
+        /,
+    ) -> None:
+        """Take steps down the gradient of every row, in the order given; changes `factors` (lines, components).
+
+        Those of the categories of column d are lines from first[d] on; `codes` (rows, columns) are not negative.  Its
+        definition is `factors.descent.descend_by_loops`.
+        """
 
     def encode_categories(
         self,

@@ -27,6 +27,7 @@ LAYERS = (
     "fitting",
     "storage",
     "encoders",
+    "factors",
     "parts",
     "tuning",
     "datasets",

@@ -1,0 +1,1 @@
+"""Encodings by factors of tables of categories."""
