@@ -15,6 +15,7 @@ from gpu_encode.encoders.count import CountEncoder
 from gpu_encode.encoders.impact import ImpactEncoder
 from gpu_encode.encoders.statistic import StatisticEncoder
 from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.factors.tensor import FactorizationEncoder
 from gpu_encode.ops import COMPILED, STRINGS, load, use_backend
 from gpu_encode.schemes.folds import KFold
 from gpu_encode.schemes.orders import LeaveOneOut, Ordered
@@ -55,6 +56,7 @@ def calls() -> Iterator[Call]:
     for dtype in ("float64", "float32"):
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), text)
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), spread)
+    yield partial(FactorizationEncoder(2, solver="sgd", max_iter=1).fit, np.hstack([keys, keys // 7]), targets[0])
 
 
 def fit_and_encode(encoder: Any, table: Any, y: Any = None, weight: Any = None) -> None:

@@ -285,20 +285,18 @@ def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned]
             f"{owner} learns once for each fold, and takes schemes with folds: cv=KFold(), GroupKFold(), TimeFolds(), "
             "Holdout() or a splitter; neither LeaveOneOut, Ordered nor blow-up columns."
         )
-    encodings: Array | None = None
+    columns = [rows.ops.zeros(rows.n_rows, np.dtype(np.float64)) for _ in of_all.names([""] * len(rows.sizes))]
+    for column in columns:
+        column.fill(np.nan)
     for own, seen in seen_rows(plan, rows):
-        if not bool(own.any()):
+        if not bool(own.any()) or not bool(seen.any()):
             continue
-        learned = of_all if bool(seen.all()) else learn(rows.take(seen)) if bool(seen.any()) else None
-        encoded = None if learned is None else learned.encode(rows.take(own))
-        if encodings is None:
-            width = len(of_all.names([""] * len(rows.sizes)))
-            encodings = rows.ops.zeros((rows.n_rows, width), np.dtype(np.float64))
-            encodings.fill(np.nan)
-        if encoded is not None:
-            encodings[own] = encoded
-    assert encodings is not None
-    return encodings
+        learned = of_all if bool(seen.all()) else learn(rows.take(seen))
+        encoded, places = learned.encode(rows.take(own)), np.flatnonzero(own)
+        for number, column in enumerate(columns):
+            # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
+            column.put(places, encoded[:, number])
+    return np.stack(columns, axis=1)
 
 
 def seen_rows(plan: FoldPlan | SplitPlan, rows: CodedRows) -> list[tuple[Array, Array]]:

@@ -361,6 +361,8 @@ def test_early_stopping_keeps_what_predicts_rows_that_it_has_not_learned_from():
     stopped = fits_continuous(6, early_stopping=True, n_iter_no_change=3, **parameters).fit(X, y)
     through = fits_continuous(6, **parameters).fit(X, y)
     assert stopped.n_iter_[0] < through.n_iter_[0] == 60
+    until_best = clone(stopped).set_params(max_iter=stopped.n_iter_[0] - 3).fit(X, y)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(stopped.factors_, until_best.factors_, strict=True))
     # The rest is noise, so that every further iteration makes new rows worse.
     new = np.stack([random.integers(0, 40, 600), random.integers(0, 40, 600)], axis=1)
     assert np.mean((stopped.transform(new) - 1.0) ** 2) < np.mean((through.transform(new) - 1.0) ** 2)
