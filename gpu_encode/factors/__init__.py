@@ -1,1 +1,1 @@
-"""Encodings by factors of tables of categories."""
+"""Encoders whose columns are factors of a matrix or tensor of categories."""

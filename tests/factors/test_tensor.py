@@ -278,6 +278,20 @@ def test_the_same_seed_gives_the_same_bits_and_another_others():
         assert first.tobytes() != encoder.set_params(random_state=1).fit_transform(X, y).to_numpy().tobytes()
 
 
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_backends_agree_on_whole_fits(name, solver):
+    X, y = rows_of()
+    encoder = FactorizationEncoder(3, "both", columns=COLUMNS, max_iter=20, tol=0.0, **solver)
+    with ops.use_backend("numpy"):
+        expected = encoder.fit_transform(X, y).to_numpy()
+    with backend(name), ops.use_backend(name.split("-")[0] if name.startswith("compiled") else name):
+        made = encoder.fit_transform(X, y).to_numpy()
+    if solver == {"solver": "sgd"}:
+        assert made.tobytes() == expected.tobytes()
+    np.testing.assert_allclose(made, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
 def test_what_is_unseen_has_the_mean_of_the_lines():
     X, y = rows_of()
     encoder = FactorizationEncoder(2, "factors", columns=["a", "b"], handle_missing="mean").fit(X, y)
