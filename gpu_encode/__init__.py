@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from gpu_encode.categories.hierarchy import Bits, Parts, Prefixes
     from gpu_encode.datasets.encoding import encode_dataset, transform_dataset
     from gpu_encode.encoders.catboost import CatBoostEncoder
+    from gpu_encode.encoders.cluster.encoder import ClusterEncoder
     from gpu_encode.encoders.count import CountEncoder
     from gpu_encode.encoders.gradient import GradientEncoder
     from gpu_encode.encoders.hashing import HashingEncoder
@@ -32,6 +33,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "CatBoostEncoder": "encoders.catboost",
+    "ClusterEncoder": "encoders.cluster.encoder",
     "CountEncoder": "encoders.count",
     "FactorizationEncoder": "factors.tensor",
     "GradientEncoder": "encoders.gradient",
@@ -59,6 +61,7 @@ __all__ = [
     "GLMM",
     "Bits",
     "CatBoostEncoder",
+    "ClusterEncoder",
     "CountEncoder",
     "EmpiricalBayes",
     "FactorizationEncoder",

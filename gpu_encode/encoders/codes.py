@@ -134,6 +134,10 @@ class CodesEncoder(Encoder):
     def _check_learner(self) -> None:
         """Raise ValueError for parameters that only the learner knows."""
 
+    def _read_rows(self, context: FitContext) -> CodedRows:
+        """Give the training rows as `_learn` takes them: where it takes more than codes, in a subclass."""
+        return read_codes(context)
+
     def _learn(self, rows: CodedRows) -> Learned:
         """Learn from rows; those of a fold's training part are handed over in the same way as all."""
         raise NotImplementedError
@@ -157,7 +161,7 @@ class CodesEncoder(Encoder):
             For bad input; the encoder is then as it was.
         """
         context = self._read(X, y, sample_weight, groups)
-        self._keep_learned(context, self._learn(read_codes(context)))
+        self._keep_learned(context, self._learn(self._read_rows(context)))
         return self
 
     @dispatch
@@ -181,7 +185,7 @@ class CodesEncoder(Encoder):
         """
         self._check_container(X)
         context = self._read(X, y, sample_weight, groups)
-        rows, parameters = read_codes(context), context.parameters
+        rows, parameters = self._read_rows(context), context.parameters
         learned = self._learn(rows)
         if parameters.trains_apart:
             context.rows.inputs.warn_of_groups(parameters)

@@ -121,9 +121,9 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
         for position in group:
             if position in used:
                 raise ValueError(
-                    f"Column {frame.label(position)!r} is used by the scheme (groups, time or folds) or summed "
-                    "(values), and cannot be encoded as well. Leave it out of columns, or give X a copy of it under "
-                    "another name."
+                    f"Column {frame.label(position)!r} is used by the scheme (groups, time or folds), as against "
+                    "or summed (values), and cannot be encoded as well. Leave it out of columns, or give X a copy of "
+                    "it under another name."
                 )
     missing = [key for key in tree if key not in groups]
     if missing:

@@ -13,7 +13,7 @@ import numpy as np
 from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories, read_scheme_columns
-from gpu_encode.fitting.columns import ColumnMap, Selection, map_columns, select
+from gpu_encode.fitting.columns import ColumnMap, Selection, locate, map_columns, select
 from gpu_encode.fitting.compatibility import check_same_columns, check_same_parameters, check_same_statistic
 from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.model import Model, TargetInfo
@@ -130,6 +130,8 @@ def prepare(
 def select_columns(parameters: Parameters, rows: TrainingRows) -> Selection:
     """Read which columns are encoded, and name the outputs after them."""
     frame = rows.frame
+    for column in parameters.read_along:
+        locate(frame, column, "against:")
     selection = select(frame, parameters.columns, parameters.hierarchy, parameters.training_columns)
     return selection.named(frame.names or [f"x{i}" for i in range(frame.n_columns)])
 

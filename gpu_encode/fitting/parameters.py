@@ -39,6 +39,8 @@ class Parameters:
         None of an encoder that reads no target.
     values : list, optional
         Columns of X that are summed in place of a target.
+    read_along : sequence of str or int
+        Columns of X whose values are read beside the keys.
     cut : Cut, optional
         Borders that the target is cut at.
     as_unseen : str
@@ -55,6 +57,7 @@ class Parameters:
     statistic: Statistic
     target_type: Any = None
     values: Any = None
+    read_along: Any = ()
     cut: Cut | None = None
     categories: Any = "auto"
     scheme: Scheme = field(default_factory=Greedy)
@@ -92,8 +95,8 @@ class Parameters:
 
     @property
     def training_columns(self) -> list[Any]:
-        """Columns of X that are read in training only, and not encoded: the scheme's, and those that are summed."""
-        return [*self.scheme.used_columns(), *(self.values or [])]
+        """Columns of X that training alone reads, and that are not encoded: the scheme's, and those beside the keys."""
+        return [*self.scheme.used_columns(), *(self.values or []), *self.read_along]
 
     @property
     def reads_target(self) -> bool:

@@ -1,0 +1,1 @@
+"""Clusters of categories: by one number the best partition, by several Ward's."""

@@ -1,0 +1,270 @@
+"""ClusterEncoder: categories that are alike become one cluster."""
+
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback.types import Array
+from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.cluster.profiles import ProfileRows, cluster, read_profile_rows
+from gpu_encode.encoders.codes import CodedRows, CodesEncoder, Learned, sizes_of
+from gpu_encode.encoders.statistic import check_value_columns
+from gpu_encode.errors.parameters import bad_option, check_count, check_option
+from gpu_encode.fitting.fit import FitContext
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas import smoothing
+from gpu_encode.formulas.counts import Counts
+from gpu_encode.formulas.summaries import Summaries
+
+# What belongs to one way of clustering alone.
+ONLY_WITH = {"against": "cooccurrence", "values": "statistics"}
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters(Learned):
+    """Clusters of the categories of every key.
+
+    Parameters
+    ----------
+    clusters : list of int64 array (categories,)
+        Of each key; -1 of a category that no row has that was learned from.
+    widths : list of int
+        The most clusters that each key may have.
+    output : {"id", "onehot"}
+    unseen : float
+        Encoding of what has no cluster.
+    """
+
+    clusters: list[Array]
+    widths: list[int]
+    output: str
+    unseen: float
+
+    def names(self, keys: Any) -> list[str]:
+        """Name ids as their key, and a column of zeros and ones by its cluster."""
+        if self.output == "id":
+            return list(keys)
+        return [
+            f"{key}_cluster{number}" for key, width in zip(keys, self.widths, strict=True) for number in range(width)
+        ]
+
+    def encode(self, rows: CodedRows) -> Array:
+        """Look rows up by their codes."""
+        tables = [self._table(number) for number in range(len(self.clusters))]
+        looked_up = [rows.ops.to_device(table)[codes] for table, codes in zip(tables, rows.codes, strict=True)]
+        return np.concatenate(looked_up, axis=1)
+
+    def _table(self, key: int) -> Array:
+        """Give the encodings of each category of a key, and last what has no cluster: (categories + 1, outputs)."""
+        clusters = np.append(self.clusters[key], -1)[:, None]
+        if self.output == "id":
+            return np.where(clusters < 0, self.unseen, clusters.astype(np.float64))
+        ones = (clusters == np.arange(self.widths[key])).astype(np.float64)
+        return np.where(clusters < 0, self.unseen, ones)
+
+    def check(self, sizes: Any) -> None:
+        """Raise ValueError where clusters do not fit the categories of the keys."""
+        check_option("ClusterEncoder", "output", self.output, ("id", "onehot"))
+        if not isinstance(self.unseen, float) or not len(self.clusters) == len(self.widths) == len(sizes):
+            raise ValueError(f"it has clusters of {len(self.clusters)} keys, of {len(sizes)}")
+        for clusters, width, size in zip(self.clusters, self.widths, sizes, strict=True):
+            fits = isinstance(clusters, np.ndarray) and clusters.dtype == np.int64 and clusters.shape == (size,)
+            if not fits or type(width) is not int or (size and not -1 <= clusters.min() <= clusters.max() < width):
+                raise ValueError(f"clusters of a key do not fit its {size} categories")
+
+
+@dataclass(eq=False, repr=False)
+class ClusterEncoder(CodesEncoder):
+    """Encode categories by the cluster that they fall into: alike in their target, in company, or in statistics.
+
+    Where a category has one number (a mean), clusters are neighbours in order, and the partition is the best that there
+    is, by dynamic programming.  Where it has several, they are Ward's: the two that are nearest are merged, until
+    `n_clusters` are left.  Either way the weighted sum of squares about the clusters' means is to be small, and a
+    category weighs as much as its rows.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Clusters of each column; as many as it has categories where these are fewer.
+    by : {"target", "cooccurrence", "statistics"}, default="target"
+        "target": the smoothed mean, of classes the smoothed share of each.  "cooccurrence": the shares of the values of
+        another column, `against`, among a category's rows.  "statistics": several statistics, of y or of `values`,
+        each divided by its deviation over all rows; one that a category has not, as skewness of equal values, is taken
+        for the mean of the others.
+    against : str, int or tuple, optional
+        The other column of "cooccurrence", by name or position, or several as a joint key; a missing value is a value.
+        It is read in training alone, is not encoded, and passes through where `columns` is a list.
+    statistics : list, default=("mean", "std")
+        As `StatisticEncoder` takes them, with ddof=0.
+    values : list, optional
+        Numeric columns of X that "statistics" are of; None: of y.
+    smooth : smoothing, "auto", float or None, default="auto"
+        How means of "target" are smoothed, as in `TargetEncoder`.
+    output : {"id", "onehot"}, default="id"
+        The cluster's number, or a column of zeros and ones for each cluster.
+    columns : list, optional
+        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
+        column but those of `against` and `values`.
+    cv : int, None, scheme, splitter, iterable, str or array, default=5
+        Who may look at whom in training, as in `TargetEncoder`, where y is read: each fold finds clusters of its own in
+        the rows that it sees.  Schemes with folds only.
+    shuffle : bool, default=True
+        False makes the folds of an integer `cv` contiguous.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the folds of an integer `cv`.
+    target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
+        What y is.  "target" takes one target, "statistics" take several.
+    handle_unknown : {"own", "nan", "error"} or float, default="own"
+        Encoding of a category that no visible row has.  "own": zeros in one-hot columns, -1 as an id.  "error" refuses
+        values that fit did not see.
+    handle_missing : {"category", "own", "error"}, default="category"
+        A missing value is a category like others, or as unknown, or refused.
+    dtype : {"float64", "float32"}, default="float64"
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where rows are summed and looked up; clusters are found on the host.
+
+    Attributes
+    ----------
+    clusters_ : list of int64 ndarray of shape (n_categories,)
+        Cluster of each category of `categories_`, for new rows.
+    categories_ : list of ndarray of shape (n_categories,)
+    encodings_ : list of float64 ndarray of shape (n_categories,)
+        Encoding of each category, by column, then output.
+    device_ : {"cpu", "cuda"}
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X had string column names.
+
+    See Also
+    --------
+    TargetEncoder : Columns, schemes, policies, weights, pieces and devices mean the same there.
+
+    Notes
+    -----
+    Clusters of one number are numbered by rising number, 0 first, in each fold as in all rows, so that ids of folds
+    match by rank; so are Ward's where y is read, by the first number of their centroids (the share of the first class),
+    then the next.  Ward's of what is not y are numbered as their first categories stand: with as many clusters as
+    categories they are one-hot columns.  Equal means are one cluster, so that there may be fewer clusters than asked
+    for, in a fold or in all rows; the last one-hot columns are then zero.
+
+    Sums, and so numbers, shares and weights, are exact and rounded once: the same bits on every device and in any
+    pieces of the rows.  Costs are float64; where two partitions or mergers cost the same but for rounding, either may
+    be taken, and of costs that are equal as computed the first: the earliest border of the last cluster, then of the
+    one before it; the pair of clusters with the first categories.
+
+    A partition takes O(K N log N) time and O(K N) memory for N categories, Ward's clusters O(N^2) time for each number
+    of a profile, and no matrix of distances.  A profile of "cooccurrence" has a number for each value of `against`.
+
+    References
+    ----------
+    Micci-Barreca, "A preprocessing scheme for high-cardinality categorical attributes in classification and prediction
+    problems", SIGKDD Explorations 3(1), 2001, section 5; Wang and Song, "Ckmeans.1d.dp: Optimal k-means clustering in
+    one dimension by dynamic programming", The R Journal 3(2), 2011; Ward, "Hierarchical grouping to optimize an
+    objective function", Journal of the American Statistical Association 58(301), 1963.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import ClusterEncoder
+    >>> X = np.array([["elm"], ["oak"], ["fir"], ["yew"]] * 10, dtype=object)
+    >>> y = np.array([1.0, 5.0, 1.25, 5.5] * 10)
+    >>> encoder = ClusterEncoder(2, smooth=None).fit(X, y)
+    >>> encoder.transform([["fir"], ["yew"], ["ash"]]).ravel().tolist()
+    [0.0, 1.0, -1.0]
+    >>> encoder.set_params(output="onehot").fit(X, y).transform([["fir"], ["yew"], ["ash"]]).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    """
+
+    n_clusters: int = 8
+    by: str = "target"
+    _: KW_ONLY
+    against: Any = None
+    statistics: Any = ("mean", "std")
+    values: Any = None
+    smooth: Any = "auto"
+    output: str = "id"
+    columns: Any = None
+    cv: Any = 5
+    shuffle: bool = True
+    random_state: Any = 0
+    target_type: Any = "auto"
+    handle_unknown: Any = "own"
+    handle_missing: str = "category"
+    dtype: Any = "float64"
+    device: str = "auto"
+    _learned = Clusters
+
+    @property
+    def _needs_target(self) -> bool:
+        return self.by != "cooccurrence" and self.values is None
+
+    @property
+    def clusters_(self) -> list[Array]:
+        """Cluster of each category, per column; -1 of a category whose rows weigh nothing."""
+        return [clusters.copy() for clusters in self._fitted().learned.clusters]  # type: ignore[attr-defined]
+
+    @property
+    def encodings_(self) -> list[Array]:
+        """Encoding of each category, per column and output."""
+        model = self._fitted()
+        learned = model.learned  # type: ignore[attr-defined]
+        tables = [learned._table(number)[:-1] for number in range(len(sizes_of(model)))]
+        return [table[:, output] for table in tables for output in range(table.shape[1])]
+
+    def _check_learner(self) -> None:
+        owner = type(self).__name__
+        check_count(owner, "n_clusters", self.n_clusters, low=1)
+        check_option(owner, "by", self.by, ("target", "cooccurrence", "statistics"))
+        check_option(owner, "output", self.output, ("id", "onehot"))
+        check_option(owner, "handle_missing", self.handle_missing, ("category", "own", "error"))
+        for name, by in ONLY_WITH.items():
+            if getattr(self, name) is not None and self.by != by:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} of {owner} is for by={by!r}, and by is {self.by!r}. Leave one out."
+                )
+        if self.by == "cooccurrence" and self.against is None:
+            raise bad_option(
+                owner, "against", self.against, ("the name or position of a column, for by='cooccurrence'",)
+            )
+        if self.values is not None:
+            check_value_columns(self.values)
+
+    def _rows_parameters(self) -> Parameters:
+        # What a sum of no rows is encoded as plays no part: categories that no visible row has are in no cluster.
+        owner, refused = type(self).__name__, isinstance(self.handle_unknown, str) and self.handle_unknown == "error"
+        Parameters.of(self, Counts("count"), as_unseen="own", target_type=None)
+        policy = {"as_unseen": "own", "handle_unknown": "error" if refused else "own"}
+        if self.by == "cooccurrence":
+            members = self.against if isinstance(self.against, tuple) else (self.against,)
+            return Parameters.of(self, Counts("count"), target_type=None, read_along=members, **policy)
+        if self.by == "target":
+            scheme = read_scheme(self, self.cv, self.shuffle)
+            return Parameters.of(self, smoothing.resolve(self.smooth, owner), prior="mean", **policy, **scheme)
+        statistics = Summaries(self.statistics, 0, self.values is not None)
+        if self.values is not None:
+            return Parameters.of(self, statistics, target_type=None, **policy)
+        return Parameters.of(self, statistics, **policy, **read_scheme(self, self.cv, self.shuffle))
+
+    def _read_rows(self, context: FitContext) -> CodedRows:
+        if self.by == "target" and len(context.targets) > 1:
+            raise ValueError(
+                f"{type(self).__name__}(by='target') takes one target, and y has {len(context.targets)}. Give each an "
+                "encoder of its own, or cluster by='statistics' of all."
+            )
+        return read_profile_rows(context, context.parameters.read_along or None)
+
+    def _learn(self, rows: CodedRows) -> Clusters:
+        assert isinstance(rows, ProfileRows)
+        number, by_value = int(self.n_clusters), self._needs_target
+        clusters = [cluster(tasks, number, self.by == "statistics", by_value) for tasks in rows.tasks]
+        return Clusters(clusters, [min(number, size) for size in rows.sizes], self.output, self._unseen())
+
+    def _unseen(self) -> float:
+        """Give the encoding of what has no cluster."""
+        if isinstance(self.handle_unknown, Real):
+            return float(self.handle_unknown)
+        if self.handle_unknown == "nan":
+            return float("nan")
+        return -1.0 if self.output == "id" else 0.0
