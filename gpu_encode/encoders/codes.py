@@ -121,11 +121,20 @@ class CodesEncoder(Encoder):
     _model: CodesModel
 
     def _parameters(self) -> Parameters:
+        raise ValueError(self._why_in_memory)
+
+    @property
+    def _why_in_memory(self) -> str:
         owner = type(self).__name__
-        raise ValueError(
+        return (
             f"{owner} learns from all rows together: it takes tables in memory, one or several, and neither files, nor "
             f"tables of Dask, nor partial_fit or merge. Read the rows into memory, or fit {owner} to a sample of them."
         )
+
+    @property
+    def partial_fit(self) -> Any:
+        """Not there, as scikit-learn asks with `hasattr`."""
+        raise AttributeError(self._why_in_memory)
 
     def _rows_parameters(self) -> Parameters:
         """Say which columns are read, and how: what `Parameters.of` gives for `Counts`, with the policies asked for."""
@@ -311,7 +320,7 @@ def seen_rows(plan: FoldPlan | SplitPlan, rows: CodedRows) -> list[tuple[Array, 
         pairs = []
         for split, training in enumerate(plan.training):
             seen = backend.zeros(rows.n_rows, np.dtype(bool))
-            seen[training] = True
+            seen.put(training, True)
             pairs.append((folds == split, seen))
         return pairs
     folds = number_folds(plan, rows)

@@ -99,6 +99,8 @@ def expected_to_fail(encoder: Any) -> dict[str, str]:
         ge.HashingEncoder(3, per_column=True, alternate_sign=True),
         ge.CatBoostEncoder(),
         ge.CatBoostEncoder("counter"),
+        ge.ClusterEncoder(),
+        ge.ClusterEncoder(2, "statistics", output="onehot", target_type="continuous"),
         ge.StatisticEncoder(),
         ge.WeightOfEvidenceEncoder(),
     ],

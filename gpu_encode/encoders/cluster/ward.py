@@ -84,7 +84,7 @@ class Merging:
         for cluster in self.alive[np.isin(self.nearest[self.alive], (kept, gone))]:
             self.find_nearest(int(cluster))
         self.find_nearest(kept)
-        # To others the merged cluster may be nearer than what they remember by rounding alone, or as near and before.
+        # Exactly, a merged cluster is no nearer to others than what they remember; rounded, it may be.
         before = self.alive[: np.searchsorted(self.alive, kept)]
         costs = self.costs(kept, before)
         nearer = (costs < self.least[before]) | ((costs == self.least[before]) & (kept < self.nearest[before]))
