@@ -8,6 +8,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from benchmarks.gpu.examples import NEEDS
@@ -37,6 +38,28 @@ def run(monkeypatch, capsys):
         return capsys.readouterr().out.splitlines()
 
     yield main
+    forget()
+
+
+@pytest.fixture
+def alone(monkeypatch, capsys):
+    """Import an example that makes its own frames; called with arguments, run it and give the lines that it prints."""
+    monkeypatch.syspath_prepend(FOLDER)
+
+    def load(script, *given):
+        module = importlib.import_module(script)
+        if not given:
+            return module
+        monkeypatch.setattr(sys, "argv", [script, *map(str, given)])
+        module.main()
+        return capsys.readouterr().out.splitlines()
+
+    yield load
+    forget()
+
+
+def forget():
+    """Let the next test import the examples anew."""
     for name in (*SCRIPTS, "orders"):
         sys.modules.pop(name, None)
 
@@ -82,6 +105,51 @@ def test_a_cluster_makes_and_encodes_partitions(frames, tmp_path):
     size, scores = done.stdout.splitlines()
     assert size == "8 partitions, 2000 rows"
     assert score(scores, "test") > 0.55
+
+
+def test_missing_numbers_are_nearer_to_their_group(alone):
+    of_all, of_group = alone("fill_missing_numbers", "--rows", 1000)
+    off = [float(re.search(r"new rows (\d+\.\d+);", line)[1]) for line in (of_all, of_group)]
+    assert off[1] < 0.6 * off[0]
+    assert float(of_group.split()[-1]) > float(of_all.split()[-1]) + 0.1
+
+
+def test_missing_numbers_are_filled_by_the_rows_that_are_seen(alone):
+    fill = alone("fill_missing_numbers").MeanFill("x", "g")
+    table = pd.DataFrame({"g": list("aaabbbcc") * 5, "x": [1.0, 2.0, None, 10.0, 20.0, 30.0, None, None] * 5})
+    filled = fill.fit_transform(table)
+    known = table["x"].notna()
+    assert filled[known].tolist() == table["x"][known].tolist()
+    everything = table["x"].mean()
+    new = pd.DataFrame({"g": ["a", "b", "c", "d", "a"], "x": [None, None, None, None, 7.0]})
+    assert fill.transform(new).tolist() == [1.5, 20.0, everything, everything, 7.0]
+    # A group without any number has the mean of all rows of other folds.
+    lonely = pd.DataFrame({"g": ["z", *"ab" * 20], "x": [None, *[1.0, 3.0] * 20]})
+    assert fill.fit_transform(lonely).iloc[0] == pytest.approx(2.0, abs=0.2)
+
+
+def test_folds_and_smoothing_are_compared_on_the_same_rows(alone, tmp_path):
+    fewer = "--folds", 3, 20, "leave-one-out", "--weights", 0, 5
+    printed = alone("folds_and_smoothing", "--rows", 300, "--repeats", 2, *fewer)
+    assert (
+        len([line for line in printed if re.match(r"\| (3|20|leave-one-out) \|( \d+\.\d \(.*?\) \|){2}$", line)]) == 6
+    )
+    assert len([line for line in printed if re.match("best: K = (3|20|leave-one-out), m = [05]$", line)]) == 2
+    assert len([line for line in printed if " of 1 cells" in line]) == 2
+    X = pd.DataFrame({"a": [*"xyz?"] * 100, "b": [*"ppqqr"] * 80, "sold": ["yes", "no", "no", "yes"] * 100})
+    X.to_csv(tmp_path / "rows.csv")
+    given = "--target", "sold", "--columns", "a", "a+b", "--rows", 150, "--repeats", 1, "--folds", 5, "--weights", 5
+    printed = alone("folds_and_smoothing", "--data", tmp_path / "rows.csv", *given)
+    assert len([line for line in printed if line.startswith("| 5 | 100.0 ")]) == 2
+
+
+def test_many_draws_of_random_codes_beat_one(alone):
+    one, many = alone("random_codes_forest", "--rows", 600, "--draws", 8, "--trees", 8)
+    assert score(many, "test") > score(one, "test") + 0.01 > 0.6
+    forests = alone("random_codes_forest")
+    X, y = forests.made(200)
+    twice = [forests.RandomCodesForest(3, 4).fit(X, y).predict_proba(X) for _ in range(2)]
+    assert twice[0].tolist() == twice[1].tolist()
 
 
 def test_rows_are_the_same_every_time(monkeypatch):

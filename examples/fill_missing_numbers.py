@@ -1,0 +1,89 @@
+"""Missing numbers become the mean of their group: of rows that a row may see, and of all of these for an unseen group.
+
+    python examples/fill_missing_numbers.py
+    python examples/fill_missing_numbers.py --rows 2000
+
+`StatisticEncoder(["mean"], values=[...])` gives every row the mean of a column by another one.  With `cv=KFold(...)` a
+training row sees rows of other folds alone, as a new row sees only rows that it has no part in; rows without a value
+take no part in any mean.  Pandas' `groupby(...).transform("mean")` on all rows at once, test rows among them, is what
+leaks.
+"""
+
+import argparse
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LinearRegression
+
+from gpu_encode import KFold, StatisticEncoder
+
+
+class MeanFill:
+    """Fill the missing numbers of a column: by the mean of what is seen, or by that of a group.
+
+    Parameters
+    ----------
+    number : str
+        Column of numbers.
+    group : str, optional
+        Column of categories; a group without a number that is seen has the mean of all.
+    """
+
+    def __init__(self, number: str, group: str | None = None) -> None:
+        self.number, self.group = number, group
+        self.encoder = StatisticEncoder(["mean"], columns=["group"], values=["number"], cv=KFold(5, random_state=0))
+
+    def fit_transform(self, table: pd.DataFrame) -> pd.Series:
+        """Fill training rows: each hole by rows of other folds."""
+        read = self._read(table)
+        return table[self.number].fillna(self.encoder.fit_transform(read)["group_number_mean"])
+
+    def transform(self, table: pd.DataFrame) -> pd.Series:
+        """Fill new rows by all training rows."""
+        return table[self.number].fillna(self.encoder.transform(self._read(table))["group_number_mean"])
+
+    def _read(self, table: pd.DataFrame) -> pd.DataFrame:
+        group = "everything" if self.group is None else table[self.group]
+        return pd.DataFrame({"number": table[self.number]}, index=table.index).assign(group=group)
+
+
+def made(n_rows: int) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
+    """Make people of many towns, whose income is missing now and then; with their incomes, and what they spend."""
+    random = np.random.default_rng(3)
+    n_towns = max(n_rows // 10, 2)
+    town = random.integers(n_towns, size=n_rows)
+    income = random.gamma(9.0, 3.0, n_towns)[town] + random.normal(0, 3, n_rows)
+    spent = income / 2 + random.normal(0, 2, n_rows)
+    people = pd.DataFrame({"town": [f"town {number}" for number in town], "income": income})
+    # The rich say less often what they earn.
+    silent = random.random(n_rows) < np.where(income > np.median(income), 0.5, 0.2)
+    people.loc[silent, "income"] = None
+    return people, pd.Series(income), pd.Series(spent)
+
+
+def main() -> None:
+    """Print how far each way to fill lies from the truth, and what a linear model makes of the filled column."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=20_000, help="rows to train on; as many are made to test on")
+    n_rows = parser.parse_args().rows
+    people, income, spent = made(2 * n_rows)
+    old, new = people[:n_rows], people[n_rows:]
+    for name, fill in {"mean": MeanFill("income"), "group mean": MeanFill("income", "town")}.items():
+        filled, filled_new = fill.fit_transform(old), fill.transform(new)
+        errors = (
+            np.sqrt(((rows - income)[holes].dropna() ** 2).mean())
+            for rows, holes in (
+                (filled, old.index[old["income"].isna()]),
+                (filled_new, new.index[new["income"].isna()]),
+            )
+        )
+        model = LinearRegression().fit(filled.to_frame(), spent[:n_rows])
+        score = model.score(filled_new.to_frame(), spent[n_rows:])
+        shown = ", ".join(
+            f"{where} {error:.2f}" for where, error in zip(("training rows", "new rows"), errors, strict=True)
+        )
+        print(f"{name}: off by {shown}; model on new rows R2 {score:.3f}")
+
+
+if __name__ == "__main__":
+    main()
