@@ -271,6 +271,12 @@ def test_schemes_without_folds_are_refused(cv):
         ClusterEncoder(3, columns=["city"], cv=cv).fit_transform(ROWS, SOLD)
 
 
+def test_profiles_without_room_are_refused(monkeypatch):
+    monkeypatch.setattr("gpu_encode.devices.available_bytes", lambda: 100)
+    with pytest.raises(ValueError, match=r"against: 11 values for \d+ categories of 'city' take .* fewer values"):
+        ClusterEncoder(3, "cooccurrence", against="rank", columns=["city"]).fit(ROWS)
+
+
 def test_several_targets():
     y = np.column_stack([SOLD, AMOUNT])
     with pytest.raises(ValueError, match="takes one target, and y has 2"):

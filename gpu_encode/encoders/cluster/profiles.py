@@ -7,6 +7,7 @@ import numpy as np
 
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Rows
+from gpu_encode import devices
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
 from gpu_encode.encoders.cluster.partition import partition
 from gpu_encode.encoders.cluster.ward import merge_by_ward
@@ -52,6 +53,7 @@ def read_profile_rows(context: FitContext, against: Sequence[object] | None) -> 
         if other is None:
             tasks.append([weigh, first, *others])
         else:
+            check_room(first.key, other)
             labelled = replace(counted, classes=other.values)
             tasks.append([weigh, make_task(rows, labelled, first.key, other, NoSmoothing(), missing)])
     return ProfileRows(rows.ops, rows.codes, rows.sizes, rows.targets, rows.weight, tasks)
@@ -72,6 +74,16 @@ def read_labels(context: FitContext, against: Sequence[object]) -> Target:
     members = tuple(locate(frame, column, "against:") for column in against)
     key, codes = CategoryIndex.fit(KeySpec("against", members), context.columns, backend, True)
     return Target(None, "multiclass", number_missing(codes, key), np.arange(n_codes(key)))
+
+
+def check_room(key: CategoryIndex, other: Target) -> None:
+    """Refuse profiles that memory has no room for, before it is asked for."""
+    needed, free = 16 * (key.n_categories + 2) * other.n_classes, devices.available_bytes()
+    if needed > free:
+        raise ValueError(
+            f"against: {other.n_classes} values for {key.n_categories} categories of {key.entry.name!r} take at least "
+            f"{needed / 2**30:,.1f} GiB, and {free / 2**30:,.1f} GiB of memory are free. Take a column of fewer values."
+        )
 
 
 def cluster(tasks: Sequence[EncodingTask], n_clusters: int, standardized: bool, by_value: bool) -> Integers:
