@@ -291,3 +291,23 @@ def test_what_does_not_add_up_is_refused():
         encoder.partial_fit([["a"]], [1])
     with pytest.raises(ValueError, match="takes tables in memory"):
         encoder.merge(encoder)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"clusters": [np.array([0, 2])]},
+        {"clusters": [np.array([0, 1, 1])]},
+        {"clusters": [np.array([0.0, 1.0])]},
+        {"clusters": []},
+        {"widths": [1]},
+        {"output": "text"},
+        {"unseen": None},
+    ],
+)
+def test_clusters_that_fit_no_key_are_refused(damage):
+    encoder = ClusterEncoder(2, smooth=None).fit([["a"], ["b"]] * 3, [0, 1] * 3)
+    fields = encoder._model.learned.to_fields()
+    encoder._rebuild(encoder._model, fields)
+    with pytest.raises(ValueError, match=r"clusters|output|unseen"):
+        encoder._rebuild(encoder._model, fields | damage)
