@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gpu_encode.encoders.statistic import StatisticEncoder
     from gpu_encode.encoders.target import TargetEncoder
     from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
+    from gpu_encode.factors.cooccurrence import CooccurrenceEncoder
+    from gpu_encode.factors.spectral import SpectralEncoder
     from gpu_encode.factors.tensor import FactorizationEncoder
     from gpu_encode.fitting.columns import interactions
     from gpu_encode.formulas.glmm.smoothing import GLMM
@@ -34,6 +36,7 @@ __version__ = "0.1.0"
 _HOME = {
     "CatBoostEncoder": "encoders.catboost",
     "ClusterEncoder": "encoders.cluster.encoder",
+    "CooccurrenceEncoder": "factors.cooccurrence",
     "CountEncoder": "encoders.count",
     "FactorizationEncoder": "factors.tensor",
     "GradientEncoder": "encoders.gradient",
@@ -41,6 +44,7 @@ _HOME = {
     "ImpactEncoder": "encoders.impact",
     "OneHotEncoder": "encoders.one_hot.encoder",
     "OrdinalEncoder": "encoders.ordinal.encoder",
+    "SpectralEncoder": "factors.spectral",
     "StatisticEncoder": "encoders.statistic",
     "TargetEncoder": "encoders.target",
     "WeightOfEvidenceEncoder": "encoders.weight_of_evidence",
@@ -62,6 +66,7 @@ __all__ = [
     "Bits",
     "CatBoostEncoder",
     "ClusterEncoder",
+    "CooccurrenceEncoder",
     "CountEncoder",
     "EmpiricalBayes",
     "FactorizationEncoder",
@@ -84,6 +89,7 @@ __all__ = [
     "Parts",
     "Prefixes",
     "Sigmoid",
+    "SpectralEncoder",
     "StatisticEncoder",
     "TargetEncoder",
     "TimeFolds",

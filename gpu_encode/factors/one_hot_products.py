@@ -1,0 +1,141 @@
+"""Products with the one-hot matrix of several keys, which is never made: the codes of its rows are all that it is."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+
+from cpu_fallback.types import Array, Codes
+from gpu_encode import ops
+from gpu_encode.encoders.codes import UNSEEN, CodedRows
+from gpu_encode.factors.pair_counts import count_pairs
+
+# Pairs of keys are counted first where there are no more keys, since each product is then one with few numbers.
+MOST_COUNTED = 32
+# Counted pairs for each code of a row, at most: beyond, products with the codes are as fast and take less memory.
+PAIRS_A_CODE = 2
+# Rows whose products are made at a time.
+TILE_ROWS = 1 << 16
+# Rows times columns that are held at a time.
+TILE_ENTRIES = 1 << 22
+
+
+def starts_of(sizes: Sequence[int]) -> Array:
+    """Give the first one-hot column of each key, and the number of all columns at the end."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def one_hot_products(
+    rows: CodedRows, sums: Sequence[Array], factors: Array, weigh_codes: Callable[[Codes, int], Array], whole: bool
+) -> Any:
+    """Give the products of all one-hot columns with each other, D F' W F D of the column factors D, in some form.
+
+    Parameters
+    ----------
+    rows : CodedRows
+    sums : list of array
+        Weight of each category of each key: the diagonal.
+    factors : float64 array (columns,)
+    weigh_codes : callable
+        What `weigher` gives.
+    whole : bool
+        Whether an array is wanted.
+
+    Returns
+    -------
+    array, sparse array or LinearOperator (columns, columns)
+        On the host.  The first two are made of exact counts.
+    """
+    blocks = None
+    if whole or len(sums) <= MOST_COUNTED:
+        blocks = count_blocks(rows, sums, weigh_codes, None if whole else PAIRS_A_CODE * len(sums) * rows.n_rows)
+    if blocks is None:
+        return product_of_rows(rows, factors)
+    counts = sparse.block_array(blocks, format="csr")
+    scale = sparse.dia_array((factors[None, :], [0]), shape=counts.shape)
+    products = (scale @ counts @ scale).tocsr()
+    return products.toarray() if whole else products
+
+
+def count_blocks(
+    rows: CodedRows, sums: Sequence[Array], weigh_codes: Callable[[Codes, int], Array], most: int | None
+) -> list[list[Any]] | None:
+    """Count the rows of every pair of categories of two keys, by keys; None where there are more than `most` pairs."""
+    blocks: list[list[Any]] = [[None] * len(sums) for _ in sums]
+    for key, of_key in enumerate(sums):
+        blocks[key][key] = sparse.dia_array((of_key.astype(np.float64)[None, :], [0]), shape=(len(of_key),) * 2)
+    n_pairs = 0
+    for one, other in combinations(range(len(sums)), 2):
+        codes, sizes = (rows.codes[one], rows.codes[other]), (rows.sizes[one], rows.sizes[other])
+        block = count_pairs(rows.ops, codes, sizes, weigh_codes).matrix
+        n_pairs += 2 * block.nnz
+        if most is not None and n_pairs > most:
+            return None
+        blocks[one][other], blocks[other][one] = block, block.T
+    return blocks
+
+
+def product_of_rows(rows: CodedRows, factors: Array) -> LinearOperator:
+    """Multiply by the one-hot rows themselves, on the host: they are held as one int32 for each key and row."""
+    weight = None if rows.weight is None else rows.ops.to_host(rows.weight).astype(np.float64)
+    tiles = list(one_hot_tiles(rows))
+
+    def multiply(vector: Array) -> Array:
+        scaled = factors * vector.reshape(-1)
+        product = np.zeros_like(scaled)
+        start = 0
+        for tile in tiles:
+            of_rows = tile @ scaled
+            if weight is not None:
+                of_rows *= weight[start : start + len(of_rows)]
+            product += tile.T @ of_rows
+            start += len(of_rows)
+        return factors * product
+
+    return LinearOperator((len(factors),) * 2, matvec=multiply, dtype=np.float64)
+
+
+def one_hot_tiles(rows: CodedRows) -> Iterator[Any]:
+    """Give the one-hot rows as sparse matrices of a tile each, all with the same ones."""
+    starts, n_keys = starts_of(rows.sizes), len(rows.codes)
+    n_columns = int(starts[-1])
+    # Products of a tile have all columns.
+    size = min(max(TILE_ROWS, n_columns), rows.n_rows)
+    ones, ends = np.ones(size * n_keys), np.arange(size + 1, dtype=np.int32) * np.int32(n_keys)
+    for start, stop in ops.tiles(rows.n_rows, size):
+        columns = np.empty((stop - start, n_keys), np.int32)
+        for key, codes in enumerate(rows.codes):
+            columns[:, key] = rows.ops.to_host(codes[start:stop]) + np.int32(starts[key])
+        parts = (ones[: columns.size], columns.reshape(-1), ends[: stop - start + 1])
+        yield sparse.csr_array(parts, shape=(stop - start, n_columns))
+
+
+def multiply_rows(rows: CodedRows, table: Array) -> Array:
+    """Multiply the one-hot rows by a table of numbers for each column: the sum of a line for each key, in their order.
+
+    Parameters
+    ----------
+    rows : CodedRows
+        Codes of -1 add nothing.
+    table : float64 array (columns, outputs)
+        On the host.
+
+    Returns
+    -------
+    float64 array (rows, outputs)
+        Where the rows lie.  The same bits on every backend.
+    """
+    outputs = table.shape[1]
+    starts = starts_of(rows.sizes)
+    # A negative code counts from the end of the table.
+    assert UNSEEN == -1
+    nothing = np.zeros((1, outputs))
+    tables = [rows.ops.to_device(np.concatenate([table[start:stop], nothing])) for start, stop in pairwise(starts)]
+    products = rows.ops.zeros((rows.n_rows, outputs), np.dtype(np.float64))
+    for start, stop in ops.tiles(rows.n_rows, max(TILE_ENTRIES // max(outputs, 1), 1)):
+        for of_key, codes in zip(tables, rows.codes, strict=True):
+            products[start:stop] += of_key[codes[start:stop]]
+    return products
