@@ -114,7 +114,7 @@ class CooccurrenceEncoder(CodesEncoder):
     pairs : "all", list of tuple or tuple of two lists, default="all"
         "all": each key against each other one that shares no column with it.  A list of pairs (key, other): the key is
         encoded by the other; for both, name the pair both ways.  ([keys], [others]): each of the keys by each of the
-        others.  Keys may be joint ones.  Columns that are only others are read by fit alone.
+        others.  Keys may be joint ones.  Columns that are only others are read by fit alone, and do not pass through.
     against : {None, "rest"}, default=None
         "rest": each key against all other columns that `columns` names, taken as one joint key.
     weighting : {None, "eta", "mu", "log", "ppmi"}, default=None
@@ -177,7 +177,7 @@ class CooccurrenceEncoder(CodesEncoder):
     >>> encoder.transform([["oak", "wet"], ["fir", "wet"], ["yew", "wet"]]).tolist()
     [[0.0, 2.0], [1.0, 1.0], [0.0, 0.0]]
     >>> CooccurrenceEncoder(1, scale="sigma").fit_transform(X).round(3).tolist()[:2]
-    [[1.902, 2.288], [1.902, 2.288]]
+    [[1.914, 2.204], [1.914, 2.204]]
     """
 
     n_components: int | None = 2

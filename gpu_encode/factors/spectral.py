@@ -127,9 +127,9 @@ class SpectralEncoder(CodesEncoder):
     >>> encoder.singular_values_.round(3).tolist()
     [2.197, 1.776]
     >>> encoder.transform(X).round(3).tolist()[:3]
-    [[0.548, -0.347], [0.548, -0.347], [0.179, 0.527]]
+    [[0.597, -0.234], [0.597, -0.234], [0.071, 0.605]]
     >>> encoder.transform([["yew", "dry"]]).round(3).tolist()
-    [[0.122, 0.391]]
+    [[0.056, 0.413]]
     """
 
     n_components: int = 2

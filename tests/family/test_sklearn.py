@@ -36,6 +36,7 @@ EXCEPTIONS = {
     r"test_ohe_missing_values_get_feature_names\[nan\]": ONE_NULL,
     r"test_ohe_missing_value_support_pandas_categorical\[.*\]": ONE_NULL,
 }
+FACTORS = "of rows that are all different, singular values are equal, and only the space of their vectors is defined"
 WEIGHTLESS = "a value that only rows of weight zero have is unknown, as it is where they are left out, and refused"
 
 for name, encoder in ENCODERS.items():
@@ -82,6 +83,8 @@ def expected_to_fail(encoder: Any) -> dict[str, str]:
     """Checks that cannot hold of an encoder that refuses unknown values, or whose training encodings are far off."""
     if isinstance(encoder, OneHotEncoder) and encoder.handle_unknown == "error":
         return {"check_sample_weight_equivalence_on_dense_data": WEIGHTLESS}
+    if isinstance(encoder, ge.SpectralEncoder | ge.CooccurrenceEncoder):
+        return {"check_sample_weight_equivalence_on_dense_data": FACTORS}
     apart = isinstance(encoder, ge.WeightOfEvidenceEncoder) or getattr(encoder, "statistic", None) == "mean"
     checks = ("check_transformer_general", "check_transformer_data_not_an_array")
     return dict.fromkeys(checks, "training encodings are not those of new rows, on purpose") if apart else {}
@@ -103,6 +106,8 @@ def expected_to_fail(encoder: Any) -> dict[str, str]:
         ge.ClusterEncoder(2, "statistics", output="onehot", target_type="continuous"),
         ge.StatisticEncoder(),
         ge.WeightOfEvidenceEncoder(),
+        ge.SpectralEncoder(),
+        ge.CooccurrenceEncoder(1),
     ],
     expected_failed_checks=expected_to_fail,
 )
