@@ -1,4 +1,4 @@
-"""The other encoders on the CPU: counts, ranks, one-hot columns, evidence, statistics, hashes, mixed models.
+"""The other encoders on the CPU: counts, ranks, one-hot columns, evidence, statistics, hashes, models, factors.
 
     python -m benchmarks.family [--rows 1e6] [--categories 100,1e5] [--works count,one-hot] [--keys int,text]
                                 [--contenders ours,polars] [--out FOLDER] [--resume] [--quick]
@@ -9,7 +9,7 @@ family.json and family.md are on disk after every cell. The exit status is 1 if 
 
 import sys
 
-from benchmarks.family.contenders import CONTENDERS, mixed_models
+from benchmarks.family.contenders import CONTENDERS, factors, mixed_models
 from benchmarks.family.indicators import MOST_DENSE
 from benchmarks.harness.grid import Grid, Topic
 from benchmarks.harness.program import main
@@ -34,7 +34,8 @@ common value. Folds of peers are row number modulo 5, ours are drawn; all take t
 One-hot columns and hashed ones are judged as their library gives them, CSR or dense (polars' in any order, as it
 defines none); what is dense is not asked for more than {MOST_DENSE:,} categories. Text is Arrow's for ours and polars,
 pandas' own type for pandas, Python objects for the others and for `ours-objects`. Encoders of peers that read no target
-number their rows once, by fit_transform, as ours do, but for counts.
+number their rows once, by fit_transform, as ours do, but for counts. Singular vectors are judged by what they hold of
+the squares of their matrix: a randomized solver's need not be the best.
 """.strip()
 QUICK = {"rows": (3_000,), "categories": (40,)}
 FAMILY = Grid(
@@ -57,11 +58,22 @@ MIXED_MODEL = Grid(
     QUICK,
     views={"ours": None, "ours-objects": ("library",)},
 )
+FACTORS = Grid(
+    "factors",
+    {
+        "rows": (1_000_000,),
+        "categories": (100, 1_000, 20_000),
+        "keys": ("int",),
+        "work": ("spectral", "co-occurrence"),
+    },
+    factors.CONTENDERS,
+    QUICK,
+)
 PACKAGES = ("gpu-encode", "numpy", "numba", "pandas", "pyarrow", "polars", "scikit-learn", "category_encoders")
 TOPIC = Topic(
     "benchmarks.family.__main__",
     "The other encoders on the CPU",
-    (FAMILY, MIXED_MODEL),
+    (FAMILY, MIXED_MODEL, FACTORS),
     NOTES,
     (*PACKAGES, "scipy", "statsmodels"),
 )

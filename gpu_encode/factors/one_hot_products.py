@@ -93,7 +93,8 @@ def product_of_rows(rows: CodedRows, factors: Array) -> LinearOperator:
                 of_rows *= weight[start : start + len(of_rows)]
             product += tile.T @ of_rows
             start += len(of_rows)
-        return factors * product
+        scaled_back: Array = factors * product
+        return scaled_back
 
     return LinearOperator((len(factors),) * 2, matvec=multiply, dtype=np.float64)
 

@@ -108,12 +108,11 @@ def weigh_columns(sums: Array, total: float, weighting: str | None) -> Array:
         Weight of all rows.
     weighting : {None, "eta", "mu", "tfidf"}
     """
-    weights = sums.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factors: Array = {
-            None: lambda: np.ones_like(weights),
-            "eta": lambda: 1.0 / np.sqrt(weights),
-            "mu": lambda: np.sqrt(weights),
-            "tfidf": lambda: np.log(total / weights),
-        }[weighting]()
-    return np.where(weights > 0.0, factors, 0.0)
+    weights = np.where(sums > 0, sums, np.inf).astype(np.float64)
+    if weighting is None:
+        factors: Array = np.ones_like(weights)
+    elif weighting == "tfidf":
+        factors = np.log(total / np.where(sums > 0, weights, total))
+    else:
+        factors = 1.0 / np.sqrt(weights) if weighting == "eta" else np.sqrt(weights)
+    return np.where(sums > 0, factors, 0.0)
