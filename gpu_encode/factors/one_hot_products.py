@@ -19,8 +19,8 @@ MOST_COUNTED = 32
 PAIRS_A_CODE = 2
 # Rows whose products are made at a time.
 TILE_ROWS = 1 << 16
-# Rows times columns that are held at a time.
-TILE_ENTRIES = 1 << 22
+# Numbers that are held at a time, for each row of a backend's tile.
+TILE_ENTRIES = 4
 
 
 def starts_of(sizes: Sequence[int]) -> Array:
@@ -136,7 +136,7 @@ def multiply_rows(rows: CodedRows, table: Array) -> Array:
     nothing = np.zeros((1, outputs))
     tables = [rows.ops.to_device(np.concatenate([table[start:stop], nothing])) for start, stop in pairwise(starts)]
     products = rows.ops.zeros((rows.n_rows, outputs), np.dtype(np.float64))
-    for start, stop in ops.tiles(rows.n_rows, max(TILE_ENTRIES // max(outputs, 1), 1)):
+    for start, stop in ops.tiles(rows.n_rows, max(TILE_ENTRIES * rows.ops.TILE // max(outputs, 1), 1)):
         for of_key, codes in zip(tables, rows.codes, strict=True):
             products[start:stop] += of_key[codes[start:stop]]
     return products

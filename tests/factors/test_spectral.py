@@ -121,6 +121,11 @@ def test_signs():
     np.testing.assert_allclose(again, [[0.5, 0.5, 0.5, 0.5], [0.5, -0.5, 0.5, -0.5]], atol=1e-12)
 
 
+def test_signs_of_near_ties_are_those_of_the_first():
+    vectors = np.array([[-1.0, 0.5, 0.0], [1.0 + 1e-9, -1.0, -0.1], [0.3, 1.0 - 1e-3, 0.0]])
+    assert spectra.settle_signs(vectors).tolist() == [-1.0, -1.0, -1.0]
+
+
 def test_exact_counts_know_no_order_of_rows(by_counts):
     order = RNG.permutation(N)
     for weight in WEIGHTS.values():
@@ -179,6 +184,13 @@ def test_the_cuda_backend_gives_the_bits_of_numpy(way, weight, request):
             found.append((encoder.components_, encoder.transform(X), encoder.transform(FRESH)))
     for one, other in zip(*found, strict=True):
         assert_same_bits(one, other)
+
+
+def test_tiles_of_rows_are_encoded_alike(monkeypatch):
+    encoder = SpectralEncoder(3).fit(X)
+    expected = encoder.transform(X)
+    monkeypatch.setattr(one_hot_products, "TILE_ENTRIES", 0)
+    assert_same_bits(encoder.transform(X), expected)
 
 
 @pytest.mark.host
