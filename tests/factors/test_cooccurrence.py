@@ -59,6 +59,7 @@ def test_lines_of_counts_are_those_of_the_definition(keys, weight):
     assert np.array_equal(found, expected) if weight != "fractions" else np.allclose(found, expected, rtol=1e-14)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("scale", ["unit", "sigma", "root"])
 @pytest.mark.parametrize("weighting", WEIGHTINGS)

@@ -43,6 +43,7 @@ def by_counts(monkeypatch):
     monkeypatch.setattr(spectra, "WHOLE_SIDE", 0)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("ridge", [0.0, 2.5])
 @pytest.mark.parametrize("weighting", [None, "eta", "mu", "tfidf"])
@@ -67,6 +68,7 @@ def test_training_rows_are_encoded_as_new_ones_and_orthonormal(weight):
     np.testing.assert_allclose(encoder.components_ @ encoder.components_.T, np.eye(5), atol=1e-12)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("weighting", [None, "eta", "mu", "tfidf"])
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("way", ["by_rows", "by_counts"])
