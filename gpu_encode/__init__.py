@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.storage import load
     from gpu_encode.tuning import tune
+    from gpu_encode.votes.auc import roc_auc_score, roc_curve
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ _HOME = {
     **dict.fromkeys(("LeakWarning", "UnseenWarning"), "notices"),
     "load": "storage",
     "tune": "tuning",
+    **dict.fromkeys(("roc_auc_score", "roc_curve"), "votes.auc"),
 }
 
 __all__ = [
@@ -98,6 +100,8 @@ __all__ = [
     "encode_dataset",
     "interactions",
     "load",
+    "roc_auc_score",
+    "roc_curve",
     "transform_dataset",
     "tune",
 ]

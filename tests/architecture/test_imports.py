@@ -29,6 +29,7 @@ LAYERS = (
     "encoders",
     "factors",
     "parts",
+    "votes",
     "tuning",
     "datasets",
     "distributed",
