@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from gpu_encode.storage import load
     from gpu_encode.tuning import tune
     from gpu_encode.votes.auc import roc_auc_score, roc_curve
+    from gpu_encode.votes.classifier import VoteClassifier
+    from gpu_encode.votes.regressor import VoteRegressor
 
 __version__ = "0.1.0"
 
@@ -48,6 +50,8 @@ _HOME = {
     "SpectralEncoder": "factors.spectral",
     "StatisticEncoder": "encoders.statistic",
     "TargetEncoder": "encoders.target",
+    "VoteClassifier": "votes.classifier",
+    "VoteRegressor": "votes.regressor",
     "WeightOfEvidenceEncoder": "encoders.weight_of_evidence",
     **dict.fromkeys(("Bits", "Parts", "Prefixes"), "categories.hierarchy"),
     **dict.fromkeys(("Greedy", "GroupKFold", "Holdout", "KFold", "LeaveOneOut", "Ordered", "TimeFolds"), "schemes"),
@@ -96,6 +100,8 @@ __all__ = [
     "TargetEncoder",
     "TimeFolds",
     "UnseenWarning",
+    "VoteClassifier",
+    "VoteRegressor",
     "WeightOfEvidenceEncoder",
     "encode_dataset",
     "interactions",

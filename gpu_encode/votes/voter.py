@@ -1,0 +1,148 @@
+"""What estimators share whose columns vote: parameters, training encodings, and those of new rows."""
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from cpu_fallback.exact import Floats
+from gpu_encode import frames, ops
+from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.errors.parameters import check_count, check_number, check_option
+from gpu_encode.fitting.fit import FitContext, prepare
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.schemes import Greedy
+from gpu_encode.votes.ascent import Ascent, ascend
+from gpu_encode.votes.phi import check_phi, put_on
+from gpu_encode.votes.rules import Votes, WeightedMean
+
+
+class Voter(BaseEstimator):
+    """What `VoteClassifier` and `VoteRegressor` share."""
+
+    encoder: Any
+    rule: str
+    phi: Any
+    clip: float
+    tol: float
+    max_iter: int
+    _rules: ClassVar[tuple[str, ...]]
+
+    def _check(self, X: Any) -> None:
+        """Raise for parameters that are none, before anything is done."""
+        owner = type(self).__name__
+        if frames.is_partitioned(X):
+            raise TypeError(f"{owner} reads rows in memory, not partitions of Dask. Compute them first, or a sample.")
+        check_option(owner, "rule", self.rule, self._rules)
+        check_phi(owner, self.phi)
+        check_number(owner, "clip", self.clip, low=0.0, high=0.25, open_low=True)
+        check_number(owner, "tol", self.tol, low=0.0, high=1.0, open_low=True)
+        check_count(owner, "max_iter", self.max_iter, low=1)
+
+    def _make_encoder(self, **changes: Any) -> Encoder:
+        """Give an encoder as the user wants it, that says what it has not seen."""
+        owner, given = type(self).__name__, self.encoder
+        encoder = TargetEncoder() if given is None else clone(given)
+        parameters = encoder.get_params(deep=False) if isinstance(encoder, Encoder) else {}
+        if not {"indicators", "target_type"} <= parameters.keys():
+            raise TypeError(f"The encoder of {owner} must be one like TargetEncoder. Got {given!r} instead.")
+        if parameters.get("scale", "identity") != "identity":
+            raise ValueError(
+                f"The encoder of {owner} must leave encodings as they are, scale='identity'; {owner}(phi=) says on "
+                f"which scale they vote. Got scale={parameters['scale']!r} instead."
+            )
+        asked: Encoder = encoder.set_params(indicators=["unseen"], **changes)
+        return asked
+
+    def _encode_training_rows(self, encoder: Encoder, *given: Any) -> tuple[FitContext, Votes]:
+        """Fit an encoder, and give the votes that its scheme lets training rows hear."""
+        parameters = encoder._parameters()
+        if isinstance(parameters.scheme, Greedy):
+            raise ValueError(
+                f"rule={self.rule!r} of {type(self).__name__} learns from training encodings, and those of Greedy hold "
+                "each row's own target (a leak). Give the encoder cv=KFold(5), LeaveOneOut() or Ordered()."
+            )
+        context = prepare(parameters, Inputs(*given))
+        arrays = encoder._fit_encodings(context)
+        return context, Votes.of(context.rows.ops, arrays, means_of(encoder))
+
+    def _encode_new_rows(self, X: Any) -> Votes:
+        """Give the votes for new rows."""
+        check_is_fitted(self, "encoder_")
+        inputs, encoder = Inputs(X), self.encoder_
+        encoder._check_names(inputs, encoder._model.selection, reset=False)
+        backend = ops.resolve(inputs.frame.n_rows, inputs.device(encoder.device))
+        arrays, _ = encoder._model.encode(inputs.frame, backend, type(self).__name__)
+        return Votes.of(backend, arrays, means_of(encoder))
+
+    def _publish_encoder(self, encoder: Encoder) -> None:
+        self.encoder_ = encoder
+        self.n_features_in_ = encoder.n_features_in_
+        if hasattr(encoder, "feature_names_in_"):
+            self.feature_names_in_ = encoder.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _weigh(self, votes: Votes, output: int, score: Callable[[Floats], Any]) -> Ascent:
+        """Find the weights of the votes for one output by what their mean scores."""
+        mean = self._mean(votes, output)
+        return ascend(votes.n_keys, lambda weights: score(mean.at(weights)), self.tol, self.max_iter)
+
+    def _mean(self, votes: Votes, output: int) -> WeightedMean:
+        silence = float(put_on(np.array([votes.means[output]]), self.phi, self.clip)[0])
+        return WeightedMean(votes.on_scale(output, self.phi, self.clip), votes.seen, silence)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        for of_kind in (tags.classifier_tags, tags.regressor_tags):
+            if of_kind is not None:
+                # Numbers of which each is a category of its own teach nothing of others.
+                of_kind.poor_score = True
+        return tags
+
+
+def means_of(encoder: Encoder) -> list[float]:
+    """Give the mean of the target that new rows see, of each class of several."""
+    means = encoder._fitted().means()
+    if len(means) != 1:
+        raise ValueError(f"Votes are for one target. y has {len(means)}: fit an estimator to each.")
+    return [float(mean) for mean in means[0]]
+
+
+def negative_squared_error(context: FitContext) -> Callable[[Floats], float]:
+    """Give a function that takes predictions and gives what their squared errors sum up to, below zero.
+
+    The sum is that of the rounded squares, rounded once, so that no order of rows changes it.
+    """
+    rows = context.rows
+    y = rows.ops.cast(context.targets[0].values, np.float64)
+    weight = None if rows.weight is None else rows.ops.cast(rows.weight, np.float64)
+    # Powers of two change no comparison, and keep squares in reach.
+    unit = power_above(float(np.abs(y).max()))
+    unit_of_weight = 1.0 if weight is None else power_above(float(weight.max()))
+
+    def score(predictions: Floats) -> float:
+        error = (y - predictions) / unit
+        square = error * error
+        return -math.fsum(rows.ops.to_host(square if weight is None else square * (weight / unit_of_weight)).tolist())
+
+    return score
+
+
+def power_above(number: float) -> float:
+    """Give a power of two near a number, which divides by it without rounding."""
+    return math.ldexp(1.0, min(math.frexp(number)[1], 1023)) if number else 1.0
+
+
+def on_host_of(context: FitContext, values: Any) -> Any:
+    """Give an array of a call on the host; None stays."""
+    return None if values is None else context.rows.ops.to_host(values)
