@@ -53,7 +53,7 @@ class VoteClassifier(ClassifierMixin, Voter):
         How near to 0 and 1 a vote may come before its logarithm or log-odds are those of this distance.
     tol : float, default=1e-3
         For "weighted_mean": the steps of weights begin at 1, and are halved until they are smaller.
-    max_iter : int, default=200
+    max_rounds : int, default=200
         For "weighted_mean": most rounds, in each of which every weight is tried.
 
     Attributes
@@ -67,7 +67,7 @@ class VoteClassifier(ClassifierMixin, Voter):
     training_auc_ : float, or float64 ndarray of shape (n_classes,)
         For "weighted_mean": the exact area under the ROC curve that the weights reach on training encodings; of several
         classes each against the rest.
-    n_iter_ : int
+    n_rounds_ : int
         For "weighted_mean": rounds, of the class that took most.
     estimator_ : classifier
         For "linear".
@@ -109,7 +109,7 @@ class VoteClassifier(ClassifierMixin, Voter):
     estimator: Any = None
     clip: float = 1e-6
     tol: float = 1e-3
-    max_iter: int = 200
+    max_rounds: int = 200
     _rules = ("naive_bayes", "product", "linear", "weighted_mean")
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -129,7 +129,7 @@ class VoteClassifier(ClassifierMixin, Voter):
         ValueError, TypeError
             For bad input, a continuous y, or training encodings that hold each row's own target (`Greedy`).
         """
-        self._check(X)
+        self._check(X, y)
         encoder = self._make_encoder()
         with devices.explain_memory():
             if self.rule in ("naive_bayes", "product"):
@@ -175,7 +175,7 @@ class VoteClassifier(ClassifierMixin, Voter):
         several = len(found) > 1
         self.weights_: Array = weights if several else weights[0]
         self.training_auc_: Any = np.array(areas) if several else areas[0]
-        self.n_iter_ = max(ascent.n_iter for ascent in found)
+        self.n_rounds_ = max(ascent.n_rounds for ascent in found)
 
     def decision_function(self, X: Any) -> Array:
         """Score rows: above zero where the second of two classes is the likelier; of several classes one score each.

@@ -14,6 +14,9 @@ from gpu_encode.votes.phi import take_off
 from gpu_encode.votes.rules import Votes
 from gpu_encode.votes.voter import Voter, negative_squared_error, on_host_of
 
+# As one weight outgrows all others, errors fall for ever: a step has to lower them by more than this share.
+LEAST_RISE = 1e-4
+
 
 @dataclass(eq=False, repr=False)
 class VoteRegressor(RegressorMixin, Voter):
@@ -23,7 +26,8 @@ class VoteRegressor(RegressorMixin, Voter):
     own target:
 
     - "weighted_mean": the mean of phi(g_j) over the columns that are seen, weighted by w_j >= 0 and taken back by the
-      inverse of phi; weights are found by coordinate ascent, which lowers the squared error; where nothing is seen, or
+      inverse of phi; weights are found by coordinate ascent, which lowers the squared error, by a
+      ten-thousandth a step at least; where nothing is seen, or
       no column has weight, the mean of all rows.
     - "linear": a linear model of phi(g_1), ..., phi(g_n) and 0/1 columns of what is unseen.
 
@@ -42,7 +46,7 @@ class VoteRegressor(RegressorMixin, Voter):
         How near to 0 (and to 1, for "logit") a vote may come before its logarithm is that of this distance.
     tol : float, default=1e-3
         For "weighted_mean": the steps of weights begin at 1, and are halved until they are smaller.
-    max_iter : int, default=200
+    max_rounds : int, default=200
         For "weighted_mean": most rounds, in each of which every weight is tried.
 
     Attributes
@@ -51,7 +55,7 @@ class VoteRegressor(RegressorMixin, Voter):
         Fitted.
     weights_ : float64 ndarray of shape (n_keys,)
         For "weighted_mean".
-    n_iter_ : int
+    n_rounds_ : int
         For "weighted_mean".
     estimator_ : regressor
         For "linear".
@@ -83,7 +87,7 @@ class VoteRegressor(RegressorMixin, Voter):
     estimator: Any = None
     clip: float = 1e-6
     tol: float = 1e-3
-    max_iter: int = 200
+    max_rounds: int = 200
     _rules = ("weighted_mean", "linear")
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -104,7 +108,7 @@ class VoteRegressor(RegressorMixin, Voter):
             For bad input, a y that has no place on the scale, or training encodings that hold each row's own target
             (`Greedy`).
         """
-        self._check(X)
+        self._check(X, y)
         with devices.explain_memory():
             encoder = self._make_encoder(target_type="continuous")
             context, votes = self._encode_training_rows(encoder, X, y, sample_weight, groups)
@@ -131,8 +135,8 @@ class VoteRegressor(RegressorMixin, Voter):
 
     def _fit_weights(self, context: FitContext, votes: Votes) -> None:
         score = negative_squared_error(context)
-        ascent = self._weigh(votes, 0, lambda mean: score(take_off(mean, self.phi)))
-        self.weights_, self.n_iter_ = np.array(ascent.weights), ascent.n_iter
+        ascent = self._weigh(votes, 0, lambda mean: score(take_off(mean, self.phi)), LEAST_RISE)
+        self.weights_, self.n_rounds_ = np.array(ascent.weights), ascent.n_rounds
 
     def predict(self, X: Any) -> Array:
         """Predict the quantity of each row.

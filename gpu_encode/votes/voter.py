@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +17,7 @@ from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.errors.parameters import check_count, check_number, check_option
 from gpu_encode.fitting.fit import FitContext, prepare
 from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.notices import warn
 from gpu_encode.schemes import Greedy
 from gpu_encode.votes.ascent import Ascent, ascend
 from gpu_encode.votes.phi import check_phi, put_on
@@ -30,10 +32,10 @@ class Voter(BaseEstimator):
     phi: Any
     clip: float
     tol: float
-    max_iter: int
+    max_rounds: int
     _rules: ClassVar[tuple[str, ...]]
 
-    def _check(self, X: Any) -> None:
+    def _check(self, X: Any, y: Any) -> None:
         """Raise for parameters that are none, before anything is done."""
         owner = type(self).__name__
         if frames.is_partitioned(X):
@@ -42,7 +44,10 @@ class Voter(BaseEstimator):
         check_phi(owner, self.phi)
         check_number(owner, "clip", self.clip, low=0.0, high=0.25, open_low=True)
         check_number(owner, "tol", self.tol, low=0.0, high=1.0, open_low=True)
-        check_count(owner, "max_iter", self.max_iter, low=1)
+        check_count(owner, "max_rounds", self.max_rounds, low=1)
+        if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
+            # In scikit-learn's words.
+            warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning)
 
     def _make_encoder(self, **changes: Any) -> Encoder:
         """Give an encoder as the user wants it, that says what it has not seen."""
@@ -88,10 +93,10 @@ class Voter(BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _weigh(self, votes: Votes, output: int, score: Callable[[Floats], Any]) -> Ascent:
+    def _weigh(self, votes: Votes, output: int, score: Callable[[Floats], Any], least_rise: float = 0.0) -> Ascent:
         """Find the weights of the votes for one output by what their mean scores."""
         mean = self._mean(votes, output)
-        return ascend(votes.n_keys, lambda weights: score(mean.at(weights)), self.tol, self.max_iter)
+        return ascend(votes.n_keys, lambda weights: score(mean.at(weights)), self.tol, self.max_rounds, least_rise)
 
     def _mean(self, votes: Votes, output: int) -> WeightedMean:
         silence = float(put_on(np.array([votes.means[output]]), self.phi, self.clip)[0])

@@ -3,6 +3,7 @@
 import math
 import pickle
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -31,18 +32,20 @@ from tests.bits import assert_same_bits
 from tests.votes.drawn import draw
 
 CLIP = 1e-6
-PHIS = {
-    "identity": (lambda x: x, lambda x: x),
-    "log": (lambda x: math.log(max(x, CLIP)), math.exp),
-    "sqrt": (math.sqrt, lambda x: x * x),
-    "logit": (lambda x: logit(x), lambda x: 1 / (1 + math.exp(-x))),
-    2.0: (lambda x: x**2, lambda x: x**0.5),
-}
 
 
 def logit(share):
     share = min(max(share, CLIP), 1 - CLIP)
     return math.log(share / (1 - share))
+
+
+PHIS = {
+    "identity": (lambda x: x, lambda x: x),
+    "log": (lambda x: math.log(max(x, CLIP)), math.exp),
+    "sqrt": (math.sqrt, lambda x: x * x),
+    "logit": (logit, lambda x: 1 / (1 + math.exp(-x))),
+    2.0: (lambda x: x**2, lambda x: x**0.5),
+}
 
 
 def split(table, n_keys, n_outputs):
@@ -76,7 +79,7 @@ def weighted_mean(votes, seen, weights, phi, mean):
     return top / bottom if bottom else there(mean)
 
 
-def climb(n_weights, score, tol=1e-3):
+def climb(n_weights, score, tol=1e-3, least=0.0):
     """Coordinate ascent in plain loops."""
     weights, step, best = [0.0] * n_weights, 1.0, score([0.0] * n_weights)
     while step >= tol:
@@ -86,7 +89,7 @@ def climb(n_weights, score, tol=1e-3):
             tried[place] += step
             rises.append((score(tried), tried))
         value, tried = max(rises, key=lambda rise: rise[0])
-        if value > best:
+        if value > best + least * abs(best):
             best, weights = value, tried
         else:
             step /= 2
@@ -125,7 +128,7 @@ def test_naive_bayes_is_exact_where_columns_are_independent_within_classes():
     voter = VoteClassifier(TargetEncoder(smooth=None)).fit(X, y)
     for a in (0, 1):
         for b in (0, 1):
-            here = (X == [a, b]).all(axis=1)
+            here = ([a, b] == X).all(axis=1)
             share = Fraction(int(y[here].sum()), int(here.sum()))
             assert voter.predict_proba([[a, b]])[0, 1] == pytest.approx(float(share), rel=1e-12)
 
@@ -182,15 +185,16 @@ def test_each_class_has_weights_of_its_own():
 
 def test_rows_of_which_nothing_is_seen_get_the_mean():
     X, y = draw("binary")
+    new = pd.DataFrame([["?", None, "?"]], columns=X.columns)
     share = (y == "yes").mean()
     for rule in ("naive_bayes", "weighted_mean"):
         for phi in ("identity", "logit"):
             voter = VoteClassifier(rule=rule, phi=phi).fit(X, y)
-            assert voter.predict_proba([["?", "?", "?"]])[0, 1] == pytest.approx(share, rel=1e-14)
-    product_of_means = VoteClassifier(rule="product").fit(X, y).predict_proba([["?", "?", "?"]])[0, 1]
+            assert voter.predict_proba(new)[0, 1] == pytest.approx(share, rel=1e-14)
+    product_of_means = VoteClassifier(rule="product").fit(X, y).predict_proba(new)[0, 1]
     assert product_of_means == pytest.approx(share**3)
     X, y = draw("continuous")
-    assert VoteRegressor().fit(X, y).predict([["?", None, "?"]])[0] == pytest.approx(y.mean(), rel=1e-14)
+    assert VoteRegressor().fit(X, y).predict(new)[0] == pytest.approx(y.mean(), rel=1e-14)
 
 
 @pytest.mark.parametrize("phi", ["identity", "sqrt", "log", 0.5])
@@ -211,7 +215,7 @@ def test_regression_lowers_the_squared_error(phi, weighted):
         predictions = [predict(g, s, weights) for g, s in zip(votes, seen, strict=True)]
         return -sum(w * (each - p) ** 2 for w, each, p in zip(weight, y, predictions, strict=True))
 
-    weights, _ = climb(3, score)
+    weights, _ = climb(3, score, least=1e-4)
     voter = VoteRegressor(phi=phi).fit(X, y, sample_weight=weight if weighted else None)
     assert voter.weights_.tolist() == weights
     new, _ = draw("continuous", 20, seed=2)
@@ -223,7 +227,7 @@ def test_regression_lowers_the_squared_error(phi, weighted):
 class Recorder(BaseEstimator):
     """Keeps what it is trained on."""
 
-    seen: list
+    seen: ClassVar[list]
 
     def fit(self, X, y, sample_weight=None):
         self.seen.append((X, y, sample_weight))
@@ -238,11 +242,11 @@ class Recorder(BaseEstimator):
 
 
 class ClassRecorder(ClassifierMixin, Recorder):
-    seen = []
+    seen: ClassVar[list] = []
 
 
 class NumberRecorder(RegressorMixin, Recorder):
-    seen = []
+    seen: ClassVar[list] = []
 
 
 @pytest.mark.parametrize("phi", ["identity", "logit"])
@@ -340,8 +344,9 @@ def test_columns_that_do_not_vote_are_left_out():
 
 def test_encodings_that_are_no_numbers_say_nothing():
     X, y = draw("binary")
+    new = pd.DataFrame([["?", "?", "?"]], columns=X.columns)
     silent = VoteClassifier(TargetEncoder(handle_unknown="nan"), rule="weighted_mean").fit(X, y)
-    assert silent.predict_proba([["?", "?", "?"]])[0, 1] == pytest.approx((y == "yes").mean())
+    assert silent.predict_proba(new)[0, 1] == pytest.approx((y == "yes").mean())
 
 
 @pytest.mark.host
@@ -363,7 +368,7 @@ def test_they_are_pickled_and_cloned():
         ({"phi": 0.0}, ValueError, "'phi' parameter"),
         ({"clip": 0.5}, ValueError, "'clip' parameter"),
         ({"tol": 0}, ValueError, "'tol' parameter"),
-        ({"max_iter": 0}, ValueError, "'max_iter' parameter"),
+        ({"max_rounds": 0}, ValueError, "'max_rounds' parameter"),
         ({"encoder": CountEncoder()}, TypeError, "one like TargetEncoder"),
         ({"encoder": LogisticRegression()}, TypeError, "one like TargetEncoder"),
         ({"encoder": TargetEncoder(scale="logit")}, ValueError, "scale='identity'"),
@@ -394,9 +399,9 @@ def test_targets_of_another_kind_are_refused():
 
 def test_the_ascent_says_where_it_was_cut_off():
     X, y = draw("binary")
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):
-        voter = VoteClassifier(rule="weighted_mean", max_iter=1).fit(X, y)
-    assert voter.n_iter_ == 1
+    with pytest.warns(ConvergenceWarning, match="max_rounds=1 rounds"):
+        voter = VoteClassifier(rule="weighted_mean", max_rounds=1).fit(X, y)
+    assert voter.n_rounds_ == 1
     assert sorted(voter.weights_.tolist()) == [0, 0, 1]
 
 
@@ -404,7 +409,17 @@ def test_of_equal_weights_the_first_rises():
     assert ascend(3, lambda weights: min(sum(weights), 1), 0.5, 100).weights == [1.0, 0.0, 0.0]
 
 
+def fails(estimator):
+    """Name the checks that an estimator is known to fail, and say why."""
+    apart = "folds are functions of the row number, so that repeated rows stand in several"
+    return {} if estimator.rule == "naive_bayes" else {"check_sample_weight_equivalence_on_dense_data": apart}
+
+
 @pytest.mark.host
-@parametrize_with_checks([VoteClassifier(), VoteRegressor(), VoteClassifier(rule="weighted_mean")])
+# scikit-learn's rows have classes of one row.
+@pytest.mark.filterwarnings("ignore:The least populated class", "ignore:Some rows see no rows")
+@parametrize_with_checks(
+    [VoteClassifier(), VoteRegressor(), VoteClassifier(rule="weighted_mean")], expected_failed_checks=fails
+)
 def test_estimator_checks(estimator, check):
     check(estimator)
