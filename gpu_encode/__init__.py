@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from gpu_encode.storage import load
     from gpu_encode.tuning import tune
     from gpu_encode.votes.auc import roc_auc_score, roc_curve
+    from gpu_encode.votes.blend_matrix import blend_matrix
+    from gpu_encode.votes.blends import ConvexBlend
     from gpu_encode.votes.classifier import VoteClassifier
     from gpu_encode.votes.regressor import VoteRegressor
 
@@ -40,6 +42,7 @@ _HOME = {
     "CatBoostEncoder": "encoders.catboost",
     "ClusterEncoder": "encoders.cluster.encoder",
     "CooccurrenceEncoder": "factors.cooccurrence",
+    "ConvexBlend": "votes.blends",
     "CountEncoder": "encoders.count",
     "FactorizationEncoder": "factors.tensor",
     "GradientEncoder": "encoders.gradient",
@@ -64,6 +67,7 @@ _HOME = {
     **dict.fromkeys(("LeakWarning", "UnseenWarning"), "notices"),
     "load": "storage",
     "tune": "tuning",
+    "blend_matrix": "votes.blend_matrix",
     **dict.fromkeys(("roc_auc_score", "roc_curve"), "votes.auc"),
 }
 
@@ -73,6 +77,7 @@ __all__ = [
     "CatBoostEncoder",
     "ClusterEncoder",
     "CooccurrenceEncoder",
+    "ConvexBlend",
     "CountEncoder",
     "EmpiricalBayes",
     "FactorizationEncoder",
@@ -103,6 +108,7 @@ __all__ = [
     "VoteClassifier",
     "VoteRegressor",
     "WeightOfEvidenceEncoder",
+    "blend_matrix",
     "encode_dataset",
     "interactions",
     "load",

@@ -28,6 +28,8 @@ class PairCounter:
 
     Attributes
     ----------
+    positive, weight
+        As given.
     positives, negatives : int
         Rows of each kind; of weights, their sums in units of a power of two.
     """
@@ -36,7 +38,8 @@ class PairCounter:
         if len(positive) > MOST_ROWS:
             raise ValueError(f"Pairs of at most {MOST_ROWS} rows can be counted. Got {len(positive)} rows.")
         self.ops = ops
-        self._positive, self._negative = positive, ~positive
+        self.positive, self.weight = positive, weight
+        self._negative = ~positive
         self._of_positives: list[Array] | None = None
         self._of_negatives: list[Array] | None = None
         if weight is None:
@@ -44,7 +47,7 @@ class PairCounter:
             self.negatives = len(positive) - self.positives
         else:
             digits = split(ops, weight)
-            self._of_positives = [column[self._positive] for column in digits]
+            self._of_positives = [column[self.positive] for column in digits]
             self._of_negatives = [column[self._negative] for column in digits]
             self.positives, self.negatives = total(self._of_positives), total(self._of_negatives)
 
@@ -60,7 +63,7 @@ class PairCounter:
         ----------
         scores : array (rows,) of numbers, none of them NaN
         """
-        below, above = scores[self._negative], scores[self._positive]
+        below, above = scores[self._negative], scores[self.positive]
         if self._of_positives is None or self._of_negatives is None:
             below, above = np.sort(below), np.sort(above)
             return sum(int(np.searchsorted(below, above, side).sum()) for side in SIDES)
@@ -77,7 +80,7 @@ class PairCounter:
     def reached(self, scores: Array, thresholds: Array) -> tuple[list[int], list[int]]:
         """Give how many positive and negative rows have at least the score of each threshold."""
         return (
-            self._reached(scores[self._positive], self._of_positives, self.positives, thresholds),
+            self._reached(scores[self.positive], self._of_positives, self.positives, thresholds),
             self._reached(scores[self._negative], self._of_negatives, self.negatives, thresholds),
         )
 

@@ -50,7 +50,7 @@ PHIS = {
 
 def split(table, n_keys, n_outputs):
     """Take encodings (rows, keys, outputs) and what is seen (rows, keys) out of an encoder's table."""
-    table = np.asarray(table, np.float64)
+    table = np.array(table, np.float64)
     assert table.shape[1] == n_keys * (n_outputs + 1)
     return table[:, : n_keys * n_outputs].reshape(len(table), n_keys, n_outputs), table[:, n_keys * n_outputs :] == 0
 
@@ -144,15 +144,16 @@ def test_weights_climb_the_area(phi, cv):
 
     def score(weights):
         means = [weighted_mean(g[:, 0], s, weights, phi, mean) for g, s in zip(votes, seen, strict=True)]
-        # What the library's arithmetic ties, rounding in these loops may not.
-        return roc_auc_score(y, np.round(means, 12))
+        return roc_auc_score(y, means)
 
     weights, best = climb(3, score)
     voter = VoteClassifier(TargetEncoder(cv=cv), rule="weighted_mean", phi=phi).fit(X, y)
-    assert voter.training_auc_ == pytest.approx(best, abs=1e-3)
-    assert score(voter.weights_.tolist()) == pytest.approx(voter.training_auc_, abs=1e-3)
-    if phi == "identity":
+    if phi in ("identity", "sqrt"):
         assert voter.weights_.tolist() == weights
+        assert voter.training_auc_ == best
+    # Logarithms may round otherwise here, and order votes that are as good as tied.
+    assert score(voter.weights_.tolist()) == pytest.approx(voter.training_auc_, abs=1e-3)
+    assert voter.training_auc_ == pytest.approx(best, abs=2e-3)
 
     new, _ = draw("binary", 30, seed=1)
     votes, seen = split(encoder.transform(new), 3, 1)
