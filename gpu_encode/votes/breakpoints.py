@@ -7,8 +7,8 @@ import numpy as np
 from cpu_fallback.exact import Floats, Integers
 from gpu_encode.ops import tiles
 
-# Room for the differences of so many pairs is asked for at a time.
-PAIRS_AT_ONCE = 1 << 20
+# Differences of so many pairs stay in the cache of a processor.
+PAIRS_AT_ONCE = 1 << 14
 # Pairs that turn at one share, such as those of scores with few decimals, are rounded apart by less.
 NARROWEST = 2.0**-40
 
@@ -50,7 +50,7 @@ def best_interval(positive: Side, negative: Side) -> Interval:
     Interval(low=0.25, high=1.0, twice=2)
     """
     start, places, jumps = turns(positive, negative)
-    order = np.argsort(places, kind="stable")
+    order = np.argsort(places)
     places, values = places[order], start + np.cumsum(jumps[order])
     # Each value holds from its place to the next one that differs.
     edges = np.append(places, 1.0)

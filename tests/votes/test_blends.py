@@ -66,7 +66,7 @@ def predictions(draw, most=9):
     return np.array([draw(rows), draw(rows)]).T, np.array(y), np.array(weights)
 
 
-@pytest.mark.parametrize("at_once", [1 << 20, 3])
+@pytest.mark.parametrize("at_once", [1 << 14, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_best_of_all_shares_is_chosen(at_once, weighted, monkeypatch):
     monkeypatch.setattr(breakpoints, "PAIRS_AT_ONCE", at_once)
