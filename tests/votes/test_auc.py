@@ -56,6 +56,7 @@ def test_it_is_the_share_of_pairs(of_rows):
     assert roc_auc_score(y, scores) == area(y.tolist(), scores.tolist())
 
 
+@pytest.mark.host
 @given(rows(WEIGHTS))
 def test_weights_multiply(of_rows):
     y, scores, weights = of_rows
@@ -131,6 +132,7 @@ def test_increasing_maps_change_nothing(of_rows):
     assert roc_auc_score(y, -np.asarray(scores, np.float64)) + area_of_scores == pytest.approx(1)
 
 
+@pytest.mark.host
 @given(rows(WEIGHTS), st.randoms())
 def test_the_order_of_rows_changes_nothing(of_rows, random):
     y, scores, weights = of_rows
