@@ -140,10 +140,8 @@ def read(owner: str, y: Any, scores: Any, sample_weight: Any) -> tuple[PairCount
 
 def read_positive(owner: str, labels: Any, backend: Ops) -> Array:
     """Say which rows have the larger of two labels."""
-    known = Labels(backend, labels)
     # NaN is no label.
-    assert known.checked is labels
-    names, codes = known.distinct
+    names, codes = Labels(backend, Labels(backend, labels).checked).distinct
     if len(names) != 2:
         shown = ", ".join(repr(name) for name in names[:3].tolist())
         raise ValueError(
