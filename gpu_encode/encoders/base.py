@@ -473,7 +473,11 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _assemble(self, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap) -> Any:
         """Put columns together in the container that the user wants."""
-        model, selection = self._model, self._model.selection
+        return self._assemble_as(self._model, frame, arrays, columns)
+
+    def _assemble_as(self, model: Model, frame: Frame | Pieces, arrays: list[Array], columns: ColumnMap) -> Any:
+        """Put columns together that are named by a model."""
+        selection = model.selection
         wanted = wanted_container(self)
         kind = wanted if wanted in ("pandas", "polars") else None
         passed = [columns.places[position] for position in selection.passed if position in columns.places]

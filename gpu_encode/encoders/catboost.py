@@ -4,7 +4,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from gpu_encode import schemes
-from gpu_encode.encoders.base import CategoryEncoder, Encoder, read_scheme
+from gpu_encode.encoders.base import Encoder, read_scheme
+from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.borders import Cut, list_borders
 from gpu_encode.fitting.parameters import Parameters
@@ -12,7 +13,7 @@ from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, Tar
 
 
 @dataclass(eq=False, repr=False)
-class CatBoostEncoder(CategoryEncoder):
+class CatBoostEncoder(SchemeEncoder):
     """Encode categories as CatBoost does before it grows trees: by ratios with priors, in a random order of the rows.
 
     A category with summed weight n gets, for every prior p of weight a, ``(S + a * p) / (n + a)``, of the rows that

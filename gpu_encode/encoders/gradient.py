@@ -3,13 +3,14 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode.encoders.base import CategoryEncoder, read_scheme
+from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.gradients import GradientRatios
 
 
 @dataclass(eq=False, repr=False)
-class GradientEncoder(CategoryEncoder):
+class GradientEncoder(SchemeEncoder):
     """Encode categories by their gradients and hessians, by which LightGBM orders them before it splits on them.
 
     A category whose visible rows have gradients that add up to G, and hessians that add up to H, gets

@@ -3,14 +3,15 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode.encoders.base import CategoryEncoder, read_scheme
+from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.impact import Impact
 
 
 @dataclass(eq=False, repr=False)
-class ImpactEncoder(CategoryEncoder):
+class ImpactEncoder(SchemeEncoder):
     """Encode a category by its impact on the target, the spread of its rows, and how common it is, in one call.
 
     For each column, and each target or class: "impact", the shrunk mean less the mean of all visible rows; "logit", the

@@ -4,7 +4,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from gpu_encode import schemes
-from gpu_encode.encoders.base import CategoryEncoder, read_scheme
+from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.statistics import bad_pair, no_value_columns
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.order_statistics import WITH_NUMBER
@@ -13,7 +14,7 @@ from gpu_encode.formulas.summaries import Summaries
 
 
 @dataclass(eq=False, repr=False)
-class StatisticEncoder(CategoryEncoder):
+class StatisticEncoder(SchemeEncoder):
     """Encode categories by statistics of their rows: of the target without leaking it, or of other columns of X.
 
     Every statistic of every column of values, by every key, in one call; the rows are summed once per key and column

@@ -3,13 +3,14 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode.encoders.base import CategoryEncoder, read_scheme
+from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
 
 
 @dataclass(eq=False, repr=False)
-class TargetEncoder(CategoryEncoder):
+class TargetEncoder(SchemeEncoder):
     """Encode categories by a shrunk mean of the target, with training encodings that do not see their own row.
 
     A category with summed weight n and mean m gets ``lam * m + (1 - lam) * mu``: `smooth` chooses lam, `prior` mu.

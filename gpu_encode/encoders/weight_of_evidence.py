@@ -6,7 +6,8 @@ from typing import Any, cast
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import CategoryEncoder, read_scheme
+from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
 from gpu_encode.formulas.evidence import Evidence
@@ -14,7 +15,7 @@ from gpu_encode.ops import host
 
 
 @dataclass(eq=False, repr=False)
-class WeightOfEvidenceEncoder(CategoryEncoder):
+class WeightOfEvidenceEncoder(SchemeEncoder):
     """Encode categories by their weight of evidence for the positive label, without leaking the target.
 
     A category with summed weight n, s of it of the positive label, gets

@@ -14,6 +14,7 @@ from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories, read_scheme_columns
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate, map_columns, select
+from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns, map_columns, select
 from gpu_encode.fitting.compatibility import check_same_columns, check_same_parameters, check_same_statistic
 from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.model import Model, TargetInfo
@@ -47,6 +48,8 @@ class FitContext:
         One for each key.
     tasks : list of list of EncodingTask
         tasks[key][target].
+    columns : ColumnMap
+        Columns of the table, by their positions at fit.
     """
 
     parameters: Parameters
@@ -56,16 +59,12 @@ class FitContext:
     categories: list[RowCategories]
     rules: list[EncodingRule]
     tasks: list[list[EncodingTask]]
+    columns: ColumnMap
 
     @property
     def keys(self) -> list[CategoryIndex]:
         """Categories of every key."""
         return [categories.key for categories in self.categories]
-
-    @property
-    def columns(self) -> ColumnMap:
-        """Columns of the table, by their positions at fit."""
-        return map_columns(self.rows.frame)
 
 
 def prepare(
@@ -121,10 +120,36 @@ def prepare(
         categories,
         rules,
         make_tasks(rows, summed, specs, categories, rules),
+        columns,
     )
     if known is not None:
         check_same_parameters(known, parameters, rules, specs, context.keys)
     return context
+
+
+def prepare_again(parameters: Parameters, inputs: Inputs, known: Model) -> FitContext:
+    """Read the rows that a model was fitted to once more: its categories are looked up, its classes are known.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    inputs : Inputs
+    known : Model
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, and for columns, categories or labels that differ from those of the model.
+    """
+    rows = read_rows(parameters, inputs)
+    columns = locate_columns(rows.frame, known.selection, known.feature_names, known.n_features, parameters.owner)
+    summed = read_summed(parameters, rows, fixed=known.targets)
+    specs = [specify_sums(parameters, rows, number, column) for number, column in enumerate(summed)]
+    remembered = columns.remember([key.entry for key in known.keys])
+    categories = look_up_categories(parameters, known.keys, remembered, rows.ops)
+    tasks = make_tasks(rows, summed, specs, categories, known.rules)
+    targets = [column.target for column in summed]
+    return FitContext(parameters, rows, known.selection, targets, categories, known.rules, tasks, columns)
 
 
 def select_columns(parameters: Parameters, rows: TrainingRows) -> Selection:

@@ -268,12 +268,12 @@ def read_targets(
         if earlier is not None:
             parameters.cut.check_fixed()
         named = parameters.cut.buckets(rows.ops, named, rows.weight)
+    # Of several columns that a statistic joins to one target, that one's kind is the kind of each.
+    times = len(named) if parameters.statistic.needs.joined_targets else 1
     if fixed is not None:
-        return read_fixed_targets(rows.ops, named, fixed)
+        return read_fixed_targets(rows.ops, named, list(fixed) * (times if len(fixed) == 1 else 1))
     if earlier is not None:
-        # Of several columns that a statistic joins to one target, that one's kind is the kind of each.
-        infos = list(earlier) * (len(named) if parameters.statistic.needs.joined_targets else 1)
-        return read_later_targets(rows.ops, named, parameters.target_type, infos)
+        return read_later_targets(rows.ops, named, parameters.target_type, list(earlier) * times)
     return targets.read(rows.ops, named, parameters.target_type)
 
 

@@ -9,6 +9,7 @@ from gpu_encode.errors.parameters import bad_parameter, check_count, check_numbe
 from gpu_encode.schemes.plans import (
     ByTime,
     LeaveOneOutPlan,
+    Order,
     OrderedPlan,
     Request,
     RowOrder,
@@ -22,6 +23,8 @@ from gpu_encode.schemes.plans import (
 ROWS_OF_BLOCK, MOST_IN_BLOCK = 1000, 256
 # Places of a whole block are gone through until one lies in the last block, which may be of one row.
 LONGEST_BLOCK = 4096
+# Orders have numbers of 32 bits.
+MOST_ORDERS = 2**32 - 1
 
 
 class LeaveOneOut(Scheme):
@@ -139,15 +142,44 @@ class Ordered(Scheme):
     def plan(self, request: Request) -> OrderedPlan:
         """Orders, and the place from which rows get encodings."""
         n = request.n_rows
-        burn_in = int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n)
+        burn_in = self.places_left_out(n)
         if self.time is not None:
             starts = starts_of(request.counts["time"])
             return OrderedPlan([], True, burn_in, ByTime(self.time, "time", starts))
         if not self.shuffle:
             return OrderedPlan([RowOrder()], True, burn_in)
-        seeds = [seed_of(self.random_state, "Ordered", number) for number in range(self.n_permutations)]
-        block = block_of(n) if self.block == "auto" else max(1, min(int(self.block), n))
-        return OrderedPlan([Permutation(n, seed, block) for seed in seeds], self.average, burn_in)
+        orders: list[Order] = [self.order(number, n) for number in range(self.n_permutations)]
+        return OrderedPlan(orders, self.average, burn_in)
+
+    def places_left_out(self, n_rows: int) -> int:
+        """Give the number of rows at the beginning of each order that get NaN."""
+        return int(self.burn_in) if isinstance(self.burn_in, Integral) else int(self.burn_in * n_rows)
+
+    def order(self, number: int, n_rows: int) -> Permutation:
+        """Give one of the random orders of so many rows; numbers count from 0, and may be n_permutations or more."""
+        block = block_of(n_rows) if self.block == "auto" else max(1, min(int(self.block), n_rows))
+        return Permutation(n_rows, seed_of(self.random_state, "Ordered", number), block)
+
+    def draw(self, number: Any, n_rows: int) -> OrderedPlan:
+        """Give the plan of one random order, by its number.
+
+        Raises
+        ------
+        ValueError
+            If the number is no order's, if there is one order only, or if each call would get another one.
+        """
+        check_count("draw", "t", number, low=0, high=MOST_ORDERS)
+        if self.time is not None or not self.shuffle:
+            raise ValueError(
+                "draw gives random orders, one by one, and Ordered(time=...) and Ordered(shuffle=False) have one order "
+                "that is not random. Take cv=Ordered(), or fit_transform."
+            )
+        if not isinstance(self.random_state, Integral):
+            raise ValueError(
+                "draw gives every call with the same t the same order, which takes an integer as random_state. Got "
+                f"random_state={self.random_state!r} instead."
+            )
+        return OrderedPlan([self.order(int(number), n_rows)], True, self.places_left_out(n_rows))
 
 
 def block_of(n_rows: int) -> int:

@@ -1,0 +1,96 @@
+"""What encoders share whose training rows a scheme encodes: `draw`, which gives an order's encodings without a fit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from gpu_encode import devices, frames
+from gpu_encode.encoders.base import CategoryEncoder
+from gpu_encode.fitting.fit import encode_rows, prepare_again
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.model import Model
+from gpu_encode.ops import Ops
+from gpu_encode.schemes import Ordered
+from gpu_encode.sums.category_sums import CategorySums
+
+
+class SchemeEncoder(CategoryEncoder):
+    """An encoder with `cv`, by which training rows are encoded."""
+
+    def draw(self, X: Any, y: Any = None, t: int = 0, *, sample_weight: Any = None) -> Any:
+        """Give the training encodings of one random order, by its number: boosting takes another one each step.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows that the encoder was fitted to, as `fit` takes them: in memory, of any kind, in one table or
+            several; columns of frames may stand in another order where `fit` found them by `columns`.
+        t : int, default=0
+            Number of the order, from 0 on.  Any number, whatever `n_permutations` is.
+
+        Returns
+        -------
+        table of shape (n_rows, n_outputs), or list of tables
+            As of `fit_transform` with ``Ordered(n_permutations=1)``; of `t` below T each encoding is that of column t
+            of ``Ordered(n_permutations=T, average=False)``, to the bit.
+
+        Raises
+        ------
+        ValueError
+            If `cv` is not `Ordered` with random orders and an integer as `random_state`, if `t` is negative, or if the
+            rows are not those of `fit`: their sums, which are exact, have to be the same.
+
+        Notes
+        -----
+        The encoder stays as it is.  An order is a function of the seed, `t` and the number of the row; the categories
+        are those of `fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpu_encode import Ordered, TargetEncoder
+        >>> X, y = np.array([["a"], ["a"], ["b"], ["a"]]), np.array([1.0, 2.0, 4.0, 6.0])
+        >>> encoder = TargetEncoder(smooth=1.0, prior=0.0, target_type="continuous", cv=Ordered()).fit(X, y)
+        >>> [encoder.draw(X, y, t).ravel().tolist() for t in range(2)]
+        [[2.6666666666666665, 3.0, 0.0, 0.0], [0.0, 2.3333333333333335, 0.0, 0.5]]
+        """
+        check_is_fitted(self, "_model")
+        if frames.is_partitioned(X):
+            raise TypeError("draw takes rows in memory, and no tables of Dask: call compute() on them first.")
+        with devices.explain_memory():
+            return self._draw(Inputs(X, y, sample_weight), t)
+
+    def _draw(self, inputs: Inputs, number: Any) -> Any:
+        parameters = self._parameters()
+        if not isinstance(parameters.scheme, Ordered):
+            raise ValueError(
+                f"draw gives random orders, and cv={parameters.scheme!r} has none. Fit with cv=Ordered(), or call "
+                "fit_transform."
+            )
+        plan = parameters.scheme.draw(number, inputs.frame.n_rows)
+        self._check_names(inputs, self._model.selection, reset=False)
+        context = prepare_again(parameters, inputs, self._model)
+        arrays, sums = encode_rows(context, plan)
+        check_same_rows(self._model, sums, context.rows.ops)
+        model = replace(self._model, permutations=1)
+        return self._assemble_as(model, context.rows.frame, arrays, context.columns)
+
+
+def check_same_rows(model: Model, sums: Sequence[Sequence[CategorySums]], ops: Ops) -> None:
+    """Raise ValueError unless rows have the sums of those that a model was fitted to."""
+    for known, again in zip(model.statistics, sums, strict=True):
+        for one, other in zip(known, again, strict=True):
+            if not same_sums(one, other.on_host(ops)):
+                raise ValueError(
+                    "draw encodes the rows that the encoder was fitted to, and the sums of these are others. Pass X, y "
+                    "and sample_weight as fit was given them, or fit the encoder anew."
+                )
+
+
+def same_sums(one: CategorySums, other: CategorySums) -> bool:
+    """Whether two sums are the same numbers, category by category."""
+    one, other = one.to_canonical(), other.to_canonical()
+    return one.spec == other.spec and np.array_equal(one.accumulators, other.accumulators)
