@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from gpu_encode.loading import LOADING
 
 if TYPE_CHECKING:
+    from gpu_encode.boosting.classifier import OrderedBoostingClassifier
+    from gpu_encode.boosting.regressor import OrderedBoostingRegressor
     from gpu_encode.categories.hierarchy import Bits, Parts, Prefixes
     from gpu_encode.datasets.encoding import encode_dataset, transform_dataset
     from gpu_encode.encoders.catboost import CatBoostEncoder
@@ -48,6 +50,8 @@ _HOME = {
     "GradientEncoder": "encoders.gradient",
     "HashingEncoder": "encoders.hashing",
     "ImpactEncoder": "encoders.impact",
+    "OrderedBoostingClassifier": "boosting.classifier",
+    "OrderedBoostingRegressor": "boosting.regressor",
     "OneHotEncoder": "encoders.one_hot.encoder",
     "OrdinalEncoder": "encoders.ordinal.encoder",
     "SpectralEncoder": "factors.spectral",
@@ -95,6 +99,8 @@ __all__ = [
     "MergeableStatistic",
     "OneHotEncoder",
     "Ordered",
+    "OrderedBoostingClassifier",
+    "OrderedBoostingRegressor",
     "OrdinalEncoder",
     "PartialPooling",
     "Parts",

@@ -384,7 +384,7 @@ def refuse_inexact(values: Array) -> None:
 
 def _read_value_column(frame: Frame | Pieces, position: int, weight: Array | None, ops: Ops) -> SummedColumn:
     label = frame.label(position)
-    read = [_read_numbers(part, position) for part in frame.parts]
+    read = [read_numbers(part, position) for part in frame.parts]
     numbers, nulls = (np.concatenate(arrays) if len(arrays) > 1 else arrays[0] for arrays in zip(*read, strict=True))
     infinite = np.isinf(numbers)
     if infinite.any():
@@ -396,7 +396,7 @@ def _read_value_column(frame: Frame | Pieces, position: int, weight: Array | Non
     return SummedColumn(Target(name, "continuous", ops.to_device(numbers), None), weight)
 
 
-def _read_numbers(part: Frame, position: int) -> tuple[Array, Array]:
+def read_numbers(part: Frame, position: int) -> tuple[Array, Array]:
     """Values of a column as int64 or float64, on the host, and which rows have none."""
     column, label = part.column(position), part.label(position)
     if is_temporal(column):

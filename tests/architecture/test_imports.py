@@ -28,6 +28,7 @@ LAYERS = (
     "storage",
     "encoders",
     "factors",
+    "boosting",
     "parts",
     "votes",
     "tuning",

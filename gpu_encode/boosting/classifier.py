@@ -1,0 +1,142 @@
+"""OrderedBoostingClassifier: boosting for log loss whose gradients see no row's own label."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
+
+from cpu_fallback.elementary import exp
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import Array
+from gpu_encode.boosting.base import OrderedBoosting
+from gpu_encode.boosting.models import log_loss
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.ops import host
+from gpu_encode.sums import targets
+
+
+@dataclass(eq=False, repr=False)
+class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
+    """Boost oblivious trees for the log loss of two classes, as CatBoost's papers define it: a reference, not quick.
+
+    Parameters
+    ----------
+    mode : {"ordered", "plain", "exact"}, default="ordered"
+    iterations : int, default=100
+    depth : int, default=4
+    learning_rate : float, default=0.1
+    l2 : float, default=1.0
+    permutations : int, default=4
+    subsample : float, default=1.0
+    borders : int, default=32
+    categorical : "auto" or list, default="auto"
+    random_state : int, RandomState, Generator or None, default=0
+        All as in `OrderedBoostingRegressor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Sorted labels.
+    trees_ : list
+    training_predictions_ : ndarray of shape (n_rows,)
+        As in `OrderedBoostingRegressor`, as log-odds of the second class.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X had string column names.
+
+    See Also
+    --------
+    OrderedBoostingRegressor : The same for squared error; its docstring says what all parameters mean.
+
+    Notes
+    -----
+    A reference for proof, as the regressor is.  Steps are mean gradients, as in the papers, and no Newton steps.
+    Encodings of categories are ``(S + 0.5) / (n + 1)``, with S the rows of the second class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import OrderedBoostingClassifier
+    >>> X = np.array([["a", 1], ["b", 2], ["a", 3], ["b", 4]] * 8, dtype=object)
+    >>> y = np.array(["no", "no", "yes", "yes"] * 8)
+    >>> model = OrderedBoostingClassifier(iterations=20, depth=2, learning_rate=1.0).fit(X, y)
+    >>> model.predict(X[:4]).tolist()
+    ['no', 'no', 'yes', 'yes']
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Boost.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            NumPy array, pandas, polars, Arrow or cuDF table.
+        y : array of shape (n_rows,)
+            Labels of two classes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad input; the model is then as it was.
+        """
+        self._check()
+        inputs = Inputs(X, y)
+        ((name, values),) = inputs.targets()
+        target = targets.make(name, targets.Labels(host(len(values)), values), "multiclass", None)
+        if target.classes is None or len(target.classes) != 2:
+            found = 0 if target.classes is None else len(target.classes)
+            raise ValueError(f"OrderedBoostingClassifier tells two classes apart. Got y with {found}.")
+        self._fit(inputs, np.asarray(target.values, np.int64), log_loss, 0.5)
+        self.classes_ = target.classes
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Give the log-odds of the second class.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._predict_raw(X)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Give the probabilities of both classes.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+        """
+        second = 1.0 / (1.0 + exp(-self._predict_raw(X)))
+        return np.stack([1.0 - second, second], axis=1)
+
+    def predict(self, X: Any) -> Array:
+        """Give the class of the greater probability.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.classes_[(self._predict_raw(X) > 0).astype(np.intp)]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
