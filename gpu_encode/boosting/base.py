@@ -17,10 +17,12 @@ from gpu_encode.boosting.trees import Tree
 from gpu_encode.encoders.base import table_with_names
 from gpu_encode.errors.parameters import bad_option, check_count, check_number, check_option
 from gpu_encode.errors.tables import other_width
-from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.errors.targets import no_target
+from gpu_encode.fitting.inputs import Inputs, move_to_reader
 from gpu_encode.ops import host
 from gpu_encode.schemes import Ordered
 from gpu_encode.schemes.plans import check_random_state
+from gpu_encode.sums.targets import Labels
 
 MODES = ("ordered", "plain", "exact")
 # A model for each row, and a tree of its own for each model and step.
@@ -55,6 +57,18 @@ class OrderedBoosting(BaseEstimator):
         check_random_state(self.random_state)
         if self.categorical != "auto" and not isinstance(self.categorical, (list, tuple)):
             raise bad_option(owner, "categorical", self.categorical, ("'auto'", "a list of names or positions"))
+
+    def _read_target(self, inputs: Inputs) -> tuple[str | None, Labels]:
+        """Give the name of the target, if it has one, and its values."""
+        owner = type(self).__name__
+        if not inputs.has_target:
+            raise no_target(owner)
+        named = inputs.targets()
+        if len(named) != 1:
+            raise ValueError(f"{owner} takes one target. Got y with {len(named)} columns.")
+        ((name, values),) = named
+        ops = host(len(values))
+        return name, Labels(ops, move_to_reader(values, ops))
 
     def _fit(self, inputs: Inputs, y: Any, loss: Loss, prior: float) -> Self:
         """Boost; y holds quantities as floats, or labels 0 and 1 as integers."""

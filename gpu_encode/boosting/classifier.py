@@ -13,7 +13,6 @@ from cpu_fallback.types import Array
 from gpu_encode.boosting.base import OrderedBoosting
 from gpu_encode.boosting.models import log_loss
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.ops import host
 from gpu_encode.sums import targets
 
 
@@ -87,8 +86,7 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
         """
         self._check()
         inputs = Inputs(X, y)
-        ((name, values),) = inputs.targets()
-        target = targets.make(name, targets.Labels(host(len(values)), values), "multiclass", None)
+        target = targets.make(*self._read_target(inputs), "multiclass", None)
         if target.classes is None or len(target.classes) != 2:
             found = 0 if target.classes is None else len(target.classes)
             raise ValueError(f"OrderedBoostingClassifier tells two classes apart. Got y with {found}.")

@@ -10,7 +10,6 @@ from cpu_fallback.exact import Floats
 from gpu_encode.boosting.base import OrderedBoosting
 from gpu_encode.boosting.models import squared_error
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.ops import host
 from gpu_encode.sums import targets
 
 
@@ -86,8 +85,8 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
     >>> from gpu_encode import OrderedBoostingRegressor
     >>> X = np.array([["a", 1], ["b", 2], ["a", 3], ["b", 4]] * 8, dtype=object)
     >>> y = np.array([0.0, 1.0, 2.0, 3.0] * 8)
-    >>> model = OrderedBoostingRegressor(iterations=50, depth=2, l2=0.0).fit(X, y)
-    >>> model.predict(X[:4]).round(1).tolist()
+    >>> model = OrderedBoostingRegressor(iterations=50, depth=2).fit(X, y)
+    >>> model.predict(X[:4]).round().tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
 
@@ -111,9 +110,7 @@ class OrderedBoostingRegressor(RegressorMixin, OrderedBoosting):
         """
         self._check()
         inputs = Inputs(X, y)
-        ((name, values),) = inputs.targets()
-        labels = targets.Labels(host(len(values)), values)
-        quantity = targets.make(name, labels, "continuous", None)
+        quantity = targets.make(*self._read_target(inputs), "continuous", None)
         return self._fit(inputs, np.asarray(quantity.values, np.float64), squared_error, 0.0)
 
     def predict(self, X: Any) -> Floats:
