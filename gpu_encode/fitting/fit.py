@@ -13,8 +13,7 @@ import numpy as np
 from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories, read_scheme_columns
-from gpu_encode.fitting.columns import ColumnMap, Selection, locate, map_columns, select
-from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns, map_columns, select
+from gpu_encode.fitting.columns import ColumnMap, Selection, locate, locate_columns, map_columns, select
 from gpu_encode.fitting.compatibility import check_same_columns, check_same_parameters, check_same_statistic
 from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.model import Model, TargetInfo
