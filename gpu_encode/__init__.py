@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gpu_encode.votes.blends import ConvexBlend
     from gpu_encode.votes.classifier import VoteClassifier
     from gpu_encode.votes.regressor import VoteRegressor
+    from gpu_encode.tuning import choose_interactions, tune
 
 __version__ = "0.1.0"
 
@@ -73,6 +74,7 @@ _HOME = {
     "tune": "tuning",
     "blend_matrix": "votes.blend_matrix",
     **dict.fromkeys(("roc_auc_score", "roc_curve"), "votes.auc"),
+    **dict.fromkeys(("choose_interactions", "tune"), "tuning"),
 }
 
 __all__ = [
@@ -115,6 +117,7 @@ __all__ = [
     "VoteRegressor",
     "WeightOfEvidenceEncoder",
     "blend_matrix",
+    "choose_interactions",
     "encode_dataset",
     "interactions",
     "load",

@@ -1,0 +1,120 @@
+"""What `choose_interactions` found: conjunctions, and the path that led to them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_encode.encoders.target import TargetEncoder
+
+LINES_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a search.
+
+    Parameters
+    ----------
+    action : {"start", "added", "left out", "confirmed", "taken out"}
+        The last two are of the backward pass.
+    key : tuple or None
+        Columns of the conjunction; None of the start.
+    score : float
+        Of the set of keys after the step.
+    gain : float
+        What the key adds to the others; NaN of the start.
+    standard_error : float
+        Of the gain, over folds.
+    """
+
+    action: str
+    key: tuple[Any, ...] | None
+    score: float
+    gain: float = math.nan
+    standard_error: float = math.nan
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give a row of a table: text and numbers."""
+        key = None if self.key is None else " x ".join(map(str, self.key))
+        numbers = {"score": self.score, "gain": self.gain, "standard_error": self.standard_error}
+        return {"action": self.action, "key": key, **numbers}
+
+
+@dataclass(frozen=True)
+class ChosenInteractions:
+    """Result of `choose_interactions`.
+
+    Parameters
+    ----------
+    encoder : TargetEncoder
+        A clone, not fitted, with `columns` as its columns.
+    columns : list
+        For the `columns` parameter: what the encoder had, then the conjunctions chosen, in the order of their choice.
+    path : tuple of Step
+        The start, every key that was taken in or left out after it had been tried in earnest, and the backward pass.
+    score : float
+        Of `columns`.
+    tried : int
+        Conjunctions that were looked at: the sum of the next three.
+    ruled_out_by_counts : int
+        That have as many categories as a part of them, or nearly as many as there are rows.
+    ruled_out_by_sample : int
+        That a sample of the rows said too little of, whenever they were looked at.
+    scored : int
+        That were scored by all rows.
+    sampled : int
+        That were looked at in a sample.
+    sampled_rows : int
+        Rows of the sample; 0 where there was none.
+    """
+
+    encoder: TargetEncoder
+    columns: list[Any]
+    path: tuple[Step, ...]
+    score: float
+    tried: int
+    ruled_out_by_counts: int
+    ruled_out_by_sample: int
+    scored: int
+    sampled: int
+    sampled_rows: int
+
+    @property
+    def interactions(self) -> list[tuple[Any, ...]]:
+        """The conjunctions that were chosen."""
+        taken_out = {step.key for step in self.path if step.action == "taken out"}
+        added = (step.key for step in self.path if step.action == "added")
+        return [key for key in added if key is not None and key not in taken_out]
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """Give the path as rows, for `pandas.DataFrame` or `polars.DataFrame`."""
+        return [step.as_dict() for step in self.path]
+
+    def report(self) -> str:
+        """Give the whole path and the numbers of conjunctions, as text."""
+        return "\n".join([self._count(), *table_of(self.path)])
+
+    def __repr__(self) -> str:
+        shown = self.path[:LINES_SHOWN]
+        more = len(self.path) - len(shown)
+        tail = [f"... and {more} steps more"] if more else []
+        return "\n".join(["ChosenInteractions", self._count(), *table_of(shown), *tail])
+
+    def _count(self) -> str:
+        sample = f", {self.sampled} looked at in a sample of {self.sampled_rows} rows" if self.sampled_rows else ""
+        return (
+            f"{len(self.interactions)} of {self.tried} conjunctions chosen: {self.ruled_out_by_counts} ruled out by "
+            f"counts, {self.ruled_out_by_sample} by a sample, {self.scored} scored by all rows{sample}"
+        )
+
+
+def table_of(path: Sequence[Step]) -> list[str]:
+    """Lay out steps as lines of text."""
+    rows = [("action", "key", "score", "gain", "standard error")]
+    for step in path:
+        row = step.as_dict()
+        gain, error = ("" if math.isnan(row[name]) else f"{row[name]:.3g}" for name in ("gain", "standard_error"))
+        rows.append((step.action, row["key"] or "", f"{step.score:.6g}", gain, error))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
