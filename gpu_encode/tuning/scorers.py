@@ -13,7 +13,7 @@ from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Codes
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.tuning.results import mean, standard_error
-from gpu_encode.tuning.stages import HeldOut, Stage, Steps, most_gain
+from gpu_encode.tuning.stages import HeldOut, Stage, Steps, fit_margins, most_gain
 
 Key = tuple[int, ...]
 # Rounds over the keys that are in; few models take as many.
@@ -21,7 +21,7 @@ MOST_SWEEPS = 6
 # A key that is in is moved again where held-out rows become likelier by this, per unit of weight.
 LEAST_RISE = 1e-5
 # What a sample says of a key may be off by so many standard errors before the key is ruled out wrongly.
-SAMPLING_ERRORS = 2.0
+SAMPLING_ERRORS = 1.0
 # Categories of a key per row, at most.
 MOST_CATEGORIES = 0.99
 # Chances of a fitted estimator are kept so far from 0 and 1.
@@ -105,6 +105,8 @@ class Keys:
         self.sizes: dict[Key, int] = {}
         self._kept: dict[Key, Codes] = {}
         self._latest: tuple[Key, Codes] | None = None
+        # Of each joined key, the category of every column in each of its categories.
+        self._parts: dict[Key, list[Array]] = {}
         # Codes below 0 are values without a category.
         self._lacks = [bool(len(codes)) and int(codes.min()) < 0 for codes in rows.codes]
 
@@ -123,6 +125,10 @@ class Keys:
         if len(key) > 1:
             self._kept[key] = self.codes(key)[0]
 
+    def forget(self) -> None:
+        """Forget the codes of the key that was asked for last."""
+        self._latest = None
+
     def _join(self, key: Key) -> Codes:
         ops, (codes, size) = self.rows.ops, self.codes(key[:-1])
         last = key[-1]
@@ -137,7 +143,15 @@ class Keys:
             if len(distinct) and int(distinct[0]) < 0:
                 joined, distinct = joined - np.int32(1), distinct[1:]
         self.sizes[key] = len(distinct)
+        left = distinct // n_right
+        parts = [left] if len(key) == 2 else [part[left] for part in self._parts[key[:-1]]]
+        self._parts = {known: kept for known, kept in self._parts.items() if known in self._kept}
+        self._parts[key] = [*parts, distinct % n_right]
         return joined
+
+    def parts(self, key: Key) -> list[Array]:
+        """Give the category of each column of a conjunction, for each of its categories."""
+        return self._parts[key]
 
     def tells_nothing(self, key: Key) -> bool:
         """Whether a key has as many categories as one of its parts, or nearly as many as there are rows.
@@ -179,11 +193,13 @@ class SumsScorer:
     ) -> None:
         self.keys, self.held_out, self.outcomes, self.m = Keys(rows), held_out, outcomes, m
         parts = 1 if sample is None else len(held_out.folds) // sample
-        self.sampled_rows, self._sampled_state = 0, None
+        self._fitted: tuple[State, list[list[Array]]] | None = None
+        self._sampled_state: tuple[State, list[Stage]] | None = None
+        self.sampled_rows = 0
         if parts > 1:
             numbers = rows.ops.fold_numbers(FoldPattern("random", parts, seed), 0, len(held_out.folds))
             self._chosen = np.flatnonzero(numbers == 0)
-            self._sample_keys = Keys(rows.take(self._chosen))
+            self.sample_keys = Keys(rows.take(self._chosen))
             self._sample_rows = sample_of(held_out, self._chosen)
             self.sampled_rows = len(self._chosen)
 
@@ -209,10 +225,12 @@ class SumsScorer:
 
     def _move(self, stage: Stage, key: Key) -> Stage:
         """Move rows by a key, where held-out rows become likelier by it."""
-        codes, size = self.keys.codes(key)
-        steps = Steps.of(stage, codes, size, self.m)
+        return self._moved(stage, key, Steps.of(stage, *self.keys.codes(key), self.m))
+
+    def _moved(self, stage: Stage, key: Key, steps: Steps) -> Stage:
         if math.fsum(steps.gains) <= LEAST_RISE * self.held_out.total:
             return stage
+        codes, size = self.keys.codes(key)
         moved = stage.move(codes, steps.table(stage, size))
         return moved if math.fsum(moved.likelihood) > math.fsum(stage.likelihood) else stage
 
@@ -233,20 +251,32 @@ class SumsScorer:
         if self._sampled_state is None or self._sampled_state[0] is not state:
             taken = [stage.take(self._sample_rows, self._chosen) for stage in state.stages]
             self._sampled_state = state, taken
-        codes, size = self._sample_keys.codes(key)
+        codes, size = self.sample_keys.codes(key)
         times = len(self.held_out.folds) / self.sampled_rows
         return mean([most_gain(stage, codes, size, times, SAMPLING_ERRORS) for stage in self._sampled_state[1]])
 
     def gain(self, state: State, key: Key) -> Gain:
         """Measure what a key adds, before it is in: by the second-order expansion."""
+        return self._average([self._steps(state, number, key).gains for number in range(len(state.stages))])
+
+    def _steps(self, state: State, number: int, key: Key) -> Steps:
+        """Give the steps of a conjunction, by what the margins of its columns leave over."""
+        stage = state.stages[number]
+        if self._fitted is None or self._fitted[0] is not state:
+            keys = [self.keys.codes(known) for known in state.keys]
+            self._fitted = state, [fit_margins(each, keys) for each in state.stages]
+        of_key = dict(zip(state.keys, self._fitted[1][number], strict=True))
         codes, size = self.keys.codes(key)
-        return self._average([Steps.of(stage, codes, size, self.m).gains for stage in state.stages])
+        members = zip(key, self.keys.parts(key), strict=True)
+        margins = [(part, of_key[column,]) for column, part in members if (column,) in of_key]
+        return Steps.of(stage, codes, size, self.m, margins)
 
     def add(self, state: State, key: Key) -> State:
         """Take a key in, and let all keys move rows again."""
+        steps = [self._steps(state, number, key) for number in range(len(state.stages))]
         self.keys.keep(key)
-        stages = [self._move(stage, key) for stage in state.stages]
-        return self._sweep((*state.keys, key), stages, 1)
+        moved = [self._moved(stage, key, taken) for stage, taken in zip(state.stages, steps, strict=True)]
+        return self._sweep((*state.keys, key), moved, 1)
 
 
 def sample_of(held_out: HeldOut, chosen: Array) -> HeldOut:

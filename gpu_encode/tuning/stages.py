@@ -7,14 +7,16 @@ second-order expansion the likelihood of held-out rows of sums W of h and S of h
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cpu_fallback.cached import cached_property
 from cpu_fallback.elementary import exp, log
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Codes, Layout, Rows, Window
-from gpu_encode.ops import Ops
+from gpu_encode.ops import Ops, tiles
 
 WHOLE_SUMS = Layout(Window(), Window())
 # Sums of integers below 2**61 are sums of int64.
@@ -29,6 +31,12 @@ LONGEST_STEP = 8.0
 LEAST_VARIANCE = 2.0**-100
 LOG_OF_TWO_PI = 1.8378770664093453
 LOG_OF_TWO = 0.6931471805599453
+# Rounds over all keys in which what a fold sees is fitted.
+MARGIN_ROUNDS = 2
+# Sums of whole floats below 2**52 are exact.
+ROOM_OF_FLOATS = 52
+# In a sample, S * S / W of a category counts for no more.
+LARGEST_RATIO = 1000.0
 # Powers of two beyond it are no float64 numbers.
 FINEST = 1000
 
@@ -82,16 +90,20 @@ class HeldOut:
         return sum_by_code(self.ops, self.weighted(values), self.folds, self.n_folds)
 
     def seen(self, held_out: Array) -> Array:
-        """Sum numbers of folds (folds, ...) over what each fold sees, from the first to the last."""
-        seen = np.zeros_like(held_out)
-        if held_out.dtype == np.int64 and int(self.visibility.sum()) == self.n_folds * (self.n_folds - 1):
-            # Integers may be added in any order: every fold but the own one.
-            np.subtract(held_out.sum(axis=0), held_out, out=seen)
+        """Sum integers (measures, folds, cells) over what each fold sees."""
+        if self.sees_all_others:
+            seen: Array = held_out.sum(axis=1, keepdims=True) - held_out
             return seen
+        seen = np.zeros_like(held_out)
         for view, visible in enumerate(self.visibility):
             for fold in np.flatnonzero(visible):
-                seen[view] += held_out[int(fold)]
+                seen[:, view] += held_out[:, int(fold)]
         return seen
+
+    @cached_property
+    def sees_all_others(self) -> bool:
+        """Whether every fold sees all folds but itself, and none itself."""
+        return int(self.visibility.sum()) == self.n_folds * (self.n_folds - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +125,8 @@ class Stage:
         Binary places of h and of z.
     largest : float
         Of all z.
+    scale : float
+        What a step of one means to an offset.
     likelihood : float64 array (folds,)
         Log-likelihood of each fold's rows, on the host.
     """
@@ -126,6 +140,7 @@ class Stage:
     information: Integers | None
     bits: tuple[int, int]
     largest: float
+    scale: float
     likelihood: Floats
 
     @classmethod
@@ -136,7 +151,7 @@ class Stage:
         exponent = 0 if binary or not peak else int(np.frexp(peak)[1])
         # In two steps, as 2**exponent may be no float64 number.
         values = values * 2.0 ** -(exponent // 2) * 2.0 ** -(exponent - exponent // 2)
-        sums, weights = rows.seen(rows.by_fold(values)), rows.seen(rows.weights)
+        sums, weights = seen_on_host(rows, rows.by_fold(values)), seen_on_host(rows, rows.weights)
         means = sums / np.where(weights > 0, weights, 1.0)
         if binary:
             share = np.clip((sums + 0.5) / (weights + 1.0), 2.0**-50, 1.0 - 2.0**-50)
@@ -148,7 +163,7 @@ class Stage:
     def at(cls, rows: HeldOut, binary: bool, values: Floats, exponent: int, offset: Floats) -> "Stage":
         """Measure rows at their offsets."""
         make = at_log_odds if binary else at_numbers
-        response, information, likelihood = make(rows, values, offset, exponent)
+        response, information, scale, likelihood = make(rows, values, offset, exponent)
         first = 0 if information is None else INFORMATION_BITS
         second = min(ROOM - first - len(values).bit_length(), RESPONSE_BITS)
         response = np.rint(response * 2.0**second).astype(np.int64)
@@ -156,13 +171,13 @@ class Stage:
             information = np.rint(information * 2.0**first).astype(np.int64)
         largest = max(float(np.abs(response).max()) * 2.0**-second, 1.0)
         bits = first, second
-        return cls(rows, binary, values, exponent, offset, response, information, bits, largest, likelihood)
+        return cls(rows, binary, values, exponent, offset, response, information, bits, largest, scale, likelihood)
 
     def move(self, codes: Codes, steps: Floats) -> "Stage":
         """Add steps (categories + 2, folds) to the offsets of the rows."""
         moves = self.rows.ops.empty((len(codes), 1), np.float64)
         self.rows.ops.gather(steps[:, :, None], codes, self.rows.folds, moves)
-        offset = self.offset + moves[:, 0]
+        offset = self.offset + moves[:, 0] * self.scale
         if self.binary:
             offset = np.clip(offset, -FARTHEST_LOG_ODDS, FARTHEST_LOG_ODDS)
         return Stage.at(self.rows, self.binary, self.values, self.exponent, offset)
@@ -173,20 +188,29 @@ class Stage:
         return replace(self, rows=rows, response=self.response[chosen], information=information)
 
     def sums(self, codes: Codes, n_categories: int, folds: Codes | None) -> Array:
-        """Sum h and h * z by fold and category: int64 (2, folds, categories), with unknown and missing left out."""
+        """Sum h and h * z by category and fold: int64 (categories, folds, 2), with unknown and missing left out."""
         n_folds = 1 if folds is None else self.rows.n_folds
         rows = Rows(codes, None, self.response, self.information)
-        accumulators = self.rows.ops.accumulate(rows, n_categories, folds, n_folds, 1, WHOLE_SUMS)
-        return accumulators[:-2, :, 0, :].transpose(2, 1, 0)
+        accumulators: Array = self.rows.ops.accumulate(rows, n_categories, folds, n_folds, 1, WHOLE_SUMS)
+        return accumulators[:-2, :, 0, :]
 
     def units(self) -> tuple[float, float]:
         """Give what one means in sums of h and of h * z."""
         return 2.0 ** -self.bits[0], 2.0 ** -(self.bits[0] + self.bits[1])
 
+    def mean_information(self) -> float:
+        """Give the mean of h over all rows."""
+        if self.information is None:
+            return 1.0
+        return float(self.information.sum()) * self.units()[0] / len(self.response)
 
-def at_log_odds(
-    rows: HeldOut, values: Floats, offset: Floats, exponent: int
-) -> tuple[Floats, Floats, Floats]:
+
+def seen_on_host(rows: HeldOut, of_folds: Floats) -> Floats:
+    """Sum a number of each fold over what each fold sees."""
+    return np.array([math.fsum(of_folds[visible > 0]) for visible in rows.visibility])
+
+
+def at_log_odds(rows: HeldOut, values: Floats, offset: Floats, exponent: int) -> tuple[Floats, Floats, float, Floats]:
     """Give (y - p) / (p (1 - p)), p (1 - p), and sums of y log(p) + (1 - y) log(1 - p), with p from its log-odds."""
     assert not exponent
     small = exp(-np.abs(offset))
@@ -194,19 +218,108 @@ def at_log_odds(
     chance = np.where(offset >= 0, high, low)
     information = high * low
     likelihood = values * offset - np.maximum(offset, 0.0) - log(1.0 + small)
-    return (values - chance) / information, rows.weighted(information), rows.by_fold(likelihood)
+    return (values - chance) / information, rows.weighted(information), 1.0, rows.by_fold(likelihood)
 
 
 def at_numbers(
     rows: HeldOut, values: Floats, offset: Floats, exponent: int
-) -> tuple[Floats, Floats | None, Floats]:
+) -> tuple[Floats, Floats | None, float, Floats]:
     """Give errors in units of their root mean square, weights, and sums of a normal law's log-likelihood."""
     errors = values - offset
     squares = rows.by_fold(errors * errors)
     variance = max(float(squares.sum()) / rows.total, LEAST_VARIANCE)
     constant = LOG_OF_TWO_PI + float(log(np.array([variance]))[0]) + 2.0 * exponent * LOG_OF_TWO
     likelihood = -0.5 * (constant * rows.weights + squares / variance)
-    return errors / np.sqrt(variance), rows.weight, likelihood
+    scale = math.sqrt(variance)
+    return errors / scale, rows.weight, scale, likelihood
+
+
+# Numbers of the categories of a column, one for each category of a key, and the column's margins (categories, folds).
+Margin = tuple[Integers, Floats]
+
+
+def fit_margins(stage: Stage, keys: Sequence[tuple[Codes, int]]) -> list[Floats]:
+    """Give what each fold sees to be left over of each category of each key: (categories, folds).
+
+    Offsets are out of fold, and so those that a fold sees know of its own rows.  What they know lies in the margins of
+    the keys: a model of these is fitted to what each fold sees, together, by two rounds of plain means.
+    """
+    ops, rows, unit = stage.rows.ops, stage.rows, 2.0 ** stage.bits[1]
+    margins = [ops.zeros((size, rows.n_folds), np.float64) for _, size in keys]
+    information = np.ones_like(stage.response) if stage.information is None else stage.information
+    moves = ops.empty((len(stage.response), 1), np.float64)
+    for fold, visible in enumerate(rows.visibility):
+        weight = information * ops.to_device(visible)[rows.folds]
+        view = replace(stage, response=stage.response.copy(), information=weight)
+        for number in [*range(len(keys))] * MARGIN_ROUNDS:
+            codes, size = keys[number]
+            sums = view.sums(codes, size, None)[:, 0]
+            means = sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1)
+            table = ops.zeros((size + 2, 1, 1), np.float64)
+            table[:size, 0, 0] = means
+            ops.gather(table, codes, None, moves)
+            np.subtract(view.response, np.rint(moves[:, 0]).astype(np.int64), out=view.response)
+            margins[number][:, fold] += means / unit
+    return margins
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A tile of categories that have rows in more than one fold: no row of any other sees a step.
+
+    Parameters
+    ----------
+    categories : int64 array (cells,)
+    own : float64 array (2, folds, cells)
+        W and S of the rows of each fold.
+    seen : float64 array (2, folds, cells)
+        W and S of what each fold sees.
+    """
+
+    categories: Integers
+    own: Floats
+    seen: Floats
+
+    @classmethod
+    def of(cls, stage: Stage, sums: Array, start: int, margins: Sequence[Margin] = ()) -> "Cells":
+        """Take the sums (categories, folds, 2) of categories from `start` on, less what margins explain."""
+        cells = np.flatnonzero(count_folds(sums[:, :, 0]) > 1)
+        if len(cells) < len(sums):
+            sums = sums[cells]
+        own = np.ascontiguousarray(sums.transpose(2, 1, 0))
+        seen = stage.rows.seen(own)
+        units = stage.rows.ops.to_device(np.array(stage.units()))[:, None, None]
+        seen = seen * units
+        for category, margin in margins:
+            seen[1] -= seen[0] * margin[category[cells + start]].T
+        return cls(cells + start, own * units, seen)
+
+    def chi_squares(self, least: float) -> Floats:
+        """Give S * S / W of what each fold sees of each category: 1 on average where nothing is left to explain."""
+        squares = self.seen[1] * self.seen[1]
+        squares /= np.maximum(self.seen[0], least)
+        return squares
+
+    def steps(self, ratios: Array | None, ridge: float, longest: float) -> Floats:
+        """Give S / (W + ridge) of what each fold sees, or S * t / (1 + t * W) with t of the fold."""
+        weight, score = self.seen
+        if ratios is None:
+            divisor = weight + ridge
+            steps = np.where(weight > 0, score / np.where(divisor > 0, divisor, 1.0), 0.0)
+        else:
+            divisor = weight * ratios
+            divisor += 1.0
+            steps = score * ratios
+            steps /= divisor
+        return np.clip(steps, -longest, longest, out=steps)
+
+    def rises(self, steps: Floats) -> Floats:
+        """Give d * S - d * d * W / 2 of the rows of each fold."""
+        rises = steps * self.own[0]
+        rises *= -0.5
+        rises += self.own[1]
+        rises *= steps
+        return rises
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,17 +330,17 @@ class Steps:
     ----------
     gains : float64 array (folds,)
         How much likelier each fold's rows would be, by the second-order expansion; on the host.
-    steps : float64 array (folds, cells)
-    cells : int64 array (cells,)
-        Categories that have rows in more than one fold; all others have no step that any row would see.
+    tiles : list of (int64 array (cells,), float64 array (folds, cells))
+        Categories and their steps; all others have none.
     """
 
     gains: Floats
-    steps: Floats
-    cells: Integers
+    tiles: list[tuple[Integers, Floats]]
 
     @classmethod
-    def of(cls, stage: Stage, codes: Codes, n_categories: int, m: float | None = None) -> "Steps":
+    def of(
+        cls, stage: Stage, codes: Codes, n_categories: int, m: float | None = None, margins: Sequence[Margin] = ()
+    ) -> "Steps":
         """Sum rows by category and fold; each fold's steps are S / (W + ridge) of what it sees.
 
         Parameters
@@ -238,69 +351,59 @@ class Steps:
         m : float, optional
             The ridge, in rows of mean information.  None: 1 / t, with t the variance between categories that the fold
             sees, by moments: (sum of S * S / W - categories) / sum of W; no step where it is not above zero.
+        margins : list of Margin
+            Of the columns that the key is made of.
         """
-        held_out = stage.rows
-        sums = stage.sums(codes, n_categories, held_out.folds)
-        cells = np.flatnonzero(count_folds(sums[0]) > 1)
-        weight, score = (sums[number][:, cells] for number in (0, 1))
-        seen_weight, seen_score = held_out.seen(weight), held_out.seen(score)
-        unit, unit_of_score = stage.units()
-        ratios = variances(stage, seen_weight, seen_score) if m is None else None
+        ops, n_folds = stage.rows.ops, stage.rows.n_folds
+        sums = stage.sums(codes, n_categories, stage.rows.folds)
+        size = max(ops.TILE // n_folds, 1)
+        cells = [Cells.of(stage, sums[start:stop], start, margins) for start, stop in tiles(n_categories, size)]
+        ratios, ridge = None, 0.0
+        if m is None:
+            found = variances(stage, cells)
+            if not found.any():
+                return cls(np.zeros(n_folds), [])
+            ratios = ops.to_device(found)[:, None]
+        else:
+            ridge = m * stage.mean_information()
         longest = LONGEST_STEP if stage.binary else stage.largest
-        grid = finest(longest * longest * len(codes))
-        steps, gains = held_out.ops.zeros(weight.shape, np.float64), []
-        for fold in range(held_out.n_folds):
-            seen, own = seen_weight[fold] * unit, weight[fold] * unit
-            if ratios is None:
-                mean = float(stage_weight(stage)) / len(codes)
-                divisor = seen + float(m or 0.0) * mean
-                step = np.where(seen > 0, seen_score[fold] * unit_of_score / np.where(divisor > 0, divisor, 1.0), 0.0)
-            else:
-                step = seen_score[fold] * (unit_of_score * ratios[fold]) / (1.0 + ratios[fold] * seen)
-            step = np.clip(step, -longest, longest)
-            rise = step * (score[fold] * unit_of_score) - 0.5 * (step * step) * own
-            gains.append(sum_on_grid(rise, grid))
-            steps[fold] = step
-        return cls(np.array(gains), steps, cells)
+        places = finest(longest * longest * len(codes))
+        gains, moved = np.zeros(n_folds), []
+        for tile in cells:
+            steps = tile.steps(ratios, ridge, longest)
+            gains += sums_on_grid(ops, tile.rises(steps), places)
+            moved.append((tile.categories, steps))
+        return cls(gains, moved)
 
     def table(self, stage: Stage, n_categories: int) -> Floats:
         """Give the step of each category and fold (categories + 2, folds)."""
-        table: Floats = stage.rows.ops.zeros((n_categories + 2, len(self.steps)), np.float64)
-        table[self.cells] = self.steps.T
+        table: Floats = stage.rows.ops.zeros((n_categories + 2, stage.rows.n_folds), np.float64)
+        for categories, steps in self.tiles:
+            table[categories] = steps.T
         return table
 
 
-def stage_weight(stage: Stage) -> float:
-    """Give the sum of h over all rows."""
-    if stage.information is None:
-        return float(len(stage.response))
-    return float(stage.information.sum()) * stage.units()[0]
-
-
 def count_folds(weight: Array) -> Array:
-    """Count the folds in which each category has weight."""
-    counts = (weight[0] > 0).astype(np.int8)
-    for of_fold in weight[1:]:
-        counts += of_fold > 0
+    """Count the folds in which each category (categories, folds) has weight."""
+    counts = (weight[:, 0] > 0).astype(np.int32)
+    for fold in range(1, weight.shape[1]):
+        counts += weight[:, fold] > 0
     return counts
 
 
-def variances(stage: Stage, seen_weight: Array, seen_score: Array) -> list[float]:
-    """Give the variance between categories that each fold sees, by moments; 0 where it would not be above."""
-    unit, unit_of_score = stage.units()
+def variances(stage: Stage, cells: list[Cells]) -> Floats:
+    """Give the variance between categories that each fold sees, by moments, on the host; 0 where not above."""
+    ops, n_folds, unit = stage.rows.ops, stage.rows.n_folds, stage.units()[0]
     # No sum exceeds the largest mean times the sum of all |h * z|, which is below the number of rows.
-    grid = finest(2.0 * stage.largest * len(stage.response))
-    found = []
-    for weight, score in zip(seen_weight, seen_score, strict=True):
-        total = float(weight.sum()) * unit
-        spread = sum_on_grid(chi_squares(weight * unit, score * unit_of_score), grid)
-        found.append(max(spread - int((weight > 0).sum()), 0.0) / total if total else 0.0)
-    return found
-
-
-def chi_squares(weight: Floats, score: Floats) -> Floats:
-    """Give S * S / W of each category, 0 of one without weight: 1 on average where nothing is left to explain."""
-    return score * score / np.where(weight > 0, weight, 1.0)
+    places = finest(2.0 * stage.largest * len(stage.response))
+    spread, total, count = np.zeros(n_folds), np.zeros(n_folds), np.zeros(n_folds, np.int64)
+    for tile in cells:
+        weight = tile.seen[0]
+        spread += sums_on_grid(ops, tile.chi_squares(unit), places)
+        # Multiples of the unit: sums of these are exact.
+        total += ops.to_host(weight.sum(axis=1))
+        count += ops.to_host((weight > 0).sum(axis=1))
+    return np.maximum(spread - count, 0.0) / np.where(total > 0, total, 1.0)
 
 
 def most_gain(stage: Stage, codes: Codes, n_categories: int, times: float, errors: float) -> float:
@@ -309,31 +412,41 @@ def most_gain(stage: Stage, codes: Codes, n_categories: int, times: float, error
     The variance between categories is taken to be `errors` standard errors above its estimate t, and categories to have
     `times` the weight W that they have in the sample: sum of W * t * u / (1 + u) / 2, with u = times * W * t.
     """
-    weight, score = stage.sums(codes, n_categories, None)[:, 0]
-    unit, unit_of_score = stage.units()
-    weight = weight * unit
+    ops, unit = stage.rows.ops, stage.units()[0]
+    seen = (
+        stage.sums(codes, n_categories, None).transpose(2, 1, 0) * ops.to_device(np.array(stage.units()))[:, None, None]
+    )
+    cells = Cells(np.zeros(0, np.int64), seen, seen)
     # Clipped, so that one category in a thousand does not decide how uncertain the others are.
-    ratios = np.minimum(chi_squares(weight, score * unit_of_score), 1000.0)
-    present = int((weight > 0).sum())
-    grid = finest(1e6 * len(codes))
-    spread = sum_on_grid(ratios, grid) - present
-    error = float(np.sqrt(sum_on_grid(np.where(weight > 0, (ratios - 1.0) * (ratios - 1.0), 0.0), grid)))
-    total = float(sum_on_grid(weight, grid))
+    ratios = np.minimum(cells.chi_squares(unit), LARGEST_RATIO)
+    weight, places = seen[0], finest(LARGEST_RATIO * LARGEST_RATIO * n_categories)
+    present = float((weight > 0).sum())
+    off = np.where(weight > 0, (ratios - 1.0) * (ratios - 1.0), 0.0)
+    spread = float(sums_on_grid(ops, ratios, places)[0]) - present
+    error = math.sqrt(float(sums_on_grid(ops, off, places)[0]))
+    total = float(weight.sum())
     if not total:
         return 0.0
     variance = (max(spread, 0.0) + errors * error) / total
     scaled = times * variance * weight
-    return 0.5 * variance * sum_on_grid(weight * (scaled / (1.0 + scaled)), grid) / stage.rows.total
+    explained = sums_on_grid(ops, weight * (scaled / (1.0 + scaled)), finest(float(len(codes))))
+    return 0.5 * variance * float(explained[0]) / stage.rows.total
 
 
 def finest(bound: float) -> int:
-    """Binary places of a grid on which sums, of which none exceeds a bound, are sums of int64."""
-    return min(ROOM - max(int(np.frexp(bound)[1]), 0), FINEST)
+    """Binary places of numbers whose sums, none of which exceeds a bound, are exact in any order."""
+    return min(ROOM_OF_FLOATS - max(int(np.frexp(bound)[1]), 0), FINEST)
 
 
-def sum_on_grid(values: Floats, places: int) -> float:
-    """Sum numbers rounded to so many binary places: as integers, the same in any order."""
-    return float(int(np.rint(values * 2.0**places).astype(np.int64).sum())) * 2.0**-places
+def sums_on_grid(ops: Ops, values: Floats, places: int) -> Floats:
+    """Sum numbers (folds, cells), rounded to so many binary places, over the cells; on the host.
+
+    What is summed is whole and of less than 2**53, so that any order of additions gives the same.
+    """
+    whole = values * 2.0**places
+    np.rint(whole, out=whole)
+    sums: Floats = ops.to_host(whole.sum(axis=1)) * 2.0**-places
+    return sums
 
 
 def sum_by_code(ops: Ops, values: Floats, codes: Codes, n_codes: int) -> Floats:
