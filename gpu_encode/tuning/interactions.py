@@ -1,8 +1,10 @@
 """choose_interactions: which conjunctions of columns are worth a key of their own."""
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,7 @@ def choose_interactions(
     folds: Any = 5,
     tol: float = 1e-4,
     one_standard_error: bool = True,
+    significance: float = 0.05,
     max_columns: int | None = None,
     backward: bool = True,
     sample: int | None = 100_000,
@@ -86,6 +89,10 @@ def choose_interactions(
         What a conjunction has to add: log-likelihood per row, or of the estimator's score.
     one_standard_error : bool, default=True
         Whether it has to add a standard error of its gain, too.
+    significance : float, default=0.05
+        Without an estimator, how likely it may be that any of the conjunctions is taken in by chance alone.  What the
+        rows that a fold sees show of it, the sum of S * S / W less what its columns explain, has to be so rare among
+        chi-squares, divided by the number of conjunctions.  1: any will do.
     max_columns : int, optional
         Most keys of the result, those of the encoder among them.
     backward : bool, default=True
@@ -135,7 +142,7 @@ def choose_interactions(
     >>> chosen.tried, chosen.scored
     (6, 6)
     """
-    check(encoder, X, order, forward, tol, one_standard_error, max_columns, backward, sample)
+    check(encoder, X, order, forward, tol, one_standard_error, significance, max_columns, backward, sample)
     check_random_state(random_state)
     seed = int(np.random.RandomState(random_state).randint(1 << 31)) if is_whole(random_state) else draw(random_state)
     parameters = encoder._parameters()
@@ -148,8 +155,11 @@ def choose_interactions(
             scorer: Scorer = by_sums(encoder, context, plan, sample, seed)
         else:
             scorer = by_estimator(encoder, context, plan, estimator, scoring)
-        search = Search(scorer, float(tol), one_standard_error, max_columns)
-        state = run(search, entries, candidates(len(names), order, entries, seed), forward, backward)
+        keys = candidates(len(names), order, entries, seed)
+        level = float(significance) / max(len(keys) * scorer.n_outcomes, 1)
+        least = -math.inf if significance >= 1 else NormalDist().inv_cdf(1.0 - level)
+        search = Search(scorer, float(tol), one_standard_error, max_columns, least)
+        state = run(search, entries, keys, forward, backward)
     return result(encoder, parameters, names, entries, search, state)
 
 
@@ -160,6 +170,7 @@ def check(
     forward: Any,
     tol: Any,
     one_standard_error: Any,
+    significance: Any,
     max_columns: Any,
     backward: Any,
     sample: Any,
@@ -180,6 +191,7 @@ def check(
     check_number(OWNER, "tol", tol, low=0.0)
     check_option(OWNER, "one_standard_error", one_standard_error, (True, False))
     check_option(OWNER, "backward", backward, (True, False))
+    check_number(OWNER, "significance", significance, low=0.0, high=1.0, open_low=True)
     if max_columns is not None:
         check_count(OWNER, "max_columns", max_columns, low=1)
     if sample is not None:

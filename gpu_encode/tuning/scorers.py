@@ -13,7 +13,7 @@ from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Codes
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.tuning.results import mean, standard_error
-from gpu_encode.tuning.stages import HeldOut, Stage, Steps, fit_margins, most_gain
+from gpu_encode.tuning.stages import HeldOut, Stage, Steps, most_gain
 
 Key = tuple[int, ...]
 # Rounds over the keys that are in; few models take as many.
@@ -21,7 +21,7 @@ MOST_SWEEPS = 6
 # A key that is in is moved again where held-out rows become likelier by this, per unit of weight.
 LEAST_RISE = 1e-5
 # What a sample says of a key may be off by so many standard errors before the key is ruled out wrongly.
-SAMPLING_ERRORS = 1.0
+SAMPLING_ERRORS = 2.0
 # Categories of a key per row, at most.
 MOST_CATEGORIES = 0.99
 # Chances of a fitted estimator are kept so far from 0 and 1.
@@ -37,10 +37,13 @@ class Gain:
     mean : float
         Per unit of weight.
     by_fold : tuple of float
+    surprise : float
+        By how many standard errors what the rows show is above chance; infinite where that is not known.
     """
 
     mean: float
     by_fold: tuple[float, ...]
+    surprise: float = math.inf
 
     @property
     def standard_error(self) -> float:
@@ -77,6 +80,7 @@ class Scorer(Protocol):
 
     keys: "Keys"
     sampled_rows: int
+    n_outcomes: int
 
     def start(self, keys: Sequence[Key]) -> State:
         """Score a set of keys from the beginning."""
@@ -130,7 +134,7 @@ class Keys:
         self._latest = None
 
     def _join(self, key: Key) -> Codes:
-        ops, (codes, size) = self.rows.ops, self.codes(key[:-1])
+        ops, codes = self.rows.ops, self.codes(key[:-1])[0]
         last = key[-1]
         right, n_right = self.rows.codes[last], self.rows.sizes[last]
         if not any(self._lacks[column] for column in key):
@@ -192,8 +196,8 @@ class SumsScorer:
         seed: int = 0,
     ) -> None:
         self.keys, self.held_out, self.outcomes, self.m = Keys(rows), held_out, outcomes, m
+        self.n_outcomes = len(outcomes)
         parts = 1 if sample is None else len(held_out.folds) // sample
-        self._fitted: tuple[State, list[list[Array]]] | None = None
         self._sampled_state: tuple[State, list[Stage]] | None = None
         self.sampled_rows = 0
         if parts > 1:
@@ -253,27 +257,23 @@ class SumsScorer:
             self._sampled_state = state, taken
         codes, size = self.sample_keys.codes(key)
         times = len(self.held_out.folds) / self.sampled_rows
-        return mean([most_gain(stage, codes, size, times, SAMPLING_ERRORS) for stage in self._sampled_state[1]])
+        parts, stages = self.sample_keys.parts(key), self._sampled_state[1]
+        return mean([most_gain(stage, codes, size, parts, times, SAMPLING_ERRORS) for stage in stages])
 
     def gain(self, state: State, key: Key) -> Gain:
         """Measure what a key adds, before it is in: by the second-order expansion."""
-        return self._average([self._steps(state, number, key).gains for number in range(len(state.stages))])
+        steps = [self._steps(stage, key) for stage in state.stages]
+        gain = self._average([of_stage.gains for of_stage in steps])
+        return replace(gain, surprise=max(of_stage.surprise for of_stage in steps))
 
-    def _steps(self, state: State, number: int, key: Key) -> Steps:
-        """Give the steps of a conjunction, by what the margins of its columns leave over."""
-        stage = state.stages[number]
-        if self._fitted is None or self._fitted[0] is not state:
-            keys = [self.keys.codes(known) for known in state.keys]
-            self._fitted = state, [fit_margins(each, keys) for each in state.stages]
-        of_key = dict(zip(state.keys, self._fitted[1][number], strict=True))
+    def _steps(self, stage: Stage, key: Key) -> Steps:
+        """Give the steps of a conjunction, by what its columns leave over."""
         codes, size = self.keys.codes(key)
-        members = zip(key, self.keys.parts(key), strict=True)
-        margins = [(part, of_key[column,]) for column, part in members if (column,) in of_key]
-        return Steps.of(stage, codes, size, self.m, margins)
+        return Steps.of(stage, codes, size, self.m, self.keys.parts(key))
 
     def add(self, state: State, key: Key) -> State:
         """Take a key in, and let all keys move rows again."""
-        steps = [self._steps(state, number, key) for number in range(len(state.stages))]
+        steps = [self._steps(stage, key) for stage in state.stages]
         self.keys.keep(key)
         moved = [self._moved(stage, key, taken) for stage, taken in zip(state.stages, steps, strict=True)]
         return self._sweep((*state.keys, key), moved, 1)
@@ -308,6 +308,7 @@ class EstimatorScorer:
     """
 
     sampled_rows = 0
+    n_outcomes = 1
 
     def __init__(
         self,

@@ -29,12 +29,15 @@ class Search:
     one_standard_error : bool
         Whether it has to add more than a standard error of its gain, too.
     most_keys : int, optional
+    least_surprise : float
+        By how many standard errors what the rows show of it has to be above chance.
     """
 
     scorer: Scorer
     tol: float
     one_standard_error: bool
     most_keys: int | None
+    least_surprise: float = -math.inf
     path: list[Move] = field(default_factory=list)
     counted_out: set[Key] = field(default_factory=set)
     scored: set[Key] = field(default_factory=set)
@@ -43,7 +46,7 @@ class Search:
     def is_enough(self, gain: Gain) -> bool:
         """Whether a gain is worth a key."""
         least = max(self.tol, gain.standard_error) if self.one_standard_error else self.tol
-        return gain.mean > least
+        return gain.mean > least and gain.surprise > self.least_surprise
 
     def is_full(self, state: State) -> bool:
         """Whether no further key may be taken in."""
@@ -117,7 +120,7 @@ class Search:
         return sorted(measured, key=lambda pair: -pair[0].mean)
 
     def backward(self, state: State, base: Sequence[Key]) -> State:
-        """Look once at every key that was taken in, the oldest first, and take out those that the others make up for."""
+        """Look once at every key that was taken in, the oldest first, and take out what the others make up for."""
         for key in [key for key in state.keys if key not in base]:
             smaller = self.scorer.start([other for other in state.keys if other != key])
             gain = state.minus(smaller)

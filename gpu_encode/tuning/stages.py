@@ -3,7 +3,7 @@
 The model has one number for each row, its offset: log-odds of a class, or the number that is expected.  Of each row two
 numbers are kept, as integers, so that sums are exact: the response z by which the row would have its offset moved, and
 the information h that this carries, its weight.  A category moves its rows by a step d that other folds decide; by the
-second-order expansion the likelihood of held-out rows of sums W of h and S of h * z then rises by d * S - d * d * W / 2.
+second-order expansion the likelihood of held-out rows, of sums W of h and S of h * z, rises by d * S - d * d * W / 2.
 """
 
 import math
@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cpu_fallback.cached import cached_property
 from cpu_fallback.elementary import exp, log
 from cpu_fallback.exact import Floats, Integers
 from cpu_fallback.types import Array, Codes, Layout, Rows, Window
-from gpu_encode.ops import Ops, tiles
+from gpu_encode.ops import Ops
 
 WHOLE_SUMS = Layout(Window(), Window())
 # Sums of integers below 2**61 are sums of int64.
@@ -31,8 +30,6 @@ LONGEST_STEP = 8.0
 LEAST_VARIANCE = 2.0**-100
 LOG_OF_TWO_PI = 1.8378770664093453
 LOG_OF_TWO = 0.6931471805599453
-# Rounds over all keys in which what a fold sees is fitted.
-MARGIN_ROUNDS = 2
 # Sums of whole floats below 2**52 are exact.
 ROOM_OF_FLOATS = 52
 # In a sample, S * S / W of a category counts for no more.
@@ -89,21 +86,16 @@ class HeldOut:
         """Sum weighted numbers of rows over each fold, on the host."""
         return sum_by_code(self.ops, self.weighted(values), self.folds, self.n_folds)
 
-    def seen(self, held_out: Array) -> Array:
-        """Sum integers (measures, folds, cells) over what each fold sees."""
-        if self.sees_all_others:
-            seen: Array = held_out.sum(axis=1, keepdims=True) - held_out
+    def seen(self, held_out: Array, everything: Array, fold: int) -> Array:
+        """Sum integers (folds, cells) over what a fold sees, given their sum over all folds."""
+        hidden = np.flatnonzero(self.visibility[fold] == 0)
+        if len(hidden) == 1:
+            seen: Array = everything - held_out[int(hidden[0])]
             return seen
-        seen = np.zeros_like(held_out)
-        for view, visible in enumerate(self.visibility):
-            for fold in np.flatnonzero(visible):
-                seen[:, view] += held_out[:, int(fold)]
+        seen = np.zeros_like(everything)
+        for other in np.flatnonzero(self.visibility[fold]):
+            seen += held_out[int(other)]
         return seen
-
-    @cached_property
-    def sees_all_others(self) -> bool:
-        """Whether every fold sees all folds but itself, and none itself."""
-        return int(self.visibility.sum()) == self.n_folds * (self.n_folds - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,92 +226,68 @@ def at_numbers(
     return errors / scale, rows.weight, scale, likelihood
 
 
-# Numbers of the categories of a column, one for each category of a key, and the column's margins (categories, folds).
-Margin = tuple[Integers, Floats]
-
-
-def fit_margins(stage: Stage, keys: Sequence[tuple[Codes, int]]) -> list[Floats]:
-    """Give what each fold sees to be left over of each category of each key: (categories, folds).
-
-    Offsets are out of fold, and so those that a fold sees know of its own rows.  What they know lies in the margins of
-    the keys: a model of these is fitted to what each fold sees, together, by two rounds of plain means.
-    """
-    ops, rows, unit = stage.rows.ops, stage.rows, 2.0 ** stage.bits[1]
-    margins = [ops.zeros((size, rows.n_folds), np.float64) for _, size in keys]
-    information = np.ones_like(stage.response) if stage.information is None else stage.information
-    moves = ops.empty((len(stage.response), 1), np.float64)
-    for fold, visible in enumerate(rows.visibility):
-        weight = information * ops.to_device(visible)[rows.folds]
-        view = replace(stage, response=stage.response.copy(), information=weight)
-        for number in [*range(len(keys))] * MARGIN_ROUNDS:
-            codes, size = keys[number]
-            sums = view.sums(codes, size, None)[:, 0]
-            means = sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1)
-            table = ops.zeros((size + 2, 1, 1), np.float64)
-            table[:size, 0, 0] = means
-            ops.gather(table, codes, None, moves)
-            np.subtract(view.response, np.rint(moves[:, 0]).astype(np.int64), out=view.response)
-            margins[number][:, fold] += means / unit
-    return margins
-
-
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """A tile of categories that have rows in more than one fold: no row of any other sees a step.
+class Seen:
+    """What one fold sees of categories.
 
     Parameters
     ----------
-    categories : int64 array (cells,)
-    own : float64 array (2, folds, cells)
-        W and S of the rows of each fold.
-    seen : float64 array (2, folds, cells)
-        W and S of what each fold sees.
+    weight, score : float64 array (cells,)
+        W and S; of a conjunction, S less what its columns explain in this fold's eyes.
+    spread : float
+        Sum of S * S / W.
+    freedom : int
+        What the spread is on average where nothing is left to explain.
+    total : float
+        Sum of W.
     """
 
-    categories: Integers
-    own: Floats
-    seen: Floats
+    weight: Floats
+    score: Floats
+    spread: float
+    freedom: int
+    total: float
 
     @classmethod
-    def of(cls, stage: Stage, sums: Array, start: int, margins: Sequence[Margin] = ()) -> "Cells":
-        """Take the sums (categories, folds, 2) of categories from `start` on, less what margins explain."""
-        cells = np.flatnonzero(count_folds(sums[:, :, 0]) > 1)
-        if len(cells) < len(sums):
-            sums = sums[cells]
-        own = np.ascontiguousarray(sums.transpose(2, 1, 0))
-        seen = stage.rows.seen(own)
-        units = stage.rows.ops.to_device(np.array(stage.units()))[:, None, None]
-        seen = seen * units
-        for category, margin in margins:
-            seen[1] -= seen[0] * margin[category[cells + start]].T
-        return cls(cells + start, own * units, seen)
+    def of(cls, stage: Stage, weight: Floats, score: Floats, parts: Sequence[Array]) -> "Seen":
+        """Take W and S of categories; `parts` are, of a conjunction, the category of each column in each of these."""
+        ops, unit, n_rows = stage.rows.ops, stage.units()[0], len(stage.response)
+        present = weight > 0
+        freedom = int(present.sum())
+        if parts:
+            margins = [np.bincount(part, weight) for part in parts]
+            freedom -= sum(int((margin > 0).sum()) for margin in margins) - len(parts) + 1
+            # No sum of S exceeds the number of rows.  What is summed is whole, so that the order is all the same.
+            places = finest(4.0 * n_rows)
+            score = np.rint(score * 2.0**places)
+            for number in [*range(len(parts)), *range(len(parts) - 1)]:
+                part, margin = parts[number], margins[number]
+                explained = (np.bincount(part, score) / np.where(margin > 0, margin, 1.0))[part]
+                explained *= weight
+                score -= np.rint(explained, out=explained)
+            score *= 2.0**-places
+        squares = score * score
+        squares /= np.maximum(weight, unit)
+        # No sum exceeds the largest mean times the sum of all |h * z|, which is below the number of rows.
+        spread = sum_on_grid(squares, finest(8.0 * stage.largest * n_rows))
+        # Multiples of the unit, of which sums are exact.
+        return cls(weight, score, spread, freedom, float(ops.to_host(weight.sum())))
 
-    def chi_squares(self, least: float) -> Floats:
-        """Give S * S / W of what each fold sees of each category: 1 on average where nothing is left to explain."""
-        squares = self.seen[1] * self.seen[1]
-        squares /= np.maximum(self.seen[0], least)
-        return squares
+    @property
+    def variance(self) -> float:
+        """Variance between categories, by moments; 0 where it would not be above."""
+        return max(self.spread - self.freedom, 0.0) / self.total if self.total and self.freedom > 0 else 0.0
 
-    def steps(self, ratios: Array | None, ridge: float, longest: float) -> Floats:
-        """Give S / (W + ridge) of what each fold sees, or S * t / (1 + t * W) with t of the fold."""
-        weight, score = self.seen
-        if ratios is None:
-            divisor = weight + ridge
-            steps = np.where(weight > 0, score / np.where(divisor > 0, divisor, 1.0), 0.0)
+    def steps(self, ridge: float | None, longest: float) -> Floats:
+        """Give S / (W + ridge), or S * t / (1 + t * W) with t the variance."""
+        if ridge is None:
+            variance = self.variance
+            steps = self.score * variance
+            steps /= self.weight * variance + 1.0
         else:
-            divisor = weight * ratios
-            divisor += 1.0
-            steps = score * ratios
-            steps /= divisor
+            divisor = self.weight + ridge
+            steps = np.where(self.weight > 0, self.score / np.where(divisor > 0, divisor, 1.0), 0.0)
         return np.clip(steps, -longest, longest, out=steps)
-
-    def rises(self, steps: Floats) -> Floats:
-        """Give d * S - d * d * W / 2 of the rows of each fold."""
-        rises = steps * self.own[0]
-        rises *= -0.5
-        rises += self.own[1]
-        rises *= steps
-        return rises
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,16 +298,21 @@ class Steps:
     ----------
     gains : float64 array (folds,)
         How much likelier each fold's rows would be, by the second-order expansion; on the host.
-    tiles : list of (int64 array (cells,), float64 array (folds, cells))
-        Categories and their steps; all others have none.
+    surprise : float
+        How many standard errors the spread between categories is above what chance gives.
+    cells : int64 array (cells,)
+        Categories that have rows in more than one fold: no row of any other would see a step.
+    steps : float64 array (folds, cells)
     """
 
     gains: Floats
-    tiles: list[tuple[Integers, Floats]]
+    surprise: float
+    cells: Integers
+    steps: Floats
 
     @classmethod
     def of(
-        cls, stage: Stage, codes: Codes, n_categories: int, m: float | None = None, margins: Sequence[Margin] = ()
+        cls, stage: Stage, codes: Codes, n_categories: int, m: float | None = None, parts: Sequence[Array] = ()
     ) -> "Steps":
         """Sum rows by category and fold; each fold's steps are S / (W + ridge) of what it sees.
 
@@ -350,36 +323,39 @@ class Steps:
         n_categories : int
         m : float, optional
             The ridge, in rows of mean information.  None: 1 / t, with t the variance between categories that the fold
-            sees, by moments: (sum of S * S / W - categories) / sum of W; no step where it is not above zero.
-        margins : list of Margin
-            Of the columns that the key is made of.
+            sees, by moments; no step where it is not above zero.
+        parts : list of int64 array (categories,)
+            Of a conjunction, the category of each of its columns.
         """
         ops, n_folds = stage.rows.ops, stage.rows.n_folds
         sums = stage.sums(codes, n_categories, stage.rows.folds)
-        size = max(ops.TILE // n_folds, 1)
-        cells = [Cells.of(stage, sums[start:stop], start, margins) for start, stop in tiles(n_categories, size)]
-        ratios, ridge = None, 0.0
-        if m is None:
-            found = variances(stage, cells)
-            if not found.any():
-                return cls(np.zeros(n_folds), [])
-            ratios = ops.to_device(found)[:, None]
-        else:
-            ridge = m * stage.mean_information()
+        cells = np.flatnonzero(count_folds(sums[:, :, 0]) > 1)
+        if len(cells) < n_categories:
+            sums, parts = sums[cells], [part[cells] for part in parts]
+        own = np.ascontiguousarray(sums.transpose(2, 1, 0))
+        everything = own.sum(axis=1)
+        unit, unit_of_score = stage.units()
+        views = []
+        for fold in range(n_folds):
+            weight, score = (stage.rows.seen(*of_folds, fold) for of_folds in zip(own, everything, strict=True))
+            views.append(Seen.of(stage, weight * unit, score * unit_of_score, parts))
+        ridge = None if m is None else m * stage.mean_information()
         longest = LONGEST_STEP if stage.binary else stage.largest
         places = finest(longest * longest * len(codes))
-        gains, moved = np.zeros(n_folds), []
-        for tile in cells:
-            steps = tile.steps(ratios, ridge, longest)
-            gains += sums_on_grid(ops, tile.rises(steps), places)
-            moved.append((tile.categories, steps))
-        return cls(gains, moved)
+        gains, steps = np.zeros(n_folds), ops.zeros((n_folds, len(cells)), np.float64)
+        for fold, seen in enumerate(views):
+            if ridge is not None or seen.variance:
+                steps[fold] = seen.steps(ridge, longest)
+                rises = steps[fold] * (own[0, fold] * (-0.5 * unit))
+                rises += own[1, fold] * unit_of_score
+                rises *= steps[fold]
+                gains[fold] = sum_on_grid(rises, places)
+        return cls(gains, surprise_of(views), cells, steps)
 
     def table(self, stage: Stage, n_categories: int) -> Floats:
         """Give the step of each category and fold (categories + 2, folds)."""
-        table: Floats = stage.rows.ops.zeros((n_categories + 2, stage.rows.n_folds), np.float64)
-        for categories, steps in self.tiles:
-            table[categories] = steps.T
+        table: Floats = stage.rows.ops.zeros((n_categories + 2, len(self.steps)), np.float64)
+        table[self.cells] = self.steps.T
         return table
 
 
@@ -391,46 +367,39 @@ def count_folds(weight: Array) -> Array:
     return counts
 
 
-def variances(stage: Stage, cells: list[Cells]) -> Floats:
-    """Give the variance between categories that each fold sees, by moments, on the host; 0 where not above."""
-    ops, n_folds, unit = stage.rows.ops, stage.rows.n_folds, stage.units()[0]
-    # No sum exceeds the largest mean times the sum of all |h * z|, which is below the number of rows.
-    places = finest(2.0 * stage.largest * len(stage.response))
-    spread, total, count = np.zeros(n_folds), np.zeros(n_folds), np.zeros(n_folds, np.int64)
-    for tile in cells:
-        weight = tile.seen[0]
-        spread += sums_on_grid(ops, tile.chi_squares(unit), places)
-        # Multiples of the unit: sums of these are exact.
-        total += ops.to_host(weight.sum(axis=1))
-        count += ops.to_host((weight > 0).sum(axis=1))
-    return np.maximum(spread - count, 0.0) / np.where(total > 0, total, 1.0)
+def surprise_of(views: Sequence[Seen]) -> float:
+    """Give how far the mean spread is above chance, as a normal deviate: by Wilson and Hilferty of a chi-square."""
+    known = [seen for seen in views if seen.freedom > 0]
+    if not known:
+        return -math.inf
+    freedom = sum(seen.freedom for seen in known) / len(known)
+    spread = math.fsum(seen.spread for seen in known) / len(known)
+    ninth = 2.0 / (9.0 * freedom)
+    return float((np.cbrt(spread / freedom) - (1.0 - ninth)) / math.sqrt(ninth))
 
 
-def most_gain(stage: Stage, codes: Codes, n_categories: int, times: float, errors: float) -> float:
+def most_gain(
+    stage: Stage, codes: Codes, n_categories: int, parts: Sequence[Array], times: float, errors: float
+) -> float:
     """Give the gain per unit of weight that all rows would show at most, by a sample of them.
 
     The variance between categories is taken to be `errors` standard errors above its estimate t, and categories to have
     `times` the weight W that they have in the sample: sum of W * t * u / (1 + u) / 2, with u = times * W * t.
     """
-    ops, unit = stage.rows.ops, stage.units()[0]
-    seen = (
-        stage.sums(codes, n_categories, None).transpose(2, 1, 0) * ops.to_device(np.array(stage.units()))[:, None, None]
-    )
-    cells = Cells(np.zeros(0, np.int64), seen, seen)
-    # Clipped, so that one category in a thousand does not decide how uncertain the others are.
-    ratios = np.minimum(cells.chi_squares(unit), LARGEST_RATIO)
-    weight, places = seen[0], finest(LARGEST_RATIO * LARGEST_RATIO * n_categories)
-    present = float((weight > 0).sum())
-    off = np.where(weight > 0, (ratios - 1.0) * (ratios - 1.0), 0.0)
-    spread = float(sums_on_grid(ops, ratios, places)[0]) - present
-    error = math.sqrt(float(sums_on_grid(ops, off, places)[0]))
-    total = float(weight.sum())
-    if not total:
+    sums = stage.sums(codes, n_categories, None)[:, 0]
+    unit, unit_of_score = stage.units()
+    seen = Seen.of(stage, sums[:, 0] * unit, sums[:, 1] * unit_of_score, parts)
+    if not seen.total:
         return 0.0
-    variance = (max(spread, 0.0) + errors * error) / total
+    weight = seen.weight
+    # Clipped, so that one category in a thousand does not decide how uncertain the others are.
+    off = np.minimum(seen.score * seen.score / np.maximum(weight, unit), LARGEST_RATIO) - 1.0
+    places = finest(LARGEST_RATIO * LARGEST_RATIO * n_categories)
+    error = math.sqrt(sum_on_grid(np.where(weight > 0, off * off, 0.0), places))
+    variance = (max(seen.spread - seen.freedom, 0.0) + errors * error) / seen.total
     scaled = times * variance * weight
-    explained = sums_on_grid(ops, weight * (scaled / (1.0 + scaled)), finest(float(len(codes))))
-    return 0.5 * variance * float(explained[0]) / stage.rows.total
+    explained = sum_on_grid(weight * (scaled / (1.0 + scaled)), finest(float(len(codes))))
+    return 0.5 * variance * explained / stage.rows.total
 
 
 def finest(bound: float) -> int:
@@ -438,15 +407,14 @@ def finest(bound: float) -> int:
     return min(ROOM_OF_FLOATS - max(int(np.frexp(bound)[1]), 0), FINEST)
 
 
-def sums_on_grid(ops: Ops, values: Floats, places: int) -> Floats:
-    """Sum numbers (folds, cells), rounded to so many binary places, over the cells; on the host.
+def sum_on_grid(values: Floats, places: int) -> float:
+    """Sum numbers rounded to so many binary places.
 
     What is summed is whole and of less than 2**53, so that any order of additions gives the same.
     """
     whole = values * 2.0**places
     np.rint(whole, out=whole)
-    sums: Floats = ops.to_host(whole.sum(axis=1)) * 2.0**-places
-    return sums
+    return float(whole.sum()) * 2.0**-places
 
 
 def sum_by_code(ops: Ops, values: Floats, codes: Codes, n_codes: int) -> Floats:
