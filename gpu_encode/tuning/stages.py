@@ -48,7 +48,7 @@ class HeldOut:
     folds : int32 array (rows,)
     visibility : int64 array (folds, folds)
     weight : float64 array (rows,), optional
-        At most 1.
+        Their sum is at most the number of rows.
     weights : float64 array (folds,)
         Weight of each fold's rows, on the host.
     """
@@ -61,12 +61,16 @@ class HeldOut:
 
     @classmethod
     def of(cls, ops: Ops, folds: Codes, visibility: Integers, weight: Array | None) -> "HeldOut":
-        """Put weights on a scale on which the largest is at most 1."""
-        if weight is not None:
-            weight = weight.astype(np.float64, copy=False)
-            weight = weight * 2.0 ** -int(np.frexp(float(weight.max()))[1])
-        everything = np.ones_like(folds, dtype=np.float64) if weight is None else weight
-        return cls(ops, folds, visibility, weight, sum_by_code(ops, everything, folds, len(visibility)))
+        """Divide weights w by sum(w * w) / sum(w), so that S * S / W is 1 on average in rows of any weights."""
+        if weight is None:
+            counts = sum_by_code(ops, np.ones_like(folds, dtype=np.float64), folds, len(visibility))
+            return cls(ops, folds, visibility, None, counts)
+        weight = weight.astype(np.float64, copy=False)
+        weight = weight * 2.0 ** -int(np.frexp(float(weight.max()))[1])
+        everything = np.zeros_like(folds)
+        total, squares = (float(sum_by_code(ops, of, everything, 1)[0]) for of in (weight, weight * weight))
+        weight = weight * (total / squares)
+        return cls(ops, folds, visibility, weight, sum_by_code(ops, weight, folds, len(visibility)))
 
     @property
     def total(self) -> float:

@@ -1,0 +1,327 @@
+"""`choose_interactions` against its definition in plain loops, and by laws: noise, exclusive or, names, seeds."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import gpu_encode as ge
+from gpu_encode.encoders.codes import number_folds
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.ops import use_backend
+from gpu_encode.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
+from gpu_encode.tuning.stages import Stage
+
+N = 1500
+RNG = np.random.default_rng(5)
+X = RNG.integers(0, 5, (N, 4))
+XOR = (X[:, 0] % 2) ^ (X[:, 2] % 2)
+NAMES = ["a", "b", "c", "d"]
+FRAME = pd.DataFrame({name: [f"{name}{value}" for value in X[:, i]] for i, name in enumerate(NAMES)})
+CELL = RNG.normal(size=(5, 5))
+TARGETS = {
+    "binary": (RNG.random(N) < 1 / (1 + np.exp(-CELL[X[:, 0], X[:, 2]]))).astype(np.int64),
+    "continuous": 100 + 7 * (CELL[X[:, 0], X[:, 2]] + RNG.normal(size=N)),
+}
+WEIGHT = RNG.random(N) + 0.25
+
+
+def scorer_of(X, y, weight=None, folds=4, **parameters):
+    """The scorer of sums, and its plan."""
+    encoder = ge.TargetEncoder(**parameters)
+    scheme = choose_scheme(encoder, encoder._parameters(), folds, 0)
+    entries, context = read_columns(encoder._parameters(), scheme, Inputs(X, y, weight))
+    plan = checked_plan(scheme, context)
+    return by_sums(encoder, context, plan, None, 0), entries, plan
+
+
+def mean_of(pairs):
+    """Weighted mean of (value, weight); 0 of nothing."""
+    total = math.fsum(weight for _, weight in pairs)
+    return math.fsum(value * weight for value, weight in pairs) / total if total else 0.0
+
+
+def moments_by_loop(kind, y, f, w):
+    """Response, information and score of each row, one by one."""
+    if kind == "continuous":
+        variance = mean_of([((t - o) ** 2, v) for t, o, v in zip(y, f, w, strict=True)])
+        scores = [
+            -0.5 * (math.log(2 * math.pi * variance) + (t - o) ** 2 / variance) for t, o in zip(y, f, strict=True)
+        ]
+        return [(t - o) / math.sqrt(variance) for t, o in zip(y, f, strict=True)], list(w), scores
+    chances = [1 / (1 + math.exp(-o)) for o in f]
+    z = [(t - p) / (p * (1 - p)) for t, p in zip(y, chances, strict=True)]
+    h = [v * p * (1 - p) for p, v in zip(chances, w, strict=True)]
+    return z, h, [math.log(p if t else 1 - p) for t, p in zip(y, chances, strict=True)]
+
+
+def gain_by_loop(key, columns, folds, z, h, w):
+    """Gain of a conjunction of two columns: sums in dictionaries, fold by fold."""
+    rows = range(len(z))
+    names = [tuple(columns[i][column] for column in key) for i in rows]
+    shared = {name for name in names if len({folds[i] for i in rows if names[i] == name}) > 1}
+    gains = []
+    for fold in sorted(set(folds)):
+        weight, score = dict.fromkeys(shared, 0.0), dict.fromkeys(shared, 0.0)
+        for i in rows:
+            if folds[i] != fold and names[i] in shared:
+                weight[names[i]] += h[i]
+                score[names[i]] += h[i] * z[i]
+        levels = [{name[part] for name in shared if weight[name]} for part in (0, 1)]
+        for part in (0, 1, 0):
+            for level in levels[part]:
+                members = [name for name in shared if name[part] == level]
+                mean = sum(score[name] for name in members) / sum(weight[name] for name in members)
+                for name in members:
+                    score[name] -= weight[name] * mean
+        seen = [name for name in shared if weight[name]]
+        freedom = len(seen) - len(levels[0]) - len(levels[1]) + 1
+        spread = sum(score[name] ** 2 / weight[name] for name in seen)
+        variance = max(spread - freedom, 0) / sum(weight.values())
+        step = {name: score[name] * variance / (1 + variance * weight[name]) for name in shared}
+        own = [i for i in rows if folds[i] == fold and names[i] in shared]
+        rise = sum(step[names[i]] * h[i] * z[i] - step[names[i]] ** 2 * h[i] / 2 for i in own)
+        gains.append(rise / sum(w[i] for i in rows if folds[i] == fold))
+    return gains
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("kind", TARGETS)
+def test_gains_are_those_of_plain_loops(kind, weight):
+    y = TARGETS[kind]
+    scorer, entries, plan = scorer_of(X, y, weight)
+    state = scorer.start(entries)
+    folds = number_folds(plan, scorer.keys.rows).tolist()
+    stage = state.stages[0]
+    w = [1.0] * N if weight is None else (weight * weight.sum() / (weight * weight).sum()).tolist()
+    offsets = [offset * 2.0**stage.exponent for offset in stage.offset.tolist()]
+    z, h, scores = moments_by_loop(kind, y.tolist(), offsets, w)
+    assert state.score.mean == pytest.approx(mean_of(list(zip(scores, w, strict=True))), rel=1e-9)
+    for key in [(0, 1), (0, 2), (1, 3)]:
+        gain = scorer.gain(state, key)
+        np.testing.assert_allclose(gain.by_fold, gain_by_loop(key, X.tolist(), folds, z, h, w), rtol=1e-3, atol=1e-6)
+    assert scorer.gain(state, (0, 2)).mean > 0.02
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_offsets_start_with_the_mean_that_a_fold_sees(kind):
+    y = TARGETS[kind].astype(np.float64)
+    scorer, _, plan = scorer_of(X, TARGETS[kind])
+    folds = number_folds(plan, scorer.keys.rows)
+    stage = Stage.start(scorer.held_out, *scorer.outcomes[0])
+    for fold in range(4):
+        seen = y[folds != fold]
+        share = (seen.sum() + 0.5) / (len(seen) + 1)
+        expected = math.log(share / (1 - share)) if kind == "binary" else seen.mean() * 2.0**-stage.exponent
+        np.testing.assert_allclose(stage.offset[folds == fold], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("forward", ["first", "best"])
+def test_exclusive_or_is_found(forward):
+    chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR, forward=forward)
+    assert chosen.columns == [*NAMES, ("a", "c")]
+    assert chosen.interactions == [("a", "c")]
+    assert chosen.encoder.columns == chosen.columns
+    assert [step.action for step in chosen.path if step.key == ("a", "c")] == ["added", "confirmed"]
+    encodings = chosen.encoder.fit_transform(FRAME, XOR)["a_x_c"]
+    assert encodings[XOR == 1].min() > encodings[XOR == 0].max()
+
+
+@pytest.mark.parametrize("kind", ["binary", "continuous", "multiclass"])
+def test_nothing_is_found_in_noise(kind):
+    found = tried = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        noise = rng.integers(0, 8, (1000, 12))
+        y = {"binary": rng.integers(0, 2, 1000), "continuous": rng.normal(size=1000) ** 3}.get(kind)
+        y = rng.integers(0, 3, 1000) if y is None else y
+        chosen = ge.choose_interactions(ge.TargetEncoder(target_type=kind), noise, y, random_state=seed)
+        found, tried = found + len(chosen.interactions), tried + chosen.tried
+    assert tried == 4 * 66
+    assert found == 0
+
+
+def test_classes_and_several_targets():
+    kinds = np.where(XOR == 1, "x", np.where(X[:, 1] > 2, "y", "z"))
+    chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, kinds)
+    assert ("a", "c") in chosen.interactions
+    both = np.column_stack([TARGETS["continuous"], RNG.normal(size=N)])
+    assert ge.choose_interactions(ge.TargetEncoder(target_type="continuous"), FRAME, both).interactions == [("a", "c")]
+
+
+def test_three_columns_together():
+    even = np.random.default_rng(2).integers(0, 4, (N, 4))
+    y = (even[:, 0] + even[:, 2] + even[:, 3]) % 2
+    assert ge.choose_interactions(ge.TargetEncoder(), even, y).interactions == []
+    chosen = ge.choose_interactions(ge.TargetEncoder(), even, y, order=3)
+    assert chosen.interactions == [(0, 2, 3)]
+    assert chosen.tried == 6 + 4
+
+
+def test_every_kind_of_table_gives_the_same_choice():
+    tables = [FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME), [FRAME[:700], FRAME[700:]]]
+    targets = [XOR, XOR, XOR, [XOR[:700], XOR[700:]]]
+    for table, y in zip(tables, targets, strict=True):
+        chosen = ge.choose_interactions(ge.TargetEncoder(), table, y)
+        assert chosen.path == ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR).path or table is not FRAME
+        assert chosen.columns == [*NAMES, ("a", "c")]
+        assert chosen.score == ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR).score
+    assert ge.choose_interactions(ge.TargetEncoder(), X, XOR).columns == [0, 1, 2, 3, (0, 2)]
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_backends_give_the_same_bits(kind):
+    paths = []
+    for name in ("numpy", "compiled"):
+        with use_backend(name):
+            paths.append(ge.choose_interactions(ge.TargetEncoder(), FRAME, TARGETS[kind], sample=500).report())
+    assert paths[0] == paths[1]
+
+
+def test_a_number_as_seed_repeats_the_choice_and_another_changes_the_order():
+    order = [
+        [step.key for step in ge.choose_interactions(ge.TargetEncoder(), X, XOR, random_state=seed).path]
+        for seed in (1, 1, 2)
+    ]
+    assert order[0] == order[1] != order[2]
+    generator = np.random.default_rng(3)
+    assert ge.choose_interactions(ge.TargetEncoder(), X, XOR, random_state=generator).interactions == [(0, 2)]
+
+
+def test_keys_that_tell_nothing_are_ruled_out_by_counts():
+    doubled = np.column_stack([X[:, 0], X[:, 0] * 7, np.arange(N)])
+    chosen = ge.choose_interactions(ge.TargetEncoder(), doubled, TARGETS["binary"])
+    assert (chosen.tried, chosen.ruled_out_by_counts, chosen.scored) == (3, 3, 0)
+
+
+def test_a_sample_rules_out_and_chooses_as_all_rows_do():
+    rng = np.random.default_rng(0)
+    many = rng.integers(0, 6, (40_000, 6))
+    y = (rng.random(40_000) < 0.3 + 0.4 * ((many[:, 1] + many[:, 4]) % 2)).astype(int)
+    for forward in ("first", "best"):
+        whole = ge.choose_interactions(ge.TargetEncoder(), many, y, forward=forward, tol=1e-3, sample=None)
+        by_sample = ge.choose_interactions(ge.TargetEncoder(), many, y, forward=forward, tol=1e-3, sample=10_000)
+        assert whole.columns == by_sample.columns == [*range(6), (1, 4)]
+        assert by_sample.sampled == by_sample.tried == 15
+        assert abs(by_sample.sampled_rows - 10_000) < 100
+        assert by_sample.ruled_out_by_sample + by_sample.ruled_out_by_counts + by_sample.scored == by_sample.tried
+        assert (whole.sampled, whole.sampled_rows, whole.ruled_out_by_sample) == (0, 0, 0)
+    assert by_sample.ruled_out_by_sample > 5
+
+
+def test_keys_of_the_encoder_are_the_start_and_limits_are_kept():
+    own = ge.TargetEncoder(columns=[("c", "a"), "b", "d"])
+    chosen = ge.choose_interactions(own, FRAME, XOR)
+    assert chosen.columns == [("c", "a"), "b", "d"]
+    assert chosen.tried == 5
+    assert own.columns == [("c", "a"), "b", "d"]
+    full = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR, max_columns=4)
+    assert (full.columns, full.tried) == (NAMES, 0)
+    given = ge.TargetEncoder(columns=["a", "c"], categories=["auto", [f"c{i}" for i in range(5)]])
+    assert ge.choose_interactions(given, FRAME, XOR).encoder.categories == [*given.categories, "auto"]
+
+
+def test_weights_count_by_their_proportions():
+    paths = [
+        ge.choose_interactions(ge.TargetEncoder(), X, TARGETS["binary"], sample_weight=weight).report()
+        for weight in (WEIGHT, WEIGHT * 1e30, None, np.full(N, 3.0))
+    ]
+    assert paths[0] == paths[1] != paths[2]
+    assert paths[2] == paths[3]
+    ignored = np.where(np.arange(N) < 1000, 1.0, 0.0)
+    y = np.where(ignored > 0, XOR, RNG.integers(0, 2, N))
+    assert ge.choose_interactions(ge.TargetEncoder(), X, y, sample_weight=ignored).interactions == [(0, 2)]
+
+
+def test_missing_values():
+    table = FRAME.astype(object).mask(RNG.random(FRAME.shape) < 0.1)
+    for policy in ("category", "prior", "nan"):
+        encoder = ge.TargetEncoder(handle_missing=policy)
+        assert ge.choose_interactions(encoder, table, XOR).interactions == [("a", "c")]
+
+
+def test_folds_of_groups_are_kept_together():
+    groups = RNG.integers(0, 60, N)
+    # What tells groups apart is of no use for others.
+    effect = RNG.normal(size=60)[groups]
+    labelled = np.column_stack([groups // 8, groups % 8, X[:, 1]])
+    y = effect + 0.3 * RNG.normal(size=N)
+    encoder = ge.TargetEncoder(target_type="continuous")
+    assert (0, 1) in ge.choose_interactions(encoder, labelled, y).interactions
+    for given in ({"folds": ge.GroupKFold(5)}, {}):
+        cv = encoder if given else clone(encoder).set_params(cv=ge.GroupKFold(5))
+        assert ge.choose_interactions(cv, labelled, y, groups=groups, **given).interactions == []
+
+
+def test_an_estimator_chooses():
+    made = [(ge.TargetEncoder(), LogisticRegression(), XOR), (ge.TargetEncoder(), Ridge(), XOR * 1.5 + X[:, 1] / 9)]
+    for encoder, estimator, y in made:
+        for forward in ("first", "best"):
+            chosen = ge.choose_interactions(encoder, FRAME, y, estimator, forward=forward, folds=4)
+            assert ("a", "c") in chosen.interactions
+            assert chosen.score > chosen.path[0].score + 0.1
+    scored = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR, LogisticRegression(), scoring="roc_auc")
+    assert scored.interactions[0] == ("a", "c")
+    assert scored.score > 0.99
+
+
+def test_an_estimator_sees_no_target_of_its_validation_rows():
+    """Scores are those of fits on other folds alone, in plain loops."""
+    y, encoder = TARGETS["binary"], ge.TargetEncoder(smooth=5.0)
+    chosen = ge.choose_interactions(encoder, X, y, LogisticRegression(), folds=3, max_columns=4)
+    scheme = choose_scheme(encoder, encoder._parameters(), 3, seed_of_zero())
+    _, context = read_columns(encoder._parameters(), scheme, Inputs(X, y))
+    plan = checked_plan(scheme, context)
+    folds = np.asarray(number_folds(plan, scorer_of(X, y)[0].keys.rows))
+    scores = []
+    for fold in range(3):
+        own, others = folds == fold, folds != fold
+        fitted = clone(encoder).set_params(cv=folds[others])
+        training = fitted.fit_transform(X[others], y[others])
+        chances = LogisticRegression().fit(training, y[others]).predict_proba(fitted.transform(X[own]))
+        scores.append(np.mean(np.log(chances[np.arange(own.sum()), y[own]])))
+    assert chosen.path[0].score == pytest.approx(np.mean(scores), rel=1e-12)
+
+
+def seed_of_zero():
+    """The seed that `random_state=0` becomes."""
+    return int(np.random.RandomState(0).randint(1 << 31))
+
+
+def test_what_is_told():
+    chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR)
+    assert repr(chosen).startswith("ChosenInteractions\n1 of 6 conjunctions chosen: 0 ruled out by counts")
+    assert "a x c" in chosen.report()
+    table = pd.DataFrame(chosen.as_dicts())
+    assert list(table) == ["action", "key", "score", "gain", "standard_error"]
+    assert table["action"][0] == "start"
+    assert chosen.path[-1].score == chosen.score
+
+
+REFUSED = [
+    ({"order": 1}, "'order' parameter of choose_interactions must be an integer of at least 2"),
+    ({"forward": "worst"}, "'forward' parameter of choose_interactions must be one of 'first', 'best'"),
+    ({"folds": 1}, "must be an integer of at least 2"),
+    ({"folds": ge.LeaveOneOut()}, "must be a scheme whose folds see other folds whole"),
+    ({"tol": -1}, "'tol' parameter of choose_interactions must be a finite number of at least 0"),
+    ({"significance": 0}, "above 0 and at most 1"),
+    ({"sample": 0}, "'sample' parameter"),
+    ({"estimator": Ridge(), "folds": 2}, "must leave two other folds"),
+    ({"random_state": "a"}, "random_state must be"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), REFUSED)
+def test_what_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        ge.choose_interactions(ge.TargetEncoder(), X, XOR, **given)
+
+
+def test_other_encoders_are_refused():
+    with pytest.raises(TypeError, match="Got CountEncoder instead"):
+        ge.choose_interactions(ge.CountEncoder(), X, XOR)
