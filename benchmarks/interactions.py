@@ -106,10 +106,10 @@ def main() -> None:
     parser.add_argument("tables", nargs="*")
     parser.add_argument("--rows", default="1e5,1e6")
     parser.add_argument("--sample", type=int, default=20_000)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if given.what == "cost":
         print(
-            "| rows | target | categories | fit_transform | scored by all rows | in a sample of a tenth | all rows | sample |"
+            "| rows | target | categories | fit_transform | all rows | a tenth | ratio, all rows | ratio, a tenth |"
         )
         print("| --- | --- | --- | --- | --- | --- | --- | --- |")
         for n_rows in (int(float(number)) for number in given.rows.split(",")):
@@ -117,7 +117,10 @@ def main() -> None:
                 for size in SIZES:
                     print(cost(n_rows, size, kind), flush=True)
         return
-    print("| table | size | forward | choice | chosen | counts / sample / scored | score | by sample | seconds |")
+    print(
+        "| table | size | forward | choice | chosen | counts / sample / scored | score | by sample | seconds |",
+        flush=True,
+    )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for table in given.tables:
         print(choose(table, given.sample), flush=True)

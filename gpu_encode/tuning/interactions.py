@@ -59,12 +59,14 @@ def choose_interactions(
     Without an `estimator` nothing is fitted.  An additive model has one number f for each row, its log-odds (of each
     class where there are several) or its expected value.  With p = 1 / (1 + exp(-f)), a row of weight w has information
     h = w * p * (1 - p) and response z = (y - p) / (p * (1 - p)); of a continuous target h = w and z = (y - f) / s, with
-    s the root of the mean squared error.  A key moves rows of fold v and category c by d = S / (W + 1 / t), where W and
-    S are the sums of h and of h * z over the rows of c that v sees, and t = max(0, (sum of S * S / W - categories) /
-    sum of W), the variance between categories by moments.  Its gain is the sum over held-out rows of
-    d * S - d * d * W / 2 (S and W of these rows), per unit of weight: the second-order rise of their log-likelihood.
-    The encoder's own keys are in from the start.  A key is taken in where its gain, and the exact rise after it has
-    moved the rows, are above `tol` and, with `one_standard_error`, above their standard error over folds.
+    s the root of the mean squared error.  Let W and S be the sums of h and of h * z over the rows of category c of a
+    conjunction that fold v sees, S less what each of its columns explains by means of its own categories (the first,
+    the next, and all but the last once more).  With t = max(0, (sum of S * S / W - degrees of freedom) / sum of W), the
+    variance between categories by moments, rows of v and c would be moved by d = S / (W + 1 / t).  The gain is the sum
+    over held-out rows of d * S - d * d * W / 2 (S and W of these rows), per unit of weight: the second-order rise of
+    their log-likelihood.  A conjunction is taken in where its gain, and the exact rise after it has moved the rows, are
+    above `tol` and above their standard error over folds, and sum of S * S / W is too large for chance.  The keys of
+    the encoder are in from the start, by the same steps in turn.
 
     With an `estimator`, scores are of it: fitted to encodings of the rows that a fold sees, each by the other folds
     among these, and scored on encodings of the fold by all that it sees.
@@ -83,8 +85,8 @@ def choose_interactions(
         "first": every conjunction is tried once, fewer columns first, in a seeded order, and kept if it adds enough.
         "best": in every round the one that adds most.
     folds : int or scheme, default=5
-        Folds that are held out: a number, or what `cv` may be, if it has folds.  A number is of random folds, unless the
-        encoder's `cv` is itself a scheme of folds other than `KFold`, which then holds out.
+        Folds that are held out: a number, or what `cv` may be, if it has folds.  A number is of random folds, unless
+        the encoder's `cv` is itself a scheme of folds other than `KFold`, which then holds out.
     tol : float, default=1e-4
         What a conjunction has to add: log-likelihood per row, or of the estimator's score.
     one_standard_error : bool, default=True
@@ -123,9 +125,10 @@ def choose_interactions(
 
     Notes
     -----
-    Offsets of rows are out of fold as well, so that a held-out row's target reaches its own prediction through them
-    alone, and against its direction: gains are understated, by about a part in the size of its categories.  The score
-    of the result is the best of many, and so a little too good: judge it on rows that had no part in the choice.
+    Every f is out of fold as well, so that a held-out row's target reaches its own step through those of other rows
+    alone; what it does there lies in the margins of columns, which are taken out of S for those of the conjunction.
+    What is left makes gains a little too small.  The score of the result is the best of many, and so a little too good:
+    judge it on rows that had no part in the choice.
     Hierarchies, priors and limits of rare categories play no part without an estimator.  The same data and seed give
     the same choice, and the same bits of every gain without an estimator, on every backend and in any pieces.
 
@@ -288,7 +291,7 @@ def by_estimator(
             OWNER, "folds", plan.n_folds, "must leave two other folds to every fold, where an estimator is fitted"
         )
     ops, rows, target = context.rows.ops, read_codes(context), context.targets[0]
-    pairs = [tuple(map(ops.to_host, pair)) for pair in seen_rows(plan, rows)]
+    pairs = [(ops.to_host(own), ops.to_host(seen)) for own, seen in seen_rows(plan, rows)]
     folds = ops.to_host(number_folds(plan, rows))
     codes = [ops.to_host(codes) for codes in rows.codes]
     values = ops.to_host(target.values)

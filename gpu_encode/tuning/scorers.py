@@ -165,7 +165,7 @@ class Keys:
         _, size = self.codes(key)
         if size >= MOST_CATEGORIES * len(self.rows.codes[0]):
             return True
-        parts = [(column,) for column in key]
+        parts: list[Key] = [(column,) for column in key]
         parts += [part for part in self.sizes if len(part) < len(key) and set(part) < set(key)]
         return any(size <= (self.rows.sizes[part[0]] if len(part) == 1 else self.sizes[part]) for part in parts)
 

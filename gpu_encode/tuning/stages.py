@@ -162,12 +162,11 @@ class Stage:
         response, information, scale, likelihood = make(rows, values, offset, exponent)
         first = 0 if information is None else INFORMATION_BITS
         second = min(ROOM - first - len(values).bit_length(), RESPONSE_BITS)
-        response = np.rint(response * 2.0**second).astype(np.int64)
-        if information is not None:
-            information = np.rint(information * 2.0**first).astype(np.int64)
-        largest = max(float(np.abs(response).max()) * 2.0**-second, 1.0)
+        whole = np.rint(response * 2.0**second).astype(np.int64)
+        weight = None if information is None else np.rint(information * 2.0**first).astype(np.int64)
+        largest = max(float(np.abs(whole).max()) * 2.0**-second, 1.0)
         bits = first, second
-        return cls(rows, binary, values, exponent, offset, response, information, bits, largest, scale, likelihood)
+        return cls(rows, binary, values, exponent, offset, whole, weight, bits, largest, scale, likelihood)
 
     def move(self, codes: Codes, steps: Floats) -> "Stage":
         """Add steps (categories + 2, folds) to the offsets of the rows."""
