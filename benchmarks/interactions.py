@@ -108,9 +108,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=20_000)
     given = parser.parse_intermixed_args()
     if given.what == "cost":
-        print(
-            "| rows | target | categories | fit_transform | all rows | a tenth | ratio, all rows | ratio, a tenth |"
-        )
+        print("| rows | target | categories | fit_transform | all rows | a tenth | ratio, all rows | ratio, a tenth |")
         print("| --- | --- | --- | --- | --- | --- | --- | --- |")
         for n_rows in (int(float(number)) for number in given.rows.split(",")):
             for kind in ("binary", "continuous"):

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from gpu_encode.tuning.scorers import Gain, Key, Scorer, State
 
+# A key is measured unless one that was adds so many times the most that a sample says of it.
+SLACK = 2.0
+
 
 @dataclass(frozen=True)
 class Move:
@@ -110,8 +113,8 @@ class Search:
         measured: list[tuple[Gain, Key]] = []
         highest = self.tol
         for bound, key in sorted(bounds, key=lambda pair: -pair[0]):
-            # The sample says that this key, and all after it, add less than one that was measured.
-            if bound <= highest:
+            # The sample says that this key, and all after it, add far less than one that was measured.
+            if bound <= self.tol or SLACK * bound <= highest:
                 break
             gain = self.measure(state, key)
             if gain is not None and self.is_enough(gain):

@@ -335,7 +335,7 @@ class Steps:
         cells = np.flatnonzero(count_folds(sums[:, :, 0]) > 1)
         if len(cells) < n_categories:
             sums, parts = sums[cells], [part[cells] for part in parts]
-        own = np.ascontiguousarray(sums.transpose(2, 1, 0))
+        own = sums.transpose(2, 1, 0).copy()
         everything = own.sum(axis=1)
         unit, unit_of_score = stage.units()
         views = []
@@ -358,7 +358,9 @@ class Steps:
     def table(self, stage: Stage, n_categories: int) -> Floats:
         """Give the step of each category and fold (categories + 2, folds)."""
         table: Floats = stage.rows.ops.zeros((n_categories + 2, len(self.steps)), np.float64)
-        table[self.cells] = self.steps.T
+        for fold, steps in enumerate(self.steps):
+            # Assignment to rows by number counts in 32 bits on a GPU, `put` in 64.
+            table.put(self.cells * len(self.steps) + fold, steps)
         return table
 
 
