@@ -31,13 +31,12 @@ if TYPE_CHECKING:
     from gpu_encode.notices import LeakWarning, UnseenWarning
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.storage import load
-    from gpu_encode.tuning import tune
+    from gpu_encode.tuning import choose_interactions, tune
     from gpu_encode.votes.auc import roc_auc_score, roc_curve
     from gpu_encode.votes.blend_matrix import blend_matrix
     from gpu_encode.votes.blends import ConvexBlend
     from gpu_encode.votes.classifier import VoteClassifier
     from gpu_encode.votes.regressor import VoteRegressor
-    from gpu_encode.tuning import choose_interactions, tune
 
 __version__ = "0.1.0"
 
