@@ -1,6 +1,7 @@
 """The operations on a CPU compiled by numba and spread over threads: the same bits as `cpu_fallback`, for many rows."""
 
 from cpu_fallback.compiled import fused
+from cpu_fallback.compiled.agreements import sum_agreements
 from cpu_fallback.compiled.categories import combine, factorize, lookup
 from cpu_fallback.compiled.estimates import m_estimates
 from cpu_fallback.compiled.extents import extents

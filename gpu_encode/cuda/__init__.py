@@ -3,6 +3,7 @@
 from cpu_fallback.exact import m_estimates
 from cpu_fallback.sums import totals, visible
 from gpu_encode.cuda import fused, strings
+from gpu_encode.cuda.agreements import sum_agreements
 from gpu_encode.cuda.casting import cast, cast_encodings
 from gpu_encode.cuda.categories import combine, factorize, lookup
 from gpu_encode.cuda.extents import extents
