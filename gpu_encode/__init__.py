@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from gpu_encode.formulas.mergeable import MergeableStatistic
     from gpu_encode.formulas.smoothing import EmpiricalBayes, JamesStein, MEstimate, PartialPooling, Sigmoid
     from gpu_encode.notices import LeakWarning, UnseenWarning
+    from gpu_encode.proximity.encoder import ProximityEncoder
+    from gpu_encode.proximity.estimators import ProximityClassifier, ProximityRegressor
     from gpu_encode.schemes import Greedy, GroupKFold, Holdout, KFold, LeaveOneOut, Ordered, TimeFolds
     from gpu_encode.storage import load
     from gpu_encode.tuning import choose_interactions, tune
@@ -69,6 +71,8 @@ _HOME = {
     "interactions": "fitting.columns",
     **dict.fromkeys(("EmpiricalBayes", "JamesStein", "MEstimate", "PartialPooling", "Sigmoid"), "formulas.smoothing"),
     **dict.fromkeys(("LeakWarning", "UnseenWarning"), "notices"),
+    **dict.fromkeys(("ProximityClassifier", "ProximityRegressor"), "proximity.estimators"),
+    "ProximityEncoder": "proximity.encoder",
     "load": "storage",
     "tune": "tuning",
     "blend_matrix": "votes.blend_matrix",
@@ -106,6 +110,9 @@ __all__ = [
     "PartialPooling",
     "Parts",
     "Prefixes",
+    "ProximityClassifier",
+    "ProximityEncoder",
+    "ProximityRegressor",
     "Sigmoid",
     "SpectralEncoder",
     "StatisticEncoder",

@@ -40,6 +40,8 @@ class CodedRows:
     targets : list of Target
         What y holds; of no target, one of kind "none".
     weight : array (rows,), optional
+    names : list of str
+        Of training rows: names of the keys.
     """
 
     ops: Ops
@@ -47,6 +49,7 @@ class CodedRows:
     sizes: list[int]
     targets: list[Target]
     weight: Array | None = None
+    names: Sequence[str] = ()
 
     @property
     def n_rows(self) -> int:
@@ -151,6 +154,10 @@ class CodesEncoder(Encoder):
         """Learn from rows; those of a fold's training part are handed over in the same way as all."""
         raise NotImplementedError
 
+    def _encode_training(self, rows: CodedRows, plan: Plan, learned: Learned) -> Array:
+        """Encode training rows by a plan; `learned` is what all rows teach."""
+        return cross_fit(rows, plan, self._learn, learned, type(self).__name__)
+
     @dispatch
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn from rows what new rows are looked up in.
@@ -200,7 +207,7 @@ class CodesEncoder(Encoder):
             context.rows.inputs.warn_of_groups(parameters)
             plan = plan_rows(parameters.scheme, context.rows, context.targets)
             parameters.warn_of_leak(plan)
-            encodings = cross_fit(rows, plan, self._learn, learned, type(self).__name__)
+            encodings = self._encode_training(rows, plan, learned)
         else:
             encodings = learned.encode(rows)
         self._keep_learned(context, learned)
@@ -248,7 +255,8 @@ def read_codes(context: FitContext) -> CodedRows:
     """Give the training rows of a call as codes."""
     read = [number_missing(categories.codes, categories.key) for categories in context.categories]
     sizes = [n_codes(categories.key) for categories in context.categories]
-    return CodedRows(context.rows.ops, read, sizes, context.targets, context.rows.weight)
+    names = [entry.name for entry in context.selection.entries]
+    return CodedRows(context.rows.ops, read, sizes, context.targets, context.rows.weight, names)
 
 
 def sizes_of(model: Model) -> list[int]:

@@ -16,7 +16,15 @@ from gpu_encode.errors.parameters import check_count
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops, device_of, tiles
 
-PURPOSES = {"KFold": 1, "Stratified": 2, "GroupKFold": 3, "Holdout": 4, "Factorization": 8, "Ordered": 16}
+PURPOSES = {
+    "KFold": 1,
+    "Stratified": 2,
+    "GroupKFold": 3,
+    "Holdout": 4,
+    "Factorization": 8,
+    "Proximity": 9,
+    "Ordered": 16,
+}
 
 
 class Scheme(BaseEstimator):

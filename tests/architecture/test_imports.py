@@ -29,6 +29,7 @@ LAYERS = (
     "encoders",
     "factors",
     "boosting",
+    "proximity",
     "parts",
     "votes",
     "tuning",

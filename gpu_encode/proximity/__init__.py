@@ -1,0 +1,1 @@
+"""Votes of training rows, weighted by the subsets of features in which they agree with a row."""

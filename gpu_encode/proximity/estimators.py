@@ -1,0 +1,264 @@
+"""ProximityClassifier and ProximityRegressor: the votes of training rows as predictions."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from cpu_fallback.types import Array
+from gpu_encode import devices
+from gpu_encode.errors.targets import no_target
+from gpu_encode.proximity.encoder import ProximityEncoder
+
+
+@dataclass(eq=False, repr=False)
+class Voting(BaseEstimator):
+    """What both estimators share: parameters, and an encoder that counts the votes."""
+
+    order: int = 2
+    degree: Any = "tune"
+    form: str = "ratio"
+    weights: Any = "tune"
+    tol: float = 0.125
+    _: KW_ONLY
+    tuning_rows: int | None = None
+    random_state: Any = 0
+    columns: Any = None
+    handle_missing: str = "category"
+    device: str = "auto"
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, target_type: str) -> None:
+        """Fit the encoder, and keep what scikit-learn reads off an estimator."""
+        encoder = ProximityEncoder(target_type=target_type, **self.get_params(deep=False))
+        self.encoder_ = encoder.fit(X, y, sample_weight=sample_weight)
+        self.n_features_in_ = encoder.n_features_in_
+        if hasattr(encoder, "feature_names_in_"):
+            self.feature_names_in_ = encoder.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _vote(self, X: Any) -> Array:
+        check_is_fitted(self, "encoder_")
+        return self.encoder_.vote(X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class ProximityClassifier(ClassifierMixin, Voting):
+    """Classify rows by the votes of training rows, which weigh more the more subsets of features they agree in.
+
+    Parameters
+    ----------
+    order : int, default=2
+        Most features of a subset.
+    degree : float or "tune", default="tune"
+        Power of the summed weights of the subsets in which two rows agree.
+    form : {"ratio", "difference"}, default="ratio"
+        The share of the votes that are for a class; or the votes for it over its rows, less those against it over
+        theirs.
+    weights : "tune", dict or array, default="tune"
+        Weight of each subset; "tune" raises the leave-one-out area under the ROC curve, one number at a time.
+    tol : float, default=0.125
+        Smallest step of the tuning.
+    tuning_rows : int, optional
+        Training rows that are scored while tuning; None: all.
+    random_state : int, NumPy generator or None, default=0
+        Which rows these are.
+    columns : list, optional
+        The features; others are not looked at.  None: every column.
+    handle_missing : {"category", "never", "error"}, default="category"
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where votes are counted; predictions are arrays of NumPy.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    encoder_ : ProximityEncoder
+        Has `subsets_`, `weights_`, `degree_` and the tuning's `path_`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X had string column names.
+
+    See Also
+    --------
+    ProximityEncoder : What the parameters mean in full, with formulas; votes as a column, without a leak.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import ProximityClassifier
+    >>> X = np.array([["a", "x"], ["a", "y"], ["b", "x"], ["b", "y"]] * 3, dtype=object)
+    >>> model = ProximityClassifier().fit(X, ["no", "yes", "yes", "no"] * 3)
+    >>> model.predict([["a", "y"], ["b", "y"]]).tolist()
+    ['yes', 'no']
+    >>> model.encoder_.weights_.tolist()
+    [0.0, 0.0, 0.0, 1.0]
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Keep the training rows, and tune the weights of their votes.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+        y : array of shape (n_rows,)
+        sample_weight : array of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        if y is None:
+            raise no_target(type(self).__name__)
+        if not devices.on_gpu(y):
+            check_classification_targets(y)
+        self._fit(X, y, sample_weight, "multiclass")
+        self.classes_: Array = np.asarray(self.encoder_.classes_)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Give the score of the second class, above zero where it is predicted; of more than two, of each.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        float64 ndarray of shape (n_rows,) or (n_rows, n_classes)
+            The votes; of a ratio of two classes, less one half.
+        """
+        votes = self._vote(X)
+        if len(self.classes_) != 2:
+            return votes
+        return votes[:, 1] - 0.5 if self.form == "ratio" else votes[:, 1]
+
+    @available_if(lambda self: self.form == "ratio")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Give the share of each class in the votes: (n_rows, n_classes), where `form` is "ratio".
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        float64 ndarray of shape (n_rows, n_classes)
+        """
+        return self._vote(X)
+
+    def predict(self, X: Any) -> Array:
+        """Give the class with the highest score; of equal ones the first.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        scores = self.decision_function(X)
+        chosen: Array = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[chosen.astype(np.int64)]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # Numbers that are all different agree in nothing.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class ProximityRegressor(RegressorMixin, Voting):
+    """Predict the mean target of training rows, which weigh more the more subsets of features they agree in.
+
+    Parameters
+    ----------
+    order : int, default=2
+        Most features of a subset.
+    degree : float or "tune", default="tune"
+        Power of the summed weights of the subsets in which two rows agree.
+    form : {"ratio"}, default="ratio"
+    weights : "tune", dict or array, default="tune"
+        Weight of each subset; "tune" lowers the leave-one-out squared error, one number at a time.
+    tol : float, default=0.125
+        Smallest step of the tuning.
+    tuning_rows : int, optional
+        Training rows that are scored while tuning; None: all.
+    random_state : int, NumPy generator or None, default=0
+        Which rows these are.
+    columns : list, optional
+        The features; others are not looked at.  None: every column.
+    handle_missing : {"category", "never", "error"}, default="category"
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where votes are counted; predictions are arrays of NumPy.
+
+    Attributes
+    ----------
+    encoder_ : ProximityEncoder
+        Has `subsets_`, `weights_`, `degree_` and the tuning's `path_`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X had string column names.
+
+    See Also
+    --------
+    ProximityEncoder : What the parameters mean in full, with formulas; votes as a column, without a leak.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpu_encode import ProximityRegressor
+    >>> X = np.array([["a", "x"], ["a", "y"], ["b", "x"], ["b", "y"]] * 3, dtype=object)
+    >>> model = ProximityRegressor().fit(X, [1.0, 2.0, 4.0, 8.0] * 3)
+    >>> model.predict([["a", "y"], ["b", "never seen"]]).tolist()
+    [2.0, 3.75]
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Keep the training rows, and tune the weights of their votes.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+        y : array of shape (n_rows,)
+        sample_weight : array of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight, "continuous")
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Give the mean target of training rows, by their votes.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        float64 ndarray of shape (n_rows,)
+        """
+        return self._vote(X)[:, 0]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # Numbers that are all different agree in nothing.
+        tags.regressor_tags.poor_score = True
+        return tags

@@ -1,0 +1,87 @@
+"""Votes of training rows in plain loops over pairs of rows, in exact fractions."""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+
+def all_subsets(n_features, order):
+    return [subset for size in range(min(order, n_features) + 1) for subset in combinations(range(n_features), size)]
+
+
+def agree(one, other, subset):
+    """Missing values, None, agree with each other."""
+    return all(one[feature] == other[feature] for feature in subset)
+
+
+def strength(query, row, weights, degree):
+    """`weights` maps subsets to weights; the degree is whole."""
+    return sum(Fraction(weight) for subset, weight in weights.items() if agree(query, row, subset)) ** int(degree)
+
+
+def ratio(query, X, y, weights, degree, label=None, sample_weight=None):
+    """Score a query by all rows; for a label, or the mean of numbers."""
+    votes, total, total_y, n = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
+    for number, (row, target) in enumerate(zip(X, y, strict=True)):
+        weight = Fraction(1 if sample_weight is None else sample_weight[number])
+        value = Fraction(target) if label is None else Fraction(target == label)
+        power = weight * strength(query, row, weights, degree)
+        votes, total = votes + power * value, total + power
+        total_y, n = total_y + weight * value, n + weight
+    if total == 0:
+        return float(total_y / n) if n else math.nan
+    return float(votes / total)
+
+
+def difference(query, X, y, weights, label):
+    """Score a query for a label: votes over rows of the class, less votes over rows of all others."""
+    score = Fraction(0)
+    of_class = sum(target == label for target in y)
+    for row, target in zip(X, y, strict=True):
+        number = of_class if target == label else -(len(y) - of_class)
+        score += strength(query, row, weights, 1) / number
+    return float(score)
+
+
+def leave_one_out(X, y, score):
+    """Score each row by all others: score(query, X, y)."""
+    others = [([*X[:i], *X[i + 1 :]], [*y[:i], *y[i + 1 :]]) for i in range(len(X))]
+    return [score(row, *rest) for row, rest in zip(X, others, strict=True)]
+
+
+def area(scores, y, label):
+    """Share of pairs that are ordered rightly, ties counting half; twice of it is a whole number of pairs."""
+    own = [score for score, target in zip(scores, y, strict=True) if target == label]
+    rest = [score for score, target in zip(scores, y, strict=True) if target != label]
+    twice = sum(2 * (a > b) + (a == b) for a in own for b in rest)
+    return twice / (2 * len(own) * len(rest)) if own and rest else 0.0
+
+
+def squared_error(scores, y):
+    return math.fsum((score - target) ** 2 for score, target in zip(scores, y, strict=True)) / len(y)
+
+
+def tune(X, y, order, judge, tol, degree=None):
+    """Climb: judge(weights, degree) says how good weights by subset are; gives the numbers and the path."""
+    subsets = all_subsets(len(X[0]), order)
+    numbers = [0.0] * len(subsets) + ([1.0] if degree is None else [])
+
+    def value_of(numbers):
+        weights = dict(zip(subsets, numbers[: len(subsets)], strict=True))
+        return judge(weights, numbers[-1] if degree is None else degree)
+
+    best, step, path = value_of(numbers), 1.0, []
+    while step >= tol:
+        values = []
+        for place in range(len(numbers)):
+            tried = list(numbers)
+            tried[place] += step
+            values.append(value_of(tried))
+        place = values.index(max(values))
+        if values[place] > best:
+            numbers[place] += step
+            best = values[place]
+            path.append([float(place), step, best])
+        else:
+            step /= 2
+    return numbers, path
