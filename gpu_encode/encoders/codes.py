@@ -109,7 +109,8 @@ class CodesModel(Model):
             of_key = key.lookup(columns, ops, rule.missing == "category")
             self._refuse(of_key, key, columns, rule.missing)
             note_unseen(key, of_key)
-            codes.append(number_missing(of_key, key))
+            # Few rows are looked up on the host, whatever computes.
+            codes.append(ops.to_device(number_missing(of_key, key)))
         return to_columns(self.learned.encode(CodedRows(ops, codes, sizes_of(self), [])), self.dtype), columns
 
 
@@ -253,10 +254,11 @@ class CodesEncoder(Encoder):
 
 def read_codes(context: FitContext) -> CodedRows:
     """Give the training rows of a call as codes."""
-    read = [number_missing(categories.codes, categories.key) for categories in context.categories]
+    ops = context.rows.ops
+    read = [ops.to_device(number_missing(categories.codes, categories.key)) for categories in context.categories]
     sizes = [n_codes(categories.key) for categories in context.categories]
     names = [entry.name for entry in context.selection.entries]
-    return CodedRows(context.rows.ops, read, sizes, context.targets, context.rows.weight, names)
+    return CodedRows(ops, read, sizes, context.targets, context.rows.weight, names)
 
 
 def sizes_of(model: Model) -> list[int]:

@@ -7,16 +7,20 @@ import numpy as np
 from cpu_fallback.exact import Floats
 
 
-def climb(judge: Callable[[Floats], float], start: Floats, tol: float) -> tuple[Floats, list[list[float]]]:
+def climb(
+    judge: Callable[[Floats], list[float]], start: Floats, tol: float, least: float = 0.0
+) -> tuple[Floats, list[list[float]]]:
     """Add a step to the number that gains most by it, again and again; where none gains, halve the step.
 
     Parameters
     ----------
     judge : callable
-        Says how good numbers are; NaN is worse than all.
+        Says how good each line of numbers (candidates, n) is; NaN is worse than all.
     start : float64 array
     tol : float
         Ends when the step, 1 at first, is below it.
+    least : float, default=0
+        A gain has to be larger than this share of what is reached, which may else rise for ever by less and less.
 
     Returns
     -------
@@ -28,21 +32,19 @@ def climb(judge: Callable[[Floats], float], start: Floats, tol: float) -> tuple[
     --------
     >>> import numpy as np
     >>> from gpu_encode.proximity.ascent import climb
-    >>> numbers, path = climb(lambda x: -((x[0] - 2.5) ** 2) - (x[1] - 1) ** 2, np.zeros(2), 0.25)
+    >>> numbers, path = climb(lambda tried: [-((x - 2.5) ** 2) - (y - 1) ** 2 for x, y in tried], np.zeros(2), 0.25)
     >>> numbers.tolist(), len(path)
     ([2.5, 1.0], 4)
     """
-    numbers, best, step, path = start.copy(), judge(start), 1.0, []
+    numbers, step, path = start.copy(), 1.0, []
+    (best,) = judge(numbers[None])
     while step >= tol:
         found, place = best, -1
-        for candidate in range(len(numbers)):
-            tried = numbers.copy()
-            tried[candidate] += step
-            value = judge(tried)
+        for candidate, value in enumerate(judge(numbers + step * np.eye(len(numbers)))):
             # Of equal ones the first stays.
             if value > found or (np.isnan(found) and not np.isnan(value)):
                 found, place = value, candidate
-        if place < 0:
+        if place < 0 or found - best <= least * abs(best):
             step /= 2
             continue
         numbers[place] += step

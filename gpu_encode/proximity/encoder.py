@@ -44,8 +44,8 @@ class ProximityEncoder(CodesEncoder):
     tol : float, default=0.125
         Tuning starts with weights of 0, a degree of 1 and a step of 1.  The step is added to the number that raises the
         area under the ROC curve most (of several classes their mean; of a continuous target, that lowers the squared
-        error most), each training row being scored by all others; of equal gains the first counts.  Where nothing
-        gains, the step is halved.  A step below `tol` ends it.
+        error most, and by a millionth), each training row being scored by all others; of equal gains the first counts.
+        Where nothing gains, the step is halved.  A step below `tol` ends it.
     tuning_rows : int, optional
         Score so many training rows at most, chosen at random, while tuning.  None: all.
     target_type : {"auto", "binary", "multiclass", "continuous"}, default="auto"

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
 from cpu_fallback.types import Array
 from gpu_encode import devices
@@ -41,6 +41,12 @@ class Voting(BaseEstimator):
             self.feature_names_in_ = encoder.feature_names_in_
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _read_target(self, y: Any) -> Any:
+        """Give a target that may be a column, of which scikit-learn warns."""
+        if y is None:
+            raise no_target(type(self).__name__)
+        return y if devices.on_gpu(y) else column_or_1d(y, warn=True)
 
     def _vote(self, X: Any) -> Array:
         check_is_fitted(self, "encoder_")
@@ -120,9 +126,9 @@ class ProximityClassifier(ClassifierMixin, Voting):
         -------
         self
         """
-        if y is None:
-            raise no_target(type(self).__name__)
+        y = self._read_target(y)
         if not devices.on_gpu(y):
+            assert_all_finite(y, input_name="y")
             check_classification_targets(y)
         self._fit(X, y, sample_weight, "multiclass")
         self.classes_: Array = np.asarray(self.encoder_.classes_)
@@ -241,7 +247,7 @@ class ProximityRegressor(RegressorMixin, Voting):
         -------
         self
         """
-        self._fit(X, y, sample_weight, "continuous")
+        self._fit(X, self._read_target(y), sample_weight, "continuous")
         return self
 
     def predict(self, X: Any) -> Array:

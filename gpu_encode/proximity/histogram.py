@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.exact import Floats, Integers, in_one_piece
 from cpu_fallback.types import Array
 from gpu_encode.ops import Ops
 from gpu_encode.proximity.measures import sum_by_place, to_floats
@@ -56,19 +56,31 @@ class Histogram:
         return cls(patterns, to_floats(ops, kept, exponents), sums[-1].copy(), exponents)
 
     def add_up(self, ops: Ops, strengths: Floats) -> Array:
-        """Add up the measures of rows that do not agree in everything, each by its pattern's strength: (n, queries).
+        """Add up the measures of rows that do not agree in everything, each by its pattern's strength.
 
-        One pattern is added after the other, so that no bit depends on the device.
+        Parameters
+        ----------
+        ops : Ops
+        strengths : float64 array (candidates, patterns)
+            On the host.
+
+        Returns
+        -------
+        float64 array (candidates, n, queries)
+            One pattern is added after the other, so that no bit depends on the device.
         """
-        total = ops.zeros(self.full.shape, np.float64)
-        if self.index is None:
-            for sums, strength in zip(self.sums, strengths.tolist(), strict=True):
-                if strength:
-                    total += sums * strength
-        elif len(strengths):
-            by_pattern = ops.to_device(strengths)
-            for sums, index in zip(self.sums, self.index, strict=True):
-                total += sums * by_pattern[index]
+        n_measures, n_queries = self.full.shape
+        total = ops.zeros((len(strengths), n_measures, n_queries), np.float64)
+        factors = ops.to_device(strengths)[:, :, None, None]
+        at_once = max(1, ops.TILE // max(len(strengths) * n_measures, 1))
+        for start in range(0, n_queries, at_once):
+            part = slice(start, start + at_once)
+            block = total[:, :, part]
+            for number, sums in enumerate(self.sums[:, :, part] if strengths.size else ()):
+                if self.index is None:
+                    block += factors[:, number] * sums
+                else:
+                    block += factors[:, self.index[number, part], 0].transpose(0, 2, 1) * sums
         return total
 
 
@@ -77,7 +89,7 @@ def sum_patterns(ops: Ops, queries: Array, rows: Array, measures: Array, sizes: 
     n_queries, n_rows = queries.shape[1], rows.shape[1]
     if n_queries * n_rows > (n_queries + n_rows) * (PAIRS_PER_ROW << len(queries)):
         return sum_by_groups(ops, queries, rows, measures, sizes)
-    return np.ascontiguousarray(ops.sum_agreements(queries, rows, measures).transpose(1, 2, 0))
+    return in_one_piece(ops.sum_agreements(queries, rows, measures).transpose(1, 2, 0))
 
 
 def sum_by_groups(ops: Ops, queries: Array, rows: Array, measures: Array, sizes: Sequence[int]) -> Array:
@@ -94,7 +106,7 @@ def sum_by_groups(ops: Ops, queries: Array, rows: Array, measures: Array, sizes:
         np.concatenate([row + 1, np.where(query < 0, np.int32(size + 1), query + 1)]).astype(np.int32)
         for row, query, size in zip(rows, queries, sizes, strict=True)
     ]
-    values = np.ascontiguousarray(measures.T)
+    values = in_one_piece(measures.T)
 
     def add_groups(mask: int, codes: Array | None, first: int) -> None:
         for feature in range(first, n_features):
@@ -129,21 +141,22 @@ def list_patterns(ops: Ops, queries: Array, rows: Array, measures: Array) -> tup
         sort_block(queries[:, start : start + at_once], rows, measures, start) for start in range(0, n_queries, at_once)
     ]
     entries, query, values = (np.concatenate([block[part] for block in blocks]) for part in range(3))
-    full = ops.zeros((n_measures, n_queries), np.int64)
+    full = ops.zeros(n_measures * n_queries, np.int64)
     in_all = entries == (1 << len(queries)) - 1
-    full[:, query[in_all]] = values[in_all].T
+    for measure in range(n_measures):
+        full.put(measure * n_queries + query[in_all], values[in_all, measure])
     entries, query, values = entries[~in_all], query[~in_all], values[~in_all]
     numbers, patterns = ops.factorize(entries)
     counts = np.bincount(query, minlength=n_queries)
-    rank = np.arange(len(query)) - (np.cumsum(counts) - counts)[query]
+    rank = ops.xp.arange(len(query)) - (np.cumsum(counts) - counts)[query]
     width = int(counts.max()) if len(query) else 0
     index = ops.zeros(width * n_queries, np.int32)
     sums = ops.zeros(width * n_measures * n_queries, np.int64)
     index.put(rank * n_queries + query, numbers)
     for measure in range(n_measures):
-        sums.put((rank * n_measures + measure) * n_queries + query, values[:, measure].copy())
-    shape = (width, n_measures, n_queries)
-    return ops.to_host(patterns), index.reshape(width, n_queries), sums.reshape(shape), full
+        sums.put((rank * n_measures + measure) * n_queries + query, values[:, measure])
+    sums, full = sums.reshape(width, n_measures, n_queries), full.reshape(n_measures, n_queries)
+    return ops.to_host(patterns), index.reshape(width, n_queries), sums, full
 
 
 def sort_block(queries: Array, rows: Array, measures: Array, start: int) -> tuple[Array, Array, Array]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.exact import Floats, Integers, in_one_piece
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import CodedRows, Learned
@@ -17,7 +17,7 @@ from gpu_encode.proximity.objectives import Area, SquaredError
 from gpu_encode.proximity.subsets import DENSE, measure_strengths
 from gpu_encode.proximity.voting import Cases, Electorate, score
 
-# Cells of a histogram of new rows, of eight bytes each.
+# Cells of a histogram of new rows, and of votes of several candidates at a time, of eight bytes each.
 MOST_CELLS = 1 << 24
 
 
@@ -41,9 +41,11 @@ class Ballot:
         every = np.append(patterns, (1 << self.n_features) - 1)
         return measure_strengths(every, self.masks, weights, degree, self.n_features, self.form == "ratio")
 
-    def score(self, cases: Cases, weights: Floats, degree: float) -> Array:
-        """Give the scores (outputs, cases) of training rows by all others."""
-        return cases.score(self.form, self.strengths(cases.histogram.patterns, weights, degree))
+    def score(self, cases: Cases, candidates: Sequence[tuple[Floats, float]]) -> list[Array]:
+        """Give the scores (outputs, cases) of training rows by all others, for each pair of weights and a degree."""
+        return cases.score(
+            self.form, np.stack([self.strengths(cases.histogram.patterns, *each) for each in candidates])
+        )
 
     def tune(
         self, electorate: Electorate, degree: float | None, tol: float, n_rows: int | None, seed: int
@@ -54,16 +56,22 @@ class Ballot:
         chosen: Any = slice(None)
         if most < rows.n_rows:
             chosen = np.sort(rows.ops.rows_at(Permutation(rows.n_rows, seed), 0, most))
-        objective = (SquaredError if rows.targets[0].kind == "continuous" else Area).of(electorate, chosen)
+        kind: type[SquaredError | Area] = SquaredError if rows.targets[0].kind == "continuous" else Area
+        objective = kind.of(electorate, chosen)
         start = np.zeros(len(self.masks) + (degree is None))
         if degree is None:
             start[-1] = 1.0
 
-        def judge(numbers: Floats) -> float:
-            weights, power = (numbers[:-1], float(numbers[-1])) if degree is None else (numbers, degree)
-            return objective.measure(self.score(objective.cases, weights, power))
+        def judge(tried: Floats) -> list[float]:
+            pairs = [(each[:-1], float(each[-1])) if degree is None else (each, degree) for each in tried]
+            at_once = max(1, MOST_CELLS // objective.cases.full.size)
+            return [
+                objective.measure(scores)
+                for first in range(0, len(pairs), at_once)
+                for scores in self.score(objective.cases, pairs[first : first + at_once])
+            ]
 
-        numbers, path = climb(judge, start, tol)
+        numbers, path = climb(judge, start, tol, objective.least)
         return (numbers[:-1], float(numbers[-1]), path) if degree is None else (numbers, degree, path)
 
 
@@ -119,11 +127,11 @@ class LearnedVotes(Learned):
         scores = ops.empty((len(self.labels), queries.shape[1]), np.float64)
         at_once = max(1, MOST_CELLS // (len(self.exponents) << min(len(queries), DENSE)))
         for start in range(0, queries.shape[1], at_once):
-            block = np.ascontiguousarray(queries[:, start : start + at_once])
+            block = in_one_piece(queries[:, start : start + at_once])
             histogram = Histogram.of(ops, block, known, sums, self.exponents, rows.sizes)
             strengths = ballot.strengths(histogram.patterns, self.weights, self.degree)
-            votes = histogram.add_up(ops, strengths[:-1])
-            votes = votes + to_floats(ops, histogram.full, self.exponents) * float(strengths[-1])
+            (others,) = histogram.add_up(ops, strengths[None, :-1])
+            votes = others + to_floats(ops, histogram.full, self.exponents) * float(strengths[-1])
             scores[:, start : start + at_once] = score(self.form, votes, everything, self.kind)
         return scores[:, places].T
 
@@ -131,7 +139,8 @@ class LearnedVotes(Learned):
         """Score training rows, each by all others: (rows, outputs)."""
         electorate = Electorate.of(rows)
         cases = electorate.leave_out(electorate.places, electorate.measures.values)
-        return Ballot(self.form, self.masks, len(rows.codes)).score(cases, self.weights, self.degree).T
+        (scores,) = Ballot(self.form, self.masks, len(rows.codes)).score(cases, [(self.weights, self.degree)])
+        return scores.T
 
 
 def learn_votes(rows: CodedRows, form: str, masks: Integers, given: Floats | None, **tuning: Any) -> LearnedVotes:

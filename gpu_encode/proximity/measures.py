@@ -84,9 +84,11 @@ def merge_rows(ops: Ops, codes: Sequence[Array], sizes: Sequence[int]) -> tuple[
     distinct : int32 array (features, numbers)
     """
     places, first = ops.factorize(codes[0])
-    parts = [first]
+    # Few different numbers lie on the host.
+    parts = [ops.to_device(first)]
     for column, size in zip(codes[1:], sizes[1:], strict=True):
         places, keys = ops.factorize(ops.combine(places, column + 1, size + 1))
+        keys = ops.to_device(keys)
         left = keys // (size + 1)
         parts = [*(part[left] for part in parts), keys - left * (size + 1) - 1]
     return places, np.stack([part.astype(np.int32) for part in parts])

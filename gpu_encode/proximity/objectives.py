@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class Area:
     classes: Array
     weight: Array
     two: bool
+    # Areas change by pairs of rows.
+    least: ClassVar[float] = 0.0
 
     @classmethod
     def of(cls, electorate: Electorate, chosen: Array) -> Self:
@@ -72,6 +74,7 @@ class Area:
             return cls(electorate.leave_out(places, own), classes, own.sum(axis=0), two)
         numbers, keys = ops.factorize(ops.combine(places, classes, target.n_classes))
         sums = ops.accumulate(Rows(numbers), len(keys), None, 1, 1, Layout())
+        keys = ops.to_device(keys)
         places = keys // target.n_classes
         classes = (keys - places * target.n_classes).astype(np.int32)
         own = np.stack([(classes == label).astype(np.int64) for label in range(target.n_classes)])
@@ -104,6 +107,8 @@ class SquaredError:
     cases: Cases
     target: Array
     weight: Array
+    # Errors may become less and less for ever.
+    least: ClassVar[float] = 1e-6
 
     @classmethod
     def of(cls, electorate: Electorate, chosen: Array) -> Self:

@@ -93,7 +93,7 @@ class Electorate:
         """Give cases, each by the number of its row and what it adds itself (n, cases), to be scored by all others."""
         ops, exponents = self.rows.ops, self.measures.exponents
         asked, distinct = ops.factorize(places)
-        queries = self.codes if len(distinct) == self.codes.shape[1] else self.codes[:, distinct]
+        queries = self.codes if len(distinct) == self.codes.shape[1] else self.codes[:, ops.to_device(distinct)]
         histogram = Histogram.of(ops, queries, self.codes, self.sums, exponents, self.rows.sizes)
         full = to_floats(ops, histogram.full[:, asked] - own, exponents)
         everything = to_floats(ops, self.sums.sum(axis=0)[:, None] - own, exponents)
@@ -133,7 +133,17 @@ class Cases:
     everything: Array
     kind: str
 
-    def score(self, form: str, strengths: Floats) -> Array:
-        """Give scores (outputs, cases) by the strength of each pattern and, last, of agreement in everything."""
-        others = self.histogram.add_up(self.ops, strengths[:-1])
-        return score(form, others[:, self.places] + self.full * float(strengths[-1]), self.everything, self.kind)
+    def score(self, form: str, strengths: Floats) -> list[Array]:
+        """Give scores (outputs, cases) of each candidate.
+
+        Parameters
+        ----------
+        form : {"ratio", "difference"}
+        strengths : float64 array (candidates, patterns + 1)
+            Of each pattern and, last, of agreement in everything.
+        """
+        scores = []
+        for others, strength in zip(self.histogram.add_up(self.ops, strengths[:, :-1]), strengths[:, -1], strict=True):
+            votes = others[:, self.places] + self.full * float(strength)
+            scores.append(score(form, votes, self.everything, self.kind))
+        return scores

@@ -61,7 +61,7 @@ def squared_error(scores, y):
     return math.fsum((score - target) ** 2 for score, target in zip(scores, y, strict=True)) / len(y)
 
 
-def tune(X, y, order, judge, tol, degree=None):
+def tune(X, y, order, judge, tol, degree=None, least=0.0):
     """Climb: judge(weights, degree) says how good weights by subset are; gives the numbers and the path."""
     subsets = all_subsets(len(X[0]), order)
     numbers = [0.0] * len(subsets) + ([1.0] if degree is None else [])
@@ -78,7 +78,7 @@ def tune(X, y, order, judge, tol, degree=None):
             tried[place] += step
             values.append(value_of(tried))
         place = values.index(max(values))
-        if values[place] > best:
+        if values[place] - best > least * abs(best):
             numbers[place] += step
             best = values[place]
             path.append([float(place), step, best])

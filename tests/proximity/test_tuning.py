@@ -26,8 +26,8 @@ def as_rows(table):
     return [tuple(row) for row in table.tolist()]
 
 
-def check(encoder, table, y, judge, degree):
-    numbers, path = definition.tune(as_rows(table), y, encoder.order, judge, encoder.tol, degree)
+def check(encoder, table, y, judge, degree, least=0.0):
+    numbers, path = definition.tune(as_rows(table), y, encoder.order, judge, encoder.tol, degree, least)
     n_subsets = len(encoder.weights_)
     assert encoder.path_ == path
     assert encoder.weights_.tolist() == numbers[:n_subsets]
@@ -62,7 +62,7 @@ def test_means_of_a_quantity(backend, way):
 
         return -definition.squared_error(definition.leave_one_out(as_rows(table), y.tolist(), score), y.tolist())
 
-    check(encoder, table, y, judge, 1.0)
+    check(encoder, table, y, judge, 1.0, 1e-6)
 
 
 def test_several_classes_by_the_mean_of_their_areas(backend):
@@ -110,14 +110,21 @@ def test_one_class_tunes_nothing(backend):
 
 @pytest.mark.host
 def test_equal_gains_keep_the_first():
-    numbers, path = climb(lambda x: -abs(x.sum() - 1.5), np.zeros(3), 0.5)
+    numbers, path = climb(lambda tried: (-abs(tried.sum(axis=1) - 1.5)).tolist(), np.zeros(3), 0.5)
     assert numbers.tolist() == [1.5, 0.0, 0.0]
     assert path == [[0.0, 1.0, -0.5], [0.0, 0.5, 0.0]]
 
 
 @pytest.mark.host
+def test_gains_that_become_less_and_less_end():
+    numbers, path = climb(lambda tried: (-1 - 1 / (1 + tried[:, 0])).tolist(), np.zeros(1), 0.5, 1e-3)
+    assert len(path) < 50
+    assert numbers[0] > 20
+
+
+@pytest.mark.host
 def test_a_start_that_is_no_number_is_left():
-    numbers, _ = climb(lambda x: np.nan if x[0] == 0 else -x[0], np.zeros(1), 0.5)
+    numbers, _ = climb(lambda tried: [np.nan if x == 0 else -x for (x,) in tried], np.zeros(1), 0.5)
     assert numbers.tolist() == [1.0]
 
 
