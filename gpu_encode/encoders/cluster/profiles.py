@@ -56,7 +56,7 @@ def read_profile_rows(context: FitContext, against: Sequence[object] | None) -> 
             check_room(first.key, other)
             labelled = replace(counted, classes=other.values)
             tasks.append([weigh, make_task(rows, labelled, first.key, other, NoSmoothing(), missing)])
-    return ProfileRows(rows.ops, rows.codes, rows.sizes, rows.targets, rows.weight, tasks)
+    return ProfileRows(rows.ops, rows.codes, rows.sizes, rows.targets, rows.weight, rows.names, tasks)
 
 
 def make_task(
