@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.comparison.factorization_machine import FactorizationMachine
+from benchmarks.methods.factorization_machine import FactorizationMachine
 
 
 @pytest.fixture

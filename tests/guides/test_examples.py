@@ -165,3 +165,11 @@ def test_rows_are_the_same_every_time(monkeypatch):
 def test_every_example_is_listed():
     listed = re.findall(r"^\| `(\w+)\.py`", (FOLDER / "README.md").read_text(), re.MULTILINE)
     assert sorted(listed) == SCRIPTS
+
+
+def test_three_readers_are_better_together():
+    command = [sys.executable, str(FOLDER / "methods" / "blend_of_three.py"), "--rows", "2000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+    *alone, together = (float(line.rpartition(" ")[2]) for line in done.stdout.splitlines())
+    assert len(alone) == 3
+    assert together > max(alone) > 0.65
