@@ -57,6 +57,8 @@ def calls() -> Iterator[Call]:
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), text)
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), spread)
     yield partial(FactorizationEncoder(2, solver="sgd", max_iter=1).fit, np.hstack([keys, keys // 7]), targets[0])
+    codes = np.zeros((2, 3), np.int32)
+    yield partial(load(COMPILED).sum_agreements, codes, codes, np.ones((3, 1), np.int64))
 
 
 def fit_and_encode(encoder: Any, table: Any, y: Any = None, weight: Any = None) -> None:

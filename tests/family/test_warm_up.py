@@ -37,6 +37,15 @@ with use_backend("compiled"):
             encoder = make()
             encoder.fit_transform(ROWS, y, sample_weight=weights)
             encoder.transform(ROWS)
+    import gpu_encode
+    from tests.family.members import SOLD
+    columns = ROWS[["city", "zip"]]
+    for name in sorted(gpu_encode.__all__):
+        kind = getattr(gpu_encode, name)
+        if name.endswith(("Encoder", "Classifier", "Regressor")) and name != "GradientEncoder":
+            kind().fit(columns, SOLD)
+    gpu_encode.FactorizationEncoder(2, solver="sgd").fit(columns, SOLD)
+    gpu_encode.roc_auc_score(SOLD, SOLD * 0.5, sample_weight=WEIGHTS)
 print(json.dumps(sorted(compiled() - before)))
 """
 
