@@ -10,6 +10,7 @@ from cpu_fallback.categories import factorize
 from cpu_fallback.digits import bit_range, signed_digits
 from cpu_fallback.exact import DIGIT, FRACTION, Floats, peak, residual
 from cpu_fallback.row_numbers import fold_array
+from cpu_fallback.types import SumsByNumber
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array, Folds, Layout, Rows, Window
@@ -185,10 +186,10 @@ def sum_digits(cell: NDArray[np.int64], digits: Floats, n_cells: int) -> "Iterab
     return sums.reshape(len(digits), n_cells)
 
 
-def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> "tuple[Array, Array]":
-    """Sum rows by number: (distinct + 2, 1, n_classes, layout.width) digits, and the sorted distinct numbers."""
+def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> SumsByNumber:
+    """Sum rows by number; see `gpu_encode.ops.Ops`."""
     codes, distinct = factorize(rows.codes)
-    return accumulate(rows.with_codes(codes), len(distinct), None, 1, n_classes, layout), distinct
+    return SumsByNumber(accumulate(rows.with_codes(codes), len(distinct), None, 1, n_classes, layout), distinct, codes)
 
 
 def exact_bincount(cell: NDArray[np.int64], values: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ negative code counts from the end.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,13 +62,42 @@ class Layout:
         return measures
 
 
+class UnwrittenCodes:
+    """Codes (int32) that a backend can look up where it reads them: an array of them is written if one is asked for.
+
+    They stand where arrays of codes do among `Rows`, whose types do not tell them apart.
+    """
+
+    ndim = 1
+
+    def __init__(self, n_rows: int) -> None:
+        self.shape = (n_rows,)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, chosen: "slice | Array") -> Array:
+        return self.written[chosen]
+
+    @property
+    def written(self) -> Array:
+        """The codes as an array, where the backend computes; written once."""
+        raise NotImplementedError
+
+
+def written(codes: Any) -> Array:
+    """Give codes as an array; any other array as it is."""
+    array: Array = codes.written if isinstance(codes, UnwrittenCodes) else codes
+    return array
+
+
 @dataclass(frozen=True)
 class Rows:
     """What is known of each row: category code, class number or target, weight.
 
     Parameters
     ----------
-    codes : int32 array
+    codes : int32 array or UnwrittenCodes
     classes : int32 array, optional
         Class number of a classification target.
     target : float64 or int64 array, optional
@@ -96,6 +125,23 @@ class Rows:
     def with_codes(self, codes: Array) -> "Rows":
         """Give the same rows under another key."""
         return Rows(codes, self.classes, self.target, self.weight)
+
+
+class SumsByNumber(NamedTuple):
+    """Sums of rows by the numbers that they hold.
+
+    Parameters
+    ----------
+    accumulators : int64 array (n_distinct + 2, 1, n_classes, layout.width)
+    numbers : array
+        Sorted distinct numbers.
+    codes : int32 array or UnwrittenCodes, optional
+        Code of each row, where that costs no pass over the rows.
+    """
+
+    accumulators: Array
+    numbers: Array
+    codes: Array | None = None
 
 
 @dataclass

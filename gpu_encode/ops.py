@@ -16,7 +16,7 @@ from cpu_fallback.exact import MomentArrays, Ratio
 from cpu_fallback.fused_rules import Blend, FusedRule, PopulationMoments, Written
 from cpu_fallback.memory import Order
 from cpu_fallback.row_numbers import FoldPattern, Permutation
-from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows
+from cpu_fallback.types import MISSING, Array, Carry, Folds, Layout, Rows, SumsByNumber
 from gpu_encode import compilation, devices
 from gpu_encode.errors.devices import backend_cannot_run
 from gpu_encode.errors.parameters import check_option
@@ -92,11 +92,8 @@ class Ops(Protocol):
     ) -> Array:
         """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
 
-    def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout, /) -> tuple[Array, Array]:
-        """Factorize numbers and sum their rows in one pass, for one fold: rows.codes are the numbers themselves.
-
-        Gives the accumulators (n_distinct + 2, 1, n_classes, layout.width), and the sorted distinct numbers.
-        """
+    def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout, /) -> SumsByNumber:
+        """Factorize numbers and sum their rows in one pass, for one fold: rows.codes are the numbers themselves."""
 
     def gather(self, table: Array, codes: Array, folds: Folds, out: Array, /) -> None:
         """Write table[code, fold] (categories + 2, folds, outputs) of each row to `out` (rows, outputs)."""
@@ -271,6 +268,9 @@ class DeviceOps(Ops, Protocol):
 
     def free_bytes(self) -> tuple[int, int]:
         """Give the free and the total bytes of its memory."""
+
+    def index_numbers(self, values: Array, /) -> tuple[Array, Array]:
+        """As `factorize`, of whole numbers; codes may be `UnwrittenCodes`."""
 
     def adopt(self, data: Any) -> Array:
         """Give an array of what another library holds there, in the same memory."""

@@ -136,8 +136,13 @@ def guess_marks(numbers: Array, most: int) -> tuple[Any, int]:
 
 def guess_range(numbers: Array) -> tuple[int, int]:
     """Guess the smallest number, and how many there are from it to the largest, with room for what a sample misses."""
-    some, bounds = numbers[:: max(len(numbers) // SAMPLED, 1)], np.iinfo(numbers.dtype)
-    lowest, highest = int(some.min()), int(some.max())
+    some = numbers[:: max(len(numbers) // SAMPLED, 1)]
+    return range_around(int(some.min()), int(some.max()), numbers.dtype)
+
+
+def range_around(lowest: int, highest: int, dtype: "np.dtype[Any]") -> tuple[int, int]:
+    """Give the first number of a range with room around those of a sample, and its length."""
+    bounds = np.iinfo(dtype)
     # Of 512 numbers drawn evenly from a range, some lie in its last thirty-second, but for one time in millions.
     spare = (highest - lowest) // 32 + 64
     first, last = max(lowest - spare, bounds.min), min(highest + spare, bounds.max)

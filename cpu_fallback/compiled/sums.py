@@ -27,6 +27,7 @@ from cpu_fallback.compiled.folds import fill_folds, fold_room
 from cpu_fallback.compiled.ranges import guess_range, word_of
 from cpu_fallback.compiled.threads import run, shares, threads
 from cpu_fallback.memory import empty
+from cpu_fallback.types import SumsByNumber
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Folds, Layout, Rows
@@ -189,16 +190,16 @@ def add_tables(accumulators: list[Array]) -> Array:
     return accumulators[0]
 
 
-def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> tuple[Array, Array]:
-    """Sum rows by number: (distinct + 2, 1, n_classes, layout.width) digits, and the sorted distinct numbers."""
+def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> SumsByNumber:
+    """Sum rows by number; see `gpu_encode.ops.Ops`."""
     whole = len(rows) > 0 and rows.weight is None and rows.codes.dtype.kind in "iu"
     if whole and (found := sums_by_distance(rows, n_classes, layout)) is not None:
         return found
     codes, numbers = factorize(rows.codes)
-    return accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout), numbers
+    return SumsByNumber(accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout), numbers, codes)
 
 
-def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> tuple[Array, Array] | None:
+def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> SumsByNumber | None:
     """Sum rows by distance from the smallest number, without codes.
 
     None if the range is large, or if numbers lie outside what a sample suggested.
@@ -231,7 +232,7 @@ def sums_by_distance(rows: "Rows", n_classes: int, layout: "Layout") -> tuple[Ar
     number = take_occupied(add_tables(accumulators), length, word_of(lowest), kept, words)
     kept[number * length : (number + 2) * length] = 0
     found = kept[: (number + 2) * length].reshape(number + 2, 1, n_classes, layout.width).copy()
-    return found, words[:number].view(values.dtype).astype(rows.codes.dtype)
+    return SumsByNumber(found, words[:number].view(values.dtype).astype(rows.codes.dtype))
 
 
 def tables(size: int, n_rows: int) -> int:

@@ -39,7 +39,7 @@ def fits(engine: "Engine", n_cells: int) -> bool:
 
 def count(engine: "Engine", rows: tuple[Any, ...], accumulators: Array) -> None:
     """Add one to the cell of every row, a slab of rows at a time."""
-    n_rows, shift = len(rows[0]), shift_of(engine)
+    n_rows, shift = len(rows[0].words), shift_of(engine)
     slab = empty(min(n_rows, SLAB), np.uint32)
     sorted_cells = empty(len(slab), np.uint32)
     for start in range(0, n_rows, SLAB):

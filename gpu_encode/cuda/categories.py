@@ -1,21 +1,23 @@
 """Values to codes: by direct index where the range is small, else by hashing; in sorted order, never by a race."""
 
-from typing import NamedTuple
+from collections.abc import Iterator
 from weakref import finalize
 
 import numpy as np
 
 from cpu_fallback.compiled.border import Array
 from cpu_fallback.compiled.categories import VALUES_PER_CATEGORY
+from cpu_fallback.compiled.ranges import range_around
+from cpu_fallback.types import written
 from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.hashing import UNKNOWN, Words, codes_in, distinct, number_places, place_words, rank_places
+from gpu_encode.cuda.indexed import Index, codes_by, offset_at, rank_rows
 from gpu_encode.cuda.memory import empty, to_device, to_host, wait_for_stream, zeros
 from gpu_encode.cuda.runtime import (
     THREADS,
     blocks_for,
     cuda,
     current_device,
-    device_function,
     is_device_array,
     kernel,
     launch,
@@ -26,6 +28,12 @@ from gpu_encode.cuda.runtime import (
 
 # A direct index may be longer than the rows that use it by this much.  Each of its places takes nine bytes for a time.
 SMALL_RANGE = 1 << 16
+# An index that is looked into by every pass over the rows, and read on the host, may have as many places: an estimate,
+# by what a GPU's cache holds beside other tables.
+SHORT_INDEX = 1 << 20
+# Numbers that are looked at for a guess of the range, where there are several times as many.
+GUESSED_FROM = 1 << 14
+SEVERAL = 4
 # Direct indexes of the categories of models, by the array that holds these, the device and the type of the rows.
 KEPT: "dict[tuple[int, int, np.dtype[np.generic]], Index]" = {}
 
@@ -97,17 +105,11 @@ def base_and_mask(lowest: int, dtype: np.dtype[np.generic]) -> tuple[np.uint64, 
     return np.uint64(lowest & mask), np.uint64(mask)
 
 
-@device_function
-def offset_at(words: Array, i: int, base: np.uint64, mask: np.uint64) -> np.uint64:
-    """Place of a row's number in a direct index."""
-    return (np.uint64(words[i]) - base) & mask
-
-
 @kernel
 def mark_rows(words: Array, base: np.uint64, mask: np.uint64, present: Array) -> None:
-    """Mark the numbers that occur."""
+    """Mark the numbers that occur; the last mark is that of all numbers outside."""
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
-        offset = np.int64(offset_at(words, i, base, mask))
+        offset = np.int64(min(offset_at(words, i, base, mask), np.uint64(len(present) - 1)))
         # Threads may mark the same number: all of them write a one.  Most find it marked.
         if not present[offset]:
             present[offset] = 1
@@ -118,27 +120,6 @@ def mark_categories(words: Array, base: np.uint64, mask: np.uint64, ranks: Array
     """Write the index plus one of distinct numbers."""
     for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
         ranks[np.int64(offset_at(words, i, base, mask))] = i + 1
-
-
-@kernel
-def rank_rows(words: Array, base: np.uint64, mask: np.uint64, ranks: Array, codes: Array) -> None:
-    """Look up what a direct index holds, less one, of each row's number; `UNKNOWN` where that is nothing."""
-    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
-        offset = offset_at(words, i, base, mask)
-        rank = ranks[np.int64(offset)] if offset < np.uint64(len(ranks)) else 0
-        codes[i] = rank - 1 if rank else UNKNOWN
-
-
-@kernel
-def rank_and_list(
-    words: Array, base: np.uint64, mask: np.uint64, present: Array, ranks: Array, codes: Array, listed: Array
-) -> None:
-    """Write the code of each row's number, and the words of the numbers that occur, in their order."""
-    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
-        codes[i] = ranks[np.int64(offset_at(words, i, base, mask))] - 1
-    for place in range(cuda.grid(1), len(present), cuda.gridsize(1)):
-        if present[place]:
-            listed[ranks[place] - 1] = base + np.uint64(place)
 
 
 @kernel
@@ -154,9 +135,64 @@ def factorize(values: Array, /) -> tuple[Array, Array]:
     if not len(numbers):
         return empty(0, np.int32), numbers
     span = bounds(numbers, len(numbers), is_sorted=False)
-    if span is not None and span[1] <= 2:
+    if span is None:
+        return factorize_hashed(numbers)
+    if span[1] <= 2:
         return factorize_ends(numbers, *span)
-    return factorize_hashed(numbers) if span is None else factorize_dense(numbers, *span)
+    codes, distinct = index_range(numbers, *span) or factorize_hashed(numbers)
+    return written(codes), distinct
+
+
+def index_numbers(values: Array, /) -> tuple[Array, Array]:
+    """As `factorize`, of whole numbers; of a short range, codes are `UnwrittenCodes`."""
+    numbers = to_device(values)
+    for span in spans_of(numbers, SHORT_INDEX):
+        if (found := index_range(numbers, *span)) is not None:
+            return found
+    return factorize(numbers)
+
+
+def spans_of(numbers: Array, most: int) -> Iterator[tuple[int, int]]:
+    """Give a guess of what `bounds` would find, which saves a pass, then what it finds; none that is longer."""
+    guess = guess_bounds(numbers) if len(numbers) else None
+    if guess is None or guess[1] > most:
+        return
+    yield guess
+    exact = bounds(numbers, len(numbers), is_sorted=False)
+    if exact is not None and exact[1] <= most:
+        yield exact
+
+
+def guess_bounds(numbers: Array) -> tuple[int, int] | None:
+    """Guess what `bounds` would find, with room around, from some of many numbers; of few it is what they are."""
+    step = len(numbers) // GUESSED_FROM
+    if step < SEVERAL or numbers.dtype.itemsize <= 2 or numbers.dtype.kind == "f":
+        return bounds(numbers, len(numbers), is_sorted=False)
+    # An odd step does not fall in with the periods that data have most often.
+    step = (step - 1) | 1
+    some = xp.ascontiguousarray(numbers[: step * GUESSED_FROM : step])
+    lowest, size = range_around(*ends_of(some), numbers.dtype)
+    return (lowest, size) if size <= len(numbers) + SMALL_RANGE else None
+
+
+def index_range(numbers: Array, lowest: int, size: int) -> tuple[Array, Array] | None:
+    """Number the values of a range of whole numbers; None where some lie outside."""
+    words, (base, mask) = words_of(numbers).words, base_and_mask(lowest, numbers.dtype)
+    present = zeros(size + 1, np.uint8)
+    launch_rows(mark_rows, len(words), words, base, mask, present)
+    ranks = xp.cumsum(present, dtype=np.int32)
+    # Of a short index the host knows the numbers sooner than of a list that is made of them.
+    marks = to_host(present) if size <= SHORT_INDEX else present
+    if marks[-1]:
+        return None
+    return codes_by(words, Index(base, mask, ranks[:-1])), numbers_at(np.flatnonzero(marks), base, numbers.dtype)
+
+
+def numbers_at(places: Array, base: np.uint64, dtype: np.dtype[np.generic]) -> Array:
+    """Give the numbers that have some places in a direct index."""
+    words = unsigned_type(dtype)
+    found: Array = (places.astype(words) + words.type(base)).view(dtype)
+    return found
 
 
 def factorize_ends(numbers: Array, lowest: int, size: int) -> tuple[Array, Array]:
@@ -167,17 +203,6 @@ def factorize_ends(numbers: Array, lowest: int, size: int) -> tuple[Array, Array
     codes = empty(len(numbers), np.int32)
     launch_rows(subtract_base, len(codes), words_of(numbers).words, *base_and_mask(lowest, numbers.dtype), codes)
     return codes, distinct
-
-
-def factorize_dense(numbers: Array, lowest: int, size: int) -> tuple[Array, Array]:
-    """Number the values of a small range of whole numbers."""
-    words, (base, mask) = words_of(numbers).words, base_and_mask(lowest, numbers.dtype)
-    present = zeros(size, np.uint8)
-    launch_rows(mark_rows, len(words), words, base, mask, present)
-    ranks, codes = xp.cumsum(present, dtype=np.int32), empty(len(words), np.int32)
-    listed = empty(min(size, len(words)), words.dtype)
-    launch_rows(rank_and_list, max(len(words), size), words, base, mask, present, ranks, codes, listed)
-    return codes, listed[: int(ranks[-1])].view(numbers.dtype)
 
 
 def factorize_hashed(numbers: Array) -> tuple[Array, Array]:
@@ -209,14 +234,6 @@ def lookup(values: Array, categories: Array, /) -> Array:
     index, codes = index_of(known, *ends), empty(len(given), np.int32)
     launch_rows(rank_rows, len(given), words_of(given).words, *index, codes)
     return codes
-
-
-class Index(NamedTuple):
-    """A direct index of distinct numbers: its lowest word, the bits of a word, and each one's number plus one."""
-
-    base: np.uint64
-    mask: np.uint64
-    ranks: Array
 
 
 def index_of(known: Array, lowest: int, size: int) -> Index:

@@ -7,6 +7,7 @@ import numpy as np
 
 from cpu_fallback.compiled.border import Array
 from gpu_encode.cuda.folds import FoldArguments, fold_of
+from gpu_encode.cuda.indexed import CodeSource, code_at
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, types
 
 # n_lines, n_folds, n_classes.
@@ -21,19 +22,21 @@ def cell_of(code: np.int32, fold: int, label: int, shape: Shape) -> np.int64:
 
 
 @device_function
-def cell_at(row: int, codes: Array, classes: Array, with_classes: int, source: FoldArguments, shape: Shape) -> np.int64:
+def cell_at(
+    row: int, codes: CodeSource, classes: Array, with_classes: int, source: FoldArguments, shape: Shape
+) -> np.int64:
     """Cell of one row."""
     label = np.int64(classes[row]) if with_classes else np.int64(0)
-    return cell_of(codes[row], fold_of(row, *source), label, shape)
+    return cell_of(code_at(codes, row), fold_of(row, *source), label, shape)
 
 
 @device_function
 def four_cells(
-    row: int, step: int, codes: Array, classes: Array, with_classes: int, source: FoldArguments, shape: Shape
+    row: int, step: int, codes: CodeSource, classes: Array, with_classes: int, source: FoldArguments, shape: Shape
 ) -> tuple[np.int64, np.int64, np.int64, np.int64]:
     """Cells of four rows, a step apart; all is loaded before any of it is used."""
-    code_a, code_b = codes[row], codes[row + step]
-    code_c, code_d = codes[row + 2 * step], codes[row + 3 * step]
+    code_a, code_b = code_at(codes, row), code_at(codes, row + step)
+    code_c, code_d = code_at(codes, row + 2 * step), code_at(codes, row + 3 * step)
     label_a = label_b = label_c = label_d = np.int64(0)
     if with_classes:
         label_a, label_b = np.int64(classes[row]), np.int64(classes[row + step])
@@ -88,7 +91,7 @@ def flush(table: Array, size: int, halves: int, first: int, accumulators: Array)
 
 @kernel
 def count_rows(
-    codes: Array,
+    codes: CodeSource,
     classes: Array,
     with_classes: int,
     kind: int,
@@ -110,9 +113,9 @@ def count_rows(
     table = cuda.shared.array(0, types.uint32)
     step, size = cuda.blockDim.x, (len(accumulators) + halves) >> halves
     clear(table, size)
-    for begin in range(cuda.blockIdx.x * piece, len(codes), cuda.gridDim.x * piece):
+    for begin in range(cuda.blockIdx.x * piece, len(codes.words), cuda.gridDim.x * piece):
         cuda.syncthreads()
-        row, end = begin + cuda.threadIdx.x, min(begin + piece, len(codes))
+        row, end = begin + cuda.threadIdx.x, min(begin + piece, len(codes.words))
         while row + 3 * step < end:
             a, b, c, d = four_cells(row, step, codes, classes, with_classes, source, shape)
             add_four(table, halves, a, b, c, d)
@@ -127,7 +130,7 @@ def count_rows(
 
 @kernel
 def count_in_memory(
-    codes: Array,
+    codes: CodeSource,
     classes: Array,
     with_classes: int,
     kind: int,
@@ -145,21 +148,21 @@ def count_in_memory(
     """Add one to the cell of each row, where it lies."""
     source, shape = (kind, numbers, n_splits, seed, n_rows, first_row, units), (n_lines, n_folds, n_classes)
     row, step = cuda.grid(1), cuda.gridsize(1)
-    while row + 3 * step < len(codes):
+    while row + 3 * step < len(codes.words):
         a, b, c, d = four_cells(row, step, codes, classes, with_classes, source, shape)
         cuda.atomic.add(accumulators, a, 1)
         cuda.atomic.add(accumulators, b, 1)
         cuda.atomic.add(accumulators, c, 1)
         cuda.atomic.add(accumulators, d, 1)
         row += 4 * step
-    while row < len(codes):
+    while row < len(codes.words):
         cuda.atomic.add(accumulators, cell_at(row, codes, classes, with_classes, source, shape), 1)
         row += step
 
 
 @kernel
 def measure_buckets(
-    codes: Array,
+    codes: CodeSource,
     classes: Array,
     with_classes: int,
     kind: int,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cpu_fallback.compiled.border import Array
 from gpu_encode.cuda import buckets, counters, raw
 from gpu_encode.cuda.folds import fold_source
+from gpu_encode.cuda.indexed import CodeSource, source_of
 from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, SIMULATED, THREADS, launch
 
 if TYPE_CHECKING:
@@ -53,13 +54,19 @@ def engine() -> Engine:
 
 
 def count(
-    codes: Array, classes: Array | None, folds: "Folds", n_lines: int, n_folds: int, n_classes: int, accumulators: Array
+    codes: Array | CodeSource,
+    classes: Array | None,
+    folds: "Folds",
+    n_lines: int,
+    n_folds: int,
+    n_classes: int,
+    accumulators: Array,
 ) -> None:
     """Add one to the cell of every row.
 
     Parameters
     ----------
-    codes : int32 device array
+    codes : int32 device array, UnwrittenCodes or CodeSource
         Negative ones count from the end of the table.
     classes : int32 device array, optional
     folds : FoldPattern, int32 array or None
@@ -68,24 +75,26 @@ def count(
     accumulators : int64 device array
         (line * n_folds + fold) * n_classes + class is the place of a cell.
     """
-    if not len(codes):
+    source = source_of(codes)
+    n_rows = len(source.words)
+    if not n_rows:
         return
-    found = (codes, codes, 0) if classes is None else (codes, classes, 1)
+    found = (source, source.ranks, 0) if classes is None else (source, classes, 1)
     rows = (*found, *fold_source(folds), n_lines, n_folds, n_classes)
     chosen = engine()
     # Measured, Zipf or uniform: shared memory 520-790 G rows/s, buckets 43-85.  Global atomics do 98 at best, but 4.4
     # under Zipf, where rows wait for each other at one cell.
     if len(accumulators) <= chosen.table_bytes // 2:
         count_in_tables(chosen, rows, accumulators)
-    elif len(codes) >= buckets.FEWEST_ROWS and buckets.fits(chosen, len(accumulators)):
+    elif n_rows >= buckets.FEWEST_ROWS and buckets.fits(chosen, len(accumulators)):
         buckets.count(chosen, rows, accumulators)
     else:
-        chosen.run("count_in_memory", chosen.blocks_for(len(codes)), chosen.threads, *rows, accumulators)
+        chosen.run("count_in_memory", chosen.blocks_for(n_rows), chosen.threads, *rows, accumulators)
 
 
 def count_in_tables(chosen: Engine, rows: tuple[Any, ...], accumulators: Array) -> None:
     """Count in tables of 32-bit counts, one for each block, or of 16-bit counts where those do not fit."""
-    n_rows, n_cells = len(rows[0]), len(accumulators)
+    n_rows, n_cells = len(rows[0].words), len(accumulators)
     halves = int(4 * n_cells > chosen.table_bytes)
     blocks = chosen.blocks_for(n_rows)
     # Adding up a table must not cost more than counting its rows.

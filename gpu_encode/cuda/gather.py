@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpu_fallback.compiled.border import GIVEN, NO_FOLDS
+from cpu_fallback.types import written
 from gpu_encode.cuda import raw
 from gpu_encode.cuda.casting import cast
-from gpu_encode.cuda.categories import index_for, lookup, offset_at, words_of
+from gpu_encode.cuda.categories import index_for, lookup, words_of
 from gpu_encode.cuda.folds import fold_of, fold_source
+from gpu_encode.cuda.indexed import CodeSource, code_at, offset_at, source_of
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.row_parts import line_of
 from gpu_encode.cuda.runtime import (
@@ -36,13 +38,14 @@ IN_FLIGHT = 4
 MOST_RAW_BLOCKS = MOST_BLOCKS * 3 // 8
 # Bytes of the entries that CUDA C++ looks up.
 RAW_SIZES = (4, 8)
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @device_function
 def find_cells(
     row: int,
     step: int,
-    codes: "Array",
+    codes: CodeSource,
     shape: tuple[int, int, int],
     kind: int,
     numbers: "Array",
@@ -55,9 +58,9 @@ def find_cells(
 ) -> None:
     """Places in a table of (lines, folds, outputs) of a row and those `step` apart; the last row's for any beyond."""
     n_lines, n_folds, n_outputs = shape
-    last = len(codes) - 1
+    last = len(codes.words) - 1
     for k in range(IN_FLIGHT):
-        accumulators[k] = line_of(codes[min(row + k * step, last)], n_lines) * n_folds * n_outputs
+        accumulators[k] = line_of(code_at(codes, min(row + k * step, last)), n_lines) * n_folds * n_outputs
     # Given folds apart from computed ones: no branch stands between the loads, so that all are under way at once.
     if kind == GIVEN:
         for k in range(IN_FLIGHT):
@@ -73,7 +76,7 @@ def gather_one(
     table: "Array",
     n_lines: int,
     n_folds: int,
-    codes: "Array",
+    codes: CodeSource,
     kind: int,
     numbers: "Array",
     n_splits: int,
@@ -87,12 +90,12 @@ def gather_one(
     accumulators = cuda.local.array(IN_FLIGHT, types.int64)
     found = cuda.local.array(IN_FLIGHT, table.dtype)
     shape, step = (n_lines, n_folds, 1), cuda.gridsize(1)
-    for row in range(cuda.grid(1), len(codes), IN_FLIGHT * step):
+    for row in range(cuda.grid(1), len(codes.words), IN_FLIGHT * step):
         find_cells(row, step, codes, shape, kind, numbers, n_splits, seed, n_rows, first_row, units, accumulators)
         for k in range(IN_FLIGHT):
             found[k] = table[accumulators[k]]
         for k in range(IN_FLIGHT):
-            if row + k * step < len(codes):
+            if row + k * step < len(codes.words):
                 out[row + k * step] = found[k]
 
 
@@ -102,7 +105,7 @@ def gather_several(
     n_lines: int,
     n_folds: int,
     n_outputs: int,
-    codes: "Array",
+    codes: CodeSource,
     kind: int,
     numbers: "Array",
     n_splits: int,
@@ -118,13 +121,13 @@ def gather_several(
     accumulators = cuda.local.array(IN_FLIGHT, types.int64)
     found = cuda.local.array(IN_FLIGHT, table.dtype)
     shape, step = (n_lines, n_folds, n_outputs), cuda.gridsize(1)
-    for row in range(cuda.grid(1), len(codes), IN_FLIGHT * step):
+    for row in range(cuda.grid(1), len(codes.words), IN_FLIGHT * step):
         find_cells(row, step, codes, shape, kind, numbers, n_splits, seed, n_rows, first_row, units, accumulators)
         for output in range(n_outputs):
             for k in range(IN_FLIGHT):
                 found[k] = table[accumulators[k] + output]
             for k in range(IN_FLIGHT):
-                if row + k * step < len(codes):
+                if row + k * step < len(codes.words):
                     out[(row + k * step) * by_row + output * by_output] = found[k]
 
 
@@ -167,7 +170,9 @@ def gather(table: "Array", codes: "Array", folds: "Folds", out: "Array", /) -> N
     piece, by_row, by_output = memory
     n_lines, n_folds, n_outputs = table.shape
     lines = cast(to_device(table), piece.dtype).reshape(-1)
-    rows = to_device(codes).astype(np.int32, copy=False), *fold_source(folds)
+    # Of entries of other types there are few.
+    floats = piece.dtype in FLOATS
+    rows = source_of(codes if floats else written(codes)), *fold_source(folds)
     start = fastest() if piece.itemsize in RAW_SIZES else launch_compiled
     if n_outputs == 1:
         start("gather_one", len(out), lines, n_lines, n_folds, *rows, piece)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cpu_fallback.types import written
 from gpu_encode.cuda.runtime import SIMULATED, TILE, is_device_array, xp
 from gpu_encode.errors.devices import device_too_small
 
@@ -60,6 +61,7 @@ def default_stream_waits() -> None:
 
 def to_device(array: Any, /) -> Any:
     """Give an array on the device, in one piece; what is there already is not copied."""
+    array = written(array)
     if SIMULATED or is_device_array(array):
         return xp.ascontiguousarray(array)
     host = np.ascontiguousarray(array)
@@ -92,6 +94,7 @@ def wait_for_stream() -> None:
 
 def to_host(array: Any, /) -> Any:
     """Give an array in the host's memory; waits for the stream."""
+    array = written(array)
     if not is_device_array(array) or isinstance(array, np.ndarray) or array.nbytes <= STAGE:
         return array if isinstance(array, np.ndarray) else array.get()
     device = xp.ascontiguousarray(array)

@@ -1,7 +1,7 @@
 """Encodings of all rows from the rows before them: tile by tile, in few kernels each."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +24,11 @@ from gpu_encode.cuda.encodings import (
     place_of_total,
     room_for_doubts,
 )
-from gpu_encode.cuda.folds import walk_rows
+from gpu_encode.cuda.indexed import CodeSource, code_at, source_of
 from gpu_encode.cuda.memory import empty, to_device, zeros
 from gpu_encode.cuda.moments import ROOM, class_width, pair
 from gpu_encode.cuda.order_segments import BLOCK_ROWS, Segments, class_width_of, segment_of, sum_segments
+from gpu_encode.cuda.order_tiles import AS_NUMBERED, Course, Tiles, row_at
 from gpu_encode.cuda.ordered import ordered
 from gpu_encode.cuda.rounding import scale
 from gpu_encode.cuda.row_encodings import Destination, destination_of, settle_rows, store
@@ -37,7 +38,6 @@ from gpu_encode.cuda.runtime import (
     MOST_BLOCKS,
     SHARED_BYTES,
     THREADS,
-    TILE,
     cuda,
     device_function,
     kernel,
@@ -48,28 +48,11 @@ from gpu_encode.cuda.runtime import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from cpu_fallback.types import Array, Layout
 
 LANES = min(THREADS, 32)
 # A table of counts must leave room for what the rows of a turn are.
 MOST_CELLS = SHARED_BYTES // 4 - 2 * LANES
-
-
-class Course(NamedTuple):
-    """Where a tile begins, and how many places have no encoding; the rows at its places, if they have an order."""
-
-    start: int
-    burned: int
-    has_order: bool
-    numbers: "Array"
-
-
-@device_function
-def row_at(course: Course, i: int) -> np.int64:
-    """Give the row at a place of the tile."""
-    return np.int64(course.numbers[i]) if course.has_order else np.int64(course.start + i)
 
 
 @kernel
@@ -122,7 +105,7 @@ def keep_segment(doubts: Doubts, number: int, segment: int, length: int) -> None
 
 @kernel
 def count_chunks(
-    codes: "Array",
+    codes: CodeSource,
     classes: "Array",
     course: Course,
     n_places: int,
@@ -143,7 +126,7 @@ def count_chunks(
     for i in range(begin + thread, min(begin + chunk_rows, n_places), threads):
         row, segment = row_at(course, i), segment_of(course.start + i)
         label = np.int64(classes[row])
-        cuda.atomic.add(shared, line_of(codes[row], n_lines) * n_classes + label, 1)
+        cuda.atomic.add(shared, line_of(code_at(codes, row), n_lines) * n_classes + label, 1)
         if segment != home:
             cuda.atomic.add(shared, cells + label, -1)
             cuda.atomic.add(segments, segment * n_classes + label, 1)
@@ -236,7 +219,7 @@ def end_chunk(shared: "Array", lane: int, lanes: int, cells: int, next_sums: "Ar
 
 @kernel
 def encode_chunks(
-    codes: "Array",
+    codes: CodeSource,
     classes: "Array",
     course: Course,
     n_places: int,
@@ -263,7 +246,8 @@ def encode_chunks(
         row, line, code = np.int64(0), np.int64(-1), np.int64(0)
         if i < stop:
             row = row_at(course, i)
-            code, line = np.int64(codes[row]), line_of(codes[row], n_lines)
+            code = np.int64(code_at(codes, row))
+            line = line_of(code, n_lines)
             shared[cells + lanes + lane] = classes[row]
         shared[cells + lane] = line
         cuda.syncthreads()
@@ -277,36 +261,6 @@ def encode_chunks(
     end_chunk(shared, lane, lanes, cells, next_sums)
 
 
-class Tiles:
-    """The places of an order, a tile at a time.
-
-    Parameters
-    ----------
-    n_rows : int
-    order : Permutation, int64 array (rows,) or None
-        The row at each place; None where rows stand in order.
-    burned : int
-        Places without an encoding.
-    """
-
-    def __init__(self, n_rows: int, order: "Permutation | Array | None", burned: int) -> None:
-        self.n_rows, self.order, self.burned = n_rows, order, burned
-
-    def __iter__(self) -> "Iterator[tuple[int, int, Course]]":
-        nothing = empty(1, np.int32)
-        for start in range(0, self.n_rows, TILE):
-            stop = min(start + TILE, self.n_rows)
-            yield start, stop, Course(start, self.burned, self.order is not None, self.rows(start, stop, nothing))
-
-    def rows(self, start: int, stop: int, nothing: "Array") -> "Array":
-        """Give the rows at the places [start, stop)."""
-        if self.order is None:
-            return nothing
-        if isinstance(self.order, Permutation):
-            return walk_rows(self.order, start, stop, False, np.int32)
-        return to_device(self.order[start:stop])
-
-
 def chunk_size(n_places: int, cells: int) -> int:
     """Places of a chunk: as few as keep all blocks at work, but no fewer than the counts that are written for it."""
     n_chunks = max(1, min(MOST_BLOCKS, n_places // max(cells, LANES)))
@@ -318,7 +272,7 @@ def encode_counts_by_chunk(
 ) -> "Array":
     """Write the encodings of rows without weights of few categories and classes; gives their counts, flat."""
     n_classes, first, rule = segments.shape.n_classes, segments.first, segments.rule
-    codes, classes, cells = to_device(rows.codes), to_device(rows.classes), n_lines * n_classes
+    codes, classes, cells = source_of(rows.codes), to_device(rows.classes), n_lines * n_classes
     m = rule.blend.shrinkage.first
     below = exact_below.py_func(m) if rule.blend.shrinkage.kind == M_ESTIMATE else 0.0
     sums, next_sums = zeros((2, cells), np.int64)
@@ -344,7 +298,7 @@ def encode_by_digits(
     carry = Carry.empty(n_categories, segments.shape.n_classes, layout.width, False, xp)
     measures = measures_of(layout)
     for start, stop, course in tiles:
-        here = rows.block(start, stop) if not course.has_order else rows.pick(course.numbers)
+        here = rows.block(start, stop) if course.kind == AS_NUMBERED else rows.pick(course.numbers)
         parts, n_blocks = parts_of(here, measures), -(-(stop - start) // BLOCK_ROWS)
         given = start, layout.width, segments.length, BLOCK_ROWS, segments.sums
         launch(sum_segments, n_blocks, THREADS, *parts, *given, shared=8 * segments.length)
@@ -375,9 +329,10 @@ def ordered_encodings(
         return None
     length, n_lines = n_classes * class_width_of(shape), n_categories + 2
     doubts = room_for_doubts(n_rows * (n_classes - first_output), length, rule.blend.shrinkage.kind)
-    tiles, segments = Tiles(n_rows, order, burn_in), Segments(n_rows, shape, first_output, rule)
+    segments = Segments(n_rows, shape, first_output, rule)
     by_chunk = rows.classes is not None and rows.weight is None and layout.count.whole and shape.by_class
     by_chunk = by_chunk and (n_lines + 1) * n_classes <= MOST_CELLS
+    tiles = Tiles(n_rows, order, burn_in, by_chunk)
     if by_chunk:
         sums = encode_counts_by_chunk(rows, tiles, n_lines, segments, to, doubts)
     else:

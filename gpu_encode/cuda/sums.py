@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpu_encode.cuda import raw, sum_kernels
+from cpu_fallback.types import SumsByNumber
+from gpu_encode.cuda import counting, raw, sum_kernels
 from gpu_encode.cuda.addition import MOST_ADDED, plan_of
-from gpu_encode.cuda.categories import factorize
+from gpu_encode.cuda.categories import base_and_mask, factorize, index_numbers, numbers_at, spans_of, words_of
 from gpu_encode.cuda.counting import Engine, count
 from gpu_encode.cuda.digits import number_words
 from gpu_encode.cuda.folds import fold_source
-from gpu_encode.cuda.memory import to_device, zeros
+from gpu_encode.cuda.indexed import WORDS, CodeSource, Index, codes_by
+from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, SIMULATED, THREADS, launch, xp
 
 if TYPE_CHECKING:
@@ -59,12 +61,17 @@ def accumulate(
     """Exact counts and sums: (n_categories + 2, n_folds, n_classes, layout.width) int64 digits, in one pass."""
     shape = (n_categories + 2, n_folds, n_classes, layout.width)
     accumulators = zeros(int(np.prod(shape, dtype=np.int64)), np.int64)
-    if rows.weight is None and layout.count.whole and layout.total is None and layout.square is None:
+    if are_counts(rows, layout):
         classes = None if rows.classes is None else int32(rows.classes)
-        count(int32(rows.codes), classes, folds, *shape[:3], accumulators)
+        count(rows.codes, classes, folds, *shape[:3], accumulators)
     elif len(rows.codes):
         add_rows(job_of(rows, folds, shape, layout, accumulators))
     return accumulators.reshape(shape)
+
+
+def are_counts(rows: "Rows", layout: "Layout") -> bool:
+    """Whether sums are numbers of rows, and nothing else."""
+    return rows.weight is None and layout.count.whole and layout.total is None and layout.square is None
 
 
 def int32(array: "Array") -> "Array":
@@ -114,10 +121,40 @@ def job_of(
     )
 
 
-def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> "tuple[Array, Array]":
-    """Sum rows by number: (distinct + 2, 1, n_classes, layout.width) digits, and the sorted distinct numbers."""
-    codes, numbers = factorize(rows.codes)
-    return accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout), numbers
+def accumulate_numbers(rows: "Rows", n_classes: int, layout: "Layout", /) -> SumsByNumber:
+    """Sum rows by number; see `gpu_encode.ops.Ops`."""
+    numbers = to_device(rows.codes)
+    if numbers.dtype.kind not in "iu":
+        codes, distinct = factorize(numbers)
+    else:
+        if are_counts(rows, layout) and (found := count_numbers(numbers, rows.classes, n_classes)) is not None:
+            return found
+        codes, distinct = index_numbers(numbers)
+    accumulators = accumulate(rows.with_codes(codes), len(distinct), None, 1, n_classes, layout)
+    return SumsByNumber(accumulators, distinct, codes)
+
+
+def count_numbers(numbers: "Array", classes: "Array | None", n_classes: int) -> SumsByNumber | None:
+    """Count rows by the place of their number in a range; None where tables of the blocks do not hold all of it.
+
+    What each place holds is then known on the host, which tells the numbers that occur.
+    """
+    words, labels = words_of(numbers).words, None if classes is None else int32(classes)
+    most = counting.engine().table_bytes // 2 // n_classes - 2 if words.dtype in WORDS else 0
+    for lowest, size in spans_of(numbers, most):
+        base, mask = base_and_mask(lowest, numbers.dtype)
+        source = CodeSource(words, base, mask, np.uint64(size), empty(0, np.int32))
+        counted = zeros((size + 2) * n_classes, np.int64)
+        count(source, labels, None, size + 2, 1, n_classes, counted)
+        cells = to_host(counted).reshape(size + 2, n_classes)
+        # Numbers outside of the range are unknown ones.
+        if not cells[size].any():
+            places = np.flatnonzero(cells.any(axis=1))
+            accumulators, ranks = np.zeros((len(places) + 2, 1, n_classes, 1), np.int64), np.zeros(size, np.int32)
+            accumulators[:-2, 0, :, 0], ranks[places] = cells[places], np.arange(1, len(places) + 1)
+            codes = codes_by(words, Index(base, mask, to_device(ranks)))
+            return SumsByNumber(to_device(accumulators), numbers_at(places, base, numbers.dtype), codes)
+    return None
 
 
 def add_rows(job: Addition) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cpu_fallback.types import UNKNOWN, Array
-from gpu_encode import frames
+from cpu_fallback.types import UNKNOWN, Array, UnwrittenCodes, written
+from gpu_encode import devices, frames
 from gpu_encode.categories.keys import CategoryIndex, KeySpec
-from gpu_encode.categories.values import Values
+from gpu_encode.categories.values import Values, number_storage
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.tables import inconsistent_lengths
@@ -21,7 +21,7 @@ from gpu_encode.fitting.model import refuse_missing
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.frames import Frame, Pieces, with_piece
 from gpu_encode.ops import Ops, device_of
-from gpu_encode.schemes import Scheme
+from gpu_encode.schemes import LeaveOneOut, Scheme
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.targets import MANY_CLASSES, backend_for
@@ -38,15 +38,20 @@ class RowCategories:
     Parameters
     ----------
     key : CategoryIndex
-    codes : int32 array (rows,)
+    found : int32 array (rows,) or UnwrittenCodes
         Without rows where `sums` are all that is asked for.
     sums : CategorySums, optional
         Sums that were found together with the categories.
     """
 
     key: CategoryIndex
-    codes: Array
+    found: Array
     sums: CategorySums | None = None
+
+    @property
+    def codes(self) -> Array:
+        """Category of each row, as an array."""
+        return written(self.found)
 
 
 def read_categories(
@@ -81,7 +86,9 @@ def read_categories(
     one_sum = len(summed) == 1 and not statistic.of_target(0).needs.distribution
     # Of many classes the number of categories has to be known first: sums may not fit.
     one_sum &= all(column.target.n_classes <= MANY_CLASSES for column in summed)
-    in_one_pass = sums_alone and statistic.needs.sums and one_sum
+    # On a GPU, which keeps the codes unwritten, they may be asked for as well.
+    of_all = sums_alone or (isinstance(parameters.scheme, LeaveOneOut) and device_of(ops) == "cuda")
+    in_one_pass = of_all and statistic.needs.sums and one_sum
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     columns = columns.remember(entries)
@@ -98,11 +105,14 @@ def read_categories(
         elif by_type and (key := CategoryIndex.by_type(entry, columns)) is not None:
             categories = RowCategories(key, np.zeros(0, np.int32), no_sums)
         if categories is None:
+            categories = index_whole_numbers(entry, columns, ops, no_sums)
+        if categories is None:
             key, codes = CategoryIndex.fit(entry, columns, ops, parameters.missing == "category", columns.joined)
             categories = RowCategories(key, codes, no_sums)
         # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
         _ = categories.key.levels
-        refuse_missing(categories.codes, parameters.missing, repr(entry.name), columns.frame)
+        if not isinstance(categories.found, UnwrittenCodes):
+            refuse_missing(categories.codes, parameters.missing, repr(entry.name), columns.frame)
         read.append(categories)
     return read
 
@@ -161,17 +171,42 @@ def sum_whole_numbers(
 
     A null would be a category, or an error: columns with any are left to codes.
     """
-    if len(entry.columns) > 1 or device_of(ops) != "cpu" or columns.n_rows > category_sums.CARRY_AFTER:
-        return None
-    whole_numbers = columns.whole_numbers(entry.columns[0])
-    if whole_numbers is None:
+    whole_numbers = read_whole_numbers(entry, columns, ops)
+    if whole_numbers is None or columns.n_rows > category_sums.CARRY_AFTER:
         return None
     numbers, dtype = whole_numbers
     rows = summed.rows(numbers)
     backend = backend_for(ops, rows.target)
-    accumulators, distinct = backend.accumulate_numbers(rows, summed.target.n_classes, spec.layout)
-    key = CategoryIndex(entry, [Vocabulary(Values("number", distinct, dtype))])
-    return RowCategories(key, np.zeros(0, np.int32), CategorySums(accumulators, spec, len(numbers)))
+    accumulators, distinct, codes = backend.accumulate_numbers(rows, summed.target.n_classes, spec.layout)
+    codes = np.zeros(0, np.int32) if codes is None else codes
+    return RowCategories(key_of(entry, distinct, dtype, ops), codes, CategorySums(accumulators, spec, len(numbers)))
+
+
+def index_whole_numbers(
+    entry: KeySpec, columns: ColumnMap, ops: Ops, no_sums: CategorySums | None
+) -> RowCategories | None:
+    """Find the categories of a column of whole numbers on a GPU, where codes may stay unwritten; None for any other."""
+    whole_numbers = read_whole_numbers(entry, columns, ops) if device_of(ops) == "cuda" else None
+    if whole_numbers is None:
+        return None
+    numbers, dtype = whole_numbers
+    codes, distinct = devices.cuda().index_numbers(numbers)
+    return RowCategories(key_of(entry, distinct, dtype, ops), codes, no_sums)
+
+
+def read_whole_numbers(entry: KeySpec, columns: ColumnMap, ops: Ops) -> tuple[Array, str] | None:
+    """Give the numbers of a column of whole numbers, where `ops` computes, and the name of their type."""
+    found = columns.whole_numbers(entry.columns[0]) if len(entry.columns) == 1 else None
+    if found is None or isinstance(found[0], np.ndarray) != (device_of(ops) == "cpu"):
+        return None
+    return found
+
+
+def key_of(entry: KeySpec, distinct: Array, dtype: str, ops: Ops) -> CategoryIndex:
+    """Make the key whose categories are some sorted distinct numbers."""
+    return CategoryIndex(
+        entry, [Vocabulary(Values("number", number_storage(ops.to_host(distinct), entry.name), dtype))]
+    )
 
 
 def read_scheme_columns(

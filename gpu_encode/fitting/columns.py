@@ -248,7 +248,7 @@ class ColumnMap:
         return self.frame.numbers(self.places[column], vocabulary)
 
     def whole_numbers(self, column: int) -> tuple[Array, str] | None:
-        """Whole numbers of every row of a column, on the host, and the name of their type; None of any other."""
+        """Whole numbers of every row of a column, where they lie, and the name of their type; None of any other."""
         return self.frame.whole_numbers(self.places[column])
 
     def empty_vocabulary(self, column: int) -> Vocabulary | None:

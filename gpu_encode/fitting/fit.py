@@ -178,7 +178,7 @@ def make_tasks(
         [
             EncodingTask(
                 rows.ops,
-                column.rows(of_key.codes),
+                column.rows(of_key.found),
                 of_key.key,
                 column.target.n_classes,
                 specs[number],

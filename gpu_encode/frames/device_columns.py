@@ -140,10 +140,17 @@ def lookup_numbers(column: DeviceColumn, name: object, vocabulary: Vocabulary, o
     return spread(through(places, codes, ops), nulls, ops)
 
 
+def whole_numbers(column: DeviceColumn) -> tuple[Array, str] | None:
+    """Whole numbers, none of them null, and the name of their type; None of any other column."""
+    if not column.holds_numbers or column.nulls is not None or column.rows.dtype.kind not in "iu":
+        return None
+    return column.rows, values.numpy_name(column.rows.dtype)
+
+
 def whole_numbers_of(column: DeviceColumn, vocabulary: Vocabulary) -> Array | None:
     """Whole numbers, none of them null, that are looked up in a vocabulary as they are; None of any other column."""
     fitted = vocabulary.values.array
-    if not column.holds_numbers or column.nulls is not None or column.rows.dtype.kind not in "iu":
+    if whole_numbers(column) is None:
         return None
     known = vocabulary.kind == "number" and vocabulary.is_sorted and comparable(column.rows.dtype, fitted.dtype)
     return column.rows if known else None

@@ -124,8 +124,10 @@ class Frame:
         return None if numbers is None else numbers[0]
 
     def whole_numbers(self, position: int) -> tuple[Array, str] | None:
-        """Whole numbers of every row of a column, on the host, and the name of their type; None of any other."""
-        return None if self.is_on_device else factorizing.whole_numbers(self.column(position), self.label(position))
+        """Whole numbers of every row of a column, where they lie, and the name of their type; None of any other."""
+        if self.is_on_device:
+            return device_columns.whole_numbers(self._device_column(position))
+        return factorizing.whole_numbers(self.column(position), self.label(position))
 
     def empty_vocabulary(self, position: int) -> Vocabulary | None:
         """Vocabulary of no rows of a column; None where its type does not say what kind its values are."""

@@ -79,7 +79,8 @@ class CategorySums:
         def block(start: int) -> Integers:
             stop = min(start + CARRY_AFTER, n_rows)
             block_folds = folds_of(folds, start, stop)
-            return ops.accumulate(rows.block(start, stop), n_categories, block_folds, n_folds, n_classes, layout)
+            part = rows if stop - start == n_rows else rows.block(start, stop)
+            return ops.accumulate(part, n_categories, block_folds, n_folds, n_classes, layout)
 
         accumulators = block(0)
         # Nearly all tables are one block, which is carried only when it is saved or merged.

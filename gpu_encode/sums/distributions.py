@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.types import Array, Folds, Layout, Rows
+from cpu_fallback.types import Array, Folds, Layout, Rows, written
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CARRY_AFTER, folds_of
 
@@ -53,7 +53,7 @@ class Distribution:
                 "sem, skew."
             )
         numbers, values = ops.factorize(numbers_of(rows))
-        pairs, keys = ops.factorize(ops.combine(rows.codes + np.int32(BEFORE), numbers, len(values)))
+        pairs, keys = ops.factorize(ops.combine(written(rows.codes) + np.int32(BEFORE), numbers, len(values)))
         whole, counts = Rows(pairs, weight=rows.weight), np.zeros((len(keys), n_folds), np.int64)
         for start in range(0, len(rows), CARRY_AFTER):
             stop = min(start + CARRY_AFTER, len(rows))

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.exact import in_one_piece
-from cpu_fallback.types import Array, Carry, Folds, Layout, Rows
+from cpu_fallback.types import Array, Carry, Folds, Layout, Rows, SumsByNumber
 from gpu_encode import devices
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.errors.targets import (
@@ -436,10 +436,11 @@ class Termwise:
             accumulators[:, :, column, : of_term.width] = sums[:, :, 0]
         return accumulators
 
-    def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout) -> tuple[Array, Array]:
-        """Sum rows, in one fold, whose codes are any integers; give the sorted distinct integers, too."""
+    def accumulate_numbers(self, rows: Rows, n_classes: int, layout: Layout) -> SumsByNumber:
+        """Sum rows, in one fold, whose codes are any integers."""
         codes, numbers = self._ops.factorize(rows.codes)
-        return self.accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout), numbers
+        accumulators = self.accumulate(rows.with_codes(codes), len(numbers), None, 1, n_classes, layout)
+        return SumsByNumber(accumulators, numbers, codes)
 
     def leave_one_out(self, accumulators: Array, rows: Rows, layout: Layout) -> Array:
         """Give the digits of each row's category less the row: (rows, terms, layout.width)."""

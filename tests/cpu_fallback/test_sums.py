@@ -66,7 +66,9 @@ def test_numbers_are_summed_as_their_codes_are(ops, name, kind, monkeypatch):
     numbers = choice(definitions.NUMBERS[name], 600)
     # One that is seldom, and not where a sample looks.
     numbers[np.flatnonzero(numbers == definitions.NUMBERS[name][1])[1:]] = definitions.NUMBERS[name][0]
-    accumulators, distinct = ops.accumulate_numbers(drawn.rows.with_codes(numbers), drawn.n_classes, drawn.layout)
+    found = ops.accumulate_numbers(drawn.rows.with_codes(numbers), drawn.n_classes, drawn.layout)
+    accumulators, distinct, codes = found
+    assert codes is None or distinct[codes].tolist() == numbers.tolist()
     assert distinct.dtype == numbers.dtype
     assert distinct.tolist() == sorted(set(numbers.tolist()))
     expected = np.zeros((len(distinct) + 2, 1, drawn.n_classes, drawn.layout.width), np.int64)
@@ -77,7 +79,7 @@ def test_numbers_are_summed_as_their_codes_are(ops, name, kind, monkeypatch):
 
 
 def test_no_number_has_no_sums(ops):
-    accumulators, distinct = ops.accumulate_numbers(Rows(np.zeros(0, np.int64)), 1, Layout())
+    accumulators, distinct, _ = ops.accumulate_numbers(Rows(np.zeros(0, np.int64)), 1, Layout())
     assert accumulators.shape == (2, 1, 1, 1)
     assert len(distinct) == 0
 

@@ -36,6 +36,8 @@ FEW, MORE = 11, 13
 TILES = (64, 88)
 # Tables of encodings with folds are made in tiles as well, and these are no tile's worth.
 TILES_OF_FOLDS = (256, 352)
+# Tiles of orders of blocks hold whole ones, as those of a GPU do.
+TILES_OF_BLOCKS = (64, 80)
 CATEGORIES = 3
 SETTINGS = {"NUMBA_ENABLE_CUDASIM": "1", "GPU_ENCODE_SIMULATED_ARRAYS": "tests.cuda.stand_in"}
 
@@ -52,15 +54,18 @@ class Case(NamedTuple):
     @property
     def tiles(self) -> tuple[int, int]:
         """Rows of a tile, and of a larger one."""
-        return TILES_OF_FOLDS if isinstance(self.cv, KFold) else TILES
+        if isinstance(self.cv, KFold):
+            return TILES_OF_FOLDS
+        return TILES_OF_BLOCKS if isinstance(self.cv, Ordered) and self.cv.block > 1 else TILES
 
 
 SCHEMES = {
     "folds": KFold(5),
     "loo": LeaveOneOut(),
     "ordered": Ordered(),
-    # "auto" makes blocks of 256 of 1e8 rows, and of one of so few; blocks of any size go the same way.
-    "ordered-blocks": Ordered(block=8),
+    # "auto" makes blocks of 256 of 1e8 rows, and of one of so few; smaller ones go the same way, and their numbers,
+    # which are read once a row, take a byte where those of 256 take a sixteenth.
+    "ordered-blocks": Ordered(block=16),
 }
 TARGETS = {"int": {}, "f32": {"target": "float32"}}
 SMOOTHINGS = {"": {}, "-auto": {"smooth": "auto"}}
@@ -86,7 +91,14 @@ CASES |= {
 def in_tiles(n_rows: int) -> Iterator[None]:
     """Let tiles have so many rows, and what has a fixed size for many rows one that these few already have."""
     load_backend()
-    small = {"TILE": n_rows, "MOST_ROWS": n_rows, "SAMPLE": 16, "CHECKPOINT_BITS": 1, "EXACT_PLACES": 2}
+    small = {
+        "GUESSED_FROM": 16,
+        "TILE": n_rows,
+        "MOST_ROWS": n_rows,
+        "SAMPLE": 16,
+        "CHECKPOINT_BITS": 1,
+        "EXACT_PLACES": 2,
+    }
     owners = {"TILE": "gpu_encode.cuda", "MOST_ROWS": "gpu_encode.cuda.ordered", "SAMPLE": "gpu_encode.fitting.model"}
     import_module("gpu_encode.training.scans")
     with pytest.MonkeyPatch.context() as patch:

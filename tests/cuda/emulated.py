@@ -37,11 +37,13 @@ def text_of(source: Path) -> str:
 
 
 def words_of(arguments: tuple[Any, ...]) -> Iterator[int]:
-    """Arguments as the kernels take them, in 64 bits: an array is its address and its length."""
+    """Arguments as the kernels take them, in 64 bits: an array is its address and its length, a tuple what it holds."""
     for argument in arguments:
         # The simulator's device arrays may be wrapped ones.
         array = getattr(argument, "held", argument)
-        if isinstance(array, np.ndarray):
+        if isinstance(argument, tuple):
+            yield from words_of(argument)
+        elif isinstance(array, np.ndarray):
             assert array.flags.c_contiguous
             yield from (array.ctypes.data, array.size)
         else:

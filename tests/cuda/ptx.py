@@ -19,7 +19,9 @@ from cpu_fallback.compiled.views import Views
 from cpu_fallback.fused_rules import Blend, FusedRule, Shrinkage
 from gpu_encode.cuda import runtime
 from gpu_encode.cuda.encodings import Doubts, Priors
-from gpu_encode.cuda.ordered_encodings import Course
+from gpu_encode.cuda.folds import Blocks
+from gpu_encode.cuda.indexed import CodeSource
+from gpu_encode.cuda.order_tiles import Course
 from gpu_encode.cuda.row_encodings import Destination
 
 
@@ -30,7 +32,7 @@ def typed(made: Any) -> Callable[..., types.Type]:
 
 ARCHITECTURES = ((8, 0), (9, 0), (10, 0))
 LAUNCHES = Path(__file__).parent / "signatures" / "kernels.txt"
-TUPLES = (Shape, Blend, Shrinkage, FusedRule, Views, Doubts, Priors, Destination, Course)
+TUPLES = (Shape, Blend, Shrinkage, FusedRule, Views, Doubts, Priors, Destination, Course, CodeSource, Blocks)
 TYPES = vars(types) | {"bool": types.boolean} | {made.__name__: typed(made) for made in TUPLES}
 USAGE = {
     "registers": r"Used (\d+) registers",

@@ -61,9 +61,11 @@ def table_bytes() -> int:
 
 
 def flatten(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Give arrays each with its length, and numbers in 64 bits."""
+    """Give arrays each with its length, numbers in 64 bits, and of a tuple what it holds."""
     for each in arguments:
-        if is_device_array(each):
+        if isinstance(each, tuple):
+            yield from flatten(each)
+        elif is_device_array(each):
             yield each
             yield np.int64(each.size)
         else:

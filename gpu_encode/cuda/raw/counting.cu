@@ -6,13 +6,13 @@
 
 // Rows in all kernels that read them, and the same as a `Rows`.
 #define ROWS                                                                                                          \
-    ARRAY(const int, codes), ARRAY(const int, classes), Long with_classes, FOLDS, Long n_lines, Long n_folds,         \
-        Long n_classes
+    CODES, ARRAY(const int, classes), Long with_classes, FOLDS, Long n_lines, Long n_folds, Long n_classes
 #define GIVEN_ROWS                                                                                                    \
-    Rows { codes, with_classes ? classes : nullptr, GIVEN_FOLDS, n_lines, n_folds, n_classes }
+    Rows { GIVEN_CODES, with_classes ? classes : nullptr, GIVEN_FOLDS, n_lines, n_folds, n_classes }
 
 struct Rows {
-    const int *codes, *classes;
+    Codes codes;
+    const int *classes;
     Folds folds;
     Long n_lines, n_folds, n_classes;
 };
@@ -21,7 +21,7 @@ struct Rows {
 template <typename Cell> __device__ inline int four_cells(Rows &rows, Long row, Long end, Cell (&cells)[4]) {
     int n = int(max(min(end - row, Long(4)), Long(0)));
     int codes[4], labels[4] = {0, 0, 0, 0};
-    load<int, int4>(rows.codes + row, n, codes);
+    rows.codes.of_four(row, n, codes);
     if (rows.classes)
         load<int, int4>(rows.classes + row, n, labels);
     unsigned folds[4] = {0, 0, 0, 0};

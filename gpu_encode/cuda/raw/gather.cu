@@ -31,7 +31,7 @@ __device__ inline Long line_of(int code, unsigned n_lines) { return unsigned(cod
 // Look up all outputs of every row; `by_row` and `by_output`: distance of two rows and of two outputs.
 template <typename Entry>
 __device__ inline void gather(const Entry *__restrict__ table, Long n_lines, Long n_folds, Long n_outputs,
-                              const int *__restrict__ codes, Long size, Folds folds, Long by_row, Long by_output,
+                              Codes codes, Long size, Folds folds, Long by_row, Long by_output,
                               Entry *__restrict__ out) {
     // What is written begins at a vector, but for the first rows of an output that does not.
     Long before = Long(reinterpret_cast<Word>(out) & 15) / Long(sizeof(Entry));
@@ -40,7 +40,7 @@ __device__ inline void gather(const Entry *__restrict__ table, Long n_lines, Lon
         Long row = max(begin, Long(0));
         int code[4], n = int(min(begin + 4, size) - row);
         unsigned fold[4] = {0, 0, 0, 0};
-        load<int, int4>(codes + row, n, code);
+        codes.of_four(row, n, code);
         folds.of_four(row, n, fold);
         // Rows beyond the last one read the first entry, so that no branch stands between the loads.
         Long places[4] = {0, 0, 0, 0};
@@ -60,22 +60,22 @@ __device__ inline void gather(const Entry *__restrict__ table, Long n_lines, Lon
 }
 
 #define TABLE(Entry) ARRAY(const Entry, table), Long n_lines, Long n_folds
-#define ROWS ARRAY(const int, codes), FOLDS
+#define ROWS CODES, FOLDS
 #define OUT(Entry) Long by_row, Long by_output, ARRAY(Entry, out)
 
 extern "C" __global__ void __launch_bounds__(256) gather_one_32(TABLE(unsigned), ROWS, ARRAY(unsigned, out)) {
-    gather(table, n_lines, n_folds, 1, codes, codes_size, GIVEN_FOLDS, 1, 0, out);
+    gather(table, n_lines, n_folds, 1, GIVEN_CODES, codes_size, GIVEN_FOLDS, 1, 0, out);
 }
 
 extern "C" __global__ void __launch_bounds__(256) gather_one_64(TABLE(Word), ROWS, ARRAY(Word, out)) {
-    gather(table, n_lines, n_folds, 1, codes, codes_size, GIVEN_FOLDS, 1, 0, out);
+    gather(table, n_lines, n_folds, 1, GIVEN_CODES, codes_size, GIVEN_FOLDS, 1, 0, out);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
     gather_several_32(TABLE(unsigned), Long n_outputs, ROWS, OUT(unsigned)) {
-    gather(table, n_lines, n_folds, n_outputs, codes, codes_size, GIVEN_FOLDS, by_row, by_output, out);
+    gather(table, n_lines, n_folds, n_outputs, GIVEN_CODES, codes_size, GIVEN_FOLDS, by_row, by_output, out);
 }
 
 extern "C" __global__ void __launch_bounds__(256) gather_several_64(TABLE(Word), Long n_outputs, ROWS, OUT(Word)) {
-    gather(table, n_lines, n_folds, n_outputs, codes, codes_size, GIVEN_FOLDS, by_row, by_output, out);
+    gather(table, n_lines, n_folds, n_outputs, GIVEN_CODES, codes_size, GIVEN_FOLDS, by_row, by_output, out);
 }

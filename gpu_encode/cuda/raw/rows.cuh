@@ -58,6 +58,42 @@ __device__ inline void load(const Word *from, int n, Word (&into)[4]) {
     }
 }
 
+// Codes in all kernels that read them, and the same as `Codes`: those of gpu_encode/cuda/indexed.py.
+#define CODES ARRAY(const int, codes), Word base, Word mask, Word range, ARRAY(const int, ranks)
+#define GIVEN_CODES Codes{codes, base, mask, range, ranks_size ? ranks : nullptr}
+
+enum { UNKNOWN = -2 };
+
+// int32 codes; or, where there is a range, words of 32 or 64 bits whose distance from a base is a place in the ranks.
+struct Codes {
+    const int *words;
+    Word base, mask, range;
+    const int *ranks;
+
+    // Codes of four neighbouring rows, of which the first n are there.
+    __device__ void of_four(Long row, int n, int (&found)[4]) const {
+        if (!range) {
+            load<int, int4>(words + row, n, found);
+            return;
+        }
+        Word wide[4];
+        unsigned narrow[4];
+        if (mask >> 32) {
+            load(reinterpret_cast<const Word *>(words) + row, n, wide);
+        } else {
+            load<unsigned, uint4>(reinterpret_cast<const unsigned *>(words) + row, n, narrow);
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                wide[k] = narrow[k];
+        }
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            Word place = (wide[k] - base) & mask;
+            found[k] = place >= range ? UNKNOWN : ranks ? ranks[place] - 1 : int(place);
+        }
+    }
+};
+
 // Fold numbers of rows, which must not go back; remembers the block of rows that the last one lay in.
 struct Folds {
     int kind;

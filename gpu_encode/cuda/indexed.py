@@ -1,0 +1,120 @@
+"""Codes that kernels look up in a direct index of numbers where they read a row, so that they need not be written."""
+
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from cpu_fallback.cached import cached_property
+from cpu_fallback.compiled.border import Array
+from cpu_fallback.types import UnwrittenCodes
+from gpu_encode.cuda.hashing import UNKNOWN
+from gpu_encode.cuda.memory import empty, to_device
+from gpu_encode.cuda.runtime import cuda, device_function, kernel, launch_rows, xp
+
+WORDS = (np.dtype(np.uint32), np.dtype(np.uint64))
+
+
+class Index(NamedTuple):
+    """A direct index of distinct numbers: its lowest word, the bits of a word, and each one's number plus one."""
+
+    base: np.uint64
+    mask: np.uint64
+    ranks: Array
+
+
+class CodeSource(NamedTuple):
+    """Where kernels read codes; gpu_encode/cuda/raw/rows.cuh does so in CUDA C++.
+
+    Parameters
+    ----------
+    words : array (rows,)
+        int32 codes; or numbers, as unsigned words of 32 or 64 bits.
+    base, mask : uint64
+        Lowest word of an index, and the bits of a word.
+    size : uint64
+        Length of the index, outside of which numbers are unknown; 0 for codes.
+    ranks : int32 array
+        The code of each place of the index, plus one.  Without any, codes are places.
+    """
+
+    words: Array
+    base: np.uint64
+    mask: np.uint64
+    size: np.uint64
+    ranks: Array
+
+
+@device_function
+def offset_at(words: Array, i: int, base: np.uint64, mask: np.uint64) -> np.uint64:
+    """Place of a row's number in a direct index."""
+    return (np.uint64(words[i]) - base) & mask
+
+
+@device_function
+def code_at(source: CodeSource, i: int) -> np.int32:
+    """Code of a row."""
+    if source.size == np.uint64(0):
+        return np.int32(source.words[i])
+    offset = offset_at(source.words, i, source.base, source.mask)
+    if offset >= source.size:
+        return np.int32(UNKNOWN)
+    return np.int32(source.ranks[np.int64(offset)] - 1) if len(source.ranks) else np.int32(np.int64(offset))
+
+
+@kernel
+def rank_rows(words: Array, base: np.uint64, mask: np.uint64, ranks: Array, codes: Array) -> None:
+    """Look up what a direct index holds, less one, of each row's number; `UNKNOWN` where that is nothing."""
+    for i in range(cuda.grid(1), len(words), cuda.gridsize(1)):
+        offset = offset_at(words, i, base, mask)
+        rank = ranks[np.int64(offset)] if offset < np.uint64(len(ranks)) else 0
+        codes[i] = rank - 1 if rank else UNKNOWN
+
+
+class IndexedCodes(UnwrittenCodes):
+    """Codes of numbers that all stand in a direct index.
+
+    Parameters
+    ----------
+    words : uint array of the device
+        The numbers, as unsigned words.
+    index : Index
+    """
+
+    def __init__(self, words: Array, index: Index) -> None:
+        super().__init__(len(words))
+        self.words, self.index = words, index
+
+    def __getitem__(self, chosen: "slice | Array") -> Array:
+        if "written" in vars(self):
+            return self.written[chosen]
+        return IndexedCodes(xp.ascontiguousarray(self.words[chosen]), self.index).written
+
+    @cached_property
+    def written(self) -> Array:
+        """The codes as an array of the device."""
+        codes = empty(len(self), np.int32)
+        launch_rows(rank_rows, len(self), self.words, *self.index, codes)
+        return codes
+
+    @property
+    def source(self) -> CodeSource:
+        """Where kernels read the codes: the array, if it has been written, or else the index."""
+        if "written" in vars(self) or self.words.dtype not in WORDS:
+            return source_of(self.written)
+        base, mask, ranks = self.index
+        return CodeSource(self.words, base, mask, np.uint64(len(ranks)), ranks)
+
+
+def codes_by(words: Array, index: Index) -> Array:
+    """Give the codes of numbers that all stand in a direct index, unwritten."""
+    return cast(Array, IndexedCodes(words, index))
+
+
+def source_of(codes: "Array | CodeSource") -> CodeSource:
+    """Say where kernels read codes."""
+    if isinstance(codes, CodeSource):
+        return codes
+    if isinstance(codes, IndexedCodes):
+        return codes.source
+    nothing = np.uint64(0)
+    return CodeSource(to_device(codes).astype(np.int32, copy=False), nothing, nothing, nothing, empty(0, np.int32))
