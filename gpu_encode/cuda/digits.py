@@ -9,7 +9,8 @@ import numpy as np
 
 from cpu_fallback.compiled.border import ABSENT, REAL, WHOLE
 from cpu_fallback.compiled.border import measures_of as host_measures_of
-from cpu_fallback.compiled.digits import HALF, MASK, ONE, ZERO, parts, product
+from cpu_fallback.compiled.digits import FIELD, FRACTION, HALF, MASK, ONE, SIGN, ZERO, parts, product
+from cpu_fallback.compiled.extents import bit_length
 from gpu_encode.cuda.memory import to_device, zeros
 from gpu_encode.cuda.runtime import device_function
 
@@ -19,12 +20,18 @@ if TYPE_CHECKING:
     Words = tuple[np.uint64, np.uint64, np.uint64]
 
 WORD = np.uint64(64)
+# Of the raw word of a float32 number: the bits without its sign, the smallest normal number, and what makes its
+# exponent, and that of the lowest bit, those of a float64 number.
+SINGLE_MAGNITUDE, SINGLE_NORMAL, SINGLE_SIGN = np.uint64(0x7FFFFFFF), np.uint64(0x00800000), np.uint64(31)
+SINGLE_SHIFT, SINGLE_BIAS, SINGLE_LOWEST = np.uint64(29), np.uint64((1023 - 127) << 23), np.uint64(1023 - 150)
 
 
 def number_words(array: "Array | None") -> "tuple[Array, int]":
-    """Raw 64-bit words of int64 or float64 numbers on the device, and their kind."""
+    """Raw words of numbers on the device, of 32 bits for float32 and of 64 for int64 and float64, and their kind."""
     if array is None:
         return zeros(1, np.uint64), ABSENT
+    if array.dtype == np.float32:
+        return to_device(array).view(np.uint32), REAL
     real = array.dtype.kind not in "ib"
     numbers = to_device(array).astype(np.float64 if real else np.int64, copy=False)
     return numbers.view(np.uint64), REAL if real else WHOLE
@@ -36,9 +43,27 @@ def measures_of(layout: "Layout") -> "Array":
 
 
 @device_function
+def widen_bits(word: np.uint64) -> np.uint64:
+    """Raw word of the float64 number that is a float32 one, not infinite, by its raw word."""
+    magnitude = word & SINGLE_MAGNITUDE
+    if magnitude >= SINGLE_NORMAL:
+        wide = (magnitude + SINGLE_BIAS) << SINGLE_SHIFT
+    elif magnitude:
+        # Numbers below the normal ones have a highest bit of their own.
+        length = np.uint64(bit_length(magnitude))
+        wide = ((length + SINGLE_LOWEST) << FIELD) + ((magnitude << (FIELD + ONE - length)) & FRACTION)
+    else:
+        wide = ZERO
+    return wide | (word >> SINGLE_SIGN) << SIGN
+
+
+@device_function
 def bits_at(words: "Array", kind: int, row: int) -> np.uint64:
-    """Raw word of a row; zero where there are none."""
-    return words[np.uint64(row)] if kind != ABSENT else ZERO
+    """Raw 64-bit word of a row; zero where there are none."""
+    if kind == ABSENT:
+        return ZERO
+    word = np.uint64(words[np.uint64(row)])
+    return widen_bits(word) if words.itemsize == 4 else word
 
 
 @device_function

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 # Places in a plan of what does not differ between measures: of the rows, and of the tables of a launch.
 N_LINES, N_CLASSES, CLASS_STEP, TARGET_KIND, WEIGHT_KIND, IN_LINE, WIDTH = range(3 * LINE, 3 * LINE + 7)
+# Bytes of a number of the target: CUDA C++ asks.
+TARGET_BYTES = WIDTH + 1
 # COPIES is a power of two.
-FIRST_LINE, IN_TABLE, COPIES, SIZE, CHUNK = range(WIDTH + 1, WIDTH + 6)
+FIRST_LINE, IN_TABLE, COPIES, SIZE, CHUNK = range(TARGET_BYTES + 1, TARGET_BYTES + 6)
 # What is loaded before the first row.
 NOTHING = (np.int32(0), np.int32(0), np.int32(0), np.uint64(0), np.uint64(0))
 

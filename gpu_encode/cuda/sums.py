@@ -88,7 +88,7 @@ class Addition(NamedTuple):
     rows : tuple
         Codes, classes, target, weight, and the seven arguments of folds.
     plan : list of int
-        Lines of the measures, then the numbers from N_LINES to WIDTH.
+        Lines of the measures, then the numbers from N_LINES to TARGET_BYTES.
     n_rows, n_lines, in_line, words : int
         Rows, lines, cells of a line, and words of a cell in a table.
     accumulators : int64 device array
@@ -115,6 +115,7 @@ def job_of(
     lines, words = plan_of(layout, weight_kind)
     n_lines, n_folds, n_classes, width = shape
     further = [n_lines, n_classes, int(rows.classes is not None), target_kind, weight_kind, n_folds * n_classes, width]
+    further.append(target.itemsize)
     given = (codes, classes, target, weight, *fold_source(folds))
     return Addition(
         given, [*lines.ravel().tolist(), *further], len(codes), n_lines, n_folds * n_classes, words, accumulators

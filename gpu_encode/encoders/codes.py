@@ -19,7 +19,7 @@ from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
 from gpu_encode.schemes import plans
 from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
-from gpu_encode.sums.targets import Target
+from gpu_encode.sums.targets import Target, as_doubles
 
 # The code of a value that fit did not see, and of a missing one where no row of fit lacks a value.
 UNSEEN = -1
@@ -257,8 +257,9 @@ def read_codes(context: FitContext) -> CodedRows:
     ops = context.rows.ops
     read = [ops.to_device(number_missing(categories.codes, categories.key)) for categories in context.categories]
     sizes = [n_codes(categories.key) for categories in context.categories]
+    targets = [replace(target, values=as_doubles(ops, target.values)) for target in context.targets]
     names = [entry.name for entry in context.selection.entries]
-    return CodedRows(ops, read, sizes, context.targets, context.rows.weight, names)
+    return CodedRows(ops, read, sizes, targets, context.rows.weight, names)
 
 
 def sizes_of(model: Model) -> list[int]:

@@ -30,7 +30,7 @@ from gpu_encode.frames.columns import is_temporal, plain
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
 from gpu_encode.sums import targets
-from gpu_encode.sums.targets import Target, side_by_side
+from gpu_encode.sums.targets import Target, as_doubles, side_by_side
 
 # Every whole number up to it is a float64.
 MOST_EXACT = 1 << 53
@@ -355,7 +355,8 @@ def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> lis
             continue
         target = group[0].target
         with naming_column(target.name if statistic.names_targets else None):
-            terms = of_target.terms(ops, [column.target.values for column in group], group[0].weight)
+            values = [as_doubles(ops, column.target.values) for column in group]
+            terms = of_target.terms(ops, values, group[0].weight)
             if terms[0].dtype.kind == "i" and any(term.dtype.kind == "f" for term in terms):
                 refuse_inexact(terms[0])
         name = None if statistic.needs.joined_targets else target.name

@@ -387,7 +387,7 @@ class OtherRows:
             If some row is none of those that were counted.
         """
         n_values = len(self.values)
-        numbers = ops.to_host(numbers_of(rows)).astype(self.values.dtype)
+        numbers = ops.to_host(numbers_of(ops, rows)).astype(self.values.dtype)
         value = np.searchsorted(self.values, numbers)
         value[value == n_values] = -1
         if n_values:

@@ -16,6 +16,7 @@ from gpu_encode.parts.sums import prepare_part
 from gpu_encode.parts.tables import EncodingTables
 from gpu_encode.schemes.plans import ByTime, Order, OrderedPlan
 from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.targets import as_doubles
 from gpu_encode.training.scans import Tile
 from gpu_encode.training.tasks import EncodingTask
 
@@ -160,7 +161,7 @@ def sort_by_place(
         begins,
         ties,
         [fetch(tasks[0].rows.codes) for tasks in context.tasks],
-        [fetch(target.values) for target in context.targets],
+        [fetch(as_doubles(rows.ops, target.values)) for target in context.targets],
         None if rows.weight is None else fetch(rows.weight),
     )
     if n_groups == 1:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cpu_fallback.types import Array, Folds, Layout, Rows, written
 from gpu_encode.ops import Ops
 from gpu_encode.sums.category_sums import CARRY_AFTER, folds_of
+from gpu_encode.sums.targets import as_doubles
 
 Integers = NDArray[np.int64]
 # Categories are counted from the first of these: unknown is -2, missing -1.
@@ -52,7 +53,7 @@ class Distribution:
                 "sample_weight has fractions. Leave it out, or take statistics of sums: count, sum, mean, var, std, "
                 "sem, skew."
             )
-        numbers, values = ops.factorize(numbers_of(rows))
+        numbers, values = ops.factorize(numbers_of(ops, rows))
         pairs, keys = ops.factorize(ops.combine(written(rows.codes) + np.int32(BEFORE), numbers, len(values)))
         whole, counts = Rows(pairs, weight=rows.weight), np.zeros((len(keys), n_folds), np.int64)
         for start in range(0, len(rows), CARRY_AFTER):
@@ -119,10 +120,10 @@ class Distribution:
         return Distribution(values, category, np.searchsorted(values, self.values)[self.value], self.counts)
 
 
-def numbers_of(rows: Rows) -> Array:
+def numbers_of(ops: Ops, rows: Rows) -> Array:
     """Give the values of rows, as they are counted: of several terms the first, and one zero for both of a float."""
     target: Array = rows.target  # type: ignore[assignment]
-    first = target if target.ndim == 1 else target[:, 0]
+    first = as_doubles(ops, target if target.ndim == 1 else target[:, 0])
     return first + 0.0 if first.dtype.kind == "f" else first
 
 

@@ -57,7 +57,7 @@ class Target:
     kind : {"binary", "continuous", "multiclass", "none"}
     values : array
         float64 or int64 numbers of a continuous target, (rows, terms) of one of several terms; int32 class numbers
-        otherwise; where the backend computes.
+        otherwise; where the backend computes.  On a GPU float32 numbers stay what they are.
         Of no target, zeros that take no memory.
     classes : array or None
         Sorted class labels.
@@ -329,13 +329,13 @@ def distinct(ops: Ops, values: Array) -> tuple[Array, Array]:
 
 
 def as_numbers(ops: Ops, values: Array) -> Array:
-    """float64 or int64 numbers of a continuous target."""
+    """float64 or int64 numbers of a continuous target; float32 ones of a GPU as they are."""
     if values.dtype.kind in "mM":
         return values.astype(np.int64)
     if values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype != np.uint64):
         return values.astype(np.int64, copy=False)
     if not isinstance(values, np.ndarray):
-        return ops.cast(values, np.float64)
+        return values if values.dtype == np.float32 and device_of(ops) == "cuda" else ops.cast(values, np.float64)
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -345,6 +345,11 @@ def as_numbers(ops: Ops, values: Array) -> Array:
         # What fits another type may be infinite in this one; `Labels.checked` has checked what has not changed.
         check_numbers(numbers)
     return numbers
+
+
+def as_doubles(ops: Ops, values: Array) -> Array:
+    """Give numbers of a target for arithmetic: float32 ones as float64."""
+    return ops.cast(values, np.float64) if values.dtype == np.float32 else values
 
 
 def check_weight(ops: Ops, weight: Array, all_rows: bool = True) -> Array:

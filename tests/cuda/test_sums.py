@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback
+from cpu_fallback import types
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Layout, Rows, Window
 from tests.backends import memory
@@ -195,6 +196,24 @@ def test_views_that_begin_between_vectors(ops, sums, launched, monkeypatch, stra
     expected = cpu_fallback.accumulate(drawn.rows, N_CATEGORIES, folds, N_FOLDS, 1, drawn.layout)
     accumulators = sums.accumulate(Rows(codes, None, target, weight), N_CATEGORIES, folds, N_FOLDS, 1, drawn.layout)
     assert np.array_equal(memory.to_host(accumulators), expected)
+
+
+@pytest.mark.parametrize("strategy", ["tables", "passes", "hot", "cells"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("offset", [0, 1, 3])
+def test_targets_of_32_bits_are_read_as_they_are(ops, sums, launched, monkeypatch, strategy, weighted, offset):
+    drawn = rows_of("weighted" if weighted else "real", 61, 4)
+    narrow = np.float32([1.5, -0.0, 1e-45, -1e-38, 3e38, -1.1754944e-38])[np.arange(61) % 6]
+    powers = (0, 1, 2) if weighted else (1, 2)
+    windows = map(types.digit_window, cpu_fallback.extents(narrow.astype(np.float64), drawn.rows.weight, powers))
+    layout = Layout(*([] if weighted else [Window()]), *windows)
+    drawn = replace(drawn, rows=replace(drawn.rows, target=narrow.astype(np.float64)), layout=layout)
+    choose(sums, monkeypatch, strategy, drawn)
+    expected = cpu_fallback.accumulate(drawn.rows, N_CATEGORIES, None, 1, 1, layout)
+    target = memory.to_device(np.concatenate([narrow[:offset], narrow]))[offset:]
+    weight = None if drawn.rows.weight is None else memory.to_device(drawn.rows.weight)
+    given = Rows(memory.to_device(drawn.rows.codes), None, target, weight)
+    assert np.array_equal(memory.to_host(sums.accumulate(given, N_CATEGORIES, None, 1, 1, layout)), expected)
 
 
 @pytest.mark.parametrize("strategy", ["tables", "passes", "hot"])

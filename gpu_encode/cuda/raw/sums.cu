@@ -8,8 +8,8 @@ enum { ABSENT, WHOLE, REAL };
 
 // Places in a plan: of a measure from LINE * power on, then of the rows, and of the tables of a launch.
 enum { KEPT, IS_WHOLE, LOW, MEASURE_WIDTH, WORDS, COLUMNS, LINE };
-enum { N_LINES = 3 * LINE, N_CLASSES, CLASS_STEP, TARGET_KIND, WEIGHT_KIND, IN_LINE, WIDTH };
-enum { FIRST_LINE = WIDTH + 1, IN_TABLE, COPIES, SIZE, CHUNK };
+enum { N_LINES = 3 * LINE, N_CLASSES, CLASS_STEP, TARGET_KIND, WEIGHT_KIND, IN_LINE, WIDTH, TARGET_BYTES };
+enum { FIRST_LINE = TARGET_BYTES + 1, IN_TABLE, COPIES, SIZE, CHUNK };
 
 #define ROWS                                                                                                          \
     ARRAY(const int, codes), ARRAY(const int, classes), ARRAY(const Word, target), ARRAY(const Word, weight), FOLDS,  \
@@ -203,6 +203,19 @@ struct Rows {
     const Long *plan;
 };
 
+// Raw words of the targets of four rows, of which the first n are there; those of 32 bits are made of 64.
+__device__ inline void load_target(const Rows &rows, Long first, int n, Word (&target)[4]) {
+    if (rows.plan[TARGET_BYTES] == 8) {
+        load(rows.target + first, n, target);
+        return;
+    }
+    unsigned narrow[4];
+    load<unsigned, uint4>(reinterpret_cast<const unsigned *>(rows.target) + first, n, narrow);
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+        target[k] = Word(__double_as_longlong(double(__uint_as_float(narrow[k]))));
+}
+
 // Call add(line, place in the line, factors) for this thread's rows, four neighbouring ones at a time, a turn apart.
 template <typename Add> __device__ inline void each_row(Rows &rows, Long begin, Long end, Long turn, Add add) {
     const Long *plan = rows.plan;
@@ -215,7 +228,7 @@ template <typename Add> __device__ inline void each_row(Rows &rows, Long begin, 
         if (plan[CLASS_STEP])
             load<int, int4>(rows.classes + first, n, label);
         if (target_kind != ABSENT)
-            load(rows.target + first, n, target);
+            load_target(rows, first, n, target);
         rows.folds.of_four(first, n, inside);
 #pragma unroll
         for (int k = 0; k < 4; ++k)
