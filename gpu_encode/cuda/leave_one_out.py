@@ -9,6 +9,7 @@ from cpu_fallback.compiled.moments import Shape, shape_of
 from cpu_fallback.fused_rules import FusedRule
 from gpu_encode.cuda.digits import add_row, measures_of
 from gpu_encode.cuda.encodings import MOST_CELL, Doubts, fits, room_for_doubts
+from gpu_encode.cuda.indexed import CodeSource, code_at, source_of
 from gpu_encode.cuda.memory import empty, to_device
 from gpu_encode.cuda.moments import ROOM, class_width
 from gpu_encode.cuda.row_encodings import Destination, destination_of, settle_rows, write_row
@@ -57,7 +58,7 @@ def leave_one_out(accumulators: "Array", rows: "Rows", layout: "Layout", /) -> "
 
 @kernel
 def leave_row_out_and_encode(
-    codes: "Array",
+    codes: CodeSource,
     classes: "Array",
     labelled: bool,
     target: "Array",
@@ -83,14 +84,15 @@ def leave_row_out_and_encode(
     q_room = cuda.local.array(ROOM, types.int64)
     width = class_width(shape)
     length = shape.n_classes * width
-    for row in range(cuda.grid(1), len(codes), cuda.gridsize(1)):
-        source = line_of(codes[row], n_lines) * length
+    for row in range(cuda.grid(1), len(codes.words), cuda.gridsize(1)):
+        code = code_at(codes, row)
+        source = line_of(code, n_lines) * length
         for k in range(length):
             seen[k], others[k] = accumulators[source + k], total[k]
         own = classes[row] * width if labelled else 0
         add_row(row, -1, target, target_kind, weight, weight_kind, measures, digits, seen, own)
         add_row(row, -1, target, target_kind, weight, weight_kind, measures, digits, others, own)
-        write_row(codes[row], row, seen, others, shape, first, rule, n_room, s_room, q_room, to, doubts)
+        write_row(code, row, seen, others, shape, first, rule, n_room, s_room, q_room, to, doubts)
 
 
 def leave_one_out_encodings(
@@ -111,6 +113,6 @@ def leave_one_out_encodings(
         return None
     doubts = room_for_doubts(n_rows * out.shape[1], n_classes * width, rule.blend.shrinkage.kind)
     sums = to_device(accumulators).reshape(-1), to_device(total).reshape(-1)
-    parts = parts_of(rows, measures_of(layout))
+    parts = parts_of(rows, measures_of(layout), source_of)
     launch_rows(leave_row_out_and_encode, n_rows, *parts, *sums, n_lines, shape, first_output, rule, to, doubts)
     return settle_rows(doubts, shape, layout, first_output, rule, to)

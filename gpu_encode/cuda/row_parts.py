@@ -1,6 +1,6 @@
 """The rows of a call as kernels take them, and what one row adds, written in steps."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -9,13 +9,15 @@ from gpu_encode.cuda.memory import to_device, zeros
 from gpu_encode.cuda.runtime import device_function
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cpu_fallback.types import Array, Rows
 
 
 class RowParts(NamedTuple):
     """Launch arguments: category, class where rows are `labelled`, target and weight with their kinds, measures."""
 
-    codes: "Array"
+    codes: Any
     classes: "Array"
     labelled: bool
     target: "Array"
@@ -25,11 +27,11 @@ class RowParts(NamedTuple):
     measures: "Array"
 
 
-def parts_of(rows: "Rows", measures: "Array") -> RowParts:
+def parts_of(rows: "Rows", measures: "Array", read_codes: "Callable[[Array], Any]" = to_device) -> RowParts:
     """Bring rows to the device; `measures` is what `measures_of` a layout gives."""
     classes = zeros(1, np.int32) if rows.classes is None else to_device(rows.classes)
     numbers = *number_words(rows.target), *number_words(rows.weight)
-    return RowParts(to_device(rows.codes), classes, rows.classes is not None, *numbers, measures)
+    return RowParts(read_codes(rows.codes), classes, rows.classes is not None, *numbers, measures)
 
 
 @device_function

@@ -11,12 +11,13 @@ import numpy as np
 from gpu_encode.cuda.addition import LINE, add_to_cell, add_to_table, take
 from gpu_encode.cuda.digits import bits_at
 from gpu_encode.cuda.folds import fold_of
+from gpu_encode.cuda.indexed import CodeSource, code_at
 from gpu_encode.cuda.runtime import cuda, device_function, kernel, types
 
 if TYPE_CHECKING:
     from cpu_fallback.types import Array
 
-    Data = tuple[Array, Array, Array, Array]
+    Data = tuple[CodeSource, Array, Array, Array]
     Source = tuple[int, Array, int, np.uint64, int, int, Array]
     Loaded = tuple[np.int32, np.int32, np.int32, np.uint64, np.uint64]
 
@@ -34,7 +35,7 @@ NOTHING = (np.int32(0), np.int32(0), np.int32(0), np.uint64(0), np.uint64(0))
 def load_row(row: int, data: "Data", source: "Source", plan: "Array") -> "Loaded":
     """Code, class, fold, target and weight of a row."""
     codes, classes, target, weight = data
-    code, label = codes[np.uint64(row)], classes[np.uint64(row * plan[CLASS_STEP])]
+    code, label = code_at(codes, np.uint64(row)), classes[np.uint64(row * plan[CLASS_STEP])]
     fold = np.int32(fold_of(row, *source))
     of_target, of_weight = bits_at(target, plan[TARGET_KIND], row), bits_at(weight, plan[WEIGHT_KIND], row)
     return code, label, fold, of_target, of_weight
@@ -94,7 +95,7 @@ def move_slot(plan: "Array", table: "Array", slot: int, accumulators: "Array", c
 
 @kernel
 def add_in_cells(
-    codes: "Array",
+    codes: CodeSource,
     classes: "Array",
     target: "Array",
     weight: "Array",
@@ -110,10 +111,10 @@ def add_in_cells(
 ) -> None:
     """Add all rows to their cells."""
     data, source = (codes, classes, target, weight), (kind, numbers, n_splits, seed, n_rows, first_row, units)
-    step, last = cuda.gridsize(1), len(codes) - 1
+    step, last = cuda.gridsize(1), len(codes.words) - 1
     ahead = NOTHING
     # The first turn only loads.
-    for row in range(cuda.grid(1) - step, len(codes), step):
+    for row in range(cuda.grid(1) - step, len(codes.words), step):
         loaded, ahead = ahead, load_row(min(row + step, last), data, source, plan)
         if row >= 0:
             line, inside = place_of(loaded, plan)
@@ -122,7 +123,7 @@ def add_in_cells(
 
 @kernel
 def add_in_tables(
-    codes: "Array",
+    codes: CodeSource,
     classes: "Array",
     target: "Array",
     weight: "Array",
@@ -140,8 +141,8 @@ def add_in_tables(
     data, source = (codes, classes, target, weight), (kind, numbers, n_splits, seed, n_rows, first_row, units)
     table, chunk, step = cuda.shared.array(0, types.int32), plan[CHUNK], cuda.blockDim.x
     clear(plan, table)
-    for begin in range(cuda.blockIdx.x * chunk, len(codes), cuda.gridDim.x * chunk):
-        stop = min(begin + chunk, len(codes))
+    for begin in range(cuda.blockIdx.x * chunk, len(codes.words), cuda.gridDim.x * chunk):
+        stop = min(begin + chunk, len(codes.words))
         cuda.syncthreads()
         ahead = NOTHING
         for row in range(begin + cuda.threadIdx.x - step, stop, step):
@@ -158,7 +159,7 @@ def add_in_tables(
 
 @kernel
 def add_hot_in_tables(
-    codes: "Array",
+    codes: CodeSource,
     classes: "Array",
     target: "Array",
     weight: "Array",
@@ -178,8 +179,8 @@ def add_hot_in_tables(
     data, source = (codes, classes, target, weight), (kind, numbers, n_splits, seed, n_rows, first_row, units)
     table, chunk, step = cuda.shared.array(0, types.int32), plan[CHUNK], cuda.blockDim.x
     clear(plan, table)
-    for begin in range(cuda.blockIdx.x * chunk, len(codes), cuda.gridDim.x * chunk):
-        stop = min(begin + chunk, len(codes))
+    for begin in range(cuda.blockIdx.x * chunk, len(codes.words), cuda.gridDim.x * chunk):
+        stop = min(begin + chunk, len(codes.words))
         cuda.syncthreads()
         ahead = NOTHING
         for row in range(begin + cuda.threadIdx.x - step, stop, step):

@@ -14,7 +14,7 @@ from gpu_encode.cuda.categories import base_and_mask, factorize, index_numbers, 
 from gpu_encode.cuda.counting import Engine, count
 from gpu_encode.cuda.digits import number_words
 from gpu_encode.cuda.folds import fold_source
-from gpu_encode.cuda.indexed import WORDS, CodeSource, Index, codes_by
+from gpu_encode.cuda.indexed import WORDS, CodeSource, Index, codes_by, source_of
 from gpu_encode.cuda.memory import empty, to_device, to_host, zeros
 from gpu_encode.cuda.runtime import MOST_BLOCKS, SHARED_BYTES, SIMULATED, THREADS, launch, xp
 
@@ -92,6 +92,8 @@ class Addition(NamedTuple):
     n_rows, n_lines, in_line, words : int
         Rows, lines, cells of a line, and words of a cell in a table.
     accumulators : int64 device array
+    codes : int32 device array
+        As they were given.
     """
 
     rows: tuple[Any, ...]
@@ -101,13 +103,13 @@ class Addition(NamedTuple):
     in_line: int
     words: int
     accumulators: "Array"
+    codes: "Array"
 
 
 def job_of(
     rows: "Rows", folds: "Folds", shape: tuple[int, int, int, int], layout: "Layout", accumulators: "Array"
 ) -> Addition:
     """Bring rows to the device and plan their addition."""
-    codes = int32(rows.codes)
     # Without classes, every row reads the same zero.
     classes = zeros(1, np.int32) if rows.classes is None else int32(rows.classes)
     target, target_kind = number_words(rows.target)
@@ -116,9 +118,16 @@ def job_of(
     n_lines, n_folds, n_classes, width = shape
     further = [n_lines, n_classes, int(rows.classes is not None), target_kind, weight_kind, n_folds * n_classes, width]
     further.append(target.itemsize)
-    given = (codes, classes, target, weight, *fold_source(folds))
+    given = (source_of(rows.codes), classes, target, weight, *fold_source(folds))
     return Addition(
-        given, [*lines.ravel().tolist(), *further], len(codes), n_lines, n_folds * n_classes, words, accumulators
+        given,
+        [*lines.ravel().tolist(), *further],
+        len(rows),
+        n_lines,
+        n_folds * n_classes,
+        words,
+        accumulators,
+        rows.codes,
     )
 
 
@@ -197,7 +206,7 @@ def hot_lines(job: Addition, most: int) -> "Array":
     """Lines that hold more than their share of a sample of rows, the most frequent first, `most` at most."""
     if not most:
         return zeros(0, np.int64)
-    sample = job.rows[0][:: -(-job.n_rows // SAMPLE)].astype(np.int64)
+    sample = to_device(job.codes[:: -(-job.n_rows // SAMPLE)]).astype(np.int64)
     lines, counts = xp.unique(xp.where(sample < 0, sample + job.n_lines, sample), return_counts=True)
     order = xp.argsort(-counts, kind="stable")[:most]
     found: Array = lines[order][counts[order] > HOT_SHARE * len(sample)]

@@ -91,15 +91,10 @@ CASES |= {
 def in_tiles(n_rows: int) -> Iterator[None]:
     """Let tiles have so many rows, and what has a fixed size for many rows one that these few already have."""
     load_backend()
-    small = {
-        "GUESSED_FROM": 16,
-        "TILE": n_rows,
-        "MOST_ROWS": n_rows,
-        "SAMPLE": 16,
-        "CHECKPOINT_BITS": 1,
-        "EXACT_PLACES": 2,
-    }
+    small = {"TILE": n_rows, "MOST_ROWS": n_rows, "CHECKPOINT_BITS": 1, "EXACT_PLACES": 2}
+    small |= dict.fromkeys(("FEW_ROWS", "GUESSED_FROM", "SAMPLE"), 16)
     owners = {"TILE": "gpu_encode.cuda", "MOST_ROWS": "gpu_encode.cuda.ordered", "SAMPLE": "gpu_encode.fitting.model"}
+    owners["FEW_ROWS"] = "gpu_encode.sums.targets"
     import_module("gpu_encode.training.scans")
     with pytest.MonkeyPatch.context() as patch:
         for module in [module for name, module in sys.modules.items() if name.startswith("gpu_encode.")]:

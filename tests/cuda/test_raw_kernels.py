@@ -13,6 +13,8 @@ pytestmark = pytest.mark.host
 
 SOURCES = sorted(RAW.glob("*.cu"))
 OPTIONS = ("--std=c++17", "--fmad=false")
+# What follows codes that are written.
+NO_INDEX = 0, 0, 0, np.zeros(0, np.int32)
 
 
 def compile_source(code, architecture):
@@ -65,7 +67,9 @@ def test_cells_beyond_32_bits(tmp_path):
     address = room.ctypes.data - 8 * (cell - 2)
     source = GIVEN, folds, 1, 0, 0, 0, np.ones(1, np.int64)
     extents = n_lines, n_folds, n_classes
-    run("count_in_memory", 1, 32, codes, labels, 1, *source, *extents, address, n_lines * n_folds * n_classes)
+    run(
+        "count_in_memory", 1, 32, codes, *NO_INDEX, labels, 1, *source, *extents, address, n_lines * n_folds * n_classes
+    )
     assert room.tolist() == [0, 0, 5, 0, 0]
 
 
@@ -79,5 +83,5 @@ def test_entries_beyond_32_bits(tmp_path, bits):
     held, out = np.arange(5, 8).astype(f"u{bits // 8}"), np.zeros((3, 4), f"u{bits // 8}")
     table = held.ctypes.data - held.itemsize * entry, n_lines * n_folds * n_outputs
     source = GIVEN, folds, 1, 0, 0, 0, np.ones(1, np.int64)
-    run(f"gather_several_{bits}", 1, 32, *table, n_lines, n_folds, n_outputs, codes, *source, 1, 4, out)
+    run(f"gather_several_{bits}", 1, 32, *table, n_lines, n_folds, n_outputs, codes, *NO_INDEX, *source, 1, 4, out)
     assert out.tolist() == [[5] * 4, [6] * 4, [7] * 4]

@@ -246,7 +246,7 @@ def test_no_block_adds_more_rows_than_its_words_hold(sums, n_rows, words):
     assert sums.MOST_ADDED * (2**16 - 1) < 2**31
     launches = []
     engine = sums.Engine(lambda *given, shared: launches.append((given, shared)), sums.THREADS, 2112, LARGEST)
-    sums.launch_tables(engine, "", sums.Addition((), [0] * kernels.FIRST_LINE, n_rows, 1, 1, words, None), 0, 1)
+    sums.launch_tables(engine, "", sums.Addition((), [0] * kernels.FIRST_LINE, n_rows, 1, 1, words, None, None), 0, 1)
     ((_, blocks, _, plan, _), shared) = launches[0]
     chunk, copies, size = (int(plan[place]) for place in (kernels.CHUNK, kernels.COPIES, kernels.SIZE))
     assert 1 <= chunk <= sums.MOST_ADDED
@@ -291,7 +291,7 @@ def test_counts_are_counted_elsewhere(ops, sums, monkeypatch):
 
 def hot_lines_of(sums, codes, most):
     """Hot lines of codes."""
-    job = sums.Addition((memory.to_device(np.array(codes, np.int32)),), [], len(codes), N_CATEGORIES + 2, 1, 1, None)
+    job = sums.Addition((), [], len(codes), N_CATEGORIES + 2, 1, 1, None, memory.to_device(np.array(codes, np.int32)))
     return memory.to_host(sums.hot_lines(job, most)).tolist()
 
 

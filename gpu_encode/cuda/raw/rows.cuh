@@ -59,8 +59,8 @@ __device__ inline void load(const Word *from, int n, Word (&into)[4]) {
 }
 
 // Codes in all kernels that read them, and the same as `Codes`: those of gpu_encode/cuda/indexed.py.
-#define CODES ARRAY(const int, codes), Word base, Word mask, Word range, ARRAY(const int, ranks)
-#define GIVEN_CODES Codes{codes, base, mask, range, ranks_size ? ranks : nullptr}
+#define CODES ARRAY(const int, codes), Word base, Word mask, Word range, ARRAY(const int, code_ranks)
+#define GIVEN_CODES Codes{codes, base, mask, range, code_ranks_size ? code_ranks : nullptr}
 
 enum { UNKNOWN = -2 };
 

@@ -12,10 +12,10 @@ enum { N_LINES = 3 * LINE, N_CLASSES, CLASS_STEP, TARGET_KIND, WEIGHT_KIND, IN_L
 enum { FIRST_LINE = TARGET_BYTES + 1, IN_TABLE, COPIES, SIZE, CHUNK };
 
 #define ROWS                                                                                                          \
-    ARRAY(const int, codes), ARRAY(const int, classes), ARRAY(const Word, target), ARRAY(const Word, weight), FOLDS,  \
+    CODES, ARRAY(const int, classes), ARRAY(const Word, target), ARRAY(const Word, weight), FOLDS,                    \
         ARRAY(const Long, plan)
 #define GIVEN_ROWS                                                                                                    \
-    Rows { codes, classes, target, weight, GIVEN_FOLDS, plan }
+    Rows { GIVEN_CODES, classes, target, weight, GIVEN_FOLDS, plan }
 
 // Target and weight of a row, raw, and what they are.
 struct Factors {
@@ -197,7 +197,8 @@ __device__ inline void move_slot(const Long *plan, unsigned *word, Long *cell) {
 }
 
 struct Rows {
-    const int *codes, *classes;
+    Codes codes;
+    const int *classes;
     const Word *target, *weight;
     Folds folds;
     const Long *plan;
@@ -224,7 +225,7 @@ template <typename Add> __device__ inline void each_row(Rows &rows, Long begin, 
         int n = int(min(end - first, Long(4))), code[4], label[4] = {0, 0, 0, 0};
         unsigned inside[4] = {0, 0, 0, 0};
         Word target[4] = {0, 0, 0, 0};
-        load<int, int4>(rows.codes + first, n, code);
+        rows.codes.of_four(first, n, code);
         if (plan[CLASS_STEP])
             load<int, int4>(rows.classes + first, n, label);
         if (target_kind != ABSENT)
