@@ -82,13 +82,7 @@ def read_categories(
         For values that cannot be categories, or that the policies refuse.
     """
     statistic = parameters.statistic
-    # The values of a distribution are found by the codes of rows.
-    one_sum = len(summed) == 1 and not statistic.of_target(0).needs.distribution
-    # Of many classes the number of categories has to be known first: sums may not fit.
-    one_sum &= all(column.target.n_classes <= MANY_CLASSES for column in summed)
-    # On a GPU, which keeps the codes unwritten, they may be asked for as well.
-    of_all = sums_alone or (isinstance(parameters.scheme, LeaveOneOut) and device_of(ops) == "cuda")
-    in_one_pass = of_all and statistic.needs.sums and one_sum
+    in_one_pass = sums_find_categories(parameters, ops, sums_alone, summed)
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     columns = columns.remember(entries)
@@ -115,6 +109,17 @@ def read_categories(
             refuse_missing(categories.codes, parameters.missing, repr(entry.name), columns.frame)
         read.append(categories)
     return read
+
+
+def sums_find_categories(parameters: Parameters, ops: Ops, sums_alone: bool, summed: Sequence[SummedColumn]) -> bool:
+    """Whether categories may be found together with the sums over all rows, by which they are then encoded."""
+    # On a GPU, which keeps the codes unwritten, they may be asked for as well.
+    of_all = sums_alone or (isinstance(parameters.scheme, LeaveOneOut) and device_of(ops) == "cuda")
+    # The values of a distribution are found by the codes of rows.
+    one_sum = len(summed) == 1 and not parameters.statistic.of_target(0).needs.distribution
+    # Of many classes the number of categories has to be known first: sums may not fit.
+    few_classes = all(column.target.n_classes <= MANY_CLASSES for column in summed)
+    return of_all and parameters.statistic.needs.sums and one_sum and few_classes
 
 
 def look_up_categories(
