@@ -191,7 +191,9 @@ def index_whole_numbers(
     entry: KeySpec, columns: ColumnMap, ops: Ops, no_sums: CategorySums | None
 ) -> RowCategories | None:
     """Find the categories of a column of whole numbers on a GPU, where codes may stay unwritten; None for any other."""
-    whole_numbers = read_whole_numbers(entry, columns, ops) if device_of(ops) == "cuda" else None
+    if device_of(ops) == "cpu" or columns.repeated.intersection(entry.columns):
+        return None
+    whole_numbers = read_whole_numbers(entry, columns, ops)
     if whole_numbers is None:
         return None
     numbers, dtype = whole_numbers
