@@ -161,7 +161,7 @@ def count(monkeypatch):
     del known
     monkeypatch.setattr(import_module("gpu_encode.cuda"), "TILE", TILE)
     monkeypatch.setattr(import_module("gpu_encode.fitting.model"), "SAMPLE", TILE)
-    monkeypatch.setattr(import_module("gpu_encode.cuda.ordered_encodings"), "TILE", TILE)
+    monkeypatch.setattr(import_module("gpu_encode.cuda.order_tiles"), "TILE", TILE)
     segments = import_module("gpu_encode.cuda.order_segments")
     monkeypatch.setattr(segments, "CHECKPOINT_BITS", 1)
     monkeypatch.setattr(segments, "HALF_OF_THEM", 1)
@@ -328,13 +328,13 @@ def names_of(line):
 
 def test_a_table_in_one_pass_takes_what_it_gives(bytes_a_category):
     # Two counts, an encoding in the type of the output, and whether it is unseen, of each fold; the room for estimates
-    # in doubt grows in whole numbers.
-    assert round(bytes_a_category("encode_categories", "fit_transform")) == 5 * (2 * 8 + 4 + 1)
+    # in doubt grows in whole numbers.  Codes are looked up in an index.
+    assert round(bytes_a_category("encode_categories", "fit_transform")) == 5 * (2 * 8 + 4 + 1) + 4
 
 
 def test_moments_of_tiles_are_put_together_field_by_field(bytes_a_category):
     # On a scale, which no fused pass knows; count, mean and two digits of each fold, the digits twice.
-    assert bytes_a_category("concatenate", "fit_transform", scale="sqrt") == 80 + 5 * 8 * (1 + 1 + 2 + 2)
+    assert bytes_a_category("concatenate", "fit_transform", scale="sqrt") == 84 + 5 * 8 * (1 + 1 + 2 + 2)
 
 
 def test_a_model_keeps_what_rows_are_looked_up_in(bytes_a_category):
