@@ -265,7 +265,7 @@ def by_sums(encoder: TargetEncoder, context: FitContext, plan: FoldPlan, sample:
     m = encoder.smooth.m if isinstance(encoder.smooth, MEstimate) else encoder.smooth
     m = 0.0 if m is None else m
     fixed = float(m) if isinstance(m, (int, float)) and not isinstance(m, bool) else None
-    return SumsScorer(rows, held_out, outcomes_of(context.targets), fixed, sample, seed)
+    return SumsScorer(rows, held_out, outcomes_of(rows.targets), fixed, sample, seed)
 
 
 def outcomes_of(targets: Sequence[Target]) -> list[tuple[Array, bool]]:
@@ -290,7 +290,8 @@ def by_estimator(
         raise bad_parameter(
             OWNER, "folds", plan.n_folds, "must leave two other folds to every fold, where an estimator is fitted"
         )
-    ops, rows, target = context.rows.ops, read_codes(context), context.targets[0]
+    ops, rows = context.rows.ops, read_codes(context)
+    target = rows.targets[0]
     pairs = [(ops.to_host(own), ops.to_host(seen)) for own, seen in seen_rows(plan, rows)]
     folds = ops.to_host(number_folds(plan, rows))
     codes = [ops.to_host(codes) for codes in rows.codes]
