@@ -10,12 +10,12 @@ from cpu_fallback.exact import Floats, Integers, in_one_piece
 from cpu_fallback.row_numbers import Permutation
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import CodedRows, Learned
-from gpu_encode.proximity.ascent import climb
 from gpu_encode.proximity.histogram import Histogram
 from gpu_encode.proximity.measures import merge_rows, to_floats
 from gpu_encode.proximity.objectives import Area, SquaredError
 from gpu_encode.proximity.subsets import DENSE, measure_strengths
 from gpu_encode.proximity.voting import Cases, Electorate, score
+from gpu_encode.votes.ascent import ascend
 
 # Cells of a histogram of new rows, and of votes of several candidates at a time, of eight bytes each.
 MOST_CELLS = 1 << 24
@@ -71,7 +71,8 @@ class Ballot:
                 for scores in self.score(objective.cases, pairs[first : first + at_once])
             ]
 
-        numbers, path = climb(judge, start, tol, objective.least)
+        found = ascend(judge, start, tol, objective.least_rise)
+        numbers, path = found.numbers, found.path
         return (numbers[:-1], float(numbers[-1]), path) if degree is None else (numbers, degree, path)
 
 
@@ -89,7 +90,7 @@ class LearnedVotes(Learned):
     weights : float64 array (subsets,)
     degree : float
     path : list of list of float
-        See `climb`.
+        See `ascend`.
     codes : int32 array (features, different rows)
     sums : int64 array (different rows, n)
     exponents : list of int

@@ -1,11 +1,13 @@
-"""Coordinate ascent: weights of votes that raise a score, one step of one weight at a time."""
+"""Coordinate ascent: numbers that are tuned one at a time, by steps that become smaller where none helps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from cpu_fallback.exact import Floats
 from gpu_encode.notices import warn
 
 
@@ -15,36 +17,44 @@ class Ascent:
 
     Parameters
     ----------
-    weights : list of float
+    numbers : float64 array (n,)
     score : number
-        Of these weights.
+        Of these numbers.
+    path : list of list of number
+        Of each rise: which number, the step, and the score that was then reached.
     n_rounds : int
-        Rounds, in each of which every weight was tried.
+        Rounds, in each of which every number was tried.
     """
 
-    weights: list[float]
+    numbers: Floats
     score: Any
+    path: list[list[Any]]
     n_rounds: int
 
 
 def ascend(
-    n_weights: int, score: Callable[[list[float]], Any], tol: float, max_rounds: int, least_rise: float = 0.0
+    judge: Callable[[Floats], Sequence[Any]],
+    start: Floats,
+    tol: float,
+    least_rise: float = 0.0,
+    max_rounds: int | None = None,
 ) -> Ascent:
-    """Raise weights from zero, always the one whose rise by a step raises the score most.
+    """Raise numbers, in each round the one whose rise by a step raises the score most.
 
-    Where no weight raises the score, the step is halved, from 1 on; below `tol` the ascent ends.  Of equally good
-    weights the first one rises.
+    Where no number raises the score, the step is halved, from 1 on; below `tol` the ascent ends.  Of equally good
+    numbers the first one rises.
 
     Parameters
     ----------
-    n_weights : int
-    score : callable
-        Takes a list of weights; what it gives can be compared.
+    judge : callable
+        Gives a score for each line of numbers (candidates, n), none of them NaN.
+    start : float64 array (n,)
     tol : float
-    max_rounds : int
     least_rise : float, default=0
         A rise has to be larger than this share of the score.  Scores that change by steps need none; others may rise
         for ever, by less and less.
+    max_rounds : int, optional
+        None: as many rounds as it takes.
 
     Warns
     -----
@@ -53,12 +63,14 @@ def ascend(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from gpu_encode.votes.ascent import ascend
-    >>> ascend(2, lambda weights: -abs(weights[0] - 2.25) - weights[1], tol=0.1, max_rounds=100).weights
-    [2.25, 0.0]
+    >>> found = ascend(lambda tried: [-((x - 2.5) ** 2) - (y - 1) ** 2 for x, y in tried], np.zeros(2), 0.25)
+    >>> found.numbers.tolist(), len(found.path)
+    ([2.5, 1.0], 4)
     """
-    weights, step, rounds = [0.0] * n_weights, 1.0, 0
-    best = score(weights)
+    numbers, step, path, rounds = start.copy(), 1.0, [], 0
+    (best,) = judge(numbers[None])
     while step >= tol:
         if rounds == max_rounds:
             warn(
@@ -68,11 +80,15 @@ def ascend(
             )
             break
         rounds += 1
-        tried = [score([*weights[:place], weights[place] + step, *weights[place + 1 :]]) for place in range(n_weights)]
-        place = max(range(n_weights), key=tried.__getitem__)
-        if tried[place] - best > least_rise * abs(best):
-            weights[place] += step
-            best = tried[place]
-        else:
+        reached, place = best, -1
+        for candidate, score in enumerate(judge(numbers + step * np.eye(len(numbers)))):
+            if score > reached:
+                reached, place = score, candidate
+        # Whole numbers may be too large to be multiplied by a share.
+        if place < 0 or (least_rise and reached - best <= least_rise * abs(best)):
             step /= 2
-    return Ascent(weights, best, rounds)
+            continue
+        numbers[place] += step
+        best = reached
+        path.append([float(place), step, best])
+    return Ascent(numbers, best, path, rounds)

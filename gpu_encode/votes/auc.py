@@ -10,7 +10,7 @@ from gpu_encode import devices, frames, ops
 from gpu_encode.fitting.inputs import move_to_reader
 from gpu_encode.ops import Ops
 from gpu_encode.sums.targets import Labels, check_weight
-from gpu_encode.votes.pair_counts import PairCounter
+from gpu_encode.votes.ordered_pairs import PairCounter
 
 
 def roc_auc_score(y_true: Any, y_score: Any, *, sample_weight: Any = None) -> Any:
@@ -62,7 +62,7 @@ def roc_auc_score(y_true: Any, y_score: Any, *, sample_weight: Any = None) -> An
     """
     with devices.explain_memory():
         counter, scores = read("roc_auc_score", y_true, y_score, sample_weight)
-        areas = [counter.count(column) / (2 * counter.pairs) for column in scores]
+        areas = [counter.area(column) for column in scores]
     return areas[0] if n_dimensions(y_score) == 1 else np.array(areas)
 
 

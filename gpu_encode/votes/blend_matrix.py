@@ -111,12 +111,12 @@ def blend_matrix(
         check_columns("blend_matrix", scores)
         weights, auc = np.eye(len(scores)), np.zeros((len(scores), len(scores)))
         for i, column in enumerate(scores):
-            auc[i, i] = counter.count(column) / (2 * counter.pairs)
+            auc[i, i] = counter.area(column)
         for i, j in combinations(range(len(scores)), 2):
             weights[i, j], _ = choose_share(counter, scores[i], scores[j], grid)
             weights[j, i] = 1.0 - weights[i, j]
             blended = mix([scores[i], scores[j]], [weights[i, j], weights[j, i]])
-            auc[i, j] = auc[j, i] = counter.count(blended) / (2 * counter.pairs)
+            auc[i, j] = auc[j, i] = counter.area(blended)
     rank_columns = [counter.ops.to_host(column) for column in ranked]
     return BlendMatrix(
         names_of(predictions, names, len(columns)),

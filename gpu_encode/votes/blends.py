@@ -16,7 +16,7 @@ from gpu_encode.ops import Ops
 from gpu_encode.votes.ascent import ascend
 from gpu_encode.votes.auc import read, read_scores
 from gpu_encode.votes.breakpoints import Side, best_interval
-from gpu_encode.votes.pair_counts import PairCounter
+from gpu_encode.votes.ordered_pairs import PairCounter
 from gpu_encode.votes.rules import add_up
 
 # From so many pairs of a positive and a negative row on, their turns take hundreds of megabytes and seconds.
@@ -104,9 +104,9 @@ class ConvexBlend(BaseEstimator):
                 weights = [share, 1.0 - share]
             else:
                 weights = self._climb(counter, scores)
-            twice = counter.count(mix(scores, weights))
+            area = counter.area(mix(scores, weights))
         self.weights_: Array = np.array(weights)
-        self.auc_, self.interval_, self._reference = twice / (2 * counter.pairs), interval, reference
+        self.auc_, self.interval_, self._reference = area, interval, reference
         return self
 
     def _check(self) -> None:
@@ -118,9 +118,13 @@ class ConvexBlend(BaseEstimator):
 
     def _climb(self, counter: PairCounter, scores: list[Floats]) -> list[float]:
         """Find shares of more than two vectors; alike if no vector is better than none."""
-        found = ascend(len(scores), lambda weights: counter.count(mix(scores, weights)), self.tol, self.max_rounds)
-        total = sum(found.weights)
-        return [weight / total if total else 1.0 / len(scores) for weight in found.weights]
+
+        def judge(tried: Floats) -> list[int]:
+            return [counter.count(mix(scores, weights)) for weights in tried.tolist()]
+
+        found = ascend(judge, np.zeros(len(scores)), self.tol, max_rounds=self.max_rounds).numbers.tolist()
+        total = sum(found)
+        return [weight / total if total else 1.0 / len(scores) for weight in found]
 
     def predict(self, P: Any) -> Array:  # noqa: N803
         """Blend the predictions of rows.

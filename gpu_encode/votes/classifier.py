@@ -15,7 +15,7 @@ from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.fit import FitContext
-from gpu_encode.votes.pair_counts import PairCounter
+from gpu_encode.votes.ordered_pairs import PairCounter
 from gpu_encode.votes.phi import put_on, sigmoid, take_off
 from gpu_encode.votes.rules import Votes, divide_by_sum, log_posteriors, log_products, share_out
 from gpu_encode.votes.voter import Voter, on_host_of
@@ -171,7 +171,7 @@ class VoteClassifier(ClassifierMixin, Voter):
         found = [self._weigh(votes, output, counter.count) for output, counter in enumerate(counters)]
         pairs = [2 * counter.pairs for counter in counters]
         areas = [ascent.score / n if n else math.nan for ascent, n in zip(found, pairs, strict=True)]
-        weights = np.array([ascent.weights for ascent in found])
+        weights = np.array([ascent.numbers for ascent in found])
         several = len(found) > 1
         self.weights_: Array = weights if several else weights[0]
         self.training_auc_: Any = np.array(areas) if several else areas[0]

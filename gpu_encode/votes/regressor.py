@@ -3,7 +3,6 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import RegressorMixin, clone
 from sklearn.linear_model import Ridge
 
@@ -136,7 +135,7 @@ class VoteRegressor(RegressorMixin, Voter):
     def _fit_weights(self, context: FitContext, votes: Votes) -> None:
         score = negative_squared_error(context)
         ascent = self._weigh(votes, 0, lambda mean: score(take_off(mean, self.phi)), LEAST_RISE)
-        self.weights_, self.n_rounds_ = np.array(ascent.weights), ascent.n_rounds
+        self.weights_, self.n_rounds_ = ascent.numbers, ascent.n_rounds
 
     def predict(self, X: Any) -> Array:
         """Predict the quantity of each row.

@@ -96,7 +96,11 @@ class Voter(BaseEstimator):
     def _weigh(self, votes: Votes, output: int, score: Callable[[Floats], Any], least_rise: float = 0.0) -> Ascent:
         """Find the weights of the votes for one output by what their mean scores."""
         mean = self._mean(votes, output)
-        return ascend(votes.n_keys, lambda weights: score(mean.at(weights)), self.tol, self.max_rounds, least_rise)
+
+        def judge(tried: Floats) -> list[Any]:
+            return [score(mean.at(weights)) for weights in tried.tolist()]
+
+        return ascend(judge, np.zeros(votes.n_keys), self.tol, least_rise, self.max_rounds)
 
     def _mean(self, votes: Votes, output: int) -> WeightedMean:
         silence = float(put_on(np.array([votes.means[output]]), self.phi, self.clip)[0])

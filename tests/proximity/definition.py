@@ -49,12 +49,14 @@ def leave_one_out(X, y, score):
     return [score(row, *rest) for row, rest in zip(X, others, strict=True)]
 
 
-def area(scores, y, label):
+def area(scores, y, label, sample_weight=None):
     """Share of pairs that are ordered rightly, ties counting half; twice of it is a whole number of pairs."""
-    own = [score for score, target in zip(scores, y, strict=True) if target == label]
-    rest = [score for score, target in zip(scores, y, strict=True) if target != label]
-    twice = sum(2 * (a > b) + (a == b) for a in own for b in rest)
-    return twice / (2 * len(own) * len(rest)) if own and rest else 0.0
+    weight = [1] * len(y) if sample_weight is None else sample_weight
+    own = [(score, w) for score, target, w in zip(scores, y, weight, strict=True) if target == label]
+    rest = [(score, w) for score, target, w in zip(scores, y, weight, strict=True) if target != label]
+    twice = sum((2 * (a > b) + (a == b)) * v * w for a, v in own for b, w in rest)
+    pairs = sum(v * w for _, v in own for _, w in rest)
+    return twice / (2 * pairs) if pairs else 0.0
 
 
 def squared_error(scores, y):

@@ -1,16 +1,11 @@
-"""The path of the tuning, step by step, against plain loops; areas against all pairs."""
+"""The path of the tuning, step by step, against plain loops."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gpu_encode import ProximityEncoder, ops
-from gpu_encode.proximity.ascent import climb
-from gpu_encode.proximity.objectives import measure_area
+from gpu_encode import ProximityEncoder
 from tests.backends import ON_CUDA
 from tests.proximity import definition
-from tests.strategies import examples
 
 N = 9 if ON_CUDA else 16
 SEEDS = range(1 if ON_CUDA else 3)
@@ -108,37 +103,26 @@ def test_one_class_tunes_nothing(backend):
     assert encoder.path_ == []
 
 
-@pytest.mark.host
-def test_equal_gains_keep_the_first():
-    numbers, path = climb(lambda tried: (-abs(tried.sum(axis=1) - 1.5)).tolist(), np.zeros(3), 0.5)
-    assert numbers.tolist() == [1.5, 0.0, 0.0]
-    assert path == [[0.0, 1.0, -0.5], [0.0, 0.5, 0.0]]
+def test_weights_count_pairs_exactly(backend):
+    """A power of two rounds nothing; all other fractions are counted in one unit, too."""
+    table, y = draw(8)
+    weight = np.random.default_rng(8).integers(1, 9, N)
+    tuned = {
+        name: ProximityEncoder(degree=1.0).fit(table, y, sample_weight=given)
+        for name, given in {"whole": weight, "eighths": weight / 8, "thirds": weight / 3}.items()
+    }
+    assert tuned["whole"].path_
+    assert tuned["eighths"].path_ == tuned["whole"].path_
+    assert tuned["thirds"].weights_.tolist() == tuned["whole"].weights_.tolist()
 
+    def judge(weights, power):
+        scores = []
+        for row in range(N):
+            others = [place for place in range(N) if place != row]
+            rows, targets, each = (
+                [of[place] for place in others] for of in (as_rows(table), y.tolist(), weight.tolist())
+            )
+            scores.append(definition.ratio(as_rows(table)[row], rows, targets, weights, power, 1, each))
+        return definition.area(scores, y.tolist(), 1, weight.tolist())
 
-@pytest.mark.host
-def test_gains_that_become_less_and_less_end():
-    numbers, path = climb(lambda tried: (-1 - 1 / (1 + tried[:, 0])).tolist(), np.zeros(1), 0.5, 1e-3)
-    assert len(path) < 50
-    assert numbers[0] > 20
-
-
-@pytest.mark.host
-def test_a_start_that_is_no_number_is_left():
-    numbers, _ = climb(lambda tried: [np.nan if x == 0 else -x for (x,) in tried], np.zeros(1), 0.5)
-    assert numbers.tolist() == [1.0]
-
-
-@examples(30)
-@given(data=st.data())
-def test_areas_are_those_of_all_pairs(data):
-    n_rows = data.draw(st.integers(1, 12))
-    numbers = st.lists(st.sampled_from([0.0, -0.0, 0.25, 1 / 3, 1.0]), min_size=n_rows, max_size=n_rows)
-    scores = data.draw(numbers)
-    labels = data.draw(st.lists(st.integers(0, 1), min_size=n_rows, max_size=n_rows))
-    weights = data.draw(st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows))
-    with ops.use_backend((ON_CUDA or ("numpy",))[0]):
-        backend = ops.resolve(0)
-        given = (np.array(scores), np.array(labels, np.int32), np.array(weights, np.int64))
-        found = measure_area(backend, *map(backend.to_device, given))
-    repeated = [(score, label) for score, label, n in zip(scores, labels, weights, strict=True) for _ in range(n)]
-    assert found == definition.area([score for score, _ in repeated], [label for _, label in repeated], 1)
+    check(tuned["whole"], table, y, judge, 1.0)

@@ -13,8 +13,8 @@ from sklearn import metrics
 
 from gpu_encode import roc_auc_score, roc_curve
 from gpu_encode.ops import resolve
-from gpu_encode.votes import pair_counts
-from gpu_encode.votes.pair_counts import PairCounter
+from gpu_encode.votes import ordered_pairs
+from gpu_encode.votes.ordered_pairs import PairCounter
 from tests.bits import assert_same_bits
 
 
@@ -160,7 +160,7 @@ def test_pairs_may_be_as_many_as_whole_numbers():
     class Huge:
         """As many positive rows, of one score, as can be."""
 
-        shape = (pair_counts.MOST_ROWS + 1,)
+        shape = (ordered_pairs.MOST_ROWS + 1,)
 
         def __len__(self):
             return self.shape[0]
@@ -170,7 +170,7 @@ def test_pairs_may_be_as_many_as_whole_numbers():
 
     with pytest.raises(ValueError, match="at most 2147483648 rows"):
         PairCounter(resolve(0), Huge())
-    half = pair_counts.MOST_ROWS // 2
+    half = ordered_pairs.MOST_ROWS // 2
     assert 2 * half * half < 2**63
 
 

@@ -27,7 +27,6 @@ from gpu_encode import (
     VoteRegressor,
     roc_auc_score,
 )
-from gpu_encode.votes.ascent import ascend
 from tests.bits import assert_same_bits
 from tests.votes.drawn import draw
 
@@ -404,10 +403,6 @@ def test_the_ascent_says_where_it_was_cut_off():
         voter = VoteClassifier(rule="weighted_mean", max_rounds=1).fit(X, y)
     assert voter.n_rounds_ == 1
     assert sorted(voter.weights_.tolist()) == [0, 0, 1]
-
-
-def test_of_equal_weights_the_first_rises():
-    assert ascend(3, lambda weights: min(sum(weights), 1), 0.5, 100).weights == [1.0, 0.0, 0.0]
 
 
 def fails(estimator):

@@ -77,6 +77,10 @@ class PairCounter:
             twice += sum_of_products(weights, [column[places] for column in running])
         return twice
 
+    def area(self, scores: Array) -> float:
+        """Give the area under the ROC curve: the quotient of two whole numbers, rounded once; 0 where no pairs are."""
+        return self.count(scores) / (2 * self.pairs) if self.pairs else 0.0
+
     def reached(self, scores: Array, thresholds: Array) -> tuple[list[int], list[int]]:
         """Give how many positive and negative rows have at least the score of each threshold."""
         return (
