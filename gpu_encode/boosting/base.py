@@ -1,7 +1,6 @@
 """What the two boosters share: parameters, fit, and raw predictions."""
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from gpu_encode.errors.targets import no_target
 from gpu_encode.fitting.inputs import Inputs, move_to_reader
 from gpu_encode.ops import host
 from gpu_encode.schemes import Ordered
-from gpu_encode.schemes.plans import check_random_state
+from gpu_encode.schemes.plans import check_random_state, read_seed
 from gpu_encode.sums.targets import Labels
 
 MODES = ("ordered", "plain", "exact")
@@ -80,7 +79,7 @@ class OrderedBoosting(BaseEstimator):
                 f'mode="exact" of {owner} fits a model for each row, of {MOST_EXACT_ROWS} rows at most. Got {n_rows}: '
                 'take mode="ordered".'
             )
-        seed, scheme = seed_from(self.random_state), Ordered()
+        seed, scheme = read_seed(self.random_state), Ordered()
         scheme.random_state = seed
         features = Features.fit(inputs, y, self.categorical, prior, seed)
         numbers = range(1 if self.mode == "exact" else 1 + self.permutations)
@@ -90,7 +89,7 @@ class OrderedBoosting(BaseEstimator):
         borders = find_borders(drawn[0], target, prior, len(features.categorical), self.borders)
         problem = Problem(target, loss, orders, drawn, borders)
         given = (self.mode, self.iterations, self.depth, self.learning_rate, self.l2, self.subsample)
-        trees, predictions = train(problem, Settings(*given), np.random.default_rng(seed))
+        trees, predictions = train(problem, Settings(*given), np.random.default_rng(abs(seed)))
         _check_feature_names(self, table_with_names(inputs.tables[0], inputs.frame), reset=True)
         self.n_features_in_ = inputs.frame.n_columns
         self._features = features
@@ -117,12 +116,3 @@ class OrderedBoosting(BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def seed_from(random_state: Any) -> int:
-    """Give the seed of a call: an integer as it is, a draw from a generator, or fresh entropy."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return int(np.random.default_rng(random_state).integers(2**31))

@@ -89,7 +89,10 @@ class OrderedBoostingClassifier(ClassifierMixin, OrderedBoosting):
         target = targets.make(*self._read_target(inputs), "multiclass", None)
         if target.classes is None or len(target.classes) != 2:
             found = 0 if target.classes is None else len(target.classes)
-            raise ValueError(f"OrderedBoostingClassifier tells two classes apart. Got y with {found}.")
+            raise ValueError(
+                f"OrderedBoostingClassifier tells two classes apart. Got y with {found} classes: take "
+                "OrderedBoostingRegressor for quantities."
+            )
         self._fit(inputs, np.asarray(target.values, np.int64), log_loss, 0.5)
         self.classes_ = target.classes
         return self

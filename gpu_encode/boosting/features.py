@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -99,11 +100,17 @@ def holds_numbers(part: Frame, position: int) -> bool:
     if column.codes is not None or is_temporal(column):
         return False
     values, nulls = plain(column)
-    return values.dtype.kind != "O" or all(isinstance(value, (Real, np.bool_)) for value in values[~nulls])
+    return values.dtype.kind != "O" or all(isinstance(value, (Real, np.bool_, Decimal)) for value in values[~nulls])
 
 
 def read_columns(frame: Frame | Pieces, positions: Sequence[int]) -> list[Floats]:
     """Read columns of numbers as float64; NaN where there is none."""
+    for position in positions:
+        if not holds_numbers(frame.parts[0], position):
+            raise TypeError(
+                f"Column {frame.label(position)!r} holds something else than numbers. Convert it, or name it in "
+                "categorical and fit anew."
+            )
     read = [read_numbers(frame.parts[0], position) for position in positions]
     return [np.where(nulls, np.nan, values.astype(np.float64)) for values, nulls in read]
 

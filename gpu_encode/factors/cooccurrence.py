@@ -124,7 +124,7 @@ class CooccurrenceEncoder(CodesEncoder):
         Lines of U, of U S, or of U sqrt(S).
     tol : float, default=1e-8
         Relative accuracy of the squared singular values, where the solver is iterative; 0 is that of the numbers.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Where the iterative solver starts.
     handle_unknown : {"zero", "error"}, default="zero"
         Encoding of values that fit did not see; "error" refuses them.

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, aslinearoperator, eigsh
-from sklearn.utils import check_random_state
 
 from cpu_fallback.types import Array
+from gpu_encode.schemes.plans import read_seed
 
 # Matrices up to this side, or of which a quarter of all vectors is asked for, are decomposed whole.
 WHOLE_SIDE = 512
@@ -33,7 +33,7 @@ def leading_eigenvectors(products: Any, n_components: int, tol: float, random_st
     n_components : int
     tol : float
         Relative accuracy of the eigenvalues; 0 is that of the numbers.
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
         Where the solver starts.
 
     Returns
@@ -47,7 +47,7 @@ def leading_eigenvectors(products: Any, n_components: int, tol: float, random_st
     if isinstance(products, np.ndarray):
         values, vectors = linalg.eigh(products, subset_by_index=[side - wanted, side - 1])
     else:
-        start = check_random_state(random_state).uniform(-1.0, 1.0, side)
+        start = np.random.RandomState(read_seed(random_state) % (1 << 32)).uniform(-1.0, 1.0, side)
         try:
             values, vectors = eigsh(products, wanted, which="LA", v0=start, tol=tol)
         except ArpackNoConvergence as error:

@@ -8,12 +8,13 @@ import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import UNSEEN, CodedRows, CodesEncoder, Learned
-from gpu_encode.errors.parameters import bad_option, check_count, check_number, check_option
+from gpu_encode.errors.parameters import check_count, check_number, check_option
 from gpu_encode.factors.one_hot_products import multiply_rows, one_hot_products
 from gpu_encode.factors.pair_counts import weigher
 from gpu_encode.factors.spectra import is_decomposed_whole, leading_eigenvectors, settle_signs, weigh_columns
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
+from gpu_encode.schemes.plans import check_random_state
 
 WEIGHTINGS = (None, "eta", "mu", "tfidf")
 
@@ -68,7 +69,7 @@ class SpectralEncoder(CodesEncoder):
         Rows get F D V S / (S**2 + ridge), so that vectors of small singular values are shrunk.
     tol : float, default=1e-8
         Relative accuracy of the squared singular values, where the solver is iterative; 0 is that of the numbers.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Where the iterative solver starts.
     handle_unknown : {"zero", "error"}, default="zero"
         A value that fit did not see adds nothing, or is refused.
@@ -190,8 +191,8 @@ def check_policies(encoder: Any) -> None:
     check_number(owner, "tol", encoder.tol, low=0.0)
     check_option(owner, "handle_unknown", encoder.handle_unknown, ("zero", "error"))
     check_option(owner, "handle_missing", encoder.handle_missing, ("category", "error"))
-    if not isinstance(encoder.indicators, (bool, np.bool_)):
-        raise bad_option(owner, "indicators", encoder.indicators, ("True", "False"))
+    check_option(owner, "indicators", encoder.indicators, (True, False))
+    check_random_state(encoder.random_state)
 
 
 def rank_too_small(owner: str, n_components: int, matrix: str, rank: int) -> ValueError:

@@ -235,6 +235,8 @@ class FactorizationEncoder(CodesEncoder):
         check_option(OWNER, "output", self.output, OUTPUTS)
         check_option(OWNER, "solver", self.solver, ("als", "sgd"))
         check_option(OWNER, "update", self.update, ("row", "batch"))
+        for name in ("early_stopping", "signed_labels", "scale_start"):
+            check_option(OWNER, name, getattr(self, name), (True, False))
         check_option(OWNER, "handle_unknown", self.handle_unknown, ("mean", "error"))
         check_option(OWNER, "handle_missing", self.handle_missing, ("category", "mean", "error"))
         check_number(OWNER, "learning_rate", self.learning_rate, low=0.0, open_low=True)

@@ -9,7 +9,7 @@ from cpu_fallback.types import Array
 from gpu_encode import devices, frames, ops
 from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.codes import CodedRows, CodesEncoder, Learned
-from gpu_encode.errors.parameters import check_count, check_number, check_option
+from gpu_encode.errors.parameters import bad_parameter, check_count, check_number, check_option
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
@@ -142,11 +142,13 @@ class ProximityEncoder(CodesEncoder):
         check_count(owner, "order", self.order, low=1)
         check_option(owner, "form", self.form, FORMS)
         check_option(owner, "handle_missing", self.handle_missing, MISSING_POLICIES)
-        check_number(owner, "tol", self.tol, low=0.0, open_low=True)
+        check_number(owner, "tol", self.tol, low=0.0, high=1.0, open_low=True)
         check_random_state(self.random_state)
         if self.tuning_rows is not None:
             check_count(owner, "tuning_rows", self.tuning_rows, low=1)
         if not (isinstance(self.degree, str) and self.degree == "tune"):
+            if isinstance(self.degree, str):
+                raise bad_parameter(owner, "degree", self.degree, 'must be "tune" or a number above 0')
             check_number(owner, "degree", self.degree, low=0.0, open_low=True)
             if self.form == "difference" and self.degree != 1:
                 raise ValueError(f'form="difference" of {owner} has no degree: leave out degree={self.degree!r}.')

@@ -4,8 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
@@ -14,10 +13,11 @@ from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.errors.targets import no_target
 from gpu_encode.proximity.encoder import ProximityEncoder
+from gpu_encode.votes.predictor import Predictor
 
 
 @dataclass(eq=False, repr=False)
-class Voting(BaseEstimator):
+class Voting(Predictor):
     """What both estimators share: parameters, and an encoder that counts the votes."""
 
     order: int = 2
@@ -35,12 +35,7 @@ class Voting(BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, target_type: str) -> None:
         """Fit the encoder, and keep what scikit-learn reads off an estimator."""
         encoder = ProximityEncoder(target_type=target_type, **self.get_params(deep=False))
-        self.encoder_ = encoder.fit(X, y, sample_weight=sample_weight)
-        self.n_features_in_ = encoder.n_features_in_
-        if hasattr(encoder, "feature_names_in_"):
-            self.feature_names_in_ = encoder.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._publish_encoder(encoder.fit(X, y, sample_weight=sample_weight))
 
     def _read_target(self, y: Any) -> Any:
         """Give a target that may be a column, of which scikit-learn warns."""
@@ -50,15 +45,8 @@ class Voting(BaseEstimator):
 
     def _vote(self, X: Any) -> Array:
         check_is_fitted(self, "encoder_")
-        return self.encoder_.vote(X)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
-        tags.target_tags.required = True
-        return tags
+        votes: Array = self.encoder_.vote(X)
+        return votes
 
 
 @dataclass(eq=False, repr=False)
@@ -180,12 +168,6 @@ class ProximityClassifier(ClassifierMixin, Voting):
         chosen: Array = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen.astype(np.int64)]
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        # Numbers that are all different agree in nothing.
-        tags.classifier_tags.poor_score = True
-        return tags
-
 
 @dataclass(eq=False, repr=False)
 class ProximityRegressor(RegressorMixin, Voting):
@@ -262,9 +244,3 @@ class ProximityRegressor(RegressorMixin, Voting):
         float64 ndarray of shape (n_rows,)
         """
         return self._vote(X)[:, 0]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        # Numbers that are all different agree in nothing.
-        tags.regressor_tags.poor_score = True
-        return tags

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cpu_fallback.elementary import add_in_order
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import CodedRows
@@ -26,7 +27,7 @@ def score_classes(form: str, totals: Array, everything: Array, first: int) -> Ar
         Weight of all rows of each class; or of one query, for all of them.
     first : int
     """
-    votes, weight = add_rows(totals), add_rows(everything)
+    votes, weight = add_in_order(totals), add_in_order(everything)
     if form == "ratio":
         return np.stack(
             [divide(of, votes, divide(all_of, weight, np.nan)) for of, all_of in zip(totals, everything, strict=True)][
@@ -44,14 +45,6 @@ def score_classes(form: str, totals: Array, everything: Array, first: int) -> Ar
 def score_means(totals: Array, everything: Array) -> Array:
     """Give the weighted mean of the target: (1, queries); `totals` and `everything` are weights, and their targets."""
     return divide(totals[1], totals[0], divide(everything[1], everything[0], np.nan))[None]
-
-
-def add_rows(table: Array) -> Array:
-    """Add up the rows of a table, one after the other."""
-    total: Array = table[0]
-    for row in table[1:]:
-        total = total + row
-    return total
 
 
 def divide(dividend: Array, divisor: Array, otherwise: Array | float) -> Array:

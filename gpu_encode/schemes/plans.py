@@ -58,15 +58,18 @@ class Scheme(BaseEstimator):
 
 
 def seed_of(random_state: Any, purpose: str, number: int = 0) -> int:
-    """64-bit key of a user's `random_state`: an int, None (fresh entropy), or a NumPy generator (one draw)."""
+    """64-bit key of a user's `random_state`."""
+    return key_of(read_seed(random_state), PURPOSES[purpose] + number)
+
+
+def read_seed(random_state: Any) -> int:
+    """Give the number of a user's `random_state`: an int, None (fresh entropy), or a NumPy generator (one draw)."""
     check_random_state(random_state)
     if random_state is None:
-        random_state = int(np.random.default_rng().integers(1 << 62))
-    elif isinstance(random_state, np.random.RandomState):
-        random_state = int(random_state.randint(0, 2**31 - 1))
-    elif isinstance(random_state, np.random.Generator):
-        random_state = int(random_state.integers(1 << 62))
-    return key_of(int(random_state), PURPOSES[purpose] + number)
+        return int(np.random.default_rng().integers(1 << 62))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(0, 2**31 - 1))
+    return int(random_state.integers(1 << 62) if isinstance(random_state, np.random.Generator) else random_state)
 
 
 def check_random_state(random_state: Any) -> None:

@@ -23,7 +23,7 @@ from gpu_encode.formulas.smoothing import MEstimate
 from gpu_encode.ops import device_of, host
 from gpu_encode.schemes import KFold, Scheme
 from gpu_encode.schemes import folds as given_schemes
-from gpu_encode.schemes.plans import FoldPlan, check_random_state
+from gpu_encode.schemes.plans import FoldPlan, read_seed
 from gpu_encode.sums.targets import Target
 from gpu_encode.tuning.candidates import WITHOUT_FOLDS
 from gpu_encode.tuning.chosen import ChosenInteractions, Step
@@ -146,8 +146,8 @@ def choose_interactions(
     (6, 6)
     """
     check(encoder, X, order, forward, tol, one_standard_error, significance, max_columns, backward, sample)
-    check_random_state(random_state)
-    seed = int(np.random.RandomState(random_state).randint(1 << 31)) if is_whole(random_state) else draw(random_state)
+    check_estimator(estimator, scoring)
+    seed = int(np.random.RandomState(read_seed(random_state) % (1 << 32)).randint(1 << 31))
     parameters = encoder._parameters()
     scheme = choose_scheme(encoder, parameters, folds, seed)
     with devices.explain_memory():
@@ -201,18 +201,12 @@ def check(
         check_count(OWNER, "sample", sample, low=1)
 
 
-def is_whole(random_state: Any) -> bool:
-    """Whether a seed is a number that NumPy takes as it is."""
-    return isinstance(random_state, (int, np.integer)) and 0 <= int(random_state) < 1 << 32
-
-
-def draw(random_state: Any) -> int:
-    """Draw a number from a generator, or from the system's entropy; of a number beyond 32 bits, from its own."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(1 << 31))
-    if isinstance(random_state, (int, np.integer)):
-        random_state = abs(int(random_state))
-    return int(np.random.default_rng(random_state).integers(1 << 31))
+def check_estimator(estimator: Any, scoring: Any) -> None:
+    """Raise TypeError or ValueError for an estimator that cannot be fitted, or a score of none."""
+    if estimator is not None and not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        raise TypeError(f"{OWNER} fits an estimator of scikit-learn, or none. Got estimator={estimator!r} instead.")
+    if estimator is None and scoring is not None:
+        raise ValueError(f"scoring={scoring!r} of {OWNER} is the score of an estimator. Give one, or leave it out.")
 
 
 def choose_scheme(encoder: TargetEncoder, parameters: Parameters, folds: Any, seed: int) -> Scheme:

@@ -11,10 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from cpu_fallback.elementary import log
+from cpu_fallback.elementary import add_in_order, log
 from cpu_fallback.exact import Floats, Scaled
 from gpu_encode.formulas.encoding_rule import EncodingRule
-from gpu_encode.formulas.glmm.search import add_in_order
 from gpu_encode.ops import Ops
 from gpu_encode.sums.moments import round_totals
 from gpu_encode.tuning.distinct_counts import DistinctCounts

@@ -119,11 +119,18 @@ def roc_curve(y_true: Any, y_score: Any, *, sample_weight: Any = None) -> RocCur
     )
 
 
-def read(owner: str, y: Any, scores: Any, sample_weight: Any) -> tuple[PairCounter, list[Array]]:
-    """Read two labels, weights and vectors of scores, and bring them where the call computes."""
+def read(owner: str, y: Any, scores: Any, sample_weight: Any, role: str = "y_score") -> tuple[PairCounter, list[Array]]:
+    """Read two labels, weights and vectors of scores, and bring them where the call computes; `role` is their name."""
     labels = frames.read_vector(y, "y")
-    n_rows = len(labels.codes if isinstance(labels, frames.NumberedLabels) else labels)
-    columns = [values for _, values in frames.read_targets(scores, n_rows, "y_score")]
+    columns = [values for _, values in frames.read_targets(scores, None, role)]
+    n_rows, n_scores = (
+        len(each.codes if isinstance(each, frames.NumberedLabels) else each) for each in (labels, columns[0])
+    )
+    if n_scores != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {[n_rows, n_scores]}. {owner} needs a "
+            f"label for every row of scores: y has {n_rows}, and {role} {n_scores}."
+        )
     backend = ops.resolve(n_rows, devices.choose("auto", y, scores, sample_weight, n_rows=n_rows))
     positive = read_positive(owner, move_to_reader(labels, backend), backend)
     weight = None
@@ -135,7 +142,7 @@ def read(owner: str, y: Any, scores: Any, sample_weight: Any) -> tuple[PairCount
         raise ValueError(
             f"{owner} compares two classes, and all weight is on one of them. Leave these rows out of sample_weight."
         )
-    return counter, read_scores(owner, columns, backend)
+    return counter, read_scores(owner, columns, backend, role)
 
 
 def read_positive(owner: str, labels: Any, backend: Ops) -> Array:
@@ -151,18 +158,18 @@ def read_positive(owner: str, labels: Any, backend: Ops) -> Array:
     return backend.to_device(codes == 1)
 
 
-def read_scores(owner: str, columns: Sequence[Any], backend: Ops) -> list[Array]:
+def read_scores(owner: str, columns: Sequence[Any], backend: Ops, role: str) -> list[Array]:
     """Give vectors of scores as numbers, where the call computes; none is NaN."""
     scores = []
     for number, values in enumerate(columns):
         if isinstance(values, frames.NumberedLabels) or values.dtype.kind not in "biuf":
-            raise ValueError(f"{owner} needs numbers as scores, in column {number} of y_score too. Convert them.")
+            raise ValueError(f"{owner} needs numbers as scores. Column {number} of {role} holds others: convert it.")
         column = backend.to_device(move_to_reader(values, backend))
         # CuPy takes small float32 numbers for zero.
         column = backend.cast(column, np.float64) if column.dtype.kind == "f" else column
         column = column.astype(np.int64) if column.dtype.kind == "b" else column
         if column.dtype.kind == "f" and bool(np.isnan(column).any()):
-            raise ValueError(f"{owner} needs a score for every row. Scores of column {number} of y_score are NaN.")
+            raise ValueError(f"{owner} needs a score for every row. Column {number} of {role} holds NaN.")
         scores.append(column)
     return scores
 

@@ -104,7 +104,7 @@ def blend_matrix(
     if grid is not None:
         check_count("blend_matrix", "grid", grid, low=2)
     with devices.explain_memory():
-        counter, columns = read("blend_matrix", y, predictions, sample_weight)
+        counter, columns = read("blend_matrix", y, predictions, sample_weight, "predictions")
         on_host = [counter.ops.to_host(column).astype(np.float64) for column in columns]
         ranked = to_ranks(columns, [np.sort(column) for column in on_host], counter.ops)
         scores = ranked if ranks else columns

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from cpu_fallback.elementary import add_in_order
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode import devices, frames, ops
@@ -17,7 +18,6 @@ from gpu_encode.votes.ascent import ascend
 from gpu_encode.votes.auc import read, read_scores
 from gpu_encode.votes.breakpoints import Side, best_interval
 from gpu_encode.votes.ordered_pairs import PairCounter
-from gpu_encode.votes.rules import add_up
 
 # From so many pairs of a positive and a negative row on, their turns take hundreds of megabytes and seconds.
 MOST_PAIRS = 1 << 23
@@ -94,7 +94,7 @@ class ConvexBlend(BaseEstimator):
         """
         self._check()
         with devices.explain_memory():
-            counter, columns = read("ConvexBlend", y, P, sample_weight)
+            counter, columns = read("ConvexBlend", y, P, sample_weight, "P")
             reference = [np.sort(counter.ops.to_host(column)) for column in columns] if self.ranks else None
             scores = columns if reference is None else to_ranks(columns, reference, counter.ops)
             check_columns("ConvexBlend", scores)
@@ -142,7 +142,7 @@ class ConvexBlend(BaseEstimator):
         if len(given) != len(self.weights_):
             raise ValueError(f"ConvexBlend blends {len(self.weights_)} predictions. P has {len(given)} columns.")
         backend = ops.host(len(given[0]))
-        columns = read_scores("ConvexBlend", given, backend)
+        columns = read_scores("ConvexBlend", given, backend, "P")
         if self._reference is None:
             return mix(columns, self.weights_.tolist())
         return mix(to_ranks(columns, self._reference, backend), self.weights_.tolist()) / (2 * len(self._reference[0]))
@@ -158,7 +158,7 @@ def check_columns(owner: str, columns: Sequence[Array]) -> None:
 
 def mix(scores: Sequence[Floats], weights: Sequence[float]) -> Floats:
     """Add up scores, by their weights."""
-    return add_up([weight * column for column, weight in zip(scores, weights, strict=True)])
+    return add_in_order([weight * column for column, weight in zip(scores, weights, strict=True)])
 
 
 def to_ranks(columns: Sequence[Array], reference: Sequence[Array], ops: Ops) -> list[Array]:

@@ -150,7 +150,7 @@ class VoteClassifier(ClassifierMixin, Voter):
             )
         if len(target.classes) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs two classes or more. y has one class: {target.classes[0]!r}."
+                f"{type(self).__name__} needs two classes or more. y has one class: {target.classes.tolist()[0]!r}."
             )
         self.classes_ = target.classes
         self._publish_encoder(encoder)

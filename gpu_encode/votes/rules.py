@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cpu_fallback.elementary import exp, log
+from cpu_fallback.elementary import add_in_order, exp, log
 from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
 from gpu_encode.ops import Ops
@@ -83,18 +83,12 @@ class Votes:
         return np.column_stack([self.ops.to_host(column) for column in [*votes, *unseen]])
 
 
-def add_up(columns: Sequence[Floats]) -> Floats:
-    """Add columns in their order, so that every device rounds alike."""
-    total = columns[0]
-    for column in columns[1:]:
-        total = total + column
-    return total
-
-
 def log_products(votes: Votes, nearest: float) -> list[Floats]:
     """Give the logarithm of the product of the votes for each output."""
     outputs = range(len(votes.means))
-    return [add_up([log(np.clip(g, nearest, 1.0 - nearest)) for g in votes.encodings[output]]) for output in outputs]
+    return [
+        add_in_order([log(np.clip(g, nearest, 1.0 - nearest)) for g in votes.encodings[output]]) for output in outputs
+    ]
 
 
 def log_posteriors(votes: Votes, nearest: float) -> list[Floats]:
@@ -105,7 +99,7 @@ def log_posteriors(votes: Votes, nearest: float) -> list[Floats]:
         # A vote holds the prior once, all of them hold it n times.
         prior = float(put_on(np.array([np.clip(mean, nearest, 1.0 - nearest)]), phi, nearest)[0])
         scaled = [put_on(np.minimum(g, 1.0 - nearest), phi, nearest) for g in votes.encodings[output]]
-        posteriors.append(add_up(scaled) - (votes.n_keys - 1) * prior)
+        posteriors.append(add_in_order(scaled) - (votes.n_keys - 1) * prior)
     return posteriors
 
 
@@ -119,7 +113,7 @@ def share_out(logarithms: Sequence[Floats]) -> list[Floats]:
 
 def divide_by_sum(parts: Sequence[Floats]) -> list[Floats]:
     """Divide numbers of at least 0 by their sum; where it is 0, all are alike."""
-    total = add_up(parts)
+    total = add_in_order(parts)
     empty = total == 0
     total = np.where(empty, 1.0, total)
     return [np.where(empty, 1.0 / len(parts), part / total) for part in parts]

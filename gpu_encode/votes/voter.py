@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from cpu_fallback.exact import Floats
@@ -15,16 +14,18 @@ from gpu_encode import frames, ops
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.errors.parameters import check_count, check_number, check_option
+from gpu_encode.errors.targets import no_target
 from gpu_encode.fitting.fit import FitContext, prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.notices import warn
 from gpu_encode.schemes import Greedy
 from gpu_encode.votes.ascent import Ascent, ascend
 from gpu_encode.votes.phi import check_phi, put_on
+from gpu_encode.votes.predictor import Predictor
 from gpu_encode.votes.rules import Votes, WeightedMean
 
 
-class Voter(BaseEstimator):
+class Voter(Predictor):
     """What `VoteClassifier` and `VoteRegressor` share."""
 
     encoder: Any
@@ -45,6 +46,8 @@ class Voter(BaseEstimator):
         check_number(owner, "clip", self.clip, low=0.0, high=0.25, open_low=True)
         check_number(owner, "tol", self.tol, low=0.0, high=1.0, open_low=True)
         check_count(owner, "max_rounds", self.max_rounds, low=1)
+        if y is None:
+            raise no_target(owner)
         if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
             # In scikit-learn's words.
             warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning)
@@ -52,7 +55,7 @@ class Voter(BaseEstimator):
     def _make_encoder(self, **changes: Any) -> Encoder:
         """Give an encoder as the user wants it, that says what it has not seen."""
         owner, given = type(self).__name__, self.encoder
-        encoder = TargetEncoder() if given is None else clone(given)
+        encoder = TargetEncoder() if given is None else given
         parameters = encoder.get_params(deep=False) if isinstance(encoder, Encoder) else {}
         if not {"indicators", "target_type"} <= parameters.keys():
             raise TypeError(f"The encoder of {owner} must be one like TargetEncoder. Got {given!r} instead.")
@@ -61,7 +64,7 @@ class Voter(BaseEstimator):
                 f"The encoder of {owner} must leave encodings as they are, scale='identity'; {owner}(phi=) says on "
                 f"which scale they vote. Got scale={parameters['scale']!r} instead."
             )
-        asked: Encoder = encoder.set_params(indicators=["unseen"], **changes)
+        asked: Encoder = clone(encoder).set_params(indicators=["unseen"], **changes)
         return asked
 
     def _encode_training_rows(self, encoder: Encoder, *given: Any) -> tuple[FitContext, Votes]:
@@ -85,14 +88,6 @@ class Voter(BaseEstimator):
         arrays, _ = encoder._model.encode(inputs.frame, backend, type(self).__name__)
         return Votes.of(backend, arrays, means_of(encoder))
 
-    def _publish_encoder(self, encoder: Encoder) -> None:
-        self.encoder_ = encoder
-        self.n_features_in_ = encoder.n_features_in_
-        if hasattr(encoder, "feature_names_in_"):
-            self.feature_names_in_ = encoder.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
     def _weigh(self, votes: Votes, output: int, score: Callable[[Floats], Any], least_rise: float = 0.0) -> Ascent:
         """Find the weights of the votes for one output by what their mean scores."""
         mean = self._mean(votes, output)
@@ -105,18 +100,6 @@ class Voter(BaseEstimator):
     def _mean(self, votes: Votes, output: int) -> WeightedMean:
         silence = float(put_on(np.array([votes.means[output]]), self.phi, self.clip)[0])
         return WeightedMean(votes.on_scale(output, self.phi, self.clip), votes.seen, silence)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
-        tags.target_tags.required = True
-        for of_kind in (tags.classifier_tags, tags.regressor_tags):
-            if of_kind is not None:
-                # Numbers of which each is a category of its own teach nothing of others.
-                of_kind.poor_score = True
-        return tags
 
 
 def means_of(encoder: Encoder) -> list[float]:

@@ -255,6 +255,7 @@ def test_copies_and_files_encode_alike(tmp_path):
         ({"weighting": "idf"}, "'weighting' parameter of SpectralEncoder must be one of None, 'eta', 'mu', 'tfidf'"),
         ({"ridge": -1.0}, "'ridge' parameter of SpectralEncoder must be a finite number of at least 0"),
         ({"tol": -1.0}, "'tol' parameter of SpectralEncoder must be a finite number of at least 0"),
+        ({"random_state": "a"}, "random_state must be an integer"),
         ({"indicators": ["missing"]}, "'indicators' parameter of SpectralEncoder must be one of True, False"),
         ({"handle_unknown": "nan"}, "'handle_unknown' parameter of SpectralEncoder must be one of 'zero', 'error'"),
         ({"handle_missing": "zero"}, "'handle_missing' parameter of SpectralEncoder must be one of 'category'"),

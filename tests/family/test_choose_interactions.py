@@ -313,6 +313,7 @@ REFUSED = [
     ({"sample": 0}, "'sample' parameter"),
     ({"estimator": Ridge(), "folds": 2}, "must leave two other folds"),
     ({"random_state": "a"}, "random_state must be"),
+    ({"scoring": "roc_auc"}, "is the score of an estimator"),
 ]
 
 
@@ -323,5 +324,7 @@ def test_what_is_refused(given, message):
 
 
 def test_other_encoders_are_refused():
+    with pytest.raises(TypeError, match="Got estimator=5 instead"):
+        ge.choose_interactions(ge.TargetEncoder(), X, XOR, 5)
     with pytest.raises(TypeError, match="Got CountEncoder instead"):
         ge.choose_interactions(ge.CountEncoder(), X, XOR)

@@ -264,6 +264,12 @@ def test_parameters_are_checked(parameters, message):
 def test_what_cannot_be_blended_is_refused():
     with pytest.raises(ValueError, match="two predictions or more"):
         ConvexBlend().fit([[0], [1]], [0, 1])
+    with pytest.raises(ValueError, match=r"y has 2, and P 1\."):
+        ConvexBlend().fit([[0, 1]], [0, 1])
+    with pytest.raises(ValueError, match="Column 1 of P holds NaN"):
+        ConvexBlend().fit([[0, np.nan], [1, 0]], [0, 1])
+    with pytest.raises(ValueError, match="Column 1 of predictions holds others"):
+        blend_matrix(pd.DataFrame({"a": [0, 1], "b": ["x", "y"]}), [0, 1])
     with pytest.raises(ValueError, match="not infinite ones"):
         ConvexBlend().fit([[0, np.inf], [1, 0]], [0, 1])
     with pytest.raises(ValueError, match=r"blends 2 predictions\. P has 3"):

@@ -371,6 +371,7 @@ def test_they_are_pickled_and_cloned():
         ({"max_rounds": 0}, ValueError, "'max_rounds' parameter"),
         ({"encoder": CountEncoder()}, TypeError, "one like TargetEncoder"),
         ({"encoder": LogisticRegression()}, TypeError, "one like TargetEncoder"),
+        ({"encoder": "target"}, TypeError, "one like TargetEncoder. Got 'target'"),
         ({"encoder": TargetEncoder(scale="logit")}, ValueError, "scale='identity'"),
         ({"encoder": TargetEncoder(cv=KFold(2, blow_up=True)), "rule": "linear"}, ValueError, "blow_up"),
     ],
@@ -393,6 +394,8 @@ def test_targets_of_another_kind_are_refused():
         VoteRegressor(phi="sqrt").fit(X, -y)
     with pytest.raises(ValueError, match="at most 1"):
         VoteRegressor(phi="logit").fit(X, y)
+    with pytest.raises(ValueError, match="VoteRegressor requires y"):
+        VoteRegressor().fit(X, None)
     with pytest.raises(NotFittedError):
         VoteClassifier().predict(X)
 

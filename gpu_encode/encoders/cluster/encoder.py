@@ -11,7 +11,7 @@ from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.cluster.profiles import ProfileRows, cluster, read_profile_rows
 from gpu_encode.encoders.codes import CodedRows, CodesEncoder, Learned, sizes_of
 from gpu_encode.encoders.statistic import check_value_columns
-from gpu_encode.errors.parameters import bad_option, check_count, check_option
+from gpu_encode.errors.parameters import bad_parameter, check_count, check_option
 from gpu_encode.fitting.fit import FitContext
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
@@ -225,9 +225,8 @@ class ClusterEncoder(CodesEncoder):
                     f"{name}={getattr(self, name)!r} of {owner} is for by={by!r}, and by is {self.by!r}. Leave one out."
                 )
         if self.by == "cooccurrence" and self.against is None:
-            raise bad_option(
-                owner, "against", self.against, ("the name or position of a column, for by='cooccurrence'",)
-            )
+            law = "must be the name or position of a column, or a tuple of several, for by='cooccurrence'"
+            raise bad_parameter(owner, "against", self.against, law)
         if self.values is not None:
             check_value_columns(self.values)
 

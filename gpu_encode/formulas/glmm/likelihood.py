@@ -11,10 +11,10 @@ from math import sqrt
 
 import numpy as np
 
-from cpu_fallback.elementary import exp, log
+from cpu_fallback.elementary import add_in_order, exp, log
 from cpu_fallback.exact import Floats
 from gpu_encode.formulas.glmm.quadrature import gauss_hermite
-from gpu_encode.formulas.glmm.search import MOST_STEPS, add_in_order, total
+from gpu_encode.formulas.glmm.search import MOST_STEPS, total
 
 # The next of Newton's steps would be the square of it.
 LAST_STEP = 2.0**-26

@@ -1,7 +1,6 @@
 """Where a function of one variance is lowest, and sums whose order of additions is part of their definition."""
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -27,11 +26,6 @@ def total(values: Floats) -> float:
     NumPy's own sum adds in an order that depends on the machine.
     """
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
-
-
-def add_in_order(arrays: Sequence[Floats]) -> Floats:
-    """Add arrays from the first to the last."""
-    return reduce(np.add, arrays)
 
 
 def lowest(slope: Curve, height: Curve, start: float, ceiling: float) -> float:
