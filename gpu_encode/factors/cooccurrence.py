@@ -165,8 +165,9 @@ class CooccurrenceEncoder(CodesEncoder):
 
     References
     ----------
-    D'yakonov, "Some methods of classification problems with categorical features".  Levy and Goldberg, "Neural word
-    embedding as implicit matrix factorization", 2014, for "ppmi" and "root".
+    D'yakonov, "Solution methods for classification problems with categorical attributes", Computational Mathematics
+    and Modeling 26(3), 2015.  Levy and Goldberg, "Neural word embedding as implicit matrix factorization",
+    2014, for "ppmi" and "root".
 
     Examples
     --------

@@ -116,8 +116,8 @@ class SpectralEncoder(CodesEncoder):
 
     References
     ----------
-    D'yakonov, "Some methods of classification problems with categorical features", section 6.  scikit-learn's
-    OneHotEncoder and TruncatedSVD, whose training rows are U S.
+    D'yakonov, "Solution methods for classification problems with categorical attributes", Computational Mathematics
+    and Modeling 26(3), 2015, section 6.  scikit-learn's OneHotEncoder and TruncatedSVD, whose training rows are U S.
 
     Examples
     --------

@@ -175,8 +175,9 @@ class FactorizationEncoder(CodesEncoder):
     References
     ----------
     Hu, Koren and Volinsky, "Collaborative Filtering for Implicit Feedback Datasets", ICDM 2008; Kolda and Bader,
-    "Tensor Decompositions and Applications", SIAM Review 51, 2009; D'yakonov's factors for encoding categorical data,
-    whose step by rows adds the regularisation in place of taking it away.
+    "Tensor Decompositions and Applications", SIAM Review 51, 2009; D'yakonov, "Solution methods for classification
+    problems with categorical attributes", Computational Mathematics and Modeling 26(3), 2015, whose step by rows adds
+    the regularisation in place of taking it away.
 
     Examples
     --------

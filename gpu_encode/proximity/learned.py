@@ -12,7 +12,7 @@ from cpu_fallback.types import Array
 from gpu_encode.encoders.codes import CodedRows, Learned
 from gpu_encode.proximity.histogram import Histogram
 from gpu_encode.proximity.measures import merge_rows, to_floats
-from gpu_encode.proximity.objectives import Area, SquaredError
+from gpu_encode.proximity.objectives import Area, Error
 from gpu_encode.proximity.subsets import DENSE, measure_strengths
 from gpu_encode.proximity.voting import Cases, Electorate, score
 from gpu_encode.votes.ascent import ascend
@@ -56,7 +56,7 @@ class Ballot:
         chosen: Any = slice(None)
         if most < rows.n_rows:
             chosen = np.sort(rows.ops.rows_at(Permutation(rows.n_rows, seed), 0, most))
-        kind: type[SquaredError | Area] = SquaredError if rows.targets[0].kind == "continuous" else Area
+        kind: type[Error | Area] = Error if rows.targets[0].kind == "continuous" else Area
         objective = kind.of(electorate, chosen)
         start = np.zeros(len(self.masks) + (degree is None))
         if degree is None:
@@ -72,7 +72,7 @@ class Ballot:
             ]
 
         found = ascend(judge, start, tol, objective.least_rise)
-        numbers, path = found.numbers, found.path
+        numbers, path = found.numbers, [[place, step, objective.scale(best)] for place, step, best in found.path]
         return (numbers[:-1], float(numbers[-1]), path) if degree is None else (numbers, degree, path)
 
 

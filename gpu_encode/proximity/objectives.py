@@ -1,6 +1,5 @@
 """How good scores are: the area under the ROC curve, and the squared error."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -9,6 +8,7 @@ import numpy as np
 from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.proximity.voting import Cases, Electorate
 from gpu_encode.votes.ordered_pairs import PairCounter
+from gpu_encode.votes.squared_error import SquaredError
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,21 +56,23 @@ class Area:
         areas = [counter.area(of_class) for counter, of_class in zip(self.counters, judged, strict=True)]
         return sum(areas) / max(len(areas), 1)
 
+    def scale(self, measured: float) -> float:
+        """Give what was measured, which has no unit."""
+        return measured
+
 
 @dataclass(frozen=True, eq=False)
-class SquaredError:
-    """The mean squared error of training rows that are scored by all others, with its sign turned.
+class Error:
+    """The mean squared error, its sign turned, of training rows that are scored by all others.
 
     Parameters
     ----------
     cases : Cases
-    target, weight : float64 array (cases,)
-        On the host.
+    squared : SquaredError
     """
 
     cases: Cases
-    target: Array
-    weight: Array
+    squared: SquaredError
     # Errors may become less and less for ever.
     least_rise: ClassVar[float] = 1e-6
 
@@ -79,12 +81,14 @@ class SquaredError:
         """Take some training rows."""
         rows = electorate.rows
         places, own = electorate.places[chosen], electorate.measures.values[:, chosen]
-        target = rows.targets[0].values[chosen].astype(np.float64)
-        weight = np.ones_like(target) if rows.weight is None else rows.weight[chosen].astype(np.float64)
-        return cls(electorate.leave_out(places, own), rows.ops.to_host(target), rows.ops.to_host(weight))
+        weight = None if rows.weight is None else rows.weight[chosen]
+        squared = SquaredError.of(rows.ops, rows.targets[0].values[chosen], weight)
+        return cls(electorate.leave_out(places, own), squared)
 
     def measure(self, scores: Array) -> float:
-        """Judge scores (1, cases); the sum is exact, so that no bit depends on its order."""
-        error = self.cases.ops.to_host(scores[0].copy()) - self.target
-        squares = np.where(np.isnan(error), 0.0, self.weight * error * error)
-        return -math.fsum(squares.tolist()) / max(math.fsum(self.weight.tolist()), np.finfo(np.float64).tiny)
+        """Judge scores (1, cases)."""
+        return self.squared.score(scores[0])
+
+    def scale(self, measured: float) -> float:
+        """Give what was measured in the target's own unit."""
+        return measured * self.squared.unit * self.squared.unit

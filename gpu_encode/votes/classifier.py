@@ -29,11 +29,12 @@ class VoteClassifier(ClassifierMixin, Voter):
 
     - "naive_bayes": the sum of logit(g_j), less (n - 1) logit(mu) for the overall share mu, is the log-odds; a column
       whose category is unseen says mu, and so nothing.
-    - "product": the product of the g_j, as printed in [1]_.  It counts mu n times, so it ranks rows, and is no chance.
+    - "product": the product of the g_j, as printed in [1]_.  It counts mu n times, so it ranks rows, but is no
+      probability.
     - "linear": a linear model of phi(g_1), ..., phi(g_n) and 0/1 columns of what is unseen.
-    - "weighted_mean": the mean of phi(g_j) over the columns that are seen, weighted by w_j >= 0, which are found by
-      coordinate ascent on the exact area under the ROC curve of training rows; where nothing is seen, or no column has
-      weight, the share of all rows.
+    - "weighted_mean": the mean of phi(g_j) over the columns that are seen, weighted by w_j >= 0.  Weights are found by
+      coordinate ascent on the exact area under the ROC curve of training rows.  Where nothing is seen, or no column has
+      weight, the prediction is the share of all rows.
 
     The last two learn from training encodings of which no row has seen its own target.  Of several classes each has
     votes of its own; their scores are divided by their sum.

@@ -11,7 +11,8 @@ from gpu_encode import devices
 from gpu_encode.fitting.fit import FitContext
 from gpu_encode.votes.phi import take_off
 from gpu_encode.votes.rules import Votes
-from gpu_encode.votes.voter import Voter, negative_squared_error, on_host_of
+from gpu_encode.votes.squared_error import SquaredError
+from gpu_encode.votes.voter import Voter, on_host_of
 
 # As one weight outgrows all others, errors fall for ever: a step has to lower them by more than this share.
 LEAST_RISE = 1e-4
@@ -25,9 +26,8 @@ class VoteRegressor(RegressorMixin, Voter):
     own target:
 
     - "weighted_mean": the mean of phi(g_j) over the columns that are seen, weighted by w_j >= 0 and taken back by the
-      inverse of phi; weights are found by coordinate ascent, which lowers the squared error, by a
-      ten-thousandth a step at least; where nothing is seen, or
-      no column has weight, the mean of all rows.
+      inverse of phi.  Weights are found by coordinate ascent, in which each step lowers the squared error by more than
+      a ten-thousandth.  Where nothing is seen, or no column has weight, the prediction is the mean of all rows.
     - "linear": a linear model of phi(g_1), ..., phi(g_n) and 0/1 columns of what is unseen.
 
     Parameters
@@ -133,8 +133,8 @@ class VoteRegressor(RegressorMixin, Voter):
         self.estimator_ = estimator.fit(votes.matrix(self.phi, self.clip), y, **given)
 
     def _fit_weights(self, context: FitContext, votes: Votes) -> None:
-        score = negative_squared_error(context)
-        ascent = self._weigh(votes, 0, lambda mean: score(take_off(mean, self.phi)), LEAST_RISE)
+        error = SquaredError.of(context.rows.ops, context.targets[0].values, context.rows.weight)
+        ascent = self._weigh(votes, 0, lambda mean: error.score(take_off(mean, self.phi)), LEAST_RISE)
         self.weights_, self.n_rounds_ = ascent.numbers, ascent.n_rounds
 
     def predict(self, X: Any) -> Array:

@@ -1,6 +1,5 @@
 """What estimators share whose columns vote: parameters, training encodings, and those of new rows."""
 
-import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -108,31 +107,6 @@ def means_of(encoder: Encoder) -> list[float]:
     if len(means) != 1:
         raise ValueError(f"Votes are for one target. y has {len(means)}: fit an estimator to each.")
     return [float(mean) for mean in means[0]]
-
-
-def negative_squared_error(context: FitContext) -> Callable[[Floats], float]:
-    """Give a function that takes predictions and gives what their squared errors sum up to, below zero.
-
-    The sum is that of the rounded squares, rounded once, so that no order of rows changes it.
-    """
-    rows = context.rows
-    y = rows.ops.cast(context.targets[0].values, np.float64)
-    weight = None if rows.weight is None else rows.ops.cast(rows.weight, np.float64)
-    # Powers of two change no comparison, and keep squares in reach.
-    unit = power_above(float(np.abs(y).max()))
-    unit_of_weight = 1.0 if weight is None else power_above(float(weight.max()))
-
-    def score(predictions: Floats) -> float:
-        error = (y - predictions) / unit
-        square = error * error
-        return -math.fsum(rows.ops.to_host(square if weight is None else square * (weight / unit_of_weight)).tolist())
-
-    return score
-
-
-def power_above(number: float) -> float:
-    """Give a power of two near a number, which divides by it without rounding."""
-    return math.ldexp(1.0, min(math.frexp(number)[1], 1023)) if number else 1.0
 
 
 def on_host_of(context: FitContext, values: Any) -> Any:

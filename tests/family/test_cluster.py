@@ -243,7 +243,7 @@ REFUSED = {
     "by must": ({"by": "chance"}, "The 'by' parameter of ClusterEncoder must be one of"),
     "clusters": ({"n_clusters": 0}, "The 'n_clusters' parameter of ClusterEncoder must be an integer of at least 1"),
     "output": ({"output": "text"}, "The 'output' parameter of ClusterEncoder must be one of"),
-    "nothing against": ({"by": "cooccurrence"}, "The 'against' parameter of ClusterEncoder must be one of"),
+    "nothing against": ({"by": "cooccurrence"}, "'against' parameter of ClusterEncoder must be the name or position"),
     "against nothing": ({"against": "rank"}, "against='rank' of ClusterEncoder is for by='cooccurrence'"),
     "values": ({"values": ["price"]}, r"values=\['price'\] of ClusterEncoder is for by='statistics'"),
     "both": ({"by": "cooccurrence", "against": "rank", "columns": ["rank"]}, "'rank' is used by .* as against"),

@@ -60,6 +60,15 @@ def test_means_of_a_quantity(backend, way):
     check(encoder, table, y, judge, 1.0, 1e-6)
 
 
+@pytest.mark.parametrize("unit", [2.0**-700, 2.0**700])
+def test_the_unit_of_a_quantity_plays_no_part(backend, unit):
+    table, _ = draw(4)
+    y = np.random.default_rng(4).integers(-9, 9, N) / 4 + table[:, 2]
+    plain, scaled = (ProximityEncoder(degree=1.0, target_type="continuous").fit(table, each) for each in (y, y * unit))
+    assert plain.path_
+    assert scaled.weights_.tolist() == plain.weights_.tolist()
+
+
 def test_several_classes_by_the_mean_of_their_areas(backend):
     table, y = draw(5, 3)
     encoder = ProximityEncoder(degree=1.0, tol=0.5).fit(table, y)
@@ -96,6 +105,15 @@ def test_rows_that_are_scored_are_a_sample(backend):
     some = ProximityEncoder(tuning_rows=N // 2, random_state=1)
     assert some.fit(table, y).path_ == some.fit(table, y).path_
     assert some.path_ != whole.path_
+
+
+@pytest.mark.parametrize("target_type", ["binary", "continuous"])
+def test_rows_that_weigh_nothing_tune_nothing(backend, target_type):
+    table, y = draw(7)
+    weight = np.where(np.arange(N) < 1, 1.0, 0.0)
+    for seed in range(4):
+        encoder = ProximityEncoder(tuning_rows=1, random_state=seed, target_type=target_type)
+        assert encoder.fit(table, y, sample_weight=weight).path_ == []
 
 
 def test_one_class_tunes_nothing(backend):
