@@ -23,7 +23,8 @@ SIMULATOR = NUMBA_ENABLE_CUDASIM=1 GPU_ENCODE_SIMULATED_ARRAYS=tests.cuda.stand_
 # cuDF wants an older numba than the suite has, and 3 GB: it gets an environment of its own.
 RAPIDS_VENV ?= $(VENV)-rapids
 # What has the CUDA backend compute.  Tests marked `host` or `long` are left out of the simulator; LONG=1 runs them too.
-SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/family tests/parts tests/benchmarks/test_gpu_steps.py
+SIM_TESTS ?= tests/cpu_fallback tests/cuda tests/encoders tests/family tests/factors tests/votes tests/proximity tests/parts \
+	tests/benchmarks/test_gpu_steps.py
 
 SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 PYTHON = $(shell for python in python3 python3.13 python3.12 python3.11; do \

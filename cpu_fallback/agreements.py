@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PAIRS = 1 << 20
 
 
-def sum_agreements(queries: "Array", rows: "Array", measures: "Array", /) -> NDArray[np.int64]:
+def sum_agreements(queries: "Array", codes: "Array", measures: "Array", /) -> NDArray[np.int64]:
     """Sum measures (rows, n) of rows by query and by pattern of agreement: (queries, 2**features, n)."""
     n_features, n_queries = queries.shape
     n_rows, n_measures = measures.shape
@@ -26,7 +26,7 @@ def sum_agreements(queries: "Array", rows: "Array", measures: "Array", /) -> NDA
         asked = slice(first, min(first + queries_at_once, n_queries))
         for start in range(0, n_rows, rows_at_once):
             part = slice(start, start + rows_at_once)
-            add_block(queries[:, asked], rows[:, part], measures[part], sums[asked])
+            add_block(queries[:, asked], codes[:, part], measures[part], sums[asked])
     return sums
 
 

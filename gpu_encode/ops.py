@@ -140,7 +140,7 @@ class Ops(Protocol):
         (non-decreasing numbers) rows of one tie do not see each other, in whatever chunk they lie.
         """
 
-    def sum_agreements(self, queries: Array, rows: Array, measures: Array, /) -> Array:
+    def sum_agreements(self, queries: Array, codes: Array, measures: Array, /) -> Array:
         """Sum int64 measures (rows, n) over all rows, by query and by the features in which they agree with it.
 
         Queries and rows are codes (features, number), of which negative ones agree with nothing.  Bit i of a pattern

@@ -67,13 +67,13 @@ def sum_for_queries(
                 add_several(patterns, block, found[query], n_measures)
 
 
-def sum_agreements(queries: Array, rows: Array, measures: Array, /) -> Array:
+def sum_agreements(queries: Array, codes: Array, measures: Array, /) -> Array:
     """Sum measures (rows, n) of rows by query and by pattern of agreement: (queries, 2**features, n)."""
     n_features, n_queries = queries.shape
     n_rows, n_measures = measures.shape
     sums = zeros((n_queries, (1 << n_features) * n_measures), np.int64)
     if n_queries and n_rows:
-        fixed = freeze(queries.T, np.int32), freeze(rows, np.int32), freeze(measures, np.int64).reshape(-1), n_measures
+        fixed = freeze(queries.T, np.int32), freeze(codes, np.int32), freeze(measures, np.int64).reshape(-1), n_measures
         parts = shares(n_queries, smallest=max(1, PAIRS // n_rows))
         run(lambda share: sum_for_queries(*fixed, *parts[share], sums), len(parts))
     return sums.reshape(n_queries, 1 << n_features, n_measures)

@@ -139,7 +139,7 @@ def queries_at_once(n_features: int, n_measures: int) -> int:
     return max(0, min(MOST_QUERIES, free // ((n_measures << n_features) + n_features)))
 
 
-def sum_agreements(queries: "Array", rows: "Array", measures: "Array", /) -> "Array":
+def sum_agreements(queries: "Array", codes: "Array", measures: "Array", /) -> "Array":
     """Sum measures (rows, n) of rows by query and by pattern of agreement: (queries, 2**features, n)."""
     n_features, n_queries = queries.shape
     n_rows, n_measures = measures.shape
@@ -148,7 +148,7 @@ def sum_agreements(queries: "Array", rows: "Array", measures: "Array", /) -> "Ar
     if not (n_queries and n_rows):
         return sums
     asked = to_device(to_device(queries.astype(np.int32, copy=False)).T).reshape(-1)
-    given = to_device(rows.astype(np.int32, copy=False)).reshape(-1)
+    given = to_device(codes.astype(np.int32, copy=False)).reshape(-1)
     numbers = n_queries, n_rows, n_features, n_measures
     at_once = queries_at_once(n_features, n_measures)
     n_items = -(-n_queries // (at_once or MOST_QUERIES)) * -(-n_rows // (TILES * THREADS))
