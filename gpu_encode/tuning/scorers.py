@@ -146,6 +146,8 @@ class Keys:
             joined, distinct = ops.factorize(np.where(present, keys, np.int64(-1)))
             if len(distinct) and int(distinct[0]) < 0:
                 joined, distinct = joined - np.int32(1), distinct[1:]
+        # A GPU may have told few values on the host.
+        distinct = ops.to_device(distinct)
         self.sizes[key] = len(distinct)
         left = distinct // n_right
         parts = [left] if len(key) == 2 else [part[left] for part in self._parts[key[:-1]]]
