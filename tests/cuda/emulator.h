@@ -62,9 +62,7 @@ template <typename Number> Number atomicAdd(Number *at, Number value) {
     return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
 }
 
-inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
-inline long long __double_as_longlong(double value) { return std::bit_cast<long long>(value); }
-inline int __clz(int value) { return __builtin_clz(unsigned(value)); }
+inline int __clz(int value) { return std::countl_zero(unsigned(value)); }
 inline int __ffs(unsigned value) { return __builtin_ffs(int(value)); }
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
 inline unsigned __umulhi(unsigned left, unsigned right) {

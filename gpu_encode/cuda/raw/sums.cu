@@ -204,6 +204,18 @@ struct Rows {
     const Long *plan;
 };
 
+// Raw word of the double that is a float, not infinite, by the float's.  CuPy has conversions take the smallest floats
+// for zero (-ftz=true).
+__device__ inline Word widened(unsigned word) {
+    Word magnitude = word & 0x7FFFFFFF, sign = Word(word >> 31) << 63;
+    if (magnitude >> 23)
+        return sign | ((magnitude + (Word(1023 - 127) << 23)) << 29);
+    // Numbers below the normal ones have a highest bit of their own.
+    int length = 32 - __clz(int(magnitude));
+    Word field = Word(length + 1023 - 150), fraction = (magnitude << (53 - length)) & ((1ull << 52) - 1);
+    return magnitude ? sign | (field << 52) | fraction : sign;
+}
+
 // Raw words of the targets of four rows, of which the first n are there; those of 32 bits are made of 64.
 __device__ inline void load_target(const Rows &rows, Long first, int n, Word (&target)[4]) {
     if (rows.plan[TARGET_BYTES] == 8) {
@@ -214,7 +226,7 @@ __device__ inline void load_target(const Rows &rows, Long first, int n, Word (&t
     load<unsigned, uint4>(reinterpret_cast<const unsigned *>(rows.target) + first, n, narrow);
 #pragma unroll
     for (int k = 0; k < 4; ++k)
-        target[k] = Word(__double_as_longlong(double(__uint_as_float(narrow[k]))));
+        target[k] = widened(narrow[k]);
 }
 
 // Call add(line, place in the line, factors) for this thread's rows, four neighbouring ones at a time, a turn apart.
