@@ -9,6 +9,7 @@ from cpu_fallback.compiled.moments import Shape
 from cpu_fallback.compiled.row_encodings import encoding_without, has_category
 from cpu_fallback.exact import Limbs, Ratio, m_estimates, ratio_of
 from cpu_fallback.fused_rules import FusedRule
+from gpu_encode.cuda.casting import cast
 from gpu_encode.cuda.encodings import (
     LOST,
     Doubts,
@@ -129,7 +130,7 @@ def settle_rows(
         prior = ratio_of(around, layout, first) if rule.by_mean else ratio_of_number(rule.prior, seen)
         estimates = m_estimates(seen, layout, first, float(rule.blend.shrinkage.first), prior).reshape(-1)
         row, output = places // n_outputs, places % n_outputs
-        values = estimates[xp.arange(doubtful) * n_outputs + output].astype(to.out.dtype)
+        values = cast(estimates[xp.arange(doubtful) * n_outputs + output], to.out.dtype)
         to.out.put(row * to.by_row + output * to.by_output, values)
         lost += int(xp.isinf(values).sum())
     return int(lost)

@@ -125,6 +125,13 @@ def test_more_doubts_than_there_is_room_for_are_left_to_arrays(device, monkeypat
             assert_same_rows(device, plan, target, "none", "tiny m", "plain", 50)
 
 
+@pytest.mark.parametrize("plan", [OrderedPlan([Permutation(50, 2)], True, 0), LeaveOneOutPlan()])
+def test_estimates_in_doubt_below_the_normal_numbers_are_not_zero(device, plan, monkeypatch):
+    values_of = by_row.values_of
+    monkeypatch.setattr(by_row, "values_of", lambda *given: values_of(*given) * 1e-41)
+    assert_same_rows(device, plan, "real", "none", "tiny m", "plain", 50, dtype="float32")
+
+
 @pytest.mark.parametrize("visibility", tables.VISIBILITIES)
 @pytest.mark.parametrize("kind", tables.LAYOUTS)
 def test_tables(device, kind, visibility):
