@@ -34,7 +34,7 @@ SHORT_INDEX = 1 << 20
 # Numbers that are looked at for a guess of the range, where there are several times as many.
 GUESSED_FROM = 1 << 14
 SEVERAL = 4
-# Direct indexes of the categories of models, by the array that holds these, the device and the type of the rows.
+# Short direct indexes of the categories of models, by the array that holds these, the device and the type of the rows.
 KEPT: "dict[tuple[int, int, np.dtype[np.generic]], Index]" = {}
 
 
@@ -244,18 +244,25 @@ def index_of(known: Array, lowest: int, size: int) -> Index:
 
 
 def index_for(categories: Array, dtype: np.dtype[np.generic], n_rows: int) -> Index | None:
-    """Give the direct index of numbers on the host, made once and kept as long as they are; None where it is long."""
+    """Give the direct index of numbers on the host; None where it is too long for the rows.
+
+    A short one is made once, and kept as long as the numbers are.
+    """
     if not len(categories) or common_type(np.empty(0, dtype), categories) != dtype:
         return None
     key = id(categories), current_device(), dtype
-    if key not in KEPT:
-        ends = bounds(categories.astype(dtype, copy=False), n_rows, is_sorted=True)
-        if ends is None:
-            return None
-        KEPT[key] = index_of(to_device(categories.astype(dtype, copy=False)), *ends)
+    if key in KEPT:
+        return KEPT[key]
+    known = categories.astype(dtype, copy=False)
+    ends = bounds(known, n_rows, is_sorted=True)
+    if ends is None:
+        return None
+    index = index_of(to_device(known), *ends)
+    if ends[1] <= SHORT_INDEX:
         wait_for_stream()
+        KEPT[key] = index
         finalize(categories, KEPT.pop, key, None)
-    return KEPT[key]
+    return index
 
 
 def common_type(values: Array, categories: Array) -> np.dtype[np.generic]:

@@ -232,3 +232,16 @@ def test_narrow_rows_are_looked_up_among_wide_categories_of_the_host(ops, narrow
     values = np.array([3, ends.max, ends.min, 4, 0], narrow)
     codes = memory.to_host(import_module("gpu_encode.cuda.categories").lookup(memory.to_device(values), categories))
     assert codes.tolist() == cpu_fallback.lookup(values, categories).tolist()
+
+
+@pytest.mark.parametrize(("short", "n_kept"), [(100, 1), (99, 0)])
+def test_short_indexes_are_kept_as_long_as_their_numbers(ops, monkeypatch, short, n_kept):
+    categories = import_module("gpu_encode.cuda.categories")
+    monkeypatch.setattr(categories, "SHORT_INDEX", short)
+    monkeypatch.setattr(categories, "KEPT", {})
+    known, dtype = np.arange(3, 103, 3), np.dtype(np.int64)
+    first, again = (categories.index_for(known, dtype, 50) for _ in range(2))
+    assert (first is again) == (len(categories.KEPT) == 1) == bool(n_kept)
+    assert memory.to_host(again.ranks).tolist() == memory.to_host(first.ranks).tolist()
+    del known
+    assert not categories.KEPT
