@@ -76,6 +76,7 @@ def run(name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) 
     """Launch a kernel on CuPy's current stream."""
     kernel = function(name)
     if shared:
-        # A setting of the function on the current device; beyond 48 KiB no launch succeeds without it.
-        kernel.max_dynamic_shared_size_bytes = shared
+        # A setting of the function on the current device; beyond 48 KiB no launch succeeds without it.  The largest,
+        # since another thread may set it, too, before this one launches.
+        kernel.max_dynamic_shared_size_bytes = table_bytes()
     kernel((blocks,), (threads,), tuple(flatten(arguments)), shared_mem=shared)
