@@ -11,7 +11,7 @@ from cpu_fallback.compiled.moments import Shape
 from cpu_fallback.compiled.shrinkage import HEAVY, LIGHT, bayes_weight, blend_one, weights_of
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, Blend, FusedRule
 from gpu_encode.cuda.memory import empty, zeros
-from gpu_encode.cuda.moments import NARROW, class_width, divide, pair, spread_of
+from gpu_encode.cuda.moments import NARROW, class_width, divide, pair, spread_of, width_of_class
 from gpu_encode.cuda.rounding import scale
 from gpu_encode.cuda.runtime import cuda, device_function
 
@@ -64,8 +64,8 @@ class Around(NamedTuple):
 
 def fits(shape: Shape) -> bool:
     """Say whether a thread can keep a cell, of all classes, to itself."""
-    width = shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
-    return width * shape.n_classes <= MOST_CELL and max(shape.n_width, shape.s_width, shape.q_width) <= NARROW
+    widest = max(shape.n_width, shape.s_width, shape.q_width)
+    return width_of_class(shape) * shape.n_classes <= MOST_CELL and widest <= NARROW
 
 
 def room_for_doubts(n_encodings: int, length: int, kind: int, counters: "Array | None" = None) -> Doubts:

@@ -41,10 +41,13 @@ ROOM = NARROW + 1
 SCRATCH_BYTES = 1 << 26
 
 
-@device_function
-def class_width(shape: Shape) -> int:
+def width_of_class(shape: Shape) -> int:
     """Columns of a class in a cell."""
     return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width
+
+
+# The same for kernels.
+class_width = device_function(width_of_class)
 
 
 @device_function

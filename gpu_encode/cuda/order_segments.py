@@ -16,7 +16,7 @@ from cpu_fallback.fused_rules import CHECKPOINT_BITS, M_ESTIMATE, FusedRule
 from gpu_encode.cuda.digits import add_row
 from gpu_encode.cuda.encodings import MOST_CELL, Priors, place_of_total, see_around
 from gpu_encode.cuda.memory import empty
-from gpu_encode.cuda.moments import ROOM, class_width, pair
+from gpu_encode.cuda.moments import ROOM, class_width, pair, width_of_class
 from gpu_encode.cuda.runtime import SIMULATED, cuda, device_function, kernel, launch_rows, types, xp
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Segments:
 
     def __init__(self, n_rows: int, shape: Shape, first: int, rule: FusedRule) -> None:
         self.shape, self.first, self.rule, self.n = shape, first, rule, count_segments(n_rows)
-        self.length = class_width_of(shape) * shape.n_classes
+        self.length = width_of_class(shape) * shape.n_classes
         n_priors = self.n * (shape.n_classes - first)
         room = empty((6, n_priors), np.float64)
         self.sums = xp.zeros(self.n * self.length, np.int64)
@@ -165,8 +165,3 @@ class Segments:
     def before(self) -> "Array":
         """Give the sums of all rows before each segment, once all have been added: (segments, classes, width)."""
         return (self.running - self.sums).reshape(self.n, self.shape.n_classes, -1)
-
-
-def class_width_of(shape: Shape) -> int:
-    """Columns of a class in a cell."""
-    return shape.n_width if shape.by_class else shape.n_width + shape.s_width + shape.q_width

@@ -26,8 +26,8 @@ from gpu_encode.cuda.encodings import (
 )
 from gpu_encode.cuda.indexed import CodeSource, code_at, source_of
 from gpu_encode.cuda.memory import empty, to_device, zeros
-from gpu_encode.cuda.moments import ROOM, class_width, pair
-from gpu_encode.cuda.order_segments import BLOCK_ROWS, Segments, class_width_of, segment_of, sum_segments
+from gpu_encode.cuda.moments import ROOM, class_width, pair, width_of_class
+from gpu_encode.cuda.order_segments import BLOCK_ROWS, Segments, segment_of, sum_segments
 from gpu_encode.cuda.order_tiles import AS_NUMBERED, Course, Tiles, row_at
 from gpu_encode.cuda.ordered import ordered
 from gpu_encode.cuda.rounding import scale
@@ -327,7 +327,7 @@ def ordered_encodings(
     shape, to, n_rows = shape_of(layout, n_classes), destination_of(out, unseen), len(rows)
     if ties is not None or to is None or not fits(shape):
         return None
-    length, n_lines = n_classes * class_width_of(shape), n_categories + 2
+    length, n_lines = n_classes * width_of_class(shape), n_categories + 2
     doubts = room_for_doubts(n_rows * (n_classes - first_output), length, rule.blend.shrinkage.kind)
     segments = Segments(n_rows, shape, first_output, rule)
     by_chunk = rows.classes is not None and rows.weight is None and layout.count.whole and shape.by_class
