@@ -100,6 +100,8 @@ def wrap_for_simulator(argument: Any) -> Any:
     array = getattr(argument, "held", argument)
     if not isinstance(array, np.ndarray) or array.ndim == 0:
         return array
+    if array.ndim > 1 or not array.flags.c_contiguous:
+        raise ValueError(f"kernels take arrays of one axis in one piece, not {array.shape} by {array.strides}")
     return import_module("numba.cuda.simulator.cudadrv.devicearray").FakeCUDAArray(array)
 
 

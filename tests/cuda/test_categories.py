@@ -245,3 +245,12 @@ def test_short_indexes_are_kept_as_long_as_their_numbers(ops, monkeypatch, short
     assert memory.to_host(again.ranks).tolist() == memory.to_host(first.ranks).tolist()
     del known
     assert not categories.KEPT
+
+
+@pytest.mark.parametrize("given", [np.arange(8)[::2], np.zeros((2, 2), np.int64)])
+def test_kernels_take_arrays_of_one_axis_in_one_piece(given):
+    runtime, categories = import_module("gpu_encode.cuda.runtime"), import_module("gpu_encode.cuda.categories")
+    if not runtime.SIMULATED:
+        pytest.skip("a launch on a GPU does not look: it would read other numbers")
+    with pytest.raises(ValueError, match="in one piece"):
+        runtime.launch_rows(categories.combine_rows, 4, given, given, 3, np.zeros(4, np.int64))
