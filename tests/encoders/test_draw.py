@@ -187,6 +187,7 @@ def test_a_table_of_dask_is_refused(frame, y):
         encoder.draw(dask.from_pandas(frame, 2), y, 0)
 
 
+@pytest.mark.host
 def test_error_of_a_code_by_the_number_of_earlier_rows():
     """Var(code) = p v / (p + a)^2, mean squared error (p v + a^2 (P - t0)^2) / (p + a)^2."""
     categories, rows, a, prior, truth, spread = 3000, 24, 4.0, 0.25, 1.0, 1.5
