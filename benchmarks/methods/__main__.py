@@ -28,6 +28,7 @@ from benchmarks.harness import machine
 from benchmarks.harness.arguments import folder_of, names_of, whole_number
 from benchmarks.harness.results import save
 from benchmarks.harness.worker import Record
+from benchmarks.methods.blends import blend_pairs
 from benchmarks.methods.classifiers import scores_of
 from benchmarks.methods.methods import METHODS, Method, Parameters, Task
 from benchmarks.methods.report import markdown
@@ -38,11 +39,18 @@ PACKAGES = ("gpu-encode", "numpy", "pandas", "scikit-learn", "scipy")
 INNER_FOLDS = 3
 
 
-def auc_of(method: Method, choice: Parameters, table: Table, train: np.ndarray, test: np.ndarray, order: int) -> float:
-    """Fit a method to some rows, and score it on others."""
+def scores_by(
+    method: Method, choice: Parameters, table: Table, train: np.ndarray, test: np.ndarray, order: int
+) -> np.ndarray:
+    """Fit a method to some rows, and give the scores of others."""
     X, X_new = table.X.iloc[train].reset_index(drop=True), table.X.iloc[test].reset_index(drop=True)
     model = method.make(Task(list(X.columns), order, X_new), **choice)
-    return float(roc_auc_score(table.y[test], scores_of(model.fit(X, table.y[train]), X_new)))
+    return scores_of(model.fit(X, table.y[train]), X_new)
+
+
+def auc_of(method: Method, choice: Parameters, table: Table, part: tuple[np.ndarray, np.ndarray], order: int) -> float:
+    """Fit a method to the first rows of a part, and score it on the second."""
+    return float(roc_auc_score(table.y[part[1]], scores_by(method, choice, table, *part, order)))
 
 
 def score(name: str, table: Table, fold: tuple[np.ndarray, np.ndarray], order: int) -> Record:
@@ -58,27 +66,30 @@ def score(name: str, table: Table, fold: tuple[np.ndarray, np.ndarray], order: i
         chosen = 0
         if len(method.grid) > 1:
             parts = [(train[kept], train[held]) for kept, held in inner.split(train, table.y[train])]
-            means = [np.mean([auc_of(method, choice, table, *part, order) for part in parts]) for choice in method.grid]
+            means = [np.mean([auc_of(method, choice, table, part, order) for part in parts]) for choice in method.grid]
             chosen = int(np.argmax(means))
-        tests = [auc_of(method, choice, table, train, test, order) for choice in method.grid]
+        scores = [scores_by(method, choice, table, train, test, order) for choice in method.grid]
+    tests = [float(roc_auc_score(table.y[test], of_choice)) for of_choice in scores]
     return {
         "auc": tests[chosen],
         "best on test": max(tests),
         "choice": method.grid[chosen],
         "seconds": perf_counter() - began,
+        "scores": scores[chosen],
     }
 
 
-def score_all(table: Table, options: argparse.Namespace) -> Iterator[Record]:
-    """Give a cell for each method: its scores in the order of the outer folds."""
-    outer = StratifiedKFold(options.folds, shuffle=True, random_state=0)
-    folds = list(outer.split(table.X, table.y))
+def score_all(
+    table: Table, folds: list[tuple[np.ndarray, np.ndarray]], options: argparse.Namespace
+) -> Iterator[tuple[Record, list[np.ndarray]]]:
+    """Give a cell for each method, its scores in the order of the outer folds, and what it says of the rows of each."""
     tasks = (delayed(score)(name, table, fold, options.order) for name in options.methods for fold in folds)
     records = Parallel(options.jobs, return_as="generator")(tasks)
     for name in options.methods:
         of_folds = [next(records) for _ in folds]
+        said = [record.pop("scores") for record in of_folds]
         cell = {"dataset": table.name, "family": METHODS[name].family, "method": name}
-        yield cell | {key: [record[key] for record in of_folds] for key in of_folds[0]}
+        yield cell | {key: [record[key] for record in of_folds] for key in of_folds[0]}, said
         print(table.name, name, f"{np.mean([record['auc'] for record in of_folds]):.4f}", flush=True)
 
 
@@ -125,15 +136,20 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     path = folder_of(options, "methods") / "methods.json"
     document = machine.describe(PACKAGES, True) | {"quick": options.quick, "folds": options.folds}
-    document |= {"most rows": options.rows, "order": options.order, "datasets": [], "cells": []}
+    document |= {"most rows": options.rows, "order": options.order, "datasets": [], "blends": {}, "cells": []}
     for table in tables:
         levels = {name: int(table.X[name].nunique(dropna=False)) for name in table.X}
         described = {"dataset": table.name, "rows": len(table.y), "target": table.said, "share": float(table.y.mean())}
         document["datasets"].append(described | {"distinct values": levels})
-        for cell in score_all(table, options):
+        outer = StratifiedKFold(options.folds, shuffle=True, random_state=0)
+        folds, scores = list(outer.split(table.X, table.y)), {}
+        for cell, said in score_all(table, folds, options):
             document["cells"].append(cell)
+            scores[cell["method"]] = said
             # Each method is on disk once it is done.
             save(document, path, markdown(document))
+        document["blends"][table.name] = blend_pairs(scores, [table.y[test] for _, test in folds])
+        save(document, path, markdown(document))
     print(path.with_suffix(".md"))
     return 0
 

@@ -19,6 +19,19 @@ interval, **bold** is more than noise. The choice is the one of most folds. Seco
 and inner folds included, on one thread of a machine that other work shared."""
 
 
+BLENDS = """Ranks of two methods, mixed by a share that is chosen, of eleven, on the rows of the other outer folds.
+The correlations and the cosine are of the scores of the two, means over folds."""
+
+
+def list_blends(document: Document, name: str) -> list[Record]:
+    """One row for each blend of one table, the best first."""
+    numbers = ("Pearson", "Spearman", "cosine")
+    return [
+        blend | {"AUC": f"{blend['AUC']:.4f}"} | {key: f"{blend[key]:.3f}" for key in numbers}
+        for blend in document["blends"][name]
+    ]
+
+
 def choice_text(choices: list[Record]) -> str:
     """Give the choice of most folds."""
     counts = Counter(json.dumps(choice) for choice in choices)
@@ -53,4 +66,6 @@ def markdown(document: Document) -> str:
         ]
         lines += ["", f"Columns and their distinct values: {distinct}.", ""]
         lines += [*table(list_methods([cell for cell in document["cells"] if cell["dataset"] == name])), ""]
+        if document["blends"].get(name):
+            lines += [f"### {name}: the best blends of two", "", BLENDS, "", *table(list_blends(document, name)), ""]
     return "\n".join(lines)

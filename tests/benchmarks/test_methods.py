@@ -9,6 +9,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.methods import __main__ as comparison
 from benchmarks.methods import tables
+from benchmarks.methods.blends import blend_folds, blend_pairs
 from benchmarks.methods.classifiers import EqualRanks, scores_of
 from benchmarks.methods.methods import METHODS, Task
 from benchmarks.methods.perceptron import DecayingPerceptron
@@ -28,6 +29,23 @@ def test_every_method_on_made_rows(tmp_path):
         assert all(0 <= auc <= best for auc, best in zip(cell["auc"], cell["best on test"], strict=True))
     text = (tmp_path / "methods.md").read_text()
     assert all(f"| {name} |" in text for name in METHODS)
+
+
+def test_a_blend_is_chosen_without_the_rows_that_score_it():
+    random = np.random.default_rng(0)
+    targets = [random.integers(0, 2, 40) for _ in range(3)]
+    scores = {
+        name: [y + random.normal(scale=scale, size=40) for y in targets] for name, scale in (("a", 1.0), ("b", 1.5))
+    }
+    (blend,) = blend_pairs(scores, targets)
+    assert (blend["one"], blend["other"]) == ("a", "b")
+    assert -1 <= blend["Spearman"] <= 1
+    # A fold's own labels say nothing of its share.
+    folds = [np.column_stack([scores["a"][i], scores["b"][i]]) for i in range(3)]
+    _, shares = blend_folds(folds, targets)
+    _, others = blend_folds(folds, [1 - targets[0], *targets[1:]])
+    assert shares[0] == others[0]
+    assert shares[1:] != others[1:]
 
 
 def test_a_table_by_argument(tmp_path):
