@@ -228,7 +228,7 @@ METHODS: dict[str, Method] = {
     ),
     "counts: forest": Method(counted, "forests", [{"order": 9}, {"order": 1}]),
     "ordered boosting": Method(
-        lambda _, mode: ge.OrderedBoostingClassifier(mode, iterations=30, permutations=2),
+        lambda _, mode: ge.OrderedBoostingClassifier(mode, iterations=10, depth=3, permutations=2),
         "boosting",
         [{"mode": mode} for mode in ("ordered", "plain")],
     ),
