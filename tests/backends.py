@@ -35,8 +35,9 @@ def record_launches() -> None:
 
     def noted(kernel: Any, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
         module = kernel.fn.__module__.rsplit(".", 1)[-1]
-        LAUNCHED.add(f"{module}.{kernel.fn.__name__}({', '.join(map(type_of, arguments))})")
         launch(kernel, blocks, threads, *arguments, shared=shared)
+        # What is refused is no launch.
+        LAUNCHED.add(f"{module}.{kernel.fn.__name__}({', '.join(map(type_of, arguments))})")
 
     # All modules with kernels have taken it from there by now.
     for name, module in list(sys.modules.items()):

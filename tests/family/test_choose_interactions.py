@@ -108,6 +108,7 @@ def test_gains_are_those_of_plain_loops(kind, weight):
     assert scorer.gain(state, (0, 2)).mean > 0.02
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("kind", TARGETS)
 def test_offsets_start_with_the_mean_that_a_fold_sees(kind):
     y = TARGETS[kind].astype(np.float64)
@@ -121,6 +122,7 @@ def test_offsets_start_with_the_mean_that_a_fold_sees(kind):
         np.testing.assert_allclose(stage.offset[folds == fold], expected, rtol=1e-12)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("forward", ["first", "best"])
 def test_exclusive_or_is_found(forward):
     chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR, forward=forward)
@@ -132,6 +134,7 @@ def test_exclusive_or_is_found(forward):
     assert encodings[XOR == 1].min() > encodings[XOR == 0].max()
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("kind", ["binary", "continuous", "multiclass"])
 def test_nothing_is_found_in_noise(kind):
     found = tried = 0
@@ -146,6 +149,7 @@ def test_nothing_is_found_in_noise(kind):
     assert found == 0
 
 
+@pytest.mark.host
 def test_classes_and_several_targets():
     kinds = np.where(XOR == 1, "x", np.where(X[:, 1] > 2, "y", "z"))
     chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, kinds)
@@ -154,6 +158,7 @@ def test_classes_and_several_targets():
     assert ge.choose_interactions(ge.TargetEncoder(target_type="continuous"), FRAME, both).interactions == [("a", "c")]
 
 
+@pytest.mark.host
 def test_three_columns_together():
     even = np.random.default_rng(2).integers(0, 4, (N, 4))
     y = (even[:, 0] + even[:, 2] + even[:, 3]) % 2
@@ -163,6 +168,7 @@ def test_three_columns_together():
     assert chosen.tried == 6 + 4
 
 
+@pytest.mark.host
 def test_every_kind_of_table_gives_the_same_choice():
     tables = [FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME), [FRAME[:700], FRAME[700:]]]
     targets = [XOR, XOR, XOR, [XOR[:700], XOR[700:]]]
@@ -174,6 +180,7 @@ def test_every_kind_of_table_gives_the_same_choice():
     assert ge.choose_interactions(ge.TargetEncoder(), X, XOR).columns == [0, 1, 2, 3, (0, 2)]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("kind", TARGETS)
 def test_backends_give_the_same_bits(kind):
     paths = []
@@ -183,6 +190,7 @@ def test_backends_give_the_same_bits(kind):
     assert paths[0] == paths[1]
 
 
+@pytest.mark.host
 def test_a_number_as_seed_repeats_the_choice_and_another_changes_the_order():
     order = [
         [step.key for step in ge.choose_interactions(ge.TargetEncoder(), X, XOR, random_state=seed).path]
@@ -193,12 +201,14 @@ def test_a_number_as_seed_repeats_the_choice_and_another_changes_the_order():
     assert ge.choose_interactions(ge.TargetEncoder(), X, XOR, random_state=generator).interactions == [(0, 2)]
 
 
+@pytest.mark.host
 def test_keys_that_tell_nothing_are_ruled_out_by_counts():
     doubled = np.column_stack([X[:, 0], X[:, 0] * 7, np.arange(N)])
     chosen = ge.choose_interactions(ge.TargetEncoder(), doubled, TARGETS["binary"])
     assert (chosen.tried, chosen.ruled_out_by_counts, chosen.scored) == (3, 3, 0)
 
 
+@pytest.mark.host
 def test_a_sample_rules_out_and_chooses_as_all_rows_do():
     rng = np.random.default_rng(0)
     many = rng.integers(0, 6, (40_000, 6))
@@ -214,6 +224,7 @@ def test_a_sample_rules_out_and_chooses_as_all_rows_do():
     assert by_sample.ruled_out_by_sample > 5
 
 
+@pytest.mark.host
 def test_keys_of_the_encoder_are_the_start_and_limits_are_kept():
     own = ge.TargetEncoder(columns=[("c", "a"), "b", "d"])
     chosen = ge.choose_interactions(own, FRAME, XOR)
@@ -226,6 +237,7 @@ def test_keys_of_the_encoder_are_the_start_and_limits_are_kept():
     assert ge.choose_interactions(given, FRAME, XOR).encoder.categories == [*given.categories, "auto"]
 
 
+@pytest.mark.host
 def test_weights_count_by_their_proportions():
     paths = [
         ge.choose_interactions(ge.TargetEncoder(), X, TARGETS["binary"], sample_weight=weight).report()
@@ -238,6 +250,7 @@ def test_weights_count_by_their_proportions():
     assert ge.choose_interactions(ge.TargetEncoder(), X, y, sample_weight=ignored).interactions == [(0, 2)]
 
 
+@pytest.mark.host
 def test_missing_values():
     table = FRAME.astype(object).mask(RNG.random(FRAME.shape) < 0.1)
     for policy in ("category", "prior", "nan"):
@@ -245,6 +258,7 @@ def test_missing_values():
         assert ge.choose_interactions(encoder, table, XOR).interactions == [("a", "c")]
 
 
+@pytest.mark.host
 def test_folds_of_groups_are_kept_together():
     groups = RNG.integers(0, 60, N)
     # What tells groups apart is of no use for others.
@@ -258,6 +272,7 @@ def test_folds_of_groups_are_kept_together():
         assert ge.choose_interactions(cv, labelled, y, groups=groups, **given).interactions == []
 
 
+@pytest.mark.host
 def test_an_estimator_chooses():
     made = [(ge.TargetEncoder(), LogisticRegression(), XOR), (ge.TargetEncoder(), Ridge(), XOR * 1.5 + X[:, 1] / 9)]
     for encoder, estimator, y in made:
@@ -270,6 +285,7 @@ def test_an_estimator_chooses():
     assert scored.score > 0.99
 
 
+@pytest.mark.host
 def test_an_estimator_sees_no_target_of_its_validation_rows():
     """Scores are those of fits on other folds alone, in plain loops."""
     y, encoder = TARGETS["binary"], ge.TargetEncoder(smooth=5.0)
@@ -293,6 +309,7 @@ def seed_of_zero():
     return int(np.random.RandomState(0).randint(1 << 31))
 
 
+@pytest.mark.host
 def test_what_is_told():
     chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, XOR)
     assert repr(chosen).startswith("ChosenInteractions\n1 of 6 conjunctions chosen: 0 ruled out by counts")
@@ -317,12 +334,14 @@ REFUSED = [
 ]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(("given", "message"), REFUSED)
 def test_what_is_refused(given, message):
     with pytest.raises(ValueError, match=message):
         ge.choose_interactions(ge.TargetEncoder(), X, XOR, **given)
 
 
+@pytest.mark.host
 def test_other_encoders_are_refused():
     with pytest.raises(TypeError, match="Got estimator=5 instead"):
         ge.choose_interactions(ge.TargetEncoder(), X, XOR, 5)
