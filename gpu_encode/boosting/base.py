@@ -13,7 +13,7 @@ from gpu_encode.boosting.features import Features, find_borders
 from gpu_encode.boosting.models import Loss
 from gpu_encode.boosting.training import Problem, Settings, train
 from gpu_encode.boosting.trees import Tree
-from gpu_encode.encoders.base import table_with_names
+from gpu_encode.encoders.base import accept_categories, table_with_names
 from gpu_encode.errors.parameters import bad_option, check_count, check_number, check_option
 from gpu_encode.errors.tables import other_width
 from gpu_encode.errors.targets import no_target
@@ -111,8 +111,4 @@ class OrderedBoosting(BaseEstimator):
         return predictions
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
-        return tags
+        return accept_categories(super().__sklearn_tags__())

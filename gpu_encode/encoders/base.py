@@ -489,10 +489,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         return frame.assemble(names, arrays, passed, kind)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
+        tags = accept_categories(super().__sklearn_tags__())
         tags.target_tags.required = self._needs_target
         tags.target_tags.multi_output = True
         tags.transformer_tags.preserves_dtype = []
@@ -514,6 +511,14 @@ class CategoryEncoder(Encoder):
     indicators: Any = False
     device: str = "auto"
     dtype: Any = "float64"
+
+
+def accept_categories(tags: Tags) -> Tags:
+    """Say that an estimator takes categories, text and missing values; gives the tags back."""
+    tags.input_tags.categorical = True
+    tags.input_tags.string = True
+    tags.input_tags.allow_nan = True
+    return tags
 
 
 def has_joint_keys(value: Any) -> bool:

@@ -13,7 +13,7 @@ from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.errors.targets import no_target
 from gpu_encode.proximity.encoder import ProximityEncoder
-from gpu_encode.votes.predictor import Predictor
+from gpu_encode.votes.predictor import Predictor, choose_classes
 
 
 @dataclass(eq=False, repr=False)
@@ -164,9 +164,8 @@ class ProximityClassifier(ClassifierMixin, Voting):
         -------
         ndarray of shape (n_rows,)
         """
-        scores = self.decision_function(X)
-        chosen: Array = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen.astype(np.int64)]
+        chosen = choose_classes(self.decision_function(X))
+        return self.classes_[chosen]
 
 
 @dataclass(eq=False, repr=False)

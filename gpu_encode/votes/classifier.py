@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from cpu_fallback.elementary import exp, log
@@ -17,8 +17,9 @@ from gpu_encode.encoders.base import Encoder
 from gpu_encode.fitting.fit import FitContext
 from gpu_encode.votes.ordered_pairs import PairCounter
 from gpu_encode.votes.phi import put_on, sigmoid, take_off
+from gpu_encode.votes.predictor import choose_classes
 from gpu_encode.votes.rules import Votes, divide_by_sum, log_posteriors, log_products, share_out
-from gpu_encode.votes.voter import Voter, on_host_of
+from gpu_encode.votes.voter import Voter
 
 
 @dataclass(eq=False, repr=False)
@@ -103,14 +104,7 @@ class VoteClassifier(ClassifierMixin, Voter):
     [1.0, 1.0]
     """
 
-    encoder: Any = None
     rule: str = "naive_bayes"
-    _: KW_ONLY
-    phi: Any = "identity"
-    estimator: Any = None
-    clip: float = 1e-6
-    tol: float = 1e-3
-    max_rounds: int = 200
     _rules = ("naive_bayes", "product", "linear", "weighted_mean")
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -156,13 +150,8 @@ class VoteClassifier(ClassifierMixin, Voter):
         self.classes_ = target.classes
         self._publish_encoder(encoder)
 
-    def _fit_linear(self, context: FitContext, votes: Votes) -> None:
-        """Train the linear model on the votes that training rows hear."""
-        estimator = LogisticRegression(max_iter=1000) if self.estimator is None else clone(self.estimator)
-        weight = on_host_of(context, context.rows.weight)
-        given = {} if weight is None else {"sample_weight": weight}
-        matrix, codes = votes.matrix(self.phi, self.clip), on_host_of(context, context.targets[0].values)
-        self.estimator_ = estimator.fit(matrix, codes, **given)
+    def _usual_estimator(self) -> LogisticRegression:
+        return LogisticRegression(max_iter=1000)
 
     def _fit_weights(self, context: FitContext, votes: Votes) -> None:
         """Find the weights of every output's votes."""
@@ -232,8 +221,7 @@ class VoteClassifier(ClassifierMixin, Voter):
         if self.rule == "linear":
             places = self.estimator_.predict(votes.matrix(self.phi, self.clip))
         else:
-            scores = side_by_side(votes, self._decisions(self._scores(votes)))
-            places = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+            places = choose_classes(side_by_side(votes, self._decisions(self._scores(votes))))
         labels: Array = self.classes_[places]
         return labels
 

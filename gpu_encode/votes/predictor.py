@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
-from gpu_encode.encoders.base import Encoder
+from cpu_fallback.types import Array
+from gpu_encode.encoders.base import Encoder, accept_categories
 
 
 class Predictor(BaseEstimator):
@@ -21,13 +23,10 @@ class Predictor(BaseEstimator):
             del self.feature_names_in_
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
-        tags.target_tags.required = True
-        for of_kind in (tags.classifier_tags, tags.regressor_tags):
-            if of_kind is not None:
-                # Numbers of which each is a category of its own teach nothing of others.
-                of_kind.poor_score = True
-        return tags
+        return accept_categories(super().__sklearn_tags__())
+
+
+def choose_classes(scores: Array) -> Array:
+    """Give the place of each row's class by its scores, as `decision_function` gives them; of equal ones the first."""
+    chosen: Array = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+    return chosen

@@ -1,9 +1,9 @@
 """VoteRegressor: encodings of columns are votes for a quantity."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import RegressorMixin
 from sklearn.linear_model import Ridge
 
 from cpu_fallback.types import Array
@@ -12,7 +12,7 @@ from gpu_encode.fitting.fit import FitContext
 from gpu_encode.votes.phi import take_off
 from gpu_encode.votes.rules import Votes
 from gpu_encode.votes.squared_error import SquaredError
-from gpu_encode.votes.voter import Voter, on_host_of
+from gpu_encode.votes.voter import Voter
 
 # As one weight outgrows all others, errors fall for ever: a step has to lower them by more than this share.
 LEAST_RISE = 1e-4
@@ -79,14 +79,7 @@ class VoteRegressor(RegressorMixin, Voter):
     [1.0, 3.0, 2.0]
     """
 
-    encoder: Any = None
     rule: str = "weighted_mean"
-    _: KW_ONLY
-    phi: Any = "identity"
-    estimator: Any = None
-    clip: float = 1e-6
-    tol: float = 1e-3
-    max_rounds: int = 200
     _rules = ("weighted_mean", "linear")
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -125,12 +118,8 @@ class VoteRegressor(RegressorMixin, Voter):
                 f"It lies between {least:g} and {largest:g}: use phi='identity'."
             )
 
-    def _fit_linear(self, context: FitContext, votes: Votes) -> None:
-        estimator = Ridge() if self.estimator is None else clone(self.estimator)
-        weight = on_host_of(context, context.rows.weight)
-        given = {} if weight is None else {"sample_weight": weight}
-        y = on_host_of(context, context.targets[0].values)
-        self.estimator_ = estimator.fit(votes.matrix(self.phi, self.clip), y, **given)
+    def _usual_estimator(self) -> Ridge:
+        return Ridge()
 
     def _fit_weights(self, context: FitContext, votes: Votes) -> None:
         error = SquaredError.of(context.rows.ops, context.targets[0].values, context.rows.weight)

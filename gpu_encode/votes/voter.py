@@ -1,10 +1,11 @@
 """What estimators share whose columns vote: parameters, training encodings, and those of new rows."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,16 +25,23 @@ from gpu_encode.votes.predictor import Predictor
 from gpu_encode.votes.rules import Votes, WeightedMean
 
 
+@dataclass(eq=False, repr=False)
 class Voter(Predictor):
-    """What `VoteClassifier` and `VoteRegressor` share."""
+    """What `VoteClassifier` and `VoteRegressor` share; each has a rule of its own as the usual one."""
 
-    encoder: Any
-    rule: str
-    phi: Any
-    clip: float
-    tol: float
-    max_rounds: int
+    encoder: Any = None
+    rule: str = ""
+    _: KW_ONLY
+    phi: Any = "identity"
+    estimator: Any = None
+    clip: float = 1e-6
+    tol: float = 1e-3
+    max_rounds: int = 200
     _rules: ClassVar[tuple[str, ...]]
+
+    def _usual_estimator(self) -> BaseEstimator:
+        """Give the linear model of those who give none."""
+        raise NotImplementedError
 
     def _check(self, X: Any, y: Any) -> None:
         """Raise for parameters that are none, before anything is done."""
@@ -87,6 +95,14 @@ class Voter(Predictor):
         arrays, _ = encoder._model.encode(inputs.frame, backend, type(self).__name__)
         return Votes.of(backend, arrays, means_of(encoder))
 
+    def _fit_linear(self, context: FitContext, votes: Votes) -> None:
+        """Train the linear model on the votes that training rows hear."""
+        estimator = self._usual_estimator() if self.estimator is None else clone(self.estimator)
+        to_host, weight = context.rows.ops.to_host, context.rows.weight
+        given = {} if weight is None else {"sample_weight": to_host(weight)}
+        y = to_host(context.targets[0].values)
+        self.estimator_: Any = estimator.fit(votes.matrix(self.phi, self.clip), y, **given)
+
     def _weigh(self, votes: Votes, output: int, score: Callable[[Floats], Any], least_rise: float = 0.0) -> Ascent:
         """Find the weights of the votes for one output by what their mean scores."""
         mean = self._mean(votes, output)
@@ -107,8 +123,3 @@ def means_of(encoder: Encoder) -> list[float]:
     if len(means) != 1:
         raise ValueError(f"Votes are for one target. y has {len(means)}: fit an estimator to each.")
     return [float(mean) for mean in means[0]]
-
-
-def on_host_of(context: FitContext, values: Any) -> Any:
-    """Give an array of a call on the host; None stays."""
-    return None if values is None else context.rows.ops.to_host(values)
