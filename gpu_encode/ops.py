@@ -5,7 +5,7 @@ A backend is a module: `cpu_fallback` (NumPy, the definition), `cpu_fallback.com
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -151,7 +151,8 @@ class Ops(Protocol):
 class FusedOps(Protocol):
     """Passes that do at once what takes other backends several.
 
-    Without `number_in_order`, objects are read one by one, and without `descend_rows` rows in Python's own loops.
+    Without `number_in_order`, objects are read one by one, without `descend_rows` rows in Python's own loops, and
+    without `conjunction_gains` array expressions do what it does.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
     expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
@@ -177,6 +178,16 @@ class FusedOps(Protocol):
 
         Those of the categories of column d are lines from first[d] on; `codes` (rows, columns) are not negative.  Its
         definition is `factors.descent.descend_by_loops`.
+        """
+
+    def conjunction_gains(
+        self, sums: Array, visibility: Array, parts: Sequence[Array], ridge: float, numbers: Sequence[float], /
+    ) -> Array:
+        """Give what a conjunction would do to an additive model: gain, spread, freedom, sum of W by fold (folds, 4).
+
+        Its definition is `tuning.stages.Steps.of`: `sums` (categories, folds, 2) are of h and of h * z, `parts` the
+        category of every column, `ridge` is below 0 where the variance decides.  `numbers` are the units of W and S,
+        and powers of two for the binary places of S, of the spread and of gains; then the longest step.
         """
 
     def encode_categories(

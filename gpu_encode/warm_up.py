@@ -19,6 +19,7 @@ from gpu_encode.factors.tensor import FactorizationEncoder
 from gpu_encode.ops import COMPILED, STRINGS, load, use_backend
 from gpu_encode.schemes.folds import KFold
 from gpu_encode.schemes.orders import LeaveOneOut, Ordered
+from gpu_encode.tuning.interactions import choose_interactions
 
 # As many as two threads share, so that what joins their work is compiled, too.
 N_ROWS = 70_000
@@ -57,6 +58,7 @@ def calls() -> Iterator[Call]:
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), text)
         yield partial(fit_and_encode, CountEncoder("log", dtype=dtype), spread)
     yield partial(FactorizationEncoder(2, solver="sgd", max_iter=1).fit, np.hstack([keys, keys // 7]), targets[0])
+    yield partial(choose_interactions, TargetEncoder(), np.hstack([keys, keys // 7]), targets[0])
     codes = np.zeros((2, 3), np.int32)
     yield partial(load(COMPILED).sum_agreements, codes, codes, np.ones((3, 1), np.int64))
 

@@ -25,6 +25,7 @@ from gpu_encode.schemes import KFold, Scheme
 from gpu_encode.schemes import folds as given_schemes
 from gpu_encode.schemes.plans import FoldPlan, read_seed
 from gpu_encode.sums.targets import Target
+from gpu_encode.tuning.areas import AreaScorer
 from gpu_encode.tuning.candidates import WITHOUT_FOLDS
 from gpu_encode.tuning.chosen import ChosenInteractions, Step
 from gpu_encode.tuning.scorers import EstimatorScorer, Key, Scorer, State, SumsScorer
@@ -105,7 +106,9 @@ def choose_interactions(
         than it is there.  None: all rows at once.
     scoring : str or callable, optional
         Of scikit-learn, beside an estimator.  None: the mean log-likelihood of a classifier that gives chances, else
-        the estimator's own score.
+        the estimator's own score.  Without an estimator "roc_auc": f ranks the rows of each fold, and gains are of the
+        exact area under the ROC curve, averaged over folds (and over classes, each against the rest); all rows are
+        sorted for each conjunction, without a sample.  None: the log-likelihood.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the order, the folds and the sample.
     sample_weight, groups
@@ -147,7 +150,7 @@ def choose_interactions(
     """
     check(encoder, X, order, forward, tol, one_standard_error, significance, max_columns, backward, sample)
     check_estimator(estimator, scoring)
-    seed = int(np.random.RandomState(read_seed(random_state) % (1 << 32)).randint(1 << 31))
+    seed = read_seed(random_state) % (1 << 31)
     parameters = encoder._parameters()
     scheme = choose_scheme(encoder, parameters, folds, seed)
     with devices.explain_memory():
@@ -155,7 +158,7 @@ def choose_interactions(
         names = [context.rows.frame.label(entry.members[0]) for entry in context.selection.entries]
         plan = checked_plan(scheme, context)
         if estimator is None:
-            scorer: Scorer = by_sums(encoder, context, plan, sample, seed)
+            scorer: Scorer = by_sums(encoder, context, plan, sample, seed, scoring)
         else:
             scorer = by_estimator(encoder, context, plan, estimator, scoring)
         keys = candidates(len(names), order, entries, seed)
@@ -205,8 +208,10 @@ def check_estimator(estimator: Any, scoring: Any) -> None:
     """Raise TypeError or ValueError for an estimator that cannot be fitted, or a score of none."""
     if estimator is not None and not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         raise TypeError(f"{OWNER} fits an estimator of scikit-learn, or none. Got estimator={estimator!r} instead.")
-    if estimator is None and scoring is not None:
-        raise ValueError(f"scoring={scoring!r} of {OWNER} is the score of an estimator. Give one, or leave it out.")
+    if estimator is None and scoring not in (None, "roc_auc"):
+        raise ValueError(
+            f"scoring={scoring!r} of {OWNER} is the score of an estimator. Give one, or scoring='roc_auc' or None."
+        )
 
 
 def choose_scheme(encoder: TargetEncoder, parameters: Parameters, folds: Any, seed: int) -> Scheme:
@@ -252,14 +257,26 @@ def checked_plan(scheme: Scheme, context: FitContext) -> FoldPlan:
     return plan
 
 
-def by_sums(encoder: TargetEncoder, context: FitContext, plan: FoldPlan, sample: int | None, seed: int) -> SumsScorer:
+def by_sums(
+    encoder: TargetEncoder,
+    context: FitContext,
+    plan: FoldPlan,
+    sample: int | None,
+    seed: int,
+    scoring: str | None = None,
+) -> SumsScorer:
     """Make the scorer that fits nothing."""
     rows = read_codes(context)
     held_out = HeldOut.of(rows.ops, number_folds(plan, rows), plan.visibility, rows.weight)
     m = encoder.smooth.m if isinstance(encoder.smooth, MEstimate) else encoder.smooth
     m = 0.0 if m is None else m
     fixed = float(m) if isinstance(m, (int, float)) and not isinstance(m, bool) else None
-    return SumsScorer(rows, held_out, outcomes_of(rows.targets), fixed, sample, seed)
+    outcomes = outcomes_of(rows.targets)
+    if scoring is None:
+        return SumsScorer(rows, held_out, outcomes, fixed, sample, seed)
+    if not all(binary for _, binary in outcomes):
+        raise ValueError(f"scoring='roc_auc' of {OWNER} ranks rows of classes. Leave it out for a continuous target.")
+    return AreaScorer(rows, held_out, outcomes, fixed)
 
 
 def outcomes_of(targets: Sequence[Target]) -> list[tuple[Array, bool]]:

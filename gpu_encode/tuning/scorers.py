@@ -13,7 +13,7 @@ from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Codes
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.tuning.results import mean, standard_error
-from gpu_encode.tuning.stages import HeldOut, Stage, Steps, most_gain
+from gpu_encode.tuning.stages import HeldOut, Stage, Steps, gain_of, most_gain
 
 Key = tuple[int, ...]
 # Rounds over the keys that are in; few models take as many.
@@ -264,9 +264,10 @@ class SumsScorer:
 
     def gain(self, state: State, key: Key) -> Gain:
         """Measure what a key adds, before it is in: by the second-order expansion."""
-        steps = [self._steps(stage, key) for stage in state.stages]
-        gain = self._average([of_stage.gains for of_stage in steps])
-        return replace(gain, surprise=max(of_stage.surprise for of_stage in steps))
+        (codes, size), parts = self.keys.codes(key), self.keys.parts(key)
+        found = [gain_of(stage, codes, size, self.m, parts) for stage in state.stages]
+        gain = self._average([gains for gains, _ in found])
+        return replace(gain, surprise=max(surprise for _, surprise in found))
 
     def _steps(self, stage: Stage, key: Key) -> Steps:
         """Give the steps of a conjunction, by what its columns leave over."""

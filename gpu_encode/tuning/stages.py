@@ -168,14 +168,16 @@ class Stage:
         bits = first, second
         return cls(rows, binary, values, exponent, offset, whole, weight, bits, largest, scale, likelihood)
 
-    def move(self, codes: Codes, steps: Floats) -> "Stage":
+    def moved_offset(self, codes: Codes, steps: Floats) -> Floats:
         """Add steps (categories + 2, folds) to the offsets of the rows."""
         moves = self.rows.ops.empty((len(codes), 1), np.float64)
         self.rows.ops.gather(steps[:, :, None], codes, self.rows.folds, moves)
         offset = self.offset + moves[:, 0] * self.scale
-        if self.binary:
-            offset = np.clip(offset, -FARTHEST_LOG_ODDS, FARTHEST_LOG_ODDS)
-        return Stage.at(self.rows, self.binary, self.values, self.exponent, offset)
+        return np.clip(offset, -FARTHEST_LOG_ODDS, FARTHEST_LOG_ODDS) if self.binary else offset
+
+    def move(self, codes: Codes, steps: Floats) -> "Stage":
+        """Move the offsets of the rows, and measure them there."""
+        return Stage.at(self.rows, self.binary, self.values, self.exponent, self.moved_offset(codes, steps))
 
     def take(self, rows: HeldOut, chosen: Array) -> "Stage":
         """Give some of the rows, measured as they are among all."""
@@ -188,6 +190,11 @@ class Stage:
         rows = Rows(codes, None, self.response, self.information)
         accumulators: Array = self.rows.ops.accumulate(rows, n_categories, folds, n_folds, 1, WHOLE_SUMS)
         return accumulators[:-2, :, 0, :]
+
+    @property
+    def longest_step(self) -> float:
+        """Longest step that a category may take."""
+        return LONGEST_STEP if self.binary else self.largest
 
     def units(self) -> tuple[float, float]:
         """Give what one means in sums of h and of h * z."""
@@ -260,15 +267,9 @@ class Seen:
         if parts:
             margins = [np.bincount(part, weight) for part in parts]
             freedom -= sum(int((margin > 0).sum()) for margin in margins) - len(parts) + 1
-            # No sum of S exceeds the number of rows.  What is summed is whole, so that the order is all the same.
-            places = finest(4.0 * n_rows)
+            places = places_of_score(n_rows, len(parts))
             score = np.rint(score * 2.0**places)
-            for number in [*range(len(parts)), *range(len(parts) - 1)]:
-                part, margin = parts[number], margins[number]
-                explained = (np.bincount(part, score) / np.where(margin > 0, margin, 1.0))[part]
-                explained *= weight
-                score -= np.rint(explained, out=explained)
-            score *= 2.0**-places
+            score = (score - explained_by(parts, margins, weight, score)) * 2.0**-places
         squares = score * score
         squares /= np.maximum(weight, unit)
         # No sum exceeds the largest mean times the sum of all |h * z|, which is below the number of rows.
@@ -291,6 +292,29 @@ class Seen:
             divisor = self.weight + ridge
             steps = np.where(self.weight > 0, self.score / np.where(divisor > 0, divisor, 1.0), 0.0)
         return np.clip(steps, -longest, longest, out=steps)
+
+
+def explained_by(parts: Sequence[Array], margins: Sequence[Floats], weight: Floats, score: Floats) -> Floats:
+    """Give what columns explain of S: the first, the next what that leaves over, and all but the last once more.
+
+    What is summed is whole, so that the order is all the same.
+    """
+    means = [np.zeros_like(margin) for margin in margins]
+    explained = np.zeros_like(score)
+    for number in [*range(len(parts)), *range(len(parts) - 1)]:
+        left = np.bincount(parts[number], score) - np.bincount(parts[number], explained)
+        means[number] += left / np.where(margins[number] > 0, margins[number], 1.0)
+        explained = means[0][parts[0]]
+        for part, mean in zip(parts[1:], means[1:], strict=True):
+            explained += mean[part]
+        explained *= weight
+        np.rint(explained, out=explained)
+    return explained
+
+
+def places_of_score(n_rows: int, n_parts: int) -> int:
+    """Binary places of S: no sum of |S| exceeds the number of rows, and no column more than doubles what is left."""
+    return finest(float(n_rows << (2 * n_parts)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +367,7 @@ class Steps:
             weight, score = (stage.rows.seen(*of_folds, fold) for of_folds in zip(own, everything, strict=True))
             views.append(Seen.of(stage, weight * unit, score * unit_of_score, parts))
         ridge = None if m is None else m * stage.mean_information()
-        longest = LONGEST_STEP if stage.binary else stage.largest
+        longest = stage.longest_step
         places = finest(longest * longest * len(codes))
         gains, steps = np.zeros(n_folds), ops.zeros((n_folds, len(cells)), np.float64)
         for fold, seen in enumerate(views):
@@ -353,7 +377,8 @@ class Steps:
                 rises += own[1, fold] * unit_of_score
                 rises *= steps[fold]
                 gains[fold] = sum_on_grid(rises, places)
-        return cls(gains, surprise_of(views), cells, steps)
+        surprise = surprise_of([seen.spread for seen in views], [seen.freedom for seen in views])
+        return cls(gains, surprise, cells, steps)
 
     def table(self, stage: Stage, n_categories: int) -> Floats:
         """Give the step of each category and fold (categories + 2, folds)."""
@@ -372,13 +397,31 @@ def count_folds(weight: Array) -> Array:
     return counts
 
 
-def surprise_of(views: Sequence[Seen]) -> float:
+def gain_of(
+    stage: Stage, codes: Codes, n_categories: int, m: float | None, parts: Sequence[Array]
+) -> tuple[Floats, float]:
+    """Give the gains and the surprise of a conjunction, as `Steps.of` does, without its steps."""
+    compiled = getattr(stage.rows.ops.fused, "conjunction_gains", None)
+    if compiled is None or not n_categories:
+        steps = Steps.of(stage, codes, n_categories, m, parts)
+        return steps.gains, steps.surprise
+    n_rows, longest = len(codes), stage.longest_step
+    bounds = 8.0 * stage.largest * n_rows, longest * longest * n_rows
+    grids = [2.0**places for places in (places_of_score(n_rows, len(parts)), *map(finest, bounds))]
+    numbers = [*stage.units(), *grids, longest]
+    sums = stage.sums(codes, n_categories, stage.rows.folds)
+    ridge = -1.0 if m is None else m * stage.mean_information()
+    found = compiled(sums, stage.rows.visibility, parts, ridge, numbers)
+    return found[:, 0], surprise_of(found[:, 1].tolist(), found[:, 2].tolist())
+
+
+def surprise_of(spreads: Sequence[float], freedoms: Sequence[float]) -> float:
     """Give how far the mean spread is above chance, as a normal deviate: by Wilson and Hilferty of a chi-square."""
-    known = [seen for seen in views if seen.freedom > 0]
+    known = [(spread, freedom) for spread, freedom in zip(spreads, freedoms, strict=True) if freedom > 0]
     if not known:
         return -math.inf
-    freedom = sum(seen.freedom for seen in known) / len(known)
-    spread = math.fsum(seen.spread for seen in known) / len(known)
+    freedom = sum(freedom for _, freedom in known) / len(known)
+    spread = math.fsum(spread for spread, _ in known) / len(known)
     ninth = 2.0 / (9.0 * freedom)
     return float((np.cbrt(spread / freedom) - (1.0 - ninth)) / math.sqrt(ninth))
 

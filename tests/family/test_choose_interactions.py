@@ -1,6 +1,7 @@
 """`choose_interactions` against its definition in plain loops, and by laws: noise, exclusive or, names, seeds."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from gpu_encode.encoders.codes import number_folds
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.ops import use_backend
 from gpu_encode.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
-from gpu_encode.tuning.stages import Stage
+from gpu_encode.tuning.stages import Stage, Steps, gain_of
 
 N = 1500
 RNG = np.random.default_rng(5)
@@ -31,13 +32,13 @@ TARGETS = {
 WEIGHT = RNG.random(N) + 0.25
 
 
-def scorer_of(X, y, weight=None, folds=4, **parameters):
+def scorer_of(X, y, weight=None, folds=4, scoring=None, **parameters):
     """The scorer of sums, and its plan."""
     encoder = ge.TargetEncoder(**parameters)
     scheme = choose_scheme(encoder, encoder._parameters(), folds, 0)
     entries, context = read_columns(encoder._parameters(), scheme, Inputs(X, y, weight))
     plan = checked_plan(scheme, context)
-    return by_sums(encoder, context, plan, None, 0), entries, plan
+    return by_sums(encoder, context, plan, None, 0, scoring), entries, plan
 
 
 def mean_of(pairs):
@@ -106,6 +107,27 @@ def test_gains_are_those_of_plain_loops(kind, weight):
         gain = scorer.gain(state, key)
         np.testing.assert_allclose(gain.by_fold, gain_by_loop(key, X.tolist(), folds, z, h, w), rtol=1e-3, atol=1e-6)
     assert scorer.gain(state, (0, 2)).mean > 0.02
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("smooth", ["auto", 5.0])
+@pytest.mark.parametrize("weight", [None, np.where(RNG.random(N) < 0.3, 0.0, WEIGHT)], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize(
+    "sees", [1 - np.eye(4, dtype=np.int64), np.tril(np.ones((4, 4), np.int64), -1)], ids=["k", "time"]
+)
+@pytest.mark.parametrize("kind", TARGETS)
+def test_the_kernel_of_gains_has_the_bits_of_their_definition(kind, sees, weight, smooth):
+    sparse = np.column_stack([X[:, 0] * 60 + np.arange(N) % 60, X[:, 1:]])
+    with use_backend("compiled"):
+        scorer, entries, _ = scorer_of(sparse, TARGETS[kind], weight, smooth=smooth)
+        stage = scorer.start(entries).stages[0]
+        stage = replace(stage, rows=replace(stage.rows, visibility=sees))
+        for key in [(1, 2), (0, 2), (1, 2, 3), (0, 1, 2)]:
+            (codes, size), parts = scorer.keys.codes(key), scorer.keys.parts(key)
+            gains, surprise = gain_of(stage, codes, size, scorer.m, parts)
+            steps = Steps.of(stage, codes, size, scorer.m, parts)
+            assert gains.tobytes() == steps.gains.tobytes()
+            assert surprise == steps.surprise
 
 
 @pytest.mark.host
@@ -273,6 +295,40 @@ def test_folds_of_groups_are_kept_together():
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+def test_areas_are_those_of_the_offsets_in_every_fold(weight):
+    """Pairs of a positive and a negative row of one fold, one by one."""
+    scorer, entries, plan = scorer_of(X, TARGETS["binary"], weight, scoring="roc_auc")
+    state = scorer.start(entries)
+    larger, folds = scorer.add(state, (0, 2)), number_folds(plan, scorer.keys.rows)
+    w = np.ones(N) if weight is None else weight
+    for found in (state, larger):
+        offset = found.stages[0].offset
+        for fold, area in enumerate(found.score.by_fold):
+            above, below = (np.flatnonzero((folds == fold) & (TARGETS["binary"] == label)) for label in (1, 0))
+            pairs = [
+                (float(offset[i] > offset[j]) + float(offset[i] == offset[j]) / 2, w[i] * w[j])
+                for i in above
+                for j in below
+            ]
+            assert area == pytest.approx(mean_of(pairs), rel=1e-12)
+    gain = scorer.gain(state, (0, 2))
+    assert gain.mean > 0.05
+    assert gain.mean == pytest.approx(larger.minus(state).mean, abs=0.01)
+
+
+@pytest.mark.host
+def test_areas_choose():
+    for forward in ("first", "best"):
+        for y in (XOR, np.where(XOR == 1, "x", np.where(X[:, 1] > 2, "y", "z"))):
+            chosen = ge.choose_interactions(ge.TargetEncoder(), FRAME, y, forward=forward, scoring="roc_auc")
+            assert chosen.interactions == [("a", "c")]
+            assert chosen.score > 0.8
+    with pytest.raises(ValueError, match="ranks rows of classes"):
+        ge.choose_interactions(ge.TargetEncoder(), X, TARGETS["continuous"], scoring="roc_auc")
+
+
+@pytest.mark.host
 def test_an_estimator_chooses():
     made = [(ge.TargetEncoder(), LogisticRegression(), XOR), (ge.TargetEncoder(), Ridge(), XOR * 1.5 + X[:, 1] / 9)]
     for encoder, estimator, y in made:
@@ -290,7 +346,7 @@ def test_an_estimator_sees_no_target_of_its_validation_rows():
     """Scores are those of fits on other folds alone, in plain loops."""
     y, encoder = TARGETS["binary"], ge.TargetEncoder(smooth=5.0)
     chosen = ge.choose_interactions(encoder, X, y, LogisticRegression(), folds=3, max_columns=4)
-    scheme = choose_scheme(encoder, encoder._parameters(), 3, seed_of_zero())
+    scheme = choose_scheme(encoder, encoder._parameters(), 3, 0)
     _, context = read_columns(encoder._parameters(), scheme, Inputs(X, y))
     plan = checked_plan(scheme, context)
     folds = np.asarray(number_folds(plan, scorer_of(X, y)[0].keys.rows))
@@ -302,11 +358,6 @@ def test_an_estimator_sees_no_target_of_its_validation_rows():
         chances = LogisticRegression().fit(training, y[others]).predict_proba(fitted.transform(X[own]))
         scores.append(np.mean(np.log(chances[np.arange(own.sum()), y[own]])))
     assert chosen.path[0].score == pytest.approx(np.mean(scores), rel=1e-12)
-
-
-def seed_of_zero():
-    """The seed that `random_state=0` becomes."""
-    return int(np.random.RandomState(0).randint(1 << 31))
 
 
 @pytest.mark.host
@@ -330,7 +381,7 @@ REFUSED = [
     ({"sample": 0}, "'sample' parameter"),
     ({"estimator": Ridge(), "folds": 2}, "must leave two other folds"),
     ({"random_state": "a"}, "random_state must be"),
-    ({"scoring": "roc_auc"}, "is the score of an estimator"),
+    ({"scoring": "accuracy"}, "is the score of an estimator"),
 ]
 
 
