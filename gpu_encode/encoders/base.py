@@ -86,6 +86,8 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     device: str
     _model: Model
+    # What messages call it, where an estimator that has another name made it.
+    _called: str | None = None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         # The wrapper would be put around what a subclass defines anew, and takes no list of tables.
@@ -96,6 +98,11 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _parameters(self) -> Parameters:
         raise NotImplementedError
+
+    @property
+    def _owner(self) -> str:
+        """What messages call it."""
+        return self._called or type(self).__name__
 
     @property
     def _needs_target(self) -> bool:
@@ -276,7 +283,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         inputs = Inputs(X)
         self._check_names(inputs, self._model.selection, reset=False)
         backend = ops.resolve(inputs.frame.n_rows, inputs.device(self.device))
-        arrays, columns = self._model.encode(inputs.frame, backend, type(self).__name__)
+        arrays, columns = self._model.encode(inputs.frame, backend, self._owner)
         return self._assemble(inputs.frame, arrays, columns)
 
     @dispatch
@@ -539,7 +546,7 @@ def has_names(frame: Frame | Pieces, wanted: str) -> bool:
 
 def read_scheme(encoder: Any, cv: Any, shuffle: Any = True) -> dict[str, Any]:
     """Read what the user of an encoder gave as `cv`, as fields of `Parameters`."""
-    scheme = schemes.resolve(cv, shuffle, encoder.random_state, type(encoder).__name__)
+    scheme = schemes.resolve(cv, shuffle, encoder.random_state, encoder._owner)
     return {"scheme": scheme, "integer_folds": integer_folds(cv, scheme)}
 
 

@@ -129,7 +129,7 @@ class CodesEncoder(Encoder):
 
     @property
     def _why_in_memory(self) -> str:
-        owner = type(self).__name__
+        owner = self._owner
         return (
             f"{owner} learns from all rows together: it takes tables in memory, one or several, and neither files, nor "
             f"tables of Dask, nor partial_fit or merge. Read the rows into memory, or fit {owner} to a sample of them."
@@ -157,7 +157,7 @@ class CodesEncoder(Encoder):
 
     def _encode_training(self, rows: CodedRows, plan: Plan, learned: Learned) -> Array:
         """Encode training rows by a plan; `learned` is what all rows teach."""
-        return cross_fit(rows, plan, self._learn, learned, type(self).__name__)
+        return cross_fit(rows, plan, self._learn, learned, self._owner)
 
     @dispatch
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:

@@ -159,6 +159,9 @@ class FactorizationEncoder(CodesEncoder):
     -----
     A cell with several rows counts as often, and `sample_weight` weighs the errors of rows.
 
+    New categories are not folded in: solving for their factors takes a target, which new rows have not.  A row with one
+    is predicted by the mean of that column's lines, so all unseen categories of a column are one and the same.
+
     Fitting a fold takes as long as fitting all rows: n + 1 fits for n folds.  An iteration of "als" sums
     ``k * (k + 1) / 2 + k`` products for every row and column, and solves a system of k equations for every category;
     one of "sgd" computes about ``n_columns ** 2 * k`` products for every row.

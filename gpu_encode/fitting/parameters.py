@@ -84,7 +84,8 @@ class Parameters:
         # An estimator keeps each parameter under its own name; `get_params` takes longer than a small fit.
         attributes = vars(encoder)
         taken = {field.name: attributes[field.name] for field in fields(cls) if field.name in attributes}
-        parameters = cls(**taken | {"owner": type(encoder).__name__, "statistic": statistic} | given)
+        owner = getattr(encoder, "_owner", type(encoder).__name__)
+        parameters = cls(**taken | {"owner": owner, "statistic": statistic} | given)
         parameters.check()
         return parameters
 

@@ -138,7 +138,7 @@ class ProximityEncoder(CodesEncoder):
         )
 
     def _check_learner(self) -> None:
-        owner = type(self).__name__
+        owner = self._owner
         check_count(owner, "order", self.order, low=1)
         check_option(owner, "form", self.form, FORMS)
         check_option(owner, "handle_missing", self.handle_missing, MISSING_POLICIES)
@@ -154,7 +154,7 @@ class ProximityEncoder(CodesEncoder):
                 raise ValueError(f'form="difference" of {owner} has no degree: leave out degree={self.degree!r}.')
 
     def _learn(self, rows: CodedRows) -> LearnedVotes:
-        owner, n_features = type(self).__name__, len(rows.codes)
+        owner, n_features = self._owner, len(rows.codes)
         if len(rows.targets) > 1:
             raise ValueError(f"{owner} takes one target, y has {len(rows.targets)}. Fit one {owner} to each.")
         if self.form == "difference" and rows.targets[0].kind == "continuous":
@@ -180,7 +180,7 @@ class ProximityEncoder(CodesEncoder):
         if self._tunes:
             raise ValueError(
                 "LeaveOneOut leaves a row out of votes, but not out of weights that are tuned. Give "
-                f"{type(self).__name__} weights, such as the weights_ of one that was fitted to other rows, or take "
+                f"{self._owner} weights, such as the weights_ of one that was fitted to other rows, or take "
                 "cv=KFold()."
             )
         assert isinstance(learned, LearnedVotes)
@@ -236,5 +236,5 @@ class ProximityEncoder(CodesEncoder):
             self._check_names(inputs, self._fitted().selection, reset=False)
             backend = ops.resolve(inputs.frame.n_rows, inputs.device(self.device))
             model = replace(self._fitted(), dtype="float64")
-            columns, _ = model.encode(inputs.frame, backend, type(self).__name__)
+            columns, _ = model.encode(inputs.frame, backend, self._owner)
             return backend.to_host(np.stack(columns, axis=1))

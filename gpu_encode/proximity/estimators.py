@@ -35,6 +35,7 @@ class Voting(Predictor):
     def _fit(self, X: Any, y: Any, sample_weight: Any, target_type: str) -> None:
         """Fit the encoder, and keep what scikit-learn reads off an estimator."""
         encoder = ProximityEncoder(target_type=target_type, **self.get_params(deep=False))
+        encoder._called = type(self).__name__
         self._publish_encoder(encoder.fit(X, y, sample_weight=sample_weight))
 
     def _read_target(self, y: Any) -> Any:

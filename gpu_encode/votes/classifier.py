@@ -128,15 +128,17 @@ class VoteClassifier(ClassifierMixin, Voter):
         encoder = self._make_encoder()
         with devices.explain_memory():
             if self.rule in ("naive_bayes", "product"):
-                self._publish_classes(encoder.fit(X, y, sample_weight=sample_weight, groups=groups))
+                classes = self._read_classes(encoder.fit(X, y, sample_weight=sample_weight, groups=groups))
             else:
                 context, votes = self._encode_training_rows(encoder, X, y, sample_weight, groups)
-                self._publish_classes(encoder)
-                learn = self._fit_linear if self.rule == "linear" else self._fit_weights
-                learn(context, votes)
+                classes = self._read_classes(encoder)
+                (self._fit_linear if self.rule == "linear" else self._fit_weights)(context, votes)
+        self.classes_: Array = classes
+        self._publish_encoder(encoder)
         return self
 
-    def _publish_classes(self, encoder: Encoder) -> None:
+    def _read_classes(self, encoder: Encoder) -> Array:
+        """Give the labels that the encoder found; ValueError where there are not two or more of one target."""
         (target, *others) = encoder._fitted().targets
         if others or target.classes is None:
             raise ValueError(
@@ -147,8 +149,7 @@ class VoteClassifier(ClassifierMixin, Voter):
             raise ValueError(
                 f"{type(self).__name__} needs two classes or more. y has one class: {target.classes.tolist()[0]!r}."
             )
-        self.classes_ = target.classes
-        self._publish_encoder(encoder)
+        return target.classes
 
     def _usual_estimator(self) -> LogisticRegression:
         return LogisticRegression(max_iter=1000)

@@ -150,6 +150,18 @@ def test_what_is_refused(parameters, y, message):
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("estimator", [ProximityClassifier, ProximityRegressor])
+def test_messages_name_the_estimator_that_was_called(estimator):
+    labels = (np.arange(len(FRAME)) % 2).astype(float)
+    with pytest.raises(ValueError, match=f"{estimator.__name__} takes up to 62 features"):
+        estimator().fit(np.zeros((2, 63), int), [0, 1])
+    with pytest.raises(ValueError, match=f"parameter of {estimator.__name__}"):
+        estimator(degree=-1.0).fit(FRAME, labels)
+    with pytest.raises(ValueError, match=f"{estimator.__name__} is expecting"):
+        estimator().fit(FRAME.to_numpy(), labels).predict(np.zeros((2, 9), int))
+
+
+@pytest.mark.host
 def test_tuned_weights_are_not_left_out():
     from gpu_encode import LeaveOneOut
 

@@ -400,6 +400,17 @@ def test_targets_of_another_kind_are_refused():
         VoteClassifier().predict(X)
 
 
+@pytest.mark.host
+def test_what_fails_while_weights_are_learned_leaves_nothing_behind():
+    X, y = draw("binary")
+    voter = VoteClassifier(rule="linear", estimator=LogisticRegression(C=-1.0))
+    with pytest.raises(ValueError, match="'C' parameter"):
+        voter.fit(X, y)
+    with pytest.raises(NotFittedError):
+        voter.predict(X)
+    assert not any(name.endswith("_") and not name.startswith("_") for name in vars(voter))
+
+
 def test_the_ascent_says_where_it_was_cut_off():
     X, y = draw("binary")
     with pytest.warns(ConvergenceWarning, match="max_rounds=1 rounds"):
