@@ -36,6 +36,9 @@ ENCODERS = {
     "impact": "ImpactEncoder",
     "catboost": "CatBoostEncoder",
     "gradient": "GradientEncoder",
+    "cluster": "ClusterEncoder",
+    "spectral": "SpectralEncoder",
+    "cooccurrence": "CooccurrenceEncoder",
 }
 
 # Options called as the parameter is, with dashes, and how each is read.

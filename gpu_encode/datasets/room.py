@@ -66,10 +66,12 @@ class KeyBytes:
     work: float
 
     @classmethod
-    def of(cls, key: CategoryIndex, per_target: list[CategorySums], rules: list[Any], views: int) -> "KeyBytes":
-        """Count what is held of a key, and what its tables will take."""
+    def of(
+        cls, key: CategoryIndex, per_target: list[CategorySums], rules: list[Any], views: int, pairs: int
+    ) -> "KeyBytes":
+        """Count what is held of a key, with its pairs, and what its tables will take."""
         n_categories = key.n_categories
-        held = [sums.accumulators.nbytes + bytes_of(sums.distribution) for sums in per_target]
+        held = [sums.accumulators.nbytes + bytes_of(sums.distribution) for sums in per_target] + [pairs]
         tables, work = [0.0], [0.0]
         for sums, rule in zip(per_target, rules, strict=True):
             cells = n_categories * views * max(sums.accumulators.shape[2] - sums.spec.first_output, 1)
@@ -154,8 +156,14 @@ class Room:
             return []
         model = sums.model
         return [
-            KeyBytes.of(key, per_target, [rule.of_target(number) for number in range(len(per_target))], self.views)
-            for key, per_target, rule in zip(model.keys, model.statistics, model.rules, strict=True)
+            KeyBytes.of(
+                key,
+                per_target,
+                [rule.of_target(number) for number in range(len(per_target))],
+                self.views,
+                sum(pairs.nbytes for pairs in model.pairs if pairs.keys[0] == entry),
+            )
+            for entry, (key, per_target, rule) in enumerate(zip(model.keys, model.statistics, model.rules, strict=True))
         ]
 
     @staticmethod

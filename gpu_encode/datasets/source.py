@@ -19,7 +19,8 @@ from gpu_encode.datasets.formats import Contents, is_text, read_batches, value_t
 from gpu_encode.errors import datasets as errors
 from gpu_encode.errors.targets import stray_text, text_as_quantity
 from gpu_encode.errors.values import RowError
-from gpu_encode.fitting import columns
+from gpu_encode.fitting.columns import Selection
+from gpu_encode.fitting.fit import select_columns
 from gpu_encode.parts import Part
 
 # Rows of a file that tell how much memory its rows take.
@@ -438,14 +439,12 @@ class Roles:
                 error.add_note(errors.LEAVE_OUT)
             raise
 
-    def selected(self, encoder: Any, schema: Any) -> columns.Selection:
+    def selected(self, encoder: Any, schema: Any) -> Selection:
         """Read which columns are encoded against the features, before there are any rows."""
-        parameters = encoder._parameters()
         features = pa.schema([schema.field(name) for name in self.features]).empty_table()
-        used = parameters.training_columns
-        return columns.select(frames.read(features), parameters.columns, parameters.hierarchy, used)
+        return select_columns(encoder._parameters(), frames.read(features))
 
-    def measured(self, selected: columns.Selection) -> list[str]:
+    def measured(self, selected: Selection) -> list[str]:
         """Columns that are read to sum rows."""
         positions = [*selected.needed, *selected.training_only]
         return [*(self.features[position] for position in positions), *self.aside]

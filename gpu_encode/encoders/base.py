@@ -421,6 +421,11 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
         storage.save(self, path)
 
+    @property
+    def _summed(self) -> Model:
+        """What more rows are added to."""
+        return self._fitted()
+
     def _fitted(self) -> Model:
         if not hasattr(self, "_model"):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet: call fit or fit_transform first.")

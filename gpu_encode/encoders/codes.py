@@ -9,7 +9,7 @@ import numpy as np
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
 from gpu_encode import ops
-from gpu_encode.encoders.base import Encoder, check_unique, dispatch, names_at_fit
+from gpu_encode.encoders.base import Encoder, dispatch
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
 from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
@@ -96,9 +96,12 @@ class CodesModel(Model):
     Parameters
     ----------
     learned : Learned
+    sums : Model, optional
+        What was learned from, where that adds up.
     """
 
     learned: Any = None
+    sums: Model | None = None
 
     def encode(self, frame: Frame | Pieces, ops: Ops, owner: str) -> tuple[list[Array], ColumnMap]:
         """Encode every row of a new table."""
@@ -233,11 +236,15 @@ class CodesEncoder(Encoder):
 
     def _publish_learned(self, model: Model, learned: Learned) -> None:
         """Set the fitted attributes, of a model and of what was learned beside it."""
-        fitted = CodesModel(**{field.name: getattr(model, field.name) for field in fields(Model)}, learned=learned)
-        learned.check(sizes_of(fitted))
-        names = names_at_fit(fitted)
-        check_unique([*self._encoded_names(fitted, names), *(names[i] for i in fitted.selection.passed)])
+        fitted = self._with_learned(model, learned)
+        self._check_model(fitted)
         self._publish(fitted)
+
+    def _with_learned(self, model: Model, learned: Learned) -> CodesModel:
+        """Give a model with what was learned beside it; ValueError where they do not fit together."""
+        fitted = replace(CodesModel.of(model), learned=learned)
+        learned.check(sizes_of(fitted))
+        return fitted
 
     def _rebuild(self, model: Model, fields_of_learned: dict[str, Any]) -> None:
         """Set the fitted attributes by what a file holds; raises ValueError where that does not fit together."""
@@ -305,10 +312,7 @@ def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned]
         NaN where rows see no rows.
     """
     if not isinstance(plan, (FoldPlan, SplitPlan)) or (isinstance(plan, FoldPlan) and plan.blow_up):
-        raise ValueError(
-            f"{owner} learns once for each fold, and takes schemes with folds: cv=KFold(), GroupKFold(), TimeFolds(), "
-            "Holdout() or a splitter; neither LeaveOneOut, Ordered nor blow-up columns."
-        )
+        raise without_folds(owner)
     columns = [rows.ops.zeros(rows.n_rows, np.dtype(np.float64)) for _ in of_all.names([""] * len(rows.sizes))]
     for column in columns:
         column.fill(np.nan)
@@ -321,6 +325,14 @@ def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned]
             # CuPy's assignment to rows by number counts in 32 bits, its `put` in 64.
             column.put(places, encoded[:, number])
     return np.stack(columns, axis=1)
+
+
+def without_folds(owner: str) -> ValueError:
+    """Error for schemes that look at rows one by one, or give more columns."""
+    return ValueError(
+        f"{owner} learns once for each fold, and takes schemes with folds: cv=KFold(), GroupKFold(), TimeFolds(), "
+        "Holdout() or a splitter; neither LeaveOneOut, Ordered nor blow-up columns."
+    )
 
 
 def seen_rows(plan: FoldPlan | SplitPlan, rows: CodedRows) -> list[tuple[Array, Array]]:

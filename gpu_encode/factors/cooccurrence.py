@@ -1,7 +1,8 @@
 """CooccurrenceEncoder: categories become what they stand beside."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -9,15 +10,16 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.encoders.base import engine_of
-from gpu_encode.encoders.codes import CodedRows, CodesEncoder, Learned, read_codes, to_columns
+from gpu_encode.encoders.codes import CodedRows, Learned, to_columns
+from gpu_encode.encoders.summed import SummedEncoder
 from gpu_encode.errors.parameters import check_count, check_option
-from gpu_encode.factors.key_pairs import KeyPairs, plan_pairs
-from gpu_encode.factors.pair_counts import count_pairs, weigher
+from gpu_encode.factors.key_pairs import select_pairs
 from gpu_encode.factors.spectra import leading_singular_vectors, settle_signs, weigh_columns
 from gpu_encode.factors.spectral import append_indicators, check_policies, rank_too_small
 from gpu_encode.fitting.columns import map_columns
-from gpu_encode.fitting.fit import FitContext, prepare
+from gpu_encode.fitting.fit import prepare
 from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
 from gpu_encode.frames import is_collection, read, tables_of, to_host
@@ -95,7 +97,7 @@ class Neighbours(Learned):
 
 
 @dataclass(eq=False, repr=False)
-class CooccurrenceEncoder(CodesEncoder):
+class CooccurrenceEncoder(SummedEncoder):
     """Encode categories by which categories of other columns stand in their rows.
 
     P[i, j] is the number of rows with category i of one key and category j of another, over rows with a target and
@@ -152,7 +154,9 @@ class CooccurrenceEncoder(CodesEncoder):
 
     Notes
     -----
-    *Counts* are exact and sparse, the same on every backend, in whatever pieces rows come.  Weights that are no whole
+    *Counts* are exact and sparse, the same on every backend, in whatever pieces or parts rows
+    come: `partial_fit` (of rows without a target, too), `merge`, files and Dask give the bits of one fit, and counts
+    are decomposed when `transform` or an attribute is asked for.  Weights that are no whole
     numbers are added up exactly, and rounded once.
 
     *Signs.* The largest entry in size of each column of V is positive; of entries within 1e-6 of it, the first.
@@ -219,6 +223,8 @@ class CooccurrenceEncoder(CodesEncoder):
         ValueError, TypeError
             For bad input; the encoder is then as it was.
         """
+        if unlabelled is None:
+            return super().fit(X, y, sample_weight=sample_weight, groups=groups)
         self._fit(X, y, unlabelled, sample_weight, groups)
         return self
 
@@ -242,6 +248,8 @@ class CooccurrenceEncoder(CodesEncoder):
         ValueError, TypeError
             For bad input; the encoder is then as it was.
         """
+        if unlabelled is None:
+            return super().fit_transform(X, y, sample_weight=sample_weight, groups=groups)
         inputs, rows = self._fit(X, y, unlabelled, sample_weight, groups)
         labelled = rows.take(slice(0, inputs.frame.n_rows))  # type: ignore[arg-type]
         with devices.explain_memory():
@@ -257,24 +265,24 @@ class CooccurrenceEncoder(CodesEncoder):
     def _fit(self, X: Any, y: Any, unlabelled: Any, sample_weight: Any, groups: Any) -> tuple[Inputs, CodedRows]:
         """Learn from rows; give the labelled ones as they came, and all as codes of the keys that get encodings."""
         if engine_of(X) is not None or engine_of(unlabelled) is not None:
-            self._parameters()
+            raise ValueError(
+                f"{self._owner} takes rows with and without a target of Dask as one table, since the target plays no "
+                "part: fit(dask.dataframe.concat([X, unlabelled])), without unlabelled."
+            )
         with devices.explain_memory():
-            self._check_learner()
             inputs = Inputs(X, y, sample_weight, groups)
-            every = inputs if unlabelled is None else with_unlabelled(inputs, unlabelled)
-            plan = plan_pairs(every.frame, self.columns, self.pairs, self.against, type(self).__name__)
-            context = prepare(self._rows_parameters(plan), every)
-            rows = read_codes(context)
-            learned = self._learn_pairs(rows, plan, context)
-            self._keep_learned(plan.without_others(context), learned)
-            return inputs, replace(rows, codes=rows.codes[: plan.n_encoded], sizes=rows.sizes[: plan.n_encoded])
+            return inputs, self._fit_rows(prepare(self._parameters(), with_unlabelled(inputs, unlabelled)))
 
-    def _rows_parameters(self, plan: KeyPairs | None = None) -> Parameters:
-        columns = self.columns if plan is None or (plan.everything and not plan.against_rest) else plan.columns
-        return Parameters.of(self, Counts(), as_unseen="zero", scale="identity", columns=columns)
+    def _rows_parameters(self) -> Parameters:
+        given = {"columns": self.columns, "pairs": self.pairs, "against": self.against, "owner": self._owner}
+        select = partial(select_pairs, **given)
+        return Parameters.of(self, Counts(), as_unseen="zero", scale="identity", columns=None, select=select)
+
+    def _wants_pairs(self, n_keys: int) -> bool:  # noqa: ARG002
+        return True
 
     def _check_learner(self) -> None:
-        owner = type(self).__name__
+        owner = self._owner
         if self.n_components is not None:
             check_count(owner, "n_components", self.n_components, low=1)
         check_option(owner, "against", self.against, (None, REST))
@@ -282,30 +290,29 @@ class CooccurrenceEncoder(CodesEncoder):
         check_option(owner, "scale", self.scale, SCALES)
         check_policies(self)
 
-    def _learn_pairs(self, rows: CodedRows, plan: KeyPairs, context: FitContext) -> Neighbours:
-        """Count each pair of keys once, and make the tables of those that are asked for."""
-        weigh_codes = weigher(rows)
-        names = [entry.name for entry in context.selection.entries]
+    def _learn_sums(self, model: Model, rows: CodedRows | None = None) -> Neighbours:  # noqa: ARG002
+        selection, counted = model.selection, {pairs.keys: pairs for pairs in model.pairs}
+        names = [entry.name for entry in selection.entries]
         tables, values = [], []
         kept: dict[tuple[int, int], Any] = {}
-        for one, other in plan.pairs:
+        for one, other in selection.pairs:
             turned = kept.pop((other, one), None)
             if turned is None:
-                codes, sizes = (rows.codes[one], rows.codes[other]), (rows.sizes[one], rows.sizes[other])
-                counts = count_pairs(rows.ops, codes, sizes, weigh_codes).matrix
+                counts = counted[one, other].counts((model.keys[one], model.keys[other]))
             else:
                 counts = turned[0].T.tocsr()
             if turned is not None and self.weighting in SYMMETRIC:
                 decomposition = turned[1] and turned[1][::-1]
             else:
                 decomposition = self._decompose(counts, f"the counts of {names[one]!r} by {names[other]!r}")
-            if turned is None and (other, one) in plan.pairs:
+            if turned is None and (other, one) in selection.pairs:
                 kept[one, other] = counts, decomposition
             table, singular_values = self._make_table(counts, decomposition)
             tables.append(table)
             values.append(singular_values)
-        others = [REST if plan.against_rest else b if b < plan.n_encoded else names[b] for _, b in plan.pairs]
-        return Neighbours([a for a, _ in plan.pairs], others, tables, values, bool(self.indicators))
+        number, rest = selection.n_encoded, self.against == REST
+        others = [REST if rest else b if b < number else names[b] for _, b in selection.pairs]
+        return Neighbours([a for a, _ in selection.pairs], others, tables, values, bool(self.indicators))
 
     def _decompose(self, counts: Any, named: str) -> Decomposition | None:
         """Give the leading singular vectors of weighted counts; None where the counts themselves are asked for."""
@@ -314,7 +321,7 @@ class CooccurrenceEncoder(CodesEncoder):
         matrix = weigh_counts(counts, self.weighting)
         decomposition = leading_singular_vectors(matrix, self.n_components, self.tol, self.random_state)
         if len(decomposition[1]) < self.n_components:
-            raise rank_too_small(type(self).__name__, self.n_components, named, len(decomposition[1]))
+            raise rank_too_small(self._owner, self.n_components, named, len(decomposition[1]))
         return decomposition
 
     def _make_table(self, counts: Any, decomposition: Decomposition | None) -> tuple[Array, Array]:

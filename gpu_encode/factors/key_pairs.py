@@ -1,64 +1,21 @@
 """Which pairs of keys are counted, and which keys that asks for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gpu_encode.errors.parameters import bad_option
-from gpu_encode.fitting.columns import Selection, read_columns
-from gpu_encode.fitting.fit import FitContext
+from gpu_encode.fitting.columns import Selection, read_columns, select
 from gpu_encode.frames import Frame, Pieces
 
 Group = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class KeyPairs:
-    """Pairs of keys, by their places in a list that begins with the keys that get encodings.
+def select_pairs(frame: Frame | Pieces, columns: Any, pairs: Any, against: Any, owner: str) -> Selection:
+    """Read the parameters `columns`, `pairs` and `against` of an encoder against a table.
 
-    Parameters
-    ----------
-    keys : list of tuple of int
-        Columns of each key, by position.
-    n_encoded : int
-        So many of the keys get encodings; the others are what these are counted against.
-    pairs : list of tuple of int
-        The key that gets encodings, and the one that it is counted against.
-    everything : bool
-        Whether all columns are encoded, each by itself, because none were named.
-    against_rest : bool
-        Whether each key is counted against all other columns together.
+    Keys that get encodings come first; columns of others alone do not pass through.
     """
-
-    keys: list[Group]
-    n_encoded: int
-    pairs: list[tuple[int, int]]
-    everything: bool
-    against_rest: bool
-
-    @property
-    def columns(self) -> list[Any]:
-        """The keys, as the parameter `columns` lists them."""
-        return [group[0] if len(group) == 1 else group for group in self.keys]
-
-    def without_others(self, context: FitContext) -> FitContext:
-        """Give what was read of the keys that get encodings alone; new rows need no column of the others."""
-        number, selection = self.n_encoded, context.selection
-        entries = selection.entries[:number]
-        encoded = {column for entry in entries for column in entry.columns}
-        read = {column for entry in selection.entries for column in entry.columns}
-        kept = Selection(entries, selection.passed, sorted(read - encoded), self.everything)
-        return replace(
-            context,
-            selection=kept,
-            categories=context.categories[:number],
-            rules=context.rules[:number],
-            tasks=context.tasks[:number],
-        )
-
-
-def plan_pairs(frame: Frame | Pieces, columns: Any, pairs: Any, against: Any, owner: str) -> KeyPairs:
-    """Read the parameters `columns`, `pairs` and `against` of an encoder against a table."""
     named = is_list_of_pairs(pairs) or is_pair_of_groups(pairs)
     if not named and not (isinstance(pairs, str) and pairs == "all"):
         allowed = ("'all'", "a list of pairs of keys", "a tuple of two lists of keys")
@@ -68,7 +25,7 @@ def plan_pairs(frame: Frame | Pieces, columns: Any, pairs: Any, against: Any, ow
             f"pairs={pairs!r} of {owner} names the keys itself. Leave out columns and against, or take pairs='all'."
         )
     if named:
-        return number_pairs(read_pairs(frame, pairs), everything=False, against_rest=False)
+        return number_pairs(frame, read_pairs(frame, pairs))
     everything = columns is None
     groups = [(position,) for position in range(frame.n_columns)] if everything else read_columns(frame, columns)
     if against == "rest":
@@ -82,7 +39,7 @@ def plan_pairs(frame: Frame | Pieces, columns: Any, pairs: Any, against: Any, ow
             f"Found {len(groups)} keys in {frame.n_columns} feature(s), and nothing that {label} could be counted "
             f"against: {owner} counts pairs of keys that share no column. Name at least one key of other columns."
         )
-    return number_pairs(found, everything=everything, against_rest=against == "rest", encoded=groups)
+    return replace(number_pairs(frame, found, encoded=groups), everything=everything)
 
 
 def is_list_of_pairs(pairs: Any) -> bool:
@@ -112,10 +69,12 @@ def read_pairs(frame: Frame | Pieces, pairs: Any) -> list[tuple[Group, Group]]:
 
 
 def number_pairs(
-    found: Sequence[tuple[Group, Group]], everything: bool, against_rest: bool, encoded: Sequence[Group] = ()
-) -> KeyPairs:
+    frame: Frame | Pieces, found: Sequence[tuple[Group, Group]], encoded: Sequence[Group] = ()
+) -> Selection:
     """Number the keys of pairs, those that get encodings first."""
     firsts = list(encoded) or list(dict.fromkeys(one for one, _ in found))
     keys = list(dict.fromkeys([*firsts, *(other for _, other in found)]))
     place = {key: number for number, key in enumerate(keys)}
-    return KeyPairs(keys, len(firsts), [(place[one], place[other]) for one, other in found], everything, against_rest)
+    selection = select(frame, [key[0] if len(key) == 1 else key for key in keys], None, ())
+    pairs = [(place[one], place[other]) for one, other in found]
+    return replace(selection, everything=False, pairs=pairs, others=len(keys) - len(firsts))

@@ -1,17 +1,17 @@
 """Products with the one-hot matrix of several keys, which is never made: the codes of its rows are all that it is."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from cpu_fallback.types import Array, Codes
+from cpu_fallback.exact import Floats
+from cpu_fallback.types import Array
 from gpu_encode import ops
 from gpu_encode.encoders.codes import UNSEEN, CodedRows
-from gpu_encode.factors.pair_counts import count_pairs
 
 # Pairs of keys are counted first where there are no more keys, since each product is then one with few numbers.
 MOST_COUNTED = 32
@@ -28,54 +28,37 @@ def starts_of(sizes: Sequence[int]) -> Array:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
-def one_hot_products(
-    rows: CodedRows, sums: Sequence[Array], factors: Array, weigh_codes: Callable[[Codes, int], Array], whole: bool
-) -> Any:
-    """Give the products of all one-hot columns with each other, D F' W F D of the column factors D, in some form.
+def most_pairs(n_keys: int, n_rows: int, whole: bool) -> float:
+    """Give the most pairs that are counted of so many rows, where products are not of few columns and made whole."""
+    return np.inf if whole else PAIRS_A_CODE * n_keys * n_rows / 2 if n_keys <= MOST_COUNTED else 0.0
+
+
+def products_of_counts(counts: dict[tuple[int, int], Any], sums: Sequence[Floats], factors: Array, whole: bool) -> Any:
+    """Give the products of all one-hot columns with each other, D F' W F D of the column factors D.
 
     Parameters
     ----------
-    rows : CodedRows
-    sums : list of array
+    counts : dict of tuple of int to sparse array
+        By two keys, the weight of the rows of every pair of their categories.
+    sums : list of float64 array
         Weight of each category of each key: the diagonal.
     factors : float64 array (columns,)
-    weigh_codes : callable
-        What `weigher` gives.
     whole : bool
         Whether an array is wanted.
 
     Returns
     -------
-    array, sparse array or LinearOperator (columns, columns)
-        On the host.  The first two are made of exact counts.
+    array or sparse array (columns, columns)
     """
-    blocks = None
-    if whole or len(sums) <= MOST_COUNTED:
-        blocks = count_blocks(rows, sums, weigh_codes, None if whole else PAIRS_A_CODE * len(sums) * rows.n_rows)
-    if blocks is None:
-        return product_of_rows(rows, factors)
-    counts = sparse.block_array(blocks, format="csr")
-    scale = sparse.dia_array((factors[None, :], [0]), shape=counts.shape)
-    products = (scale @ counts @ scale).tocsr()
-    return products.toarray() if whole else products
-
-
-def count_blocks(
-    rows: CodedRows, sums: Sequence[Array], weigh_codes: Callable[[Codes, int], Array], most: int | None
-) -> list[list[Any]] | None:
-    """Count the rows of every pair of categories of two keys, by keys; None where there are more than `most` pairs."""
     blocks: list[list[Any]] = [[None] * len(sums) for _ in sums]
     for key, of_key in enumerate(sums):
-        blocks[key][key] = sparse.dia_array((of_key.astype(np.float64)[None, :], [0]), shape=(len(of_key),) * 2)
-    n_pairs = 0
-    for one, other in combinations(range(len(sums)), 2):
-        codes, sizes = (rows.codes[one], rows.codes[other]), (rows.sizes[one], rows.sizes[other])
-        block = count_pairs(rows.ops, codes, sizes, weigh_codes).matrix
-        n_pairs += 2 * block.nnz
-        if most is not None and n_pairs > most:
-            return None
+        blocks[key][key] = sparse.dia_array((of_key[None, :], [0]), shape=(len(of_key),) * 2)
+    for (one, other), block in counts.items():
         blocks[one][other], blocks[other][one] = block, block.T
-    return blocks
+    joined = sparse.block_array(blocks, format="csr")
+    scale = sparse.dia_array((factors[None, :], [0]), shape=joined.shape)
+    products = (scale @ joined @ scale).tocsr()
+    return products.toarray() if whole else products
 
 
 def product_of_rows(rows: CodedRows, factors: Array) -> LinearOperator:

@@ -1,20 +1,28 @@
 """SpectralEncoder: the leading singular vectors of the one-hot matrix of all columns together."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from cpu_fallback.exact import Floats
 from cpu_fallback.types import Array
-from gpu_encode.encoders.codes import UNSEEN, CodedRows, CodesEncoder, Learned
+from gpu_encode.encoders.codes import UNSEEN, CodedRows, Learned, n_codes
+from gpu_encode.encoders.summed import SummedEncoder
 from gpu_encode.errors.parameters import check_count, check_number, check_option
-from gpu_encode.factors.one_hot_products import multiply_rows, one_hot_products
-from gpu_encode.factors.pair_counts import weigher
+from gpu_encode.factors.one_hot_products import most_pairs, multiply_rows, product_of_rows, products_of_counts
 from gpu_encode.factors.spectra import is_decomposed_whole, leading_eigenvectors, settle_signs, weigh_columns
+from gpu_encode.fitting.columns import Selection, select
+from gpu_encode.fitting.fit import FitContext
+from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.counts import Counts
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes.plans import check_random_state
+from gpu_encode.sums.pairs import weights_of, with_missing
 
 WEIGHTINGS = (None, "eta", "mu", "tfidf")
 
@@ -47,7 +55,7 @@ class Spectrum(Learned):
 
 
 @dataclass(eq=False, repr=False)
-class SpectralEncoder(CodesEncoder):
+class SpectralEncoder(SummedEncoder):
     """Encode all columns together by the leading singular vectors of their one-hot matrix.
 
     The one-hot matrix F has a row for each row of X and a column for each category of each key.  It is never made: the
@@ -112,6 +120,10 @@ class SpectralEncoder(CodesEncoder):
     machine.  Given these, encodings are sums in one order, the same on every backend, and those of `fit_transform` are
     those of `transform`, bit by bit.
 
+    *Parts.* Counts of pairs add up, so `partial_fit`, `merge`, files and Dask give the bits of one fit; they are
+    decomposed when `transform` or an attribute is asked for.  Where F is multiplied by through the codes of rows, as
+    above or beyond 32 columns, nothing is kept that could be added to, and rows in parts are refused.
+
     *Weights.* Rows of weight w count as w rows: U is then orthonormal under the weights.
 
     References
@@ -161,7 +173,15 @@ class SpectralEncoder(CodesEncoder):
         return values
 
     def _rows_parameters(self) -> Parameters:
-        return Parameters.of(self, Counts(), as_unseen="zero")
+        return Parameters.of(self, Counts(), as_unseen="zero", select=partial(select_all_pairs, columns=self.columns))
+
+    def _wants_pairs(self, n_keys: int) -> bool:
+        return n_keys > 1
+
+    def _most_pairs(self, context: FitContext) -> float:
+        sizes = [n_codes(key) for key in context.keys]
+        whole = is_decomposed_whole(sum(sizes), int(self.n_components))
+        return most_pairs(len(sizes), context.rows.n_rows, whole)
 
     def _check_learner(self) -> None:
         owner = type(self).__name__
@@ -170,19 +190,43 @@ class SpectralEncoder(CodesEncoder):
         check_number(owner, "ridge", self.ridge, low=0.0)
         check_policies(self)
 
-    def _learn(self, rows: CodedRows) -> Spectrum:
-        weigh_codes = weigher(rows)
-        sums = [weigh_codes(codes, size) for codes, size in zip(rows.codes, rows.sizes, strict=True)]
+    def _learn_sums(self, model: Model, rows: CodedRows | None = None) -> Spectrum:
+        sums = [
+            with_missing(weights_of(of_key), key) for key, (of_key,) in zip(model.keys, model.statistics, strict=True)
+        ]
         factors = weigh_columns(np.concatenate(sums), float(sums[0].sum()), self.weighting)
-        whole = is_decomposed_whole(len(factors), self.n_components)
-        products = one_hot_products(rows, sums, factors, weigh_codes, whole)
+        products = self._multiply(model, rows, sums, factors)
         squares, vectors = leading_eigenvectors(products, self.n_components, self.tol, self.random_state)
         if len(squares) < self.n_components:
-            raise rank_too_small(type(self).__name__, self.n_components, "the one-hot matrix", len(squares))
+            raise rank_too_small(self._owner, self.n_components, "the one-hot matrix", len(squares))
         vectors = vectors * settle_signs(vectors)
         values = np.sqrt(squares)
         table = factors[:, None] * vectors * (values / (squares + float(self.ridge)))
         return Spectrum(np.ascontiguousarray(vectors.T), values, np.ascontiguousarray(table), bool(self.indicators))
+
+    def _multiply(self, model: Model, rows: CodedRows | None, sums: Sequence[Floats], factors: Array) -> Any:
+        """Give the products of all one-hot columns with each other, by counts of pairs where these are few enough."""
+        whole, n_keys = is_decomposed_whole(len(factors), self.n_components), len(sums)
+        n_pairs, n_rows = (
+            sum(len(pairs.first) for pairs in model.pairs),
+            max((p.n_rows for p in model.pairs), default=0),
+        )
+        if n_keys == 1 or (model.pairs and n_pairs <= most_pairs(n_keys, n_rows, whole)):
+            counts = {pairs.keys: pairs.counts([model.keys[key] for key in pairs.keys]) for pairs in model.pairs}
+            return products_of_counts(counts, sums, factors, whole)
+        if rows is None:
+            raise ValueError(
+                f"{self._owner} counts pairs of categories of rows in parts, and of {n_keys} columns with "
+                f"{len(factors):,} categories they are too many ({n_pairs:,} of {n_rows:,} rows). Fit it to all rows "
+                "in memory at once, or to fewer columns, or to columns of fewer values."
+            )
+        return product_of_rows(rows, factors)
+
+
+def select_all_pairs(frame: Frame | Pieces, columns: Any) -> Selection:
+    """Select the keys, of which each is counted with each other."""
+    selection = select(frame, columns, None, ())
+    return replace(selection, pairs=list(combinations(range(len(selection.entries)), 2)))
 
 
 def check_policies(encoder: Any) -> None:

@@ -15,7 +15,7 @@ from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.tables import inconsistent_lengths
 from gpu_encode.errors.values import RowError, missing_values, unknown_categories
-from gpu_encode.fitting.columns import ColumnMap, locate
+from gpu_encode.fitting.columns import ColumnMap, Selection, locate
 from gpu_encode.fitting.inputs import SummedColumn
 from gpu_encode.fitting.model import refuse_missing
 from gpu_encode.fitting.parameters import Parameters
@@ -56,7 +56,7 @@ class RowCategories:
 
 def read_categories(
     parameters: Parameters,
-    entries: Sequence[KeySpec],
+    selection: Selection,
     columns: ColumnMap,
     ops: Ops,
     sums_alone: bool,
@@ -68,7 +68,7 @@ def read_categories(
     Parameters
     ----------
     parameters : Parameters
-    entries : list of KeySpec
+    selection : Selection
     columns : ColumnMap
     ops : Ops
     sums_alone : bool
@@ -81,18 +81,17 @@ def read_categories(
     ValueError, TypeError
         For values that cannot be categories, or that the policies refuse.
     """
-    statistic = parameters.statistic
+    statistic, entries = parameters.statistic, selection.entries
     in_one_pass = sums_find_categories(parameters, ops, sums_alone, summed)
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     columns = columns.remember(entries)
     read = []
-    for entry, given in zip(entries, given_categories(parameters.categories, entries), strict=True):
+    given_by_entry, policies = given_categories(parameters.categories, entries), parameters.missing_of(selection)
+    for entry, given, missing in zip(entries, given_by_entry, policies, strict=True):
         categories = None
         if given is not None:
-            categories = RowCategories(
-                *CategoryIndex.fit_given(entry, given, columns, ops, parameters.missing == "category")
-            )
+            categories = RowCategories(*CategoryIndex.fit_given(entry, given, columns, ops, missing == "category"))
             refuse_unknown(parameters.handle_unknown, categories.codes, entry.name, columns.frame)
         elif in_one_pass:
             categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])
@@ -101,12 +100,12 @@ def read_categories(
         if categories is None:
             categories = index_whole_numbers(entry, columns, ops, no_sums)
         if categories is None:
-            key, codes = CategoryIndex.fit(entry, columns, ops, parameters.missing == "category", columns.joined)
+            key, codes = CategoryIndex.fit(entry, columns, ops, missing == "category", columns.joined)
             categories = RowCategories(key, codes, no_sums)
         # A hierarchy whose rule does not fit the values is refused here, before anything is kept.
         _ = categories.key.levels
         if not isinstance(categories.found, UnwrittenCodes):
-            refuse_missing(categories.codes, parameters.missing, repr(entry.name), columns.frame)
+            refuse_missing(categories.codes, missing, repr(entry.name), columns.frame)
         read.append(categories)
     return read
 

@@ -62,12 +62,30 @@ class Selection:
         Columns that a scheme reads, or that are summed, which later frames may lack.
     everything : bool
         True where `columns` was None: all columns are encoded, by position.
+    pairs : list of tuple of int
+        Entries, by their places, whose pairs of categories are counted.
+    others : int
+        So many of the last entries get no encodings: they are what others are counted against.
     """
 
     entries: list[KeySpec]
     passed: list[int]
     training_only: list[int] = field(default_factory=list)
     everything: bool = True
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    others: int = 0
+
+    @property
+    def n_encoded(self) -> int:
+        """Number of entries that get encodings."""
+        return len(self.entries) - self.others
+
+    def without_others(self) -> "Selection":
+        """Give the selection of the entries that get encodings; new rows need no column of the others."""
+        entries = self.entries[: self.n_encoded]
+        encoded = {column for entry in entries for column in entry.columns}
+        read = sorted({*self.training_only, *self.needed} - encoded)
+        return Selection(entries, self.passed, read, self.everything)
 
     def named(self, names: Sequence[Any]) -> "Selection":
         """Give the same selection, with the entries' output names made of the columns' names."""

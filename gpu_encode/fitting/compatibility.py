@@ -174,12 +174,12 @@ def merge_models(encoder: BaseEstimator, model: Model, others: Sequence[Any]) ->
     for other in others:
         if type(other) is not type(encoder):
             raise TypeError(f"Cannot merge {type(other).__name__} into {type(encoder).__name__}. Give fitted encoders.")
-        check_is_fitted(other, "_model")
+        check_is_fitted(other)
         check_mergeable_parameters(encoder, other)
-        check_mergeable_columns(model, other._model)
+        check_mergeable_columns(model, other._summed)
         if model.statistics[0][0].n_views > 1:
             raise ValueError("Blow-up encoders cannot be merged: each fold's encoder belongs to its own rows.")
-        learned = learned.merge(other._model)
+        learned = learned.merge(other._summed)
     return learned
 
 

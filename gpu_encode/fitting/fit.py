@@ -13,17 +13,19 @@ import numpy as np
 from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories, read_scheme_columns
-from gpu_encode.fitting.columns import ColumnMap, Selection, locate, locate_columns, map_columns, select
+from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns, map_columns, select
 from gpu_encode.fitting.compatibility import check_same_columns, check_same_parameters, check_same_statistic
 from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes import Ordered, Scheme, Splits
 from gpu_encode.schemes.plans import Plan, Request, RowsAtHand, assign
 from gpu_encode.sums import category_sums, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import Target
 from gpu_encode.training import encodings
 from gpu_encode.training.outputs import OutputColumns, make_room, missing_rows, to_columns
@@ -101,7 +103,7 @@ def prepare(
     if known is not None:
         check_same_statistic(known, parameters)
     summed = read_summed(parameters, rows, None if known is None else known.targets, fixed_targets)
-    selection = select_columns(parameters, rows)
+    selection = select_columns(parameters, rows.frame)
     if known is not None:
         check_same_columns(known, rows.frame, selection, summed if parameters.values else [], parameters.owner)
     specs = [specify_sums(parameters, rows, number, column) for number, column in enumerate(summed)]
@@ -109,7 +111,7 @@ def prepare(
     if fixed_keys is not None:
         categories = look_up_categories(parameters, fixed_keys, columns, rows.ops)
     else:
-        categories = read_categories(parameters, selection.entries, columns, rows.ops, sums_alone, summed, specs)
+        categories = read_categories(parameters, selection, columns, rows.ops, sums_alone, summed, specs)
     rules = parameters.rules(selection, rows.frame)
     context = FitContext(
         parameters,
@@ -151,12 +153,12 @@ def prepare_again(parameters: Parameters, inputs: Inputs, known: Model) -> FitCo
     return FitContext(parameters, rows, known.selection, targets, categories, known.rules, tasks, columns)
 
 
-def select_columns(parameters: Parameters, rows: TrainingRows) -> Selection:
+def select_columns(parameters: Parameters, frame: Frame | Pieces) -> Selection:
     """Read which columns are encoded, and name the outputs after them."""
-    frame = rows.frame
-    for column in parameters.read_along:
-        locate(frame, column, "against:")
-    selection = select(frame, parameters.columns, parameters.hierarchy, parameters.training_columns)
+    if parameters.select is not None:
+        selection = parameters.select(frame)
+    else:
+        selection = select(frame, parameters.columns, parameters.hierarchy, parameters.training_columns)
     return selection.named(frame.names or [f"x{i}" for i in range(frame.n_columns)])
 
 
@@ -275,7 +277,25 @@ def warn_of_plan(context: FitContext, plan: Plan, sums: Sequence[Sequence[Catego
         targets.warn_of_rare_classes(counts, parameters.integer_folds)
 
 
-def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]]) -> Model:
+def sum_pairs(context: FitContext, most: float = np.inf) -> list[PairSums]:
+    """Sum the rows of pairs of categories, as the selection asks; nothing where there are more than `most` pairs."""
+    ops, weight, counted, n_pairs = context.rows.ops, context.rows.weight, [], 0
+    pairs = context.selection.pairs
+    asked = [pair for number, pair in enumerate(pairs) if pair[::-1] not in pairs[:number]]
+    if not asked or not most:
+        return []
+    spec = category_sums.choose_spec(ops, targets.no_target(context.rows.n_rows), weight, squares=False, drop=None)
+    for pair in asked:
+        found = [context.categories[place] for place in pair]
+        sizes = [of_key.key.n_categories for of_key in found]
+        counted.append(PairSums.measure(ops, pair, [of_key.codes for of_key in found], sizes, weight, spec))
+        n_pairs += len(counted[-1].first)
+        if n_pairs > most:
+            return []
+    return counted
+
+
+def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]], most_pairs: float = np.inf) -> Model:
     """Put together what the encoder keeps."""
     parameters, frame, ops = context.parameters, context.rows.frame, context.rows.ops
     scheme = parameters.scheme
@@ -291,4 +311,5 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]]) -> M
         parameters.indicators,
         parameters.dtype,
         scheme.n_permutations if isinstance(scheme, Ordered) and not scheme.average else 1,
+        sum_pairs(context, most_pairs),
     )

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops, device_of, host, memory_of
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.moments import Moments
+from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import counted_classes, join_labels
 from gpu_encode.training.encodings import flatten
 from gpu_encode.training.outputs import OutputColumns, in_type, indicator, make_room, missing_rows
@@ -84,6 +85,8 @@ class Model:
     dtype : str
     permutations : int
         Columns per output that hold one and the same code: orders that are not averaged differ in training only.
+    pairs : list of PairSums
+        Of those pairs of entries that the selection names; of a pair both ways round, one.
     """
 
     selection: Selection
@@ -97,6 +100,7 @@ class Model:
     indicators: tuple[str, ...] = ()
     dtype: str = "float64"
     permutations: int = 1
+    pairs: list[PairSums] = field(default_factory=list)
 
     @classmethod
     def of(cls, model: "Model") -> Self:
@@ -157,7 +161,8 @@ class Model:
         # What was computed from the sums may lie on a device that another process does not have.
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         # Bytes that leave the process are those of the sums, whatever way they were added up.
-        return state | {"statistics": self.to_canonical().statistics}
+        canonical = self.to_canonical()
+        return state | {"statistics": canonical.statistics, "pairs": canonical.pairs}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -245,17 +250,17 @@ class Model:
 
     def to_canonical(self) -> "Model":
         """Give the same with sums in canonical digits: the same for the same rows, whatever way they came together."""
-        return replace(
-            self, statistics=[[sums.to_canonical() for sums in per_target] for per_target in self.statistics]
-        )
+        statistics = [[sums.to_canonical() for sums in per_target] for per_target in self.statistics]
+        return replace(self, statistics=statistics, pairs=[sums.to_canonical() for sums in self.pairs])
 
     def join(self, other: "Model", in_place: bool = False) -> "Model":
         """Give the model of the rows of both; in place, this one is given up to hold the result."""
         targets = [join_targets(mine, theirs) for mine, theirs in zip(self.targets, other.targets, strict=True)]
-        keys, statistics = [], []
+        keys, statistics, places = [], [], []
         for number, (my_key, their_key) in enumerate(zip(self.keys, other.keys, strict=True)):
             key, to_key, from_other = my_key.union(their_key)
             keys.append(key)
+            places.append((to_key, from_other))
             pairs = zip(self.statistics[number], other.statistics[number], targets, strict=True)
             statistics.append(
                 [
@@ -268,7 +273,11 @@ class Model:
             if in_place:
                 # Of several keys, only one has its sums in memory twice.
                 self.statistics[number] = []
-        return replace(self, targets=targets, keys=keys, statistics=statistics)
+        pairs_of_both = [
+            mine.plus(theirs, [places[key] for key in mine.keys], [keys[key].n_categories for key in mine.keys])
+            for mine, theirs in zip(self.pairs, other.pairs, strict=True)
+        ]
+        return replace(self, targets=targets, keys=keys, statistics=statistics, pairs=pairs_of_both)
 
 
 def refuse_missing(codes: Array, missing: str, named: str, frame: Frame | Pieces) -> None:

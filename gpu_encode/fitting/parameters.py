@@ -1,6 +1,6 @@
 """The parameters of an encoder, read and checked once per call, at fit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Real
 from typing import Any, Self
@@ -39,8 +39,10 @@ class Parameters:
         None of an encoder that reads no target.
     values : list, optional
         Columns of X that are summed in place of a target.
-    read_along : sequence of str or int
-        Columns of X whose values are read beside the keys.
+    select : callable, optional
+        Gives the selection of a frame, where keys are counted in pairs.
+    together : bool
+        Whether encodings follow from all categories at once, whatever the statistic.
     cut : Cut, optional
         Borders that the target is cut at.
     as_unseen : str
@@ -57,7 +59,8 @@ class Parameters:
     statistic: Statistic
     target_type: Any = None
     values: Any = None
-    read_along: Any = ()
+    select: Callable[[Any], Selection] | None = None
+    together: bool = False
     cut: Cut | None = None
     categories: Any = "auto"
     scheme: Scheme = field(default_factory=Greedy)
@@ -96,8 +99,8 @@ class Parameters:
 
     @property
     def training_columns(self) -> list[Any]:
-        """Columns of X that training alone reads, and that are not encoded: the scheme's, and those beside the keys."""
-        return [*self.scheme.used_columns(), *(self.values or []), *self.read_along]
+        """Columns of X that training alone reads, and that are not encoded: the scheme's, and values."""
+        return [*self.scheme.used_columns(), *(self.values or [])]
 
     @property
     def reads_target(self) -> bool:
@@ -112,7 +115,7 @@ class Parameters:
     @property
     def needs_tables(self) -> bool:
         """Whether encodings follow from all categories at once, so that no row can see sums of its own."""
-        return self.statistic.needs.table or self.infrequent is not None
+        return self.together or self.statistic.needs.table or self.infrequent is not None
 
     @property
     def new_rows_see_folds(self) -> bool:
@@ -250,16 +253,18 @@ class Parameters:
         )
         least = float(self.min_count)
         return [
-            EncodingRule(
-                self.statistic.of_entry(entry), prior, unknown, self.missing, least, self.infrequent, self.scale
-            )
-            for entry, prior in enumerate(priors)
+            EncodingRule(self.statistic.of_entry(entry), prior, unknown, missing, least, self.infrequent, self.scale)
+            for entry, (prior, missing) in enumerate(zip(priors, self.missing_of(selection), strict=True))
         ]
 
     @property
     def missing(self) -> str:
         """What becomes of missing values, in the words of `EncodingRule`."""
         return "prior" if self.handle_missing == self.as_unseen else self.handle_missing
+
+    def missing_of(self, selection: Selection) -> list[str]:
+        """Say for every key what becomes of missing values: of those that others are counted against, a category."""
+        return [self.missing] * selection.n_encoded + ["category"] * selection.others
 
     def _priors(self, selection: Selection, frame: Frame | Pieces) -> list[Any]:
         """Give the prior of every key: one for all, or one for each that a dict names and the mean for others."""

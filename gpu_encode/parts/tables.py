@@ -10,6 +10,7 @@ from cpu_fallback.cached import cached_property
 from cpu_fallback.types import Array, Layout
 from gpu_encode import devices, ops
 from gpu_encode.encoders.base import Encoder
+from gpu_encode.encoders.summed import SummedEncoder, share_out
 from gpu_encode.fitting.model import Model
 from gpu_encode.formulas.encoding_rule import EncodingRule, EncodingTable, total_and_leaf
 from gpu_encode.formulas.order_statistics import OtherRows
@@ -175,6 +176,11 @@ def states_at_checkpoints(
 
 def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, model: Model) -> EncodingTables:
     """Make a table of encodings by category and fold for each key, and let new rows see what the plan says."""
+    if isinstance(encoder, SummedEncoder):
+        tables, fitted = encoder._learn_views(*share_out(model, plan))
+        encoder._adopt(fitted, device_of(encoding_plan))
+        encoding_plan.parameters.warn_of_leak(plan)
+        return EncodingTables(encoding_plan, encoder, [round_table(table, model.dtype) for table in tables])
     per_key, visible, blind = [], [], False
     for key, rule, per_target in zip(model.keys, model.rules, model.statistics, strict=True):
         tables, new = [], []
@@ -201,5 +207,10 @@ def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, 
 def side_by_side(tables: list[EncodingTable], rule: EncodingRule, dtype: str) -> EncodingTable:
     """Give one table of the encodings of all targets of a key, in the type of the output."""
     values = np.concatenate([table.values for table in tables], axis=2)
-    rounded = in_type(values, dtype, host(values.size))
-    return EncodingTable(np.ascontiguousarray(rounded), tables[rule.statistic.first_target].unseen)
+    return round_table(EncodingTable(values, tables[rule.statistic.first_target].unseen), dtype)
+
+
+def round_table(table: EncodingTable, dtype: str) -> EncodingTable:
+    """Give a table in the type of the output."""
+    rounded = in_type(table.values, dtype, host(table.values.size))
+    return EncodingTable(np.ascontiguousarray(rounded), table.unseen)

@@ -43,7 +43,7 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
         "device": encoder.device_,
         "output": getattr(encoder, "_sklearn_output_config", {}).get("transform"),
         "feature_names_in": None if names is None else [str(name) for name in names],
-        "model": models.describe(encoder._model, writer),
+        "model": models.describe(getattr(encoder._model, "sums", None) or encoder._model, writer),
     } | describe_learned(encoder, writer)
 
 

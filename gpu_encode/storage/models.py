@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback.exact import Limbs
-from cpu_fallback.types import Layout, Window
-from gpu_encode.categories.keys import CategoryIndex
+from cpu_fallback.types import MISSING, Layout, Window
+from gpu_encode.categories.keys import CategoryIndex, code_missing
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -20,6 +20,7 @@ from gpu_encode.storage.keys import describe_entry, describe_key, read_entry, re
 from gpu_encode.storage.parameters import decode, decode_array, encode, encode_array
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.distributions import Distribution
+from gpu_encode.sums.pairs import PairSums
 from gpu_encode.sums.targets import KINDS, NO_TARGET, counted_classes
 from gpu_encode.training.outputs import check_indicators, list_indicators
 
@@ -59,6 +60,27 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "indicators": list(model.indicators),
         "dtype": model.dtype,
         "permutations": model.permutations,
+    } | describe_pairs(model, writer)
+
+
+def describe_pairs(model: Model, writer: Writer) -> dict[str, Any]:
+    """Give the sums of pairs of keys as JSON, and which they are; nothing of a model without any."""
+    if not model.selection.pairs:
+        return {}
+    sums = [
+        {
+            "keys": list(pairs.keys),
+            "first": encode_array(pairs.first, writer),
+            "second": encode_array(pairs.second, writer),
+            "n_rows": pairs.n_rows,
+            "sums": describe_sums(pairs.sums, writer),
+        }
+        for pairs in model.pairs
+    ]
+    return {
+        "pairs": [list(pair) for pair in model.selection.pairs],
+        "others": model.selection.others,
+        "pair_sums": sums,
     }
 
 
@@ -129,7 +151,46 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
         indicators=read_indicators(document),
         dtype=read_option(document, "dtype", DTYPES),
         permutations=read_count(document, "permutations", 1, LARGEST),
+        pairs=read_pairs(document, keys, selection.pairs, reader),
     )
+
+
+def read_pairs(
+    document: dict[str, Any], keys: list[CategoryIndex], asked: list[tuple[int, int]], reader: Reader
+) -> list[PairSums]:
+    """Read the sums of pairs of keys: of all that are asked for, or of none."""
+    read = []
+    for described in read_list(document, "pair_sums", dict) if "pair_sums" in document else []:
+        one, other = read_pair(described["keys"], len(keys))
+        first, second = (decode_array(read_field(described, name, dict), reader) for name in ("first", "second"))
+        counts = read_field(described, "sums", dict)
+        spec = SumSpec(read_layout(counts), True, 1)
+        sums = read_digits(counts, spec, (len(first), 1), keys[one].entry.name, reader)
+        for codes, key in ((first, keys[one]), (second, keys[other])):
+            inside = codes.dtype == np.int32 and codes.shape == (sums.n_categories,)
+            if not inside or ((codes < MISSING) | (codes >= key.n_categories)).any():
+                raise ValueError(f"pairs of {key.entry.name!r} have categories that there are not")
+        cells = code_missing(first, keys[one].n_categories).astype(np.int64) * (LARGEST + 1) + code_missing(
+            second, keys[other].n_categories
+        )
+        if (np.diff(cells) <= 0).any():
+            raise ValueError(f"pairs of {keys[one].entry.name!r} are out of order")
+        read.append(PairSums((one, other), first, second, sums, read_count(described, "n_rows", 0, 1 << 62)))
+    counted = {pairs.keys for pairs in read}
+    if read and not all({pair, pair[::-1]} & counted for pair in asked):
+        raise ValueError("it lacks the counts of some pairs of keys")
+    return read
+
+
+def read_pair(document: Any, n_keys: int) -> tuple[int, int]:
+    """Read the places of two keys."""
+    if (
+        not isinstance(document, list)
+        or len(document) != 2
+        or not all(type(key) is int and 0 <= key < n_keys for key in document)
+    ):
+        raise ValueError(f"a pair of keys is {document!r}, of {n_keys} keys")
+    return document[0], document[1]
 
 
 def read_indicators(document: dict[str, Any]) -> tuple[str, ...]:
@@ -164,7 +225,9 @@ def read_selection(document: dict[str, Any], n_features: int, reader: Reader) ->
     """Read which columns are encoded."""
     entries = [read_entry(entry, n_features, reader) for entry in read_list(document, "entries", dict)]
     passed, training_only = (read_counts(document, name, 0, n_features - 1) for name in ("passed", "training_only"))
-    return Selection(entries, passed, training_only, read_field(document, "everything", bool))
+    pairs = [read_pair(pair, len(entries)) for pair in document.get("pairs", [])]
+    others = read_count(document, "others", 0, len(entries) - 1) if pairs else 0
+    return Selection(entries, passed, training_only, read_field(document, "everything", bool), pairs, others)
 
 
 def read_target(document: dict[str, Any], reader: Reader) -> TargetInfo:
@@ -211,19 +274,24 @@ def read_sums(document: Any, key: CategoryIndex, info: TargetInfo, rule: Encodin
         raise ValueError(f"the sums do not fit a {info.kind} target and {type(rule.statistic).__name__}")
     spec = SumSpec(layout, counts_only, read_count(document, "first_output", *FIRST_OUTPUTS[info.kind]))
     n_classes = max(counted_classes(info.kind, info.classes), rule.statistic.needs.terms)
-    accumulators = decode_array(read_field(document, "cells", dict), reader)
-    shape = (key.n_categories + 2, *accumulators.shape[1:2], n_classes, layout.width)
-    if accumulators.dtype != np.int64 or accumulators.shape != shape:
-        raise ValueError(
-            f"the sums of {key.entry.name!r} are {accumulators.dtype} of shape {accumulators.shape}, not {shape}"
-        )
-    window, _, columns = layout.measures()[0]
-    if (Limbs(accumulators[..., columns], window.low).magnitude()[0] < 0).any():
-        raise ValueError(f"a category of {key.entry.name!r} has a negative count")
-    sums = CategorySums(accumulators, spec, read_count(document, "added", 0, LARGEST))
+    sums = read_digits(document, spec, (key.n_categories, n_classes), key.entry.name, reader)
     if not rule.statistic.needs.distribution:
         return sums
     return replace(sums, distribution=read_distribution(read_field(document, "distribution", dict), sums, reader))
+
+
+def read_digits(
+    document: dict[str, Any], spec: SumSpec, sizes: tuple[int, int], name: str, reader: Reader
+) -> CategorySums:
+    """Read the digits of sums by category and class, whose numbers are `sizes`."""
+    accumulators = decode_array(read_field(document, "cells", dict), reader)
+    shape = (sizes[0] + 2, *accumulators.shape[1:2], sizes[1], spec.layout.width)
+    if accumulators.dtype != np.int64 or accumulators.shape != shape:
+        raise ValueError(f"the sums of {name!r} are {accumulators.dtype} of shape {accumulators.shape}, not {shape}")
+    window, _, columns = spec.layout.measures()[0]
+    if (Limbs(accumulators[..., columns], window.low).magnitude()[0] < 0).any():
+        raise ValueError(f"a category of {name!r} has a negative count")
+    return CategorySums(accumulators, spec, read_count(document, "added", 0, LARGEST))
 
 
 def read_distribution(document: dict[str, Any], sums: CategorySums, reader: Reader) -> Distribution:

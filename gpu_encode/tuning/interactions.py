@@ -231,7 +231,7 @@ def choose_scheme(encoder: TargetEncoder, parameters: Parameters, folds: Any, se
 def read_columns(parameters: Parameters, scheme: Scheme, inputs: Inputs) -> tuple[list[Key], FitContext]:
     """Read every column that the encoder's keys are made of, alone; gives the keys by the places of these, too."""
     asked = replace(parameters, scheme=scheme)
-    selection: Selection = select_columns(asked, read_rows(asked, inputs))
+    selection: Selection = select_columns(asked, read_rows(asked, inputs).frame)
     positions = sorted({position for entry in selection.entries for position in entry.members})
     place = {position: number for number, position in enumerate(positions)}
     plain = replace(

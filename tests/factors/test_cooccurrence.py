@@ -10,10 +10,9 @@ import pytest
 from sklearn.base import clone
 
 from gpu_encode import CooccurrenceEncoder, load
-from gpu_encode.encoders.codes import CodedRows
-from gpu_encode.factors import pair_counts, spectra
-from gpu_encode.factors.pair_counts import count_pairs, weigher
-from gpu_encode.ops import resolve, use_backend
+from gpu_encode.factors import spectra
+from gpu_encode.ops import use_backend
+from gpu_encode.sums import pairs
 from tests.backends import ON_CUDA
 from tests.bits import assert_same_bits
 from tests.factors import definitions
@@ -28,7 +27,7 @@ FRAME = pd.DataFrame(X, columns=["tree", "soil", "site"])
 @pytest.fixture
 def sparsely(monkeypatch):
     """Count pairs by sorting, and ask an iterative solver, however few there are."""
-    monkeypatch.setattr(pair_counts, "FEW_CELLS", 0)
+    monkeypatch.setattr(pairs, "FEW_CELLS", 0)
     monkeypatch.setattr(spectra, "WHOLE_SIDE", 0)
     monkeypatch.setattr(spectra, "WHOLE_SHARE", 2)
 
@@ -203,37 +202,6 @@ def test_backends_give_the_same_bits(other, way, weight, request):
             found.append((encoder.transform(X), encoder.transform(FRESH)))
     for one, same in zip(*found, strict=True):
         assert one.tolist() == same.tolist()
-
-
-@pytest.mark.parametrize("weight", WEIGHTS)
-@pytest.mark.parametrize("few", [0, 1 << 16])
-def test_counts_of_parts_add_up(few, weight, monkeypatch):
-    monkeypatch.setattr(pair_counts, "FEW_CELLS", few)
-    weights = WEIGHTS[weight]
-    codes = [RNG.integers(0, size, N).astype(np.int32) for size in (7, 30)]
-    ops = resolve(N)
-
-    def count(part):
-        given = None if weights is None else ops.to_device(weights[part])
-        there = [ops.to_device(of_key[part]) for of_key in codes]
-        rows = CodedRows(ops, there, [7, 30], [], given)
-        return count_pairs(ops, (there[0], there[1]), (7, 30), weigher(rows))
-
-    whole = count(slice(0, N))
-    added = count(slice(0, 50)) + count(slice(50, N))
-    expected = {}
-    for row in range(N):
-        key = int(codes[0][row]), int(codes[1][row])
-        expected[key] = expected.get(key, 0) + (1 if weights is None else weights[row])
-    expected = {key: n for key, n in sorted(expected.items()) if n}
-    for counts in (whole, added, whole.transpose().transpose()):
-        assert list(zip(counts.first.tolist(), counts.second.tolist(), strict=True)) == list(expected)
-        if weight == "fractions":
-            np.testing.assert_allclose(counts.counts, list(expected.values()), rtol=1e-14)
-        else:
-            assert counts.counts.dtype == np.int64
-            assert counts.counts.tolist() == list(expected.values())
-    assert np.array_equal(whole.transpose().matrix.toarray(), whole.matrix.toarray().T)
 
 
 def test_copies_and_files_encode_alike(tmp_path):

@@ -39,7 +39,7 @@ def by_rows(monkeypatch):
 def by_counts(monkeypatch):
     """Multiply by sparse counts of pairs, found by sorting, and ask an iterative solver."""
     monkeypatch.setattr(one_hot_products, "PAIRS_A_CODE", 1 << 20)
-    monkeypatch.setattr("gpu_encode.factors.pair_counts.FEW_CELLS", 0)
+    monkeypatch.setattr("gpu_encode.sums.pairs.FEW_CELLS", 0)
     monkeypatch.setattr(spectra, "WHOLE_SIDE", 0)
 
 
@@ -266,9 +266,9 @@ def test_bad_parameters(parameters, message):
         SpectralEncoder(**parameters).fit(X)
 
 
-def test_rows_do_not_add_up():
-    message = "SpectralEncoder learns from all rows together"
-    with pytest.raises(AttributeError, match=message):
-        SpectralEncoder().partial_fit(X)
-    with pytest.raises(ValueError, match=message):
-        SpectralEncoder().fit(X).merge(SpectralEncoder().fit(X))
+def test_pairs_that_are_too_many_are_refused_in_parts(by_rows):
+    parts = [SpectralEncoder(2).partial_fit(X[:50]), SpectralEncoder(2).fit(X[:50])]
+    with pytest.raises(ValueError, match=r"of 3 columns with \d+ categories they are too many"):
+        parts[0].transform(X)
+    with pytest.raises(ValueError, match="keeps no counts of pairs that others could be added to"):
+        parts[1].merge(SpectralEncoder(2).fit(X[50:]))

@@ -160,6 +160,31 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "catboost, frequency": member(ge.CatBoostEncoder, None, "frequency", weight=0.0, cv=ge.KFold(2)),
     "catboost, counter": member(ge.CatBoostEncoder, None, "counter"),
     "catboost, counter, rare": member(ge.CatBoostEncoder, None, "counter", max_categories=3, scale="log1p", **TOGETHER),
+    "clusters": member(ge.ClusterEncoder, AMOUNT, 3, cv=ge.KFold(3), **QUANTITY),
+    "clusters, classes, ones": member(
+        ge.ClusterEncoder,
+        KIND,
+        3,
+        "statistics",
+        statistics=["mean"],
+        **BOTH,
+        **CLASSES,
+        cv=ge.KFold(2),
+        output="onehot",
+    ),
+    "clusters, profiles": member(
+        ge.ClusterEncoder, None, 3, "cooccurrence", against=("city", "rank"), **ZIP, output="onehot"
+    ),
+    "clusters, values": member(ge.ClusterEncoder, None, 3, "statistics", values=["price"], **BOTH),
+    "spectra": member(ge.SpectralEncoder, None, 2, indicators=True),
+    "spectra, weighted": member(ge.SpectralEncoder, None, 2, weighting="eta", dtype="float32", **CITY),
+    "neighbours": member(ge.CooccurrenceEncoder, None, 2, scale="root", columns=["city", "zip", "rank"]),
+    "neighbours, others": member(
+        ge.CooccurrenceEncoder, None, 2, columns=None, pairs=[("city", "zip"), ("zip", ("city", "rank"))]
+    ),
+    "neighbours, rest": member(
+        ge.CooccurrenceEncoder, None, None, columns=["city", "rank", "zip"], against="rest", weighting="log"
+    ),
 }
 MERGEABLE = {name: entry for name, entry in MEMBERS.items() if "blow-up" not in name}
 

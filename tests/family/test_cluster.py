@@ -285,14 +285,6 @@ def test_several_targets():
     assert both.clusters_[0].max() == 2
 
 
-def test_what_does_not_add_up_is_refused():
-    encoder = ClusterEncoder(2).fit([["a"], ["b"]] * 3, [0, 1] * 3)
-    with pytest.raises(AttributeError, match="takes tables in memory"):
-        encoder.partial_fit([["a"]], [1])
-    with pytest.raises(ValueError, match="takes tables in memory"):
-        encoder.merge(encoder)
-
-
 @pytest.mark.parametrize(
     "damage",
     [

@@ -136,7 +136,11 @@ def test_backends(make, y, weights):
         same(one, other)
 
 
-@pytest.mark.parametrize(("make", "y"), members(MERGEABLE))
+# Singular vectors of a matrix with and without lines of zeros, for categories that weigh nothing, differ in last bits.
+BY_WEIGHT = {name: entry for name, entry in MERGEABLE.items() if not name.startswith(("spectra", "neighbours"))}
+
+
+@pytest.mark.parametrize(("make", "y"), members(BY_WEIGHT))
 def test_whole_weights_repeat_rows(make, y):
     times = np.repeat(np.arange(N), WEIGHTS)
     weighted = make().fit(ROWS, y, sample_weight=WEIGHTS)
@@ -186,13 +190,17 @@ def test_no_leak(make, y):
         changed[row] = y[others[row % len(others)]]
         _, after = train(make, changed)
         same(after.iloc[[row]], before.iloc[[row]])
-        # No row may come after the row in an order.
-        assert isinstance(scheme_of(make), ge.Ordered) or not after.equals(before)
+        # No row may come after the row in an order, and clusters may stay what they are.
+        may_stay = isinstance(scheme_of(make), ge.Ordered) or isinstance(make(), ge.ClusterEncoder)
+        assert may_stay or not after.equals(before)
 
 
 # Encoders whose schemes may be any, but for those by which rows see sums of their own or come in an order.
-CROSS_FITTED = {name: entry for name, entry in MERGEABLE.items() if scheme_of(entry[0]) and "ordinal" not in name}
-READ_TABLES = ("glmm", "rare", "counter", "places")
+OWN_SCHEMES = ("ordinal", "clusters, profiles", "clusters, values")
+CROSS_FITTED = {
+    name: entry for name, entry in MERGEABLE.items() if scheme_of(entry[0]) and not name.startswith(OWN_SCHEMES)
+}
+READ_TABLES = ("glmm", "rare", "counter", "places", "clusters")
 READ_DISTRIBUTIONS = ("order statistics", "pairs", "time folds")
 
 

@@ -1,6 +1,8 @@
 """ClusterEncoder: categories that are alike become one cluster."""
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -8,22 +10,30 @@ import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode.encoders.base import read_scheme
-from gpu_encode.encoders.cluster.profiles import ProfileRows, cluster, read_profile_rows
-from gpu_encode.encoders.codes import CodedRows, CodesEncoder, Learned, sizes_of
+from gpu_encode.encoders.cluster.profiles import (
+    cluster,
+    shares_of_categories,
+    statistics_of_categories,
+    weigh_categories,
+)
+from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.encoders.statistic import check_value_columns
+from gpu_encode.encoders.summed import LearnedTables, SummedEncoder, check_scheme
 from gpu_encode.errors.parameters import bad_parameter, check_count, check_option
-from gpu_encode.fitting.fit import FitContext
+from gpu_encode.fitting.columns import Selection, locate, select, specify_key
+from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.counts import Counts
 from gpu_encode.formulas.summaries import Summaries
+from gpu_encode.frames import Frame, Pieces
 
 # What belongs to one way of clustering alone.
 ONLY_WITH = {"against": "cooccurrence", "values": "statistics"}
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters(Learned):
+class Clusters(LearnedTables):
     """Clusters of the categories of every key.
 
     Parameters
@@ -50,14 +60,11 @@ class Clusters(Learned):
             f"{key}_cluster{number}" for key, width in zip(keys, self.widths, strict=True) for number in range(width)
         ]
 
-    def encode(self, rows: CodedRows) -> Array:
-        """Look rows up by their codes."""
-        tables = [self._table(number) for number in range(len(self.clusters))]
-        looked_up = [rows.ops.to_device(table)[codes] for table, codes in zip(tables, rows.codes, strict=True)]
-        return np.concatenate(looked_up, axis=1)
+    def tables(self) -> list[Array]:
+        """Give the encodings of each key's categories, and last of what has no cluster: (categories + 1, outputs)."""
+        return [self._table(number) for number in range(len(self.clusters))]
 
     def _table(self, key: int) -> Array:
-        """Give the encodings of each category of a key, and last what has no cluster: (categories + 1, outputs)."""
         clusters = np.append(self.clusters[key], -1)[:, None]
         if self.output == "id":
             return np.where(clusters < 0, self.unseen, clusters.astype(np.float64))
@@ -76,7 +83,7 @@ class Clusters(Learned):
 
 
 @dataclass(eq=False, repr=False)
-class ClusterEncoder(CodesEncoder):
+class ClusterEncoder(SummedEncoder):
     """Encode categories by the cluster that they fall into: alike in their target, in company, or in statistics.
 
     Where a category has one number (a mean), clusters are neighbours in order, and the partition is the best that there
@@ -149,8 +156,8 @@ class ClusterEncoder(CodesEncoder):
     categories they are one-hot columns.  Equal means are one cluster, so that there may be fewer clusters than asked
     for, in a fold or in all rows; the last one-hot columns are then zero.
 
-    Sums, and so numbers, shares and weights, are exact and rounded once: the same bits on every device and in any
-    pieces of the rows.  Costs are float64; where two partitions or mergers cost the same but for rounding, either may
+    Sums, and so numbers and weights, are exact and rounded once: the same bits on every device and in any pieces or
+    parts of the rows, files and Dask included.  Clusters are found anew where rows are added by `partial_fit`.  Costs are float64; where two partitions or mergers cost the same but for rounding, either may
     be taken, and of costs that are equal as computed the first: the earliest border of the last cluster, then of the
     one before it; the pair of clusters with the first categories.
 
@@ -208,9 +215,7 @@ class ClusterEncoder(CodesEncoder):
     @property
     def encodings_(self) -> list[Array]:
         """Encoding of each category, per column and output."""
-        model = self._fitted()
-        learned = model.learned  # type: ignore[attr-defined]
-        tables = [learned._table(number)[:-1] for number in range(len(sizes_of(model)))]
+        tables = [table[:-1] for table in self._fitted().learned.tables()]  # type: ignore[attr-defined]
         return [table[:, output] for table in tables for output in range(table.shape[1])]
 
     def _check_learner(self) -> None:
@@ -237,28 +242,39 @@ class ClusterEncoder(CodesEncoder):
         policy = {"as_unseen": "own", "handle_unknown": "error" if refused else "own"}
         if self.by == "cooccurrence":
             members = self.against if isinstance(self.against, tuple) else (self.against,)
-            return Parameters.of(self, Counts("count"), target_type=None, read_along=members, **policy)
+            select_them = partial(select_against, columns=self.columns, against=members)
+            return Parameters.of(self, Counts("count"), target_type=None, select=select_them, **policy)
         if self.by == "target":
-            scheme = read_scheme(self, self.cv, self.shuffle)
+            scheme = self._read_scheme()
             return Parameters.of(self, smoothing.resolve(self.smooth, owner), prior="mean", **policy, **scheme)
         statistics = Summaries(self.statistics, 0, self.values is not None)
         if self.values is not None:
-            return Parameters.of(self, statistics, target_type=None, **policy)
-        return Parameters.of(self, statistics, **policy, **read_scheme(self, self.cv, self.shuffle))
+            select_them = partial(select_with_weights, columns=self.columns, values=self.values)
+            return Parameters.of(self, statistics, target_type=None, select=select_them, **policy)
+        return Parameters.of(self, statistics, **policy, **self._read_scheme())
 
-    def _read_rows(self, context: FitContext) -> CodedRows:
-        if self.by == "target" and len(context.targets) > 1:
+    def _read_scheme(self) -> dict[str, Any]:
+        """Give the scheme as fields of `Parameters`; each of its folds has clusters of its own."""
+        scheme = read_scheme(self, self.cv, self.shuffle)
+        check_scheme(scheme["scheme"], self._owner)
+        return scheme | {"together": True}
+
+    def _wants_pairs(self, n_keys: int) -> bool:  # noqa: ARG002
+        return self.by != "target" and not self._needs_target
+
+    def _learn_sums(self, model: Model, rows: CodedRows | None = None) -> Clusters:  # noqa: ARG002
+        if self.by == "target" and len(model.targets) > 1:
             raise ValueError(
-                f"{type(self).__name__}(by='target') takes one target, and y has {len(context.targets)}. Give each an "
-                "encoder of its own, or cluster by='statistics' of all."
+                f"{self._owner}(by='target') takes one target, and y has {len(model.targets)}. Give each an encoder of "
+                "its own, or cluster by='statistics' of all."
             )
-        return read_profile_rows(context, context.parameters.read_along or None)
-
-    def _learn(self, rows: CodedRows) -> Clusters:
-        assert isinstance(rows, ProfileRows)
-        number, by_value = int(self.n_clusters), self._needs_target
-        clusters = [cluster(tasks, number, self.by == "statistics", by_value) for tasks in rows.tasks]
-        return Clusters(clusters, [min(number, size) for size in rows.sizes], self.output, self._unseen())
+        profile = shares_of_categories if self.by == "cooccurrence" else statistics_of_categories
+        number, standardized = int(self.n_clusters), self.by == "statistics"
+        clusters = [
+            cluster(profile(model, key), weigh_categories(model, key), number, standardized, self._needs_target)
+            for key in range(model.selection.n_encoded)
+        ]
+        return Clusters(clusters, [min(number, len(of_key)) for of_key in clusters], self.output, self._unseen())
 
     def _unseen(self) -> float:
         """Give the encoding of what has no cluster."""
@@ -267,3 +283,23 @@ class ClusterEncoder(CodesEncoder):
         if self.handle_unknown == "nan":
             return float("nan")
         return -1.0 if self.output == "id" else 0.0
+
+
+def select_against(frame: Frame | Pieces, columns: Any, against: Sequence[Any]) -> Selection:
+    """Select the keys that are clustered, each counted against the values of some columns as one more key."""
+    group = tuple(locate(frame, column, "against:") for column in against)
+    selection = select(frame, columns, None, against)
+    number = len(selection.entries)
+    return replace(
+        selection,
+        entries=[*selection.entries, specify_key(group, None)],
+        training_only=[],
+        pairs=[(key, number) for key in range(number)],
+        others=1,
+    )
+
+
+def select_with_weights(frame: Frame | Pieces, columns: Any, values: Any) -> Selection:
+    """Select the keys that are clustered, whose weights are counted beside sums of columns in which rows may lack."""
+    selection = select(frame, columns, None, values)
+    return replace(selection, pairs=[(key, key) for key in range(len(selection.entries))])

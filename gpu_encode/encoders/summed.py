@@ -1,0 +1,282 @@
+"""What encoders share that learn from exact sums of all keys together: rows may come in parts, in any order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cpu_fallback.exact import Floats, Integers
+from cpu_fallback.types import Array
+from gpu_encode import ops
+from gpu_encode.encoders.base import Encoder, dispatch
+from gpu_encode.encoders.codes import (
+    CodedRows,
+    CodesEncoder,
+    CodesModel,
+    Learned,
+    read_codes,
+    to_columns,
+    without_folds,
+)
+from gpu_encode.fitting.compatibility import merge_models
+from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
+from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.fitting.model import Model
+from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.encoding_rule import EncodingTable
+from gpu_encode.schemes import LeaveOneOut, Ordered, Scheme, plans
+from gpu_encode.schemes.plans import FoldPlan, SplitPlan
+from gpu_encode.training.outputs import OutputColumns, look_up, make_room
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedTables(Learned):
+    """What is learned as a table for each key, so that rows of each fold may have one of their own."""
+
+    def tables(self) -> list[Floats]:
+        """Give the encodings of each key's categories, and last those of what is unseen: (categories + 1, outputs)."""
+        raise NotImplementedError
+
+    def encode(self, rows: CodedRows) -> Array:
+        """Look rows up by their codes; -1 counts from the end."""
+        looked_up = [rows.ops.to_device(table)[codes] for table, codes in zip(self.tables(), rows.codes, strict=True)]
+        return np.concatenate(looked_up, axis=1)
+
+
+class SummedEncoder(CodesEncoder):
+    """An encoder that learns from sums of categories and of their pairs; subclasses say what, in `_learn_sums`.
+
+    Sums add up, and nothing else is kept of rows: fitted in parts, in any order, an encoder is to the last bit the one
+    that was fitted to all rows at once.  What is learned of sums is not added up but learned anew: by `fit` at once,
+    after `partial_fit` and `merge` when it is asked for.
+    """
+
+    _kept: Model
+
+    def _parameters(self) -> Parameters:
+        self._check_learner()
+        return self._rows_parameters()
+
+    def _learn_sums(self, model: Model, rows: CodedRows | None = None) -> Learned:
+        """Learn from the sums of a model; `rows` are those that were summed, where they are at hand."""
+        raise NotImplementedError
+
+    def _most_pairs(self, context: FitContext) -> float:  # noqa: ARG002
+        """Most pairs of categories that are counted of rows in memory."""
+        return np.inf
+
+    def _wants_pairs(self, n_keys: int) -> bool:
+        """Whether sums of pairs are learned from."""
+        raise NotImplementedError
+
+    @property  # type: ignore[override]
+    def _model(self) -> CodesModel:
+        """What was learned; of sums that were added since, it is learned here."""
+        if "_kept" not in vars(self):
+            raise AttributeError(f"This {self._owner} is not fitted yet: call fit or fit_transform first.")
+        if not isinstance(self._kept, CodesModel):
+            fitted = self._learn_model(self._kept)
+            self._check_model(fitted)
+            self._kept = fitted
+        return self._kept
+
+    @_model.setter
+    def _model(self, model: CodesModel) -> None:
+        self._kept = model
+
+    @property
+    def _summed(self) -> Model:
+        check_is_fitted(self)
+        sums = self._kept.sums if isinstance(self._kept, CodesModel) else self._kept
+        if sums is None or (not sums.pairs and self._wants_pairs(len(sums.keys))):
+            raise ValueError(
+                f"This {self._owner} keeps no counts of pairs that others could be added to: they were too many beside "
+                "its rows, or an older version has saved it. Fit it again, to all rows, or to columns of fewer values."
+            )
+        return sums
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_kept" in vars(self)
+
+    @dispatch
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn from rows what new rows are looked up in.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `TargetEncoder.fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad input; the encoder is then as it was.
+        """
+        self._fit_rows(prepare(self._parameters(), Inputs(X, y, sample_weight, groups)))
+        return self
+
+    fit_transform = Encoder.fit_transform
+
+    @dispatch
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Add rows to what is known.
+
+        What they teach is learned when it is asked for, by `transform` or an attribute, and what is wrong with it, as
+        too small a rank, is said then.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `TargetEncoder.partial_fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If columns, target or parameters differ from those of earlier calls; nothing is then changed.
+        """
+        known = self._summed if hasattr(self, "_kept") else None
+        context = prepare(self._parameters(), Inputs(X, y, sample_weight), known, more_may_come=True)
+        model = make_model(context, sum_rows(context, plans.all_rows()))
+        if known is None:
+            self._check_names(context.rows.inputs, context.selection, reset=True)
+        self._publish(model if known is None else known.merge(model))
+        self.device_ = ops.device_of(context.rows.ops)
+        return self
+
+    def merge(self, *others: Encoder) -> Self:
+        """Add what other encoders of the same parameters have summed, in place; as with `partial_fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If parameters, columns or targets differ; nothing is then changed.
+        """
+        self._publish(merge_models(self, self._summed, others))
+        return self
+
+    def _fit_rows(self, context: FitContext) -> CodedRows:
+        """Learn from the rows of a call; give them as codes of the keys that get encodings."""
+        folds = context.parameters.new_rows_see_folds
+        plan = plan_rows(context.parameters.scheme, context.rows, context.targets) if folds else plans.all_rows()
+        model = make_model(context, sum_rows(context, plan), self._most_pairs(context))
+        rows = read_codes(context)
+        self._keep_model(context, self._learn_model(model, rows))
+        number = context.selection.n_encoded
+        return replace(rows, codes=rows.codes[:number], sizes=rows.sizes[:number])
+
+    def _keep_model(self, context: FitContext, fitted: CodesModel) -> None:
+        """Store the result of a fit, whole."""
+        self._check_model(fitted)
+        self._check_names(context.rows.inputs, fitted.selection, reset=True)
+        self._publish(fitted)
+        self.device_ = ops.device_of(context.rows.ops)
+
+    def _learn_model(self, sums: Model, rows: CodedRows | None = None) -> CodesModel:
+        """Give what was learned of sums, with the sums."""
+        return self._with_learned(sums, self._learn_sums(sums, rows))
+
+    def _with_learned(self, model: Model, learned: Learned) -> CodesModel:
+        number = model.selection.n_encoded
+        encoded = replace(
+            model,
+            selection=model.selection.without_others(),
+            keys=model.keys[:number],
+            statistics=model.statistics[:number],
+            rules=model.rules[:number],
+            pairs=[],
+        )
+        return replace(super()._with_learned(encoded, learned), sums=model)
+
+    def _adopt(self, model: Model, device: str) -> None:
+        super()._adopt(model if isinstance(model, CodesModel) else self._learn_model(model), device)
+
+    def _fit_encodings(self, context: FitContext) -> list[Array]:
+        parameters = context.parameters
+        if not parameters.trains_apart:
+            rows = self._fit_rows(context)
+            return to_columns(self._model.learned.encode(rows), parameters.dtype)
+        context.rows.inputs.warn_of_groups(parameters)
+        plan = plan_rows(parameters.scheme, context.rows, context.targets)
+        parameters.warn_of_leak(plan)
+        if not isinstance(plan, (FoldPlan, SplitPlan)):
+            raise without_folds(self._owner)
+        tables, fitted = self._learn_views(*sum_views(context, plan))
+        backend, widths = context.rows.ops, [table.values.shape[2] for table in tables]
+        matrix = make_room(backend, context.rows.n_rows, sum(widths), parameters.dtype, context.targets)
+        output = OutputColumns(matrix, ())
+        for table, of_key, width in zip(tables, context.categories, widths, strict=True):
+            on_device = EncodingTable(backend.to_device(table.values), backend.to_device(table.unseen))
+            look_up(backend, on_device, of_key.codes, plan.folds, output.next(width), False)
+        self._keep_model(context, fitted)
+        return output.to_list()
+
+    def _learn_views(self, views: Sequence[Model], new: Model) -> tuple[list[EncodingTable], CodesModel]:
+        """Learn from what rows of each fold see, and from what new rows see.
+
+        Returns
+        -------
+        tables : list of EncodingTable
+            Of each key, on the host.
+        fitted : CodesModel
+        """
+        fitted = self._learn_model(new)
+        of_views = [self._tables_of(view, fitted) for view in views]
+        tables = [np.stack(of_key, axis=1) for of_key in zip(*of_views, strict=True)]
+        return [EncodingTable(values, np.zeros(values.shape[:2], bool)) for values in tables], fitted
+
+    def _tables_of(self, view: Model, fitted: CodesModel) -> list[Floats]:
+        """Give the encodings of each key that some sums teach, unknown and missing last; NaN without rows."""
+        learned = self._learn_sums(view)
+        assert isinstance(learned, LearnedTables)
+        blind = not any(sums.accumulators.any() for sums in view.statistics[0])
+        found = []
+        for key, table in zip(fitted.keys, learned.tables(), strict=True):
+            missing = table[key.n_categories if key.has_missing else -1]
+            lines = np.concatenate([table[: key.n_categories], table[-1:], missing[None, :]])
+            found.append(np.full_like(lines, np.nan) if blind else lines)
+        return found
+
+
+def sum_views(context: FitContext, plan: FoldPlan | SplitPlan) -> tuple[list[Model], Model]:
+    """Sum what the rows of each fold see, and what new rows see."""
+    if isinstance(plan, FoldPlan):
+        sums = [[task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks in context.tasks]
+        return share_out(make_model(context, sums), plan)
+    views = []
+    for seen in plan.training:
+        picked = [[replace(task, rows=task.rows.pick(seen), sums=None) for task in tasks] for tasks in context.tasks]
+        views.append(make_model(context, [[task.measure(None, 1) for task in tasks] for tasks in picked]))
+    return views, make_model(context, sum_rows(context, plans.all_rows()))
+
+
+def share_out(by_fold: Model, plan: FoldPlan) -> tuple[list[Model], Model]:
+    """Give, of sums by fold, what the rows of each fold see, and what new rows see."""
+
+    def see(visibility: Integers) -> Model:
+        of_view = [
+            [sums.visible(ops.host(sums.accumulators.size), visibility) for sums in per_target]
+            for per_target in by_fold.statistics
+        ]
+        return replace(by_fold, statistics=of_view)
+
+    return [see(line[None, :]) for line in plan.visibility], see(plan.new_rows)
+
+
+def check_scheme(scheme: Scheme, owner: str) -> None:
+    """Raise ValueError for schemes without folds."""
+    if isinstance(scheme, (LeaveOneOut, Ordered)) or getattr(scheme, "blow_up", False):
+        raise without_folds(owner)
