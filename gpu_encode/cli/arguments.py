@@ -111,8 +111,9 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
     ],
     "smoothing: how sums become a number (target, impact)": [
         ("--smooth", "RULE", ("auto, none, a number or m=10, sigmoid:k=20,f=10, eb:total, eb:between, james-stein, "
-         "partial-pooling, glmm (target: auto; impact: partial-pooling)")),
-        ("--prior", "PRIOR", "target: mean, category_mean, a number, or a number for one column: city=0.2 (mean)",
+         "partial-pooling, glmm; or one for each of several columns: city=m=10, shop+city=none (target: auto; impact: "
+         "partial-pooling)"), SEVERAL_TIMES),
+        ("--prior", "PRIOR", "target: mean, category_mean or a number; or one for each column: city=0.2 (mean)",
          SEVERAL_TIMES),
         ("--hierarchy", "COL=LEVELS", ("target: finer to coarser: zip=zip4,zip3 (columns), zip=prefix:4,3, "
          "url=parts:.,from_end, ip=bits:24,16,8"), SEVERAL_TIMES),

@@ -142,7 +142,7 @@ def target_types(text: str) -> str | list[str]:
 
 
 def smooth_choice(text: str) -> Choice | float | str | None:
-    """Read ``--smooth``.
+    """Read one smoothing.
 
     Examples
     --------
@@ -179,20 +179,68 @@ def parameter(piece: str, name: str, allowed: Sequence[str]) -> tuple[str, float
     return key, number(value, f"--smooth {name}:{key}")
 
 
-def prior_choice(words: list[str]) -> str | float | dict[str, float]:
+def prior_choice(words: list[str]) -> Any:
     """Read ``--prior``: one for all, or one per column.
 
     Examples
     --------
-    >>> prior_choice(["city=0.2", "zip=0.3"])
-    {'city': 0.2, 'zip': 0.3}
+    >>> prior_choice(["city=0.2", "zip=mean"])
+    {'city': 0.2, 'zip': 'mean'}
     """
-    per_column = [word.rpartition("=") for word in words]
-    if all(equals for _, equals, _ in per_column):
-        return {name: number(value, f"--prior {name}") for name, _, value in per_column}
+    return by_column([word.rpartition("=") for word in words], words, one_prior, "--prior")
+
+
+def one_prior(text: str, option: str = "--prior") -> str | float:
+    """Read one prior.
+
+    Examples
+    --------
+    >>> one_prior("category_mean")
+    'category_mean'
+    """
+    return word_or_number(text, ["mean", "category_mean"], option)
+
+
+def smooth_choices(words: list[str]) -> Any:
+    """Read ``--smooth``: one for all, or one per column.
+
+    Examples
+    --------
+    >>> smooth_choices(["none"]), smooth_choices(["city=2", "zip=none"])
+    (None, {'city': 2.0, 'zip': None})
+    """
+    # A rule may hold an equals sign of its own.
+    split = [("", "", word) if is_rule(word) else word.partition("=") for word in words]
+    return by_column(split, words, lambda text, _="": smooth_choice(text), "--smooth")
+
+
+def is_rule(text: str) -> bool:
+    """Whether a word is a smoothing, and not that of a column, whose name stands before it.
+
+    Examples
+    --------
+    >>> is_rule("m=10"), is_rule("city=m=10")
+    (True, False)
+    """
+    return "=" not in text or bool(re.fullmatch(f"m=[^=]*|({'|'.join(SMOOTHINGS)}):.*", text))
+
+
+def by_column(split: list[tuple[str, str, str]], words: list[str], read: Callable[..., Any], option: str) -> Any:
+    """Give one value for all columns, or a dict of one for each that is named.
+
+    Examples
+    --------
+    >>> by_column([("city", "=", "0.2")], ["city=0.2"], number, "--prior")
+    {'city': 0.2}
+    """
+    if all(equals for _, equals, _ in split):
+        names = [name for name, _, _ in split]
+        if twice := [name for number, name in enumerate(names) if name in names[:number]]:
+            refuse(f"{option} gives the column {twice[0]!r} twice")
+        return {name: read(value, f"{option} {name}") for name, _, value in split}
     if len(words) > 1:
-        refuse("--prior is given once for all columns, or as COL=NUMBER for each of several")
-    return word_or_number(words[0], ["mean", "category_mean"], "--prior")
+        refuse(f"{option} is given once for all columns, or as COL=VALUE for each of several")
+    return read(words[0], option)
 
 
 def word_or_number(text: str, words: list[str], option: str) -> str | float:

@@ -12,6 +12,8 @@ from gpu_encode.cli.messages import close_match, refuse
 from gpu_encode.datasets.formats import is_text
 
 Key = str | tuple[str, ...]
+# Options that may be given for each of several columns.
+BY_COLUMN = ("smooth", "prior")
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Roles:
         Whether the keys were chosen for the user, who named none.
     values : list of str
         Columns that are summed up in place of a target.
+    by_key : dict of str to dict
+        Parameters of which keys have one of their own.
     """
 
     targets: list[str]
@@ -37,6 +41,7 @@ class Roles:
     keys: list[Key]
     chosen: bool
     values: list[str] = field(default_factory=list)
+    by_key: dict[str, dict[Key, Any]] = field(default_factory=dict)
 
 
 def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, Any]) -> Roles:
@@ -59,10 +64,21 @@ def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, 
     keys = default_columns(schema, [*taken, *levels]) if given is None else given
     if not keys:
         refuse("there is no text or boolean column to encode: name the columns with --columns")
-    if isinstance(prior := parameters.get("prior"), dict):
-        for name in prior:
-            find_column([*map(key_name, keys)], name, "--prior")
-    return Roles(targets, weight, keys, given is None, values)
+    by_column = {name: parameters[name] for name in BY_COLUMN if isinstance(parameters.get(name), dict)}
+    by_key = {name: of_keys(said, keys, f"--{name}") for name, said in by_column.items()}
+    return Roles(targets, weight, keys, given is None, values, by_key)
+
+
+def of_keys(values: dict[str, Any], keys: Sequence[Key], option: str) -> dict[Key, Any]:
+    """Give what is said of columns, and of joint keys as a+b, by the keys of the encoder.
+
+    Examples
+    --------
+    >>> of_keys({"city+device": 2.0}, ["city", ("city", "device")], "--smooth")
+    {('city', 'device'): 2.0}
+    """
+    named = {key if isinstance(key, str) else "+".join(key): key for key in keys}
+    return {named[find_column([*named], name, option)]: value for name, value in values.items()}
 
 
 def check_apart(aside: Sequence[str], values: Sequence[str], used: Collection[str]) -> None:

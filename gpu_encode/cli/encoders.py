@@ -16,7 +16,7 @@ from gpu_encode.cli.choices import (
     refuse_pairs,
     scheme_choice,
     scheme_words,
-    smooth_choice,
+    smooth_choices,
     split_names,
     statistics_choice,
     target_types,
@@ -53,7 +53,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "parts": lambda text: split_names([text]),
     "priors": lambda text: [number(piece, "--priors") for piece in text.split(",")],
     "borders": borders_choice,
-    "smooth": smooth_choice,
+    "smooth": smooth_choices,
     "prior": prior_choice,
     "hierarchy": hierarchy_choice,
     "min_count": lambda text: number(text, "--min-count"),
@@ -106,6 +106,8 @@ def encoder_choices(options: argparse.Namespace) -> dict[str, Any]:
         given["handle_unknown"] = word_or_number(given["handle_unknown"], words, "--handle-unknown")
     if options.encoder == "impact" and given.get("smooth", "auto") is None:
         given["smooth"] = 0.0  # there None is another smoothing
+    if options.encoder == "impact" and isinstance(given.get("smooth"), dict):
+        given["smooth"] = {name: 0.0 if one is None else one for name, one in given["smooth"].items()}
     given |= read_seed(options, takes) | read_scheme(options, takes) | set_choices(options, takes, given)
     if "sparse_output" in takes:
         given["sparse_output"] = False  # files have columns

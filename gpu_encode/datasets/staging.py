@@ -358,7 +358,7 @@ def check_repeatable(encoder: Any, resume: bool) -> bool:
     """
     parameters = encoder._parameters()
     drawn_again = isinstance(getattr(parameters.scheme, "random_state", 0), Integral)
-    repeatable = is_describable([parameters.statistic], resume) and drawn_again
+    repeatable = is_describable(parameters.every_statistic, resume) and drawn_again
     repeatable &= not isinstance(parameters.scheme, Splits)
     if resume and not repeatable:
         raise ValueError(

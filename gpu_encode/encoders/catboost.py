@@ -8,7 +8,7 @@ from gpu_encode.encoders.base import Encoder, read_scheme
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.borders import Cut, list_borders
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.catboost import OF_COUNTS, OF_TARGETS, CountRatios, TargetRatios
 
 
@@ -29,8 +29,9 @@ class CatBoostEncoder(SchemeEncoder):
         is the same with the weight of all visible rows below.
     priors : list of float, default=(0.0, 0.5, 1.0)
         A column for each p.
-    weight : float, default=1.0
-        Weight a of a prior, in rows.  With 0 there is none, but for categories that no visible row has.
+    weight : float or dict, default=1.0
+        Weight a of a prior, in rows.  With 0 there is none, but for categories that no visible row has.  A dict has one
+        for each column or joint key that it names; others get 1.
     borders : None, int or list of float, default=None
         Where y is cut: bucket i holds the numbers above border i - 1, up to border i.  None: y holds labels, which are
         the buckets.  A list gives the borders, in rising order.  An int is a number of borders at quantiles of y, 1 for
@@ -105,7 +106,7 @@ class CatBoostEncoder(SchemeEncoder):
 
     statistic: str = "mean"
     priors: Any = (0.0, 0.5, 1.0)
-    weight: float = 1.0
+    weight: Any = 1.0
     borders: Any = None
     _: KW_ONLY
     cv: Any = "auto"
@@ -136,19 +137,23 @@ class CatBoostEncoder(SchemeEncoder):
         counts, cut = self.statistic in OF_COUNTS, self._cut()
         of_cut = "continuous" if self.statistic == "mean" else "multiclass"
         target_type = of_cut if cut is not None else self.target_type
-        statistic = (
-            CountRatios(self.statistic, self.priors, self.weight)
-            if counts
-            else TargetRatios(self.statistic, self.priors, self.weight, list_borders(self.borders))
-        )
+        statistic, named = read_each(self.weight, 1.0, self._ratios, "weight")
         return Parameters.of(
             self,
             statistic,
+            by_key=named,
+            keyed_parameter="weight",
             target_type=None if counts else target_type,
             cut=cut,
             drop="first" if self.statistic == "borders" else None,
             **read_scheme(self, self._scheme(), self.shuffle),
         )
+
+    def _ratios(self, weight: Any, _: str) -> CountRatios | TargetRatios:
+        """Give the statistic of a key, by the weight of its priors."""
+        if self.statistic in OF_COUNTS:
+            return CountRatios(self.statistic, self.priors, weight)
+        return TargetRatios(self.statistic, self.priors, weight, list_borders(self.borders))
 
     def _scheme(self) -> Any:
         """Give `cv` as it was asked for; by default CatBoost's own scheme."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas import smoothing
 from gpu_encode.formulas.impact import Impact
 
@@ -23,8 +23,9 @@ class ImpactEncoder(SchemeEncoder):
     ----------
     parts : list of str, default=("impact", "deviation", "prevalence")
         Which of "impact", "logit", "deviation" and "prevalence", in this order.
-    smooth : smoothing, "auto", float or None, default=None
-        How means are shrunk, as in `TargetEncoder`, `GLMM` excepted; None is vtreat's `PartialPooling`.
+    smooth : smoothing, "auto", float, None or dict, default=None
+        How means are shrunk, as in `TargetEncoder`, `GLMM` excepted; None is vtreat's `PartialPooling`, which keys get
+        that a dict does not name.
     cv : int, None, scheme, splitter, iterable, str or array, default=5
         Who may look at whom in training, as in `TargetEncoder`.
     categories : "auto" or list, default="auto"
@@ -97,7 +98,10 @@ class ImpactEncoder(SchemeEncoder):
     random_state: Any = 0
 
     def _parameters(self) -> Parameters:
-        shrunk = (
-            smoothing.PartialPooling() if self.smooth is None else smoothing.resolve(self.smooth, type(self).__name__)
-        )
-        return Parameters.of(self, Impact(shrunk, self.parts), **read_scheme(self, self.cv, self.shuffle))
+        statistic, named = read_each(self.smooth, None, self._impact, "smooth")
+        return Parameters.of(self, statistic, by_key=named, **read_scheme(self, self.cv, self.shuffle))
+
+    def _impact(self, smooth: Any, name: str) -> Impact:
+        """Give the parts of a key, by what the user gave as its smoothing."""
+        vtreat = smoothing.PartialPooling()
+        return Impact(vtreat if smooth is None else smoothing.resolve(smooth, name, "ImpactEncoder"), self.parts)

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas import smoothing
 
 
@@ -25,9 +25,10 @@ class TargetEncoder(SchemeEncoder):
         is not listed.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
         "auto" infers as scikit-learn does.  A list gives one kind per target.
-    smooth : "auto", float, None or smoothing, default="auto"
+    smooth : "auto", float, None, smoothing or dict, default="auto"
         "auto" is `EmpiricalBayes`; a float m is `MEstimate(m)`; None is the plain mean; or
-        `Sigmoid`, `JamesStein`, `PartialPooling`, `GLMM`.
+        `Sigmoid`, `JamesStein`, `PartialPooling`, `GLMM`.  A dict has one for each column or joint key that it names;
+        others get "auto".
     cv : int, None, scheme, splitter, iterable, str or array, default=5
         Who may look at whom in training.  An int (None: 5) is `KFold` of that many stateless folds; or `Greedy`,
         `GroupKFold`, `TimeFolds`, `Holdout`, `LeaveOneOut`, `Ordered`; a scikit-learn splitter or iterable of splits;
@@ -62,7 +63,8 @@ class TargetEncoder(SchemeEncoder):
     dtype : {"float64", "float32"}, default="float64"
         Encodings are computed in float64 and rounded once.
     prior : "mean", "category_mean", float or dict, default="mean"
-        mu: the mean of the visible rows, the mean of the category means, a number, or one number per column.
+        mu: the mean of the visible rows, the mean of the category means, or a number.  A dict has one for each column
+        or joint key that it names; others get "mean".
     hierarchy : dict, optional
         Levels above a column: other columns, nearest first, or `Prefixes`, `Parts`, `Bits`.  The blended encoding of a
         level is the prior of the one below.
@@ -109,6 +111,9 @@ class TargetEncoder(SchemeEncoder):
     >>> [codes.round(4).tolist() for codes in encoder.encodings_]
     [[20.15, 82.5871, 43.1538]]
     >>> training_codes = encoder.fit_transform(X, y)
+    >>> by_column = TargetEncoder(smooth={0: 10.0, 1: None}, prior={1: 0.5})
+    >>> by_column.fit([["a", "x"], ["a", "y"], ["b", "x"]], [0, 1, 1]).transform([["b", "z"]]).round(3).tolist()
+    [[0.697, 0.5]]
     """
 
     categories: Any = "auto"
@@ -124,7 +129,8 @@ class TargetEncoder(SchemeEncoder):
     drop: str | None = None
 
     def _parameters(self) -> Parameters:
-        return Parameters.of(self, smoothing.resolve(self.smooth), **read_scheme(self, self.cv, self.shuffle))
+        statistic, named = read_each(self.smooth, "auto", smoothing.resolve, "smooth")
+        return Parameters.of(self, statistic, by_key=named, **read_scheme(self, self.cv, self.shuffle))
 
     @property
     def target_mean_(self) -> Any:

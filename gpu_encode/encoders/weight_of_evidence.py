@@ -8,7 +8,7 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
 from gpu_encode.formulas.evidence import Evidence
 from gpu_encode.ops import host
@@ -26,9 +26,9 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     ----------
     cv : int, None, scheme, splitter, iterable, str or array, default=5
         Who may look at whom in training, as in `TargetEncoder`.
-    regularization : float, default=1.0
+    regularization : float or dict, default=1.0
         The r above, in rows, from 0 to 1e290.  At 0 a category of one label alone gets inf or -inf, which most models
-        refuse.
+        refuse.  A dict has one for each column or joint key that it names; others get 1.
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
         a missing value too where None is not among them.
@@ -106,7 +106,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     """
 
     cv: Any = 5
-    regularization: float = 1.0
+    regularization: Any = 1.0
     _: KW_ONLY
     target_type: Any = "auto"
     shuffle: bool = True
@@ -131,4 +131,6 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
 
     def _parameters(self) -> Parameters:
         scheme = read_scheme(self, self.cv, self.shuffle)
-        return Parameters.of(self, Evidence(self.regularization), as_unseen="zero", **scheme)
+        evidence, named = read_each(self.regularization, 1.0, lambda r, _: Evidence(r), "regularization")
+        keys = {"by_key": named, "keyed_parameter": "regularization"}
+        return Parameters.of(self, evidence, as_unseen="zero", **keys, **scheme)

@@ -60,8 +60,12 @@ def unknown_column(role: str, name: object, present: Sequence[object]) -> ValueE
     return ValueError(f"{role} {name!r} is not a column of X.{hint} X has: {shown}.")
 
 
-def not_encoded(parameter: str, column: object) -> ValueError:
-    """Error for a parameter that says something of a column that is not encoded."""
+def not_encoded(parameter: str, column: object, joint_keys: Sequence[tuple[object, ...]] = ()) -> ValueError:
+    """Error for a parameter that says something of a column that is not encoded; suggests joint keys of its columns."""
+    members = set(column) if isinstance(column, tuple) else {column}
+    near = [key for key in joint_keys if members <= set(key)]
+    hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
     return ValueError(
-        f"{parameter} names {column!r}, which is not among the columns to encode. Add it to columns, or leave it out."
+        f"{parameter} names {column!r}, which is not among the columns to encode.{hint} Add it to columns, or leave it "
+        "out."
     )

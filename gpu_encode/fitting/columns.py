@@ -207,6 +207,30 @@ def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ..
     return tree
 
 
+def value_of_each_key(
+    name: str, named: Mapping[Any, Any], others: Any, selection: Selection, frame: Frame | Pieces
+) -> list[Any]:
+    """Give the value of every key: the one that a dict has for it, or that of all others.
+
+    Raises
+    ------
+    ValueError
+        If the dict names what is no column, or is not encoded, or one key twice.
+    """
+    given: dict[tuple[int, ...], Any] = {}
+    keys = [entry.members for entry in selection.entries]
+    for column, value in named.items():
+        members = column if isinstance(column, tuple) else (column,)
+        key = tuple(locate(frame, member, f"{name}:") for member in members)
+        if key in given:
+            raise ValueError(f"{name} names {column!r} twice, once by its position. Leave one of them out.")
+        if key not in keys:
+            labels = [tuple(frame.label(position) for position in members) for members in keys if len(members) > 1]
+            raise not_encoded(name, column, labels)
+        given[key] = value
+    return [given.get(key, others) for key in keys]
+
+
 @dataclass(frozen=True)
 class ColumnMap:
     """A table whose columns are called by their positions at fit.

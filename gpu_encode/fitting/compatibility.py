@@ -36,6 +36,9 @@ def check_same_statistic(known: Model, parameters: Parameters) -> None:
     """Raise ValueError if what is computed of the sums has changed since the first call."""
     if not known.rules:
         return
+    # Those of several keys are compared key by key, once it is known which has which.
+    if parameters.by_key:
+        return
     before, now = known.rules[0].statistic, parameters.statistic
     earlier, later = parameters_of(before), parameters_of(now)
     name = first_other(earlier, later)
@@ -121,8 +124,10 @@ def check_same_parameters(
     before, now = of_all_entries(known, [sums.spec for sums in known.statistics[0]]), of_all_entries(parameters, specs)
     unknown_is_error = parameters.handle_unknown == "error"
     for old_rule, rule, old_key, key in zip(known.rules, rules, known.keys, keys, strict=True):
-        earlier = entry_parameters(old_rule, old_key, parameters.as_unseen, known.unknown_is_error, before)
-        later = entry_parameters(rule, key, parameters.as_unseen, unknown_is_error, now)
+        earlier = parameters_of(old_rule.statistic) | entry_parameters(
+            old_rule, old_key, parameters.as_unseen, known.unknown_is_error, before
+        )
+        later = parameters_of(rule.statistic) | entry_parameters(rule, key, parameters.as_unseen, unknown_is_error, now)
         name = first_other(earlier, later)
         if name is not None:
             raise other_parameters(name, earlier[name], later[name])

@@ -7,6 +7,7 @@ rows see, and `encode_rows` the training encodings as well; `make_model` puts to
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -164,7 +165,7 @@ def select_columns(parameters: Parameters, frame: Frame | Pieces) -> Selection:
 
 def specify_sums(parameters: Parameters, rows: TrainingRows, number: int, summed: SummedColumn) -> SumSpec:
     """Find the digits that the exact sums of a target need."""
-    squares = parameters.statistic.of_target(number).needs.squares
+    squares = any(statistic.of_target(number).needs.squares for statistic in parameters.every_statistic)
     return category_sums.choose_spec(rows.ops, summed.target, summed.weight, squares, parameters.drop)
 
 
@@ -227,7 +228,7 @@ def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list
     n_rows, n_outputs = context.rows.n_rows, sum(map(sum, widths))
     matrix = make_room(context.rows.ops, n_rows, n_outputs, parameters.dtype, context.targets)
     output = OutputColumns(matrix, parameters.indicators)
-    totals: list[Moments | None] = [None] * len(context.targets)
+    totals: dict[Any, Moments | None] = {}
     sums, priors_of_seen, unsure = [], [], False
     for entry, (tasks, sizes) in enumerate(zip(context.tasks, widths, strict=True)):
         kept = []
@@ -235,8 +236,10 @@ def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list
             first = number == context.rules[entry].statistic.first_target
             want_unseen = "unseen" in parameters.indicators and first
             out = output.next(size)
-            done = encodings.train(task, plan, out, want_unseen, totals[number])
-            totals[number] = done.total
+            # Of keys that need the same, moments of all rows are those of the first.
+            alike = number, task.rule.statistic.needs, task.rule.describe_fused() is None
+            done = encodings.train(task, plan, out, want_unseen, totals.get(alike))
+            totals[alike] = done.total
             if isinstance(task.rule.prior, str) and not done.all_see:
                 priors_of_seen += to_columns(out)
             unsure |= task.rule.prior is None and task.rule.needs_rows and not done.all_see

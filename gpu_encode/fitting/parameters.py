@@ -1,7 +1,7 @@
 """The parameters of an encoder, read and checked once per call, at fit."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator
 from cpu_fallback.types import Array
 from gpu_encode import devices
 from gpu_encode.errors.parameters import bad_option, bad_parameter, check_number, check_option
-from gpu_encode.errors.tables import not_encoded
 from gpu_encode.fitting.borders import Cut
-from gpu_encode.fitting.columns import Selection, locate
+from gpu_encode.fitting.columns import Selection, value_of_each_key
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.formulas.infrequent import Infrequent, check_rule
 from gpu_encode.formulas.scales import check_ranges, check_scale
@@ -35,6 +34,10 @@ class Parameters:
     owner : str
         The encoder's name, for messages.
     statistic : Statistic
+    by_key : dict of key to Statistic
+        Of keys that have one of their own; `statistic` is that of all others.
+    keyed_parameter : str
+        The parameter of the encoder that gives them.
     target_type : str, list or None
         None of an encoder that reads no target.
     values : list, optional
@@ -48,7 +51,7 @@ class Parameters:
     as_unseen : str
         The word by which `handle_unknown` and `handle_missing` ask for the encoding of what no visible row has.
     prior : str, float, dict or None
-        None for the statistic's own.
+        None for the statistic's own; a dict has one for each key that it names, the others have "mean".
     indicators : bool or list of str
         Kept as a tuple of names.
     handle_infrequent : str
@@ -57,6 +60,8 @@ class Parameters:
 
     owner: str
     statistic: Statistic
+    by_key: Mapping[Any, Statistic] = field(default_factory=dict)
+    keyed_parameter: str = "smooth"
     target_type: Any = None
     values: Any = None
     select: Callable[[Any], Selection] | None = None
@@ -113,9 +118,19 @@ class Parameters:
         return self.reads_target or not isinstance(self.scheme, Greedy)
 
     @property
+    def every_statistic(self) -> list[Statistic]:
+        """The statistics of all keys, whichever has which."""
+        return [self.statistic, *self.by_key.values()]
+
+    @property
+    def differs_by_key(self) -> bool:
+        """Whether keys may have other statistics or priors than their neighbours."""
+        return bool(self.by_key) or isinstance(self.prior, dict)
+
+    @property
     def needs_tables(self) -> bool:
         """Whether encodings follow from all categories at once, so that no row can see sums of its own."""
-        return self.together or self.statistic.needs.table or self.infrequent is not None
+        return self.together or any(one.needs.table for one in self.every_statistic) or self.infrequent is not None
 
     @property
     def new_rows_see_folds(self) -> bool:
@@ -137,7 +152,8 @@ class Parameters:
         check_option(owner, "device", self.device, devices.DEVICES)
         if not (isinstance(self.scale, str) and self.scale == "identity"):
             check_scale(owner, self.scale)
-        self.statistic.check()
+        for statistic in self.every_statistic:
+            statistic.check()
         if self.cut is not None:
             self.cut.check()
         self._check_prior()
@@ -146,7 +162,8 @@ class Parameters:
                 owner, "categories", self.categories, ("'auto'", "a list of one list of categories per column")
             )
         self._check_infrequent()
-        if self.statistic.needs.table:
+        # What goes together is known once each key has its own.
+        if self.statistic.needs.table and not self.differs_by_key:
             self._check_table()
 
     def _check_table(self) -> None:
@@ -213,27 +230,25 @@ class Parameters:
 
     def _check_prior(self) -> None:
         """Raise ValueError for a prior that is not one."""
+        if self.prior is not None or self.statistic.takes_prior:
+            read_each(self.prior, "mean", self._check_one_prior, "prior")
+
+    def _check_one_prior(self, prior: Any, name: str) -> None:
         owner = self.owner
-        if self.prior is None and not self.statistic.takes_prior:
-            return
         # Encodings lie between means and priors, and the scale has to be defined for all of them.
         low = -np.inf if self.scale == "identity" else 0.0
         high = 1.0 if self.scale == "logit" else np.inf
-        if isinstance(self.prior, str):
-            check_option(owner, "prior", self.prior, ("mean", "category_mean"))
-        elif not isinstance(self.prior, (Real, dict)) or isinstance(self.prior, bool):
-            raise bad_option(
-                owner, "prior", self.prior, ("'mean'", "'category_mean'", "a number", "a dict of one number per column")
-            )
-        elif isinstance(self.prior, dict):
-            for column, value in self.prior.items():
-                check_number(owner, f"prior[{column!r}]", value, low=low, high=high)
+        if isinstance(prior, str):
+            check_option(owner, name, prior, ("mean", "category_mean"), "a number")
+        elif not isinstance(prior, Real) or isinstance(prior, bool):
+            raise bad_option(owner, name, prior, ("'mean'", "'category_mean'", "a number", "a dict of one per column"))
         else:
-            check_number(owner, "prior", self.prior, low=low, high=high)
+            check_number(owner, name, prior, low=low, high=high)
 
     def check_targets(self, targets: Sequence[Target]) -> None:
         """Raise ValueError for targets that these encodings cannot be made of."""
-        self.statistic.check_targets(self.owner, [target.kind for target in targets])
+        for statistic in self.every_statistic:
+            statistic.check_targets(self.owner, [target.kind for target in targets])
         if self.scale == "identity":
             return
         for number, target in enumerate(targets):
@@ -243,9 +258,23 @@ class Parameters:
                 bounds = float(target.values.min()), float(target.values.max())
             check_ranges(self.owner, self.scale, self.statistic.of_target(number).ranges(*bounds), target.name)
 
+    def of_each_key(self, selection: Selection, frame: Frame | Pieces) -> "list[Parameters]":
+        """Give the parameters of every key, with one statistic and one prior; checked where these are its own."""
+        if not self.differs_by_key:
+            return [self] * len(selection.entries)
+        statistics = value_of_each_key(self.keyed_parameter, self.by_key, self.statistic, selection, frame)
+        named, others = (self.prior, "mean") if isinstance(self.prior, dict) else ({}, self.prior)
+        priors = value_of_each_key("prior", named, others, selection, frame)
+        each = [
+            replace(self, statistic=statistic, by_key={}, prior=prior)
+            for statistic, prior in zip(statistics, priors, strict=True)
+        ]
+        for of_key in each:
+            of_key.check()
+        return each
+
     def rules(self, selection: Selection, frame: Frame | Pieces) -> list[EncodingRule]:
         """Give the rule by which the sums of every key become encodings."""
-        priors = self._priors(selection, frame)
         unknown = (
             {"nan": float("nan")}.get(self.handle_unknown)
             if isinstance(self.handle_unknown, str)
@@ -253,8 +282,10 @@ class Parameters:
         )
         least = float(self.min_count)
         return [
-            EncodingRule(self.statistic.of_entry(entry), prior, unknown, missing, least, self.infrequent, self.scale)
-            for entry, (prior, missing) in enumerate(zip(priors, self.missing_of(selection), strict=True))
+            EncodingRule(own.statistic.of_entry(entry), own.prior, unknown, missing, least, self.infrequent, self.scale)
+            for entry, (own, missing) in enumerate(
+                zip(self.of_each_key(selection, frame), self.missing_of(selection), strict=True)
+            )
         ]
 
     @property
@@ -265,19 +296,6 @@ class Parameters:
     def missing_of(self, selection: Selection) -> list[str]:
         """Say for every key what becomes of missing values: of those that others are counted against, a category."""
         return [self.missing] * selection.n_encoded + ["category"] * selection.others
-
-    def _priors(self, selection: Selection, frame: Frame | Pieces) -> list[Any]:
-        """Give the prior of every key: one for all, or one for each that a dict names and the mean for others."""
-        if not isinstance(self.prior, dict):
-            return [self.prior] * len(selection.entries)
-        given = {}
-        for column, value in self.prior.items():
-            members = column if isinstance(column, tuple) else (column,)
-            given[tuple(locate(frame, member, "prior:") for member in members)] = value
-        entries = [entry.members for entry in selection.entries]
-        if stray := [members for members in given if members not in entries]:
-            raise not_encoded("prior", frame.label(stray[0][0]))
-        return [given.get(members, "mean") for members in entries]
 
     def warn_of_nothing_seen(self, columns: list[Array], plan: Plan) -> None:
         """Warn once of rows that see no rows at all; `columns` are encodings whose prior is a mean of what is seen."""
@@ -312,3 +330,26 @@ class Parameters:
                 else "there are no other rows"
             )
             warn(f"{number} rows see no rows at all and get NaN: {why}.")
+
+
+def read_each(given: Any, others: Any, read: Callable[[Any, str], Any], name: str) -> tuple[Any, dict[Any, Any]]:
+    """Read a parameter that is one value for all keys, or a dict of one for each key that it names.
+
+    Parameters
+    ----------
+    given : object or dict
+    others : object
+        What keys get that a dict does not name: the default of the parameter.
+    read : callable
+        ``read(value, name)`` checks a value and gives what it means; `name` is for messages.
+    name : str
+
+    Returns
+    -------
+    for_others : object
+    named : dict
+        Empty where one value is for all.
+    """
+    if not isinstance(given, Mapping):
+        return read(given, name), {}
+    return read(others, name), {key: read(value, f"{name}[{key!r}]") for key, value in given.items()}

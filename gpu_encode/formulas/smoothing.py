@@ -309,7 +309,7 @@ def exact_prior(context: Context, prior: Floats) -> Ratio:
     return Ratio(number, Limbs.of_integers(np.ones_like(line[..., :1], np.int64)))
 
 
-def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:
+def resolve(smooth: Any, name: str = "smooth", owner: str = "TargetEncoder") -> Smoothing:
     """Turn what the user gave as `smooth` into a smoothing, whose own parameters are not checked yet."""
     if smooth is None:
         return NoSmoothing()
@@ -318,11 +318,11 @@ def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:
     if isinstance(smooth, Smoothing):
         return smooth
     if isinstance(smooth, Real) and not isinstance(smooth, bool):
-        check_number(owner, "smooth", smooth, low=0.0)
+        check_number(owner, name, smooth, low=0.0)
         return MEstimate(float(smooth))
     raise bad_option(
         owner,
-        "smooth",
+        name,
         smooth,
         (
             '"auto"',
@@ -334,6 +334,7 @@ def resolve(smooth: Any, owner: str = "TargetEncoder") -> Smoothing:
             "JamesStein()",
             "PartialPooling()",
             "GLMM(points)",
+            *(["a dict of one per column"] if name == "smooth" else []),
         ),
     )
 

@@ -79,10 +79,28 @@ def test_hierarchy(text: str, levels: str) -> None:
         ("--prior category_mean", "category_mean"),
         ("--prior 0.3", 0.3),
         ("--prior city=0.2 --prior zip=1", {"city": 0.2, "zip": 1.0}),
+        ("--prior city=category_mean --prior a=b=1", {"city": "category_mean", "a=b": 1.0}),
     ],
 )
 def test_prior(line: str, prior: object) -> None:
     assert choices(line).get("prior", "mean") == prior
+
+
+@pytest.mark.parametrize(
+    ("line", "smooth"),
+    [
+        ("--smooth m=2", "MEstimate(m=2.0)"),
+        ("--smooth m=m=2", "{'m': 'MEstimate(m=2.0)'}"),
+        ("--smooth city=2 --smooth zip=none", "{'city': '2.0', 'zip': 'None'}"),
+        (
+            "--smooth city+zip=sigmoid:k=5,f=2 --smooth zip=eb:tau=between",
+            "{'city+zip': 'Sigmoid(k=5.0, f=2.0)', 'zip': \"EmpiricalBayes(tau='between')\"}",
+        ),
+    ],
+)
+def test_smoothing_by_column(line: str, smooth: str) -> None:
+    chosen = choices(line)["smooth"]
+    assert str({name: str(one) for name, one in chosen.items()} if isinstance(chosen, dict) else chosen) == smooth
 
 
 def test_made_makes_the_choices_inside_a_dict() -> None:
@@ -104,7 +122,10 @@ def test_made_makes_the_choices_inside_a_dict() -> None:
         ("--smooth eb:within", "--smooth eb wants total or between, not 'within'"),
         ("--prior men", r"--prior 'men' is unknown; did you mean 'mean'\?"),
         ("--prior mean --prior city=1", "--prior is given once for all columns"),
-        ("--prior city=x", "--prior city wants a number, not 'x'"),
+        ("--prior city=x", r"--prior city 'x' is unknown \(choose from mean, category_mean or a number\)"),
+        ("--smooth city=2 --smooth city=3", "--smooth gives the column 'city' twice"),
+        ("--smooth 2 --smooth city=3", "--smooth is given once for all columns, or as COL=VALUE"),
+        ("--smooth city=sigmod", r"--smooth 'sigmod' is unknown; did you mean 'sigmoid'\?"),
         ("--hierarchy zip", "--hierarchy 'zip' is not of the form COL=LEVELS"),
         ("--hierarchy zip=a --hierarchy zip=b", "--hierarchy gives the column 'zip' twice"),
         ("--hierarchy zip=prefix:x", "--hierarchy prefix: wants whole numbers such as prefix:16,8, not 'x'"),

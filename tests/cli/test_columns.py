@@ -66,6 +66,10 @@ def test_target_and_weight_are_set_aside() -> None:
         (["--hierarchy", "zip=zip2"], r"--hierarchy: there is no column 'zip2'; did you mean 'zip"),
         (["--hierarchy", "zpi=prefix:3"], r"--hierarchy: there is no column 'zpi'; did you mean 'zip'\?"),
         (["--prior", "day=1"], "--prior: there is no column 'day'"),
+        (
+            ["--columns", "city+device", "--smooth", "city+devise=1"],
+            r"--smooth: there is no column 'city\+devise'; did",
+        ),
         (["--text", "sip"], r"--text: there is no column 'sip'; did you mean 'zip'\?"),
         (["--interaction-order", "2"], "--interaction-order is for --interactions"),
     ],

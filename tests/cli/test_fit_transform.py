@@ -49,6 +49,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         "sold --interactions city,device,member --interaction-order 2",
         "sold --columns zip --hierarchy zip=prefix:4,3 --smooth m=2",
         "sold --columns zip,shop --hierarchy shop=bits:2,1 --smooth m=2 --prior zip=0.1 --prior shop=0.2",
+        "sold --columns zip,city+shop --smooth city+shop=sigmoid:k=5,f=2 --prior city+shop=category_mean --prior zip=0",
         "sold,price --target-type binary,continuous",
         "sold --handle-unknown nan --handle-missing prior --dtype float32 --device cpu",
     ],

@@ -24,7 +24,8 @@ AMOUNT = RNG.normal(size=N) * 10.0 ** RNG.integers(-3, 4, N)
 KIND = RNG.choice(["x", "y", "z"], N)
 GRADIENTS = np.column_stack([AMOUNT.round(3), RNG.random(N)])
 WEIGHTS = RNG.integers(0, 4, N)
-COLUMNS = ["city", ("zip", "city")]
+JOINT = ("zip", "city")
+COLUMNS = ["city", JOINT]
 
 
 def member(encoder: Any, y: Any, *given: Any, columns: Any = COLUMNS, **parameters: Any) -> tuple[Any, Any]:
@@ -79,6 +80,15 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "impact, classes, in rows": member(
         ge.ImpactEncoder, KIND, **CITY, target_type="multiclass", cv=ge.Ordered(shuffle=False)
     ),
+    "by column": member(ge.TargetEncoder, AMOUNT, smooth={"city": 3.0}, prior={JOINT: "category_mean"}, cv=ge.KFold(3)),
+    "by column, glmm": member(ge.TargetEncoder, SOLD, smooth={JOINT: ge.GLMM(), 0: None}, cv=ge.KFold(3)),
+    "by column, leave-one-out": member(
+        ge.TargetEncoder, AMOUNT, smooth={"city": ge.JamesStein(), JOINT: 2.0}, prior={"city": 0.5}, cv=ge.LeaveOneOut()
+    ),
+    "by column, ordered": member(ge.TargetEncoder, SOLD, smooth={JOINT: None}, prior={"city": 0.5}, cv=ge.Ordered(2)),
+    "impact, by column": member(ge.ImpactEncoder, AMOUNT, smooth={"city": 3.0, JOINT: "auto"}, cv=ge.KFold(3)),
+    "evidence, by column": member(ge.WeightOfEvidenceEncoder, SOLD, ge.KFold(3), {JOINT: 0.25}),
+    "catboost, by column": member(ge.CatBoostEncoder, AMOUNT, weight={"city": 5.0}, cv=ge.KFold(3), **QUANTITY),
     "ordinal": member(ge.OrdinalEncoder, None),
     "ordinal, frequency": member(
         ge.OrdinalEncoder, None, **BOTH, order="frequency", min_frequency=3, dtype="int32", encoded_missing_value=-1

@@ -246,7 +246,7 @@ class ClusterEncoder(SummedEncoder):
             return Parameters.of(self, Counts("count"), target_type=None, select=select_them, **policy)
         if self.by == "target":
             scheme = self._read_scheme()
-            return Parameters.of(self, smoothing.resolve(self.smooth, owner), prior="mean", **policy, **scheme)
+            return Parameters.of(self, smoothing.resolve(self.smooth, owner=owner), prior="mean", **policy, **scheme)
         statistics = Summaries(self.statistics, 0, self.values is not None)
         if self.values is not None:
             select_them = partial(select_with_weights, columns=self.columns, values=self.values)
