@@ -157,9 +157,10 @@ class ClusterEncoder(SummedEncoder):
     for, in a fold or in all rows; the last one-hot columns are then zero.
 
     Sums, and so numbers and weights, are exact and rounded once: the same bits on every device and in any pieces or
-    parts of the rows, files and Dask included.  Clusters are found anew where rows are added by `partial_fit`.  Costs are float64; where two partitions or mergers cost the same but for rounding, either may
-    be taken, and of costs that are equal as computed the first: the earliest border of the last cluster, then of the
-    one before it; the pair of clusters with the first categories.
+    parts of the rows, files and Dask included.  Clusters are found anew where rows are added by `partial_fit`.  Costs
+    are float64; where two partitions or mergers cost the same but for rounding, either may be taken, and of costs that
+    are equal as computed the first: the earliest border of the last cluster, then of the one before it; the pair of
+    clusters with the first categories.
 
     A partition takes O(K N log N) time and O(K N) memory for N categories, Ward's clusters O(N^2) time for each number
     of a profile, and no matrix of distances.  A profile of "cooccurrence" has a number for each value of `against`.
