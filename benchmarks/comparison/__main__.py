@@ -5,8 +5,9 @@
                                     [--sort target]
     python -m benchmarks.comparison --quick --rows 600    # every line once, on rows made here; measures nothing
 
-FOLDER holds adult.parquet, diabetes130.parquet, employee_salaries.parquet, hotel_bookings.parquet and
-nycflights13.parquet, or some of them. comparison.json and comparison.md go to the output folder.
+FOLDER holds adult.parquet, diabetes130.parquet, employee_salaries.parquet, hotel_bookings.parquet,
+nycflights13.parquet, used_cars_uk.parquet and taxis.parquet, or some of them. comparison.json and comparison.md go to
+the output folder.
 """
 
 import argparse

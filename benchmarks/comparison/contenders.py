@@ -23,12 +23,18 @@ Encoded = tuple[Any, Any]
 SMOOTHINGS: dict[str, Any] = {
     "none": None,
     "m=10": ge.MEstimate(10),
+    "m=20": ge.MEstimate(20),
     "sigmoid": ge.Sigmoid(),
     "auto": ge.EmpiricalBayes(),
+    "between": ge.EmpiricalBayes(tau="between"),
     "james-stein": ge.JamesStein(),
     "partial-pooling": ge.PartialPooling(),
     "glmm": ge.GLMM(),
+    # Chosen by the training rows.
+    "tuned": "auto",
+    "tuned-by-column": "auto",
 }
+TUNED = {"tuned": {}, "tuned-by-column": {"per_column": True}}
 SCHEMES: dict[str, Callable[[Dataset], Any]] = {
     "greedy": lambda _: ge.Greedy(),
     "kfold-5": lambda _: ge.KFold(5),
@@ -64,6 +70,8 @@ def ours(data: Dataset, rows: Rows, scheme: str, smoothing: str) -> Encoded:
         # That greedy encodings leak, and that the first rows of an order see none, is what is measured here.
         warnings.filterwarnings("ignore", "Greedy training")
         warnings.filterwarnings("ignore", ".*see no rows")
+        if smoothing in TUNED:
+            encoder = ge.tune(encoder, X[[*data.keys, *extra]], y, **TUNED[smoothing]).encoder
         train = encoder.fit_transform(X[[*data.keys, *extra]], y)
         # Rows of no group and no time are new rows, too: what the scheme reads is not asked for.
         test = encoder.transform(X_new[data.keys])

@@ -112,7 +112,26 @@ def nycflights13(table: pd.DataFrame) -> Dataset:
     )
 
 
-READERS = {read.__name__: read for read in (adult, diabetes130, employee_salaries, hotel_bookings, nycflights13)}
+def used_cars_uk(table: pd.DataFrame) -> Dataset:
+    """Prices of used cars."""
+    keys, numbers = ["make", "model", "transmission", "fuelType"], ["year", "mileage", "tax", "mpg", "engineSize"]
+    y = table["price"].to_numpy(np.float64)
+    said = "`file` is left out, which is the make once more."
+    return Dataset("used_cars_uk", table, y, "continuous", keys, numbers, said=said)
+
+
+def taxis(table: pd.DataFrame) -> Dataset:
+    """Fares, by where rides begin and end."""
+    keys = ["color", "payment", "pickup_zone", "dropoff_zone", "pickup_borough", "dropoff_borough"]
+    y = table["fare"].to_numpy(np.float64)
+    said = "All rows. `distance`, which nearly tells the fare, `tip`, `tolls`, `total` and times are left out."
+    return Dataset("taxis", table, y, "continuous", keys, ["passengers"], said=said)
+
+
+READERS = {
+    read.__name__: read
+    for read in (adult, diabetes130, employee_salaries, hotel_bookings, nycflights13, used_cars_uk, taxis)
+}
 
 
 def generate(kind: str, n_rows: int) -> Dataset:
