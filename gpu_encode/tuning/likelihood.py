@@ -17,6 +17,7 @@ from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.ops import Ops
 from gpu_encode.sums.moments import round_totals
 from gpu_encode.tuning.distinct_counts import DistinctCounts
+from gpu_encode.tuning.predictions import predictions_of
 from gpu_encode.tuning.sums import Mask, sums_by_fold
 from gpu_encode.tuning.views import Views
 
@@ -83,9 +84,14 @@ class OfClasses:
             weights = [one + other for one, other in zip(weights, sums, strict=True)]
         return cls(views, alike, weight, scored, weights)
 
-    def likelihood(self, rule: EncodingRule) -> Likelihood:
-        """Sum weight * log(chance) over the classes."""
+    def likelihoods(self, rule: EncodingRule) -> list[Likelihood]:
+        """Give the likelihood of each prediction that a rule makes."""
         encodings = self.views.encode(rule) if self.alike is None else self.alike.encode(self.views, rule)
+        predictions = predictions_of(rule.statistic, encodings, self.views.total, self.weight.shape[2])
+        return [self._likelihood(prediction) for prediction in predictions]
+
+    def _likelihood(self, encodings: Floats) -> Likelihood:
+        """Sum weight * log(chance) over the classes."""
         if lacks_encodings(encodings, self.scored):
             return unlikely(self.weights)
 
@@ -146,9 +152,13 @@ class OfNumbers:
             sums_by_fold(ops, lambda start, stop: spread[start:stop], scored),
         )
 
-    def likelihood(self, rule: EncodingRule) -> Likelihood:
+    def likelihoods(self, rule: EncodingRule) -> list[Likelihood]:
+        """Give the likelihood of each prediction that a rule makes."""
+        predictions = predictions_of(rule.statistic, self.views.encode(rule), self.views.total, 1)
+        return [self._likelihood(prediction) for prediction in predictions]
+
+    def _likelihood(self, encodings: Floats) -> Likelihood:
         """-log(2 pi e s2) / 2 with s2 the mean squared error; folds are scored with the s2 of all."""
-        encodings = self.views.encode(rule)
         if lacks_encodings(encodings, self.scored):
             return unlikely(self.weights)
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_encode.encoders.target import TargetEncoder
+from gpu_encode.encoders.scheme import SchemeEncoder
+from gpu_encode.tuning.candidates import Candidate
 from gpu_encode.tuning.likelihood import Likelihood
 
 LINES_SHOWN = 10
@@ -18,7 +19,7 @@ class Score:
     Parameters
     ----------
     smoothing : None, "auto", float or smoothing
-        As it can be given as `smooth`.
+        As it can be given as `smooth`; or a number, as `regularization` or `weight`.
     scheme : int or scheme
         As it can be given as `cv`.
     log_likelihood : float
@@ -29,6 +30,8 @@ class Score:
         Mean squared error, averaged over columns and targets, where all targets are continuous.
     by_fold : tuple of float
         Log-likelihood of each fold; NaN of a fold that no row is scored in.
+    prior : str, float or list, optional
+        As it can be given as `prior` or `priors`, where these were compared.
     """
 
     smoothing: Any
@@ -37,28 +40,31 @@ class Score:
     standard_error: float
     squared_error: float | None
     by_fold: tuple[float, ...]
+    prior: Any = None
 
     @classmethod
-    def of(cls, smoothing: Any, scheme: Any, likelihoods: Sequence[Likelihood]) -> "Score":
-        """Average over columns and targets."""
+    def of(cls, candidate: Candidate, scheme: Any, likelihoods: Sequence[Likelihood]) -> "Score":
+        """Average over columns, targets and predictions."""
         by_fold = tuple(
             mean([value for value in fold if not math.isnan(value)])
             for fold in zip(*(likelihood.by_fold for likelihood in likelihoods), strict=True)
         )
         errors = [one.squared_error for one in likelihoods if one.squared_error is not None]
         return cls(
-            smoothing,
+            candidate.value,
             scheme,
             mean([likelihood.mean for likelihood in likelihoods]),
             standard_error([value for value in by_fold if not math.isnan(value)]),
             mean(errors) if len(errors) == len(likelihoods) else None,
             by_fold,
+            candidate.prior,
         )
 
     def as_dict(self) -> dict[str, Any]:
         """Give a row of a table: text and numbers."""
         return {
             "smoothing": name_of_smoothing(self.smoothing),
+            **({} if self.prior is None else {"prior": repr(self.prior)}),
             "scheme": name_of_scheme(self.scheme),
             "log_likelihood": self.log_likelihood,
             "standard_error": self.standard_error,
@@ -72,16 +78,16 @@ class Tuned:
 
     Parameters
     ----------
-    encoder : TargetEncoder
-        A clone, not fitted, with the best smoothing as `smooth`, and the best scheme as `cv` where schemes were
-        compared.
+    encoder : TargetEncoder or a relative
+        A clone, not fitted, with the best smoothing as `smooth` (or `regularization`, or `weight`), the best prior and
+        scheme where these were compared; dicts of them by column where each was chosen by itself.
     scores : tuple of Score
         In the order in which the candidates were given, scheme by scheme.
     by_column : dict of str to tuple of Score
-        The same for each column alone, where it was asked for.
+        The same for each column alone, where each is chosen by itself.
     """
 
-    encoder: TargetEncoder
+    encoder: SchemeEncoder
     scores: tuple[Score, ...]
     by_column: dict[str, tuple[Score, ...]] = field(default_factory=dict)
 
@@ -108,11 +114,13 @@ class Tuned:
 
     def __repr__(self) -> str:
         ranked = sorted(self.scores, key=rank, reverse=True)
-        rows = [("smoothing", "scheme", "log-likelihood", "standard error", "")]
+        named = ("smoothing", *(["prior"] if self.best.prior is not None else []), "scheme")
+        rows = [(*named, "log-likelihood", "standard error", "")]
         for score in ranked[:LINES_SHOWN]:
             row = score.as_dict()
             numbers = (f"{row['log_likelihood']:.6g}", f"{row['standard_error']:.2g}")
-            rows.append((row["smoothing"], row["scheme"], *numbers, "<- chosen" if score is self.best else ""))
+            chosen = "<- chosen" if score is self.best and not self.by_column else ""
+            rows.append((*(row[name] for name in named), *numbers, chosen))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         more = len(ranked) - LINES_SHOWN

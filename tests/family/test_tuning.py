@@ -311,6 +311,7 @@ def test_columns_alone():
         alone = ge.tune(encoder(columns=[column]), ROWS, SOLD, smoothings=FEW)
         assert scores == alone.scores
         assert tuned.best_by_column[list(tuned.by_column)[column != "city"]] == alone.best
+        assert tuned.encoder.smooth[column] is alone.encoder.smooth
     assert ge.tune(encoder(), ROWS, SOLD, smoothings=FEW).by_column == {}
     table = pd.DataFrame(tuned.as_dicts())
     assert list(table.columns) == ["column", "smoothing", "scheme", "log_likelihood", "standard_error", "squared_error"]
@@ -414,7 +415,7 @@ WRONG = {
 }
 WRONG_TYPES = {
     **{
-        f"takes a TargetEncoder.*Got {type(value).__name__} instead": [{"encoder": value}]
+        f"takes one of TargetEncoder.*Got {type(value).__name__} instead": [{"encoder": value}]
         for value in (ge.CountEncoder(), Theirs(), "encoder")
     },
     GENERATOR: [{"encoder": encoder(cv=purge(ROWS))}, {"schemes": [purge(ROWS)]}],
