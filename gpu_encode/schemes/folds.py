@@ -1,6 +1,6 @@
 """Schemes of folds: every row has a fold number, drawn or given, and sees some of the folds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from numbers import Integral, Number
 from typing import Any
@@ -326,6 +326,9 @@ def is_vector(cv: Any) -> bool:
 def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncoder") -> Scheme:
     """Turn what the user of an encoder gave as `cv` into a checked scheme."""
     check_random_state(random_state)
+    if isinstance(cv, Mapping):
+        law = "must be one scheme for all columns: give columns of another scheme an encoder of their own"
+        raise bad_parameter(owner, "cv", cv, law)
     if cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool)):
         check_option(owner, "shuffle", shuffle, (True, False))
         cv = KFold(5 if cv is None else int(cv), order="random" if shuffle else "contiguous", random_state=random_state)

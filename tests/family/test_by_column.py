@@ -111,6 +111,7 @@ def test_columns_are_named_by_place_and_a_dict_survives_copies():
             r"\"smooth\['city'\]\" parameter of TargetEncoder must be a finite number",
         ),
         ({"smooth": {"city": "none"}}, r"\"smooth\['city'\]\" parameter of TargetEncoder must be one of \"auto\""),
+        ({"cv": {"city": 5}}, "'cv' parameter of TargetEncoder must be one scheme for all columns"),
         ({"smooth": {"city": 1.0, 0: 2.0}}, "smooth names 0 twice, once by its position"),
         ({"smooth": {"city": ge.GLMM()}, "cv": ge.LeaveOneOut()}, "GLMM of TargetEncoder looks at all categories"),
         ({"smooth": {"city": ge.GLMM()}, "prior": {"city": 0.5}}, "leave out prior=0.5"),
