@@ -5,12 +5,21 @@ from decimal import Decimal
 
 from cpu_fallback.types import MISSING
 from gpu_encode.categories.keys import CategoryIndex
-from gpu_encode.categories.values import UNITS, Values
+from gpu_encode.categories.values import UNITS, Values, as_bytes
 
 # No text holds this byte in UTF-8, so that nothing else is spelled like a text.
 APART = b"\xff"
 MISSING_VALUE = APART
-KINDS = {"number": b"n", "bytes": b"b", "datetime": b"d", "duration": b"u", "time": b"t", "null": b""}
+KINDS = {
+    "number": b"n",
+    "bytes": b"b",
+    "datetime": b"d",
+    "duration": b"u",
+    "time": b"t",
+    "null": b"",
+    "interval": b"i",
+    "period": b"p",
+}
 ZONED = b"z"
 JOINT = b"j"
 
@@ -31,7 +40,8 @@ def spell(values: Values) -> list[bytes]:
 
     Text is its UTF-8.  All else begins with 0xFF and a letter of its kind: then follow bytes as they are, numbers as
     decimal digits without zeros at their end, "e" and an exponent (1, 1.0 and True are ``1e0``), and moments as the
-    number of seconds since 1970, since midnight, or in all.
+    number of seconds since 1970, since midnight, or in all.  Periods have their type before their number, intervals are
+    as they are kept.
 
     Examples
     --------
@@ -44,8 +54,10 @@ def spell(values: Values) -> list[bytes]:
     if values.kind == "text":
         return [text.encode() for text in values.array.to_pylist()]
     mark = APART + (ZONED if values.timezone else KINDS[values.kind])
-    if values.kind == "bytes":
-        return [mark + value for value in values.array.to_pylist()]
+    if values.kind in ("bytes", "interval"):
+        return [mark + value for value in as_bytes(values.array)]
+    if values.kind == "period":
+        return [mark + f"{values.dtype}{number}".encode() for number in values.array.tolist()]
     if values.kind == "number" and values.array.dtype.kind in "fO":
         return [mark + digits for digits in map(decimal, values.array.tolist())]
     return [mark + digits for digits in integers(values.array.tolist(), -UNITS[values.unit] if values.unit else 0)]

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.types import Array
+from gpu_encode.categories import intervals
 from gpu_encode.categories.values import UNITS, Values, from_arrow, nothing, timestamp_storage
 from gpu_encode.errors.values import broken_text, mixed_types, out_of_range, unsupported_type
 
@@ -23,6 +24,8 @@ _KINDS: list[tuple[str, tuple[type, ...]]] = [
     ("datetime", (datetime.date, np.datetime64)),
     ("time", (datetime.time,)),
 ]
+# Of pandas, which need not be loaded.
+_OF_PANDAS = {"Interval": "interval", "Period": "period"}
 _NULL_TYPES = ("NoneType", "NAType", "NaTType")
 
 
@@ -51,6 +54,11 @@ def from_objects(objects: Sequence[object], column: object) -> Values:
         return _numbers(objects, column)
     if kind in ("text", "bytes"):
         return _strings(objects, kind, column)
+    if kind == "interval":
+        texts, name = intervals.spell(objects, column)
+        return Values(kind, pa.array(texts, pa.large_string()), name)
+    if kind == "period":
+        return Values(kind, *intervals.number_periods(objects, column))
     return _timestamps(objects, kind, column)
 
 
@@ -58,7 +66,14 @@ def _kind(type_: type, column: object) -> str:
     for kind, known in _KINDS:
         if issubclass(type_, known):
             return kind
-    raise unsupported_type(column, type_.__name__)
+    if (of_pandas := kind_of_pandas(type_)) is None:
+        raise unsupported_type(column, type_.__name__)
+    return of_pandas
+
+
+def kind_of_pandas(type_: type) -> str | None:
+    """Kind of the intervals and periods of pandas; None of other objects."""
+    return _OF_PANDAS.get(type_.__name__) if type_.__module__.partition(".")[0] == "pandas" else None
 
 
 def _strings(objects: Sequence[object], kind: str, column: object) -> Values:

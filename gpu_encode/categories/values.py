@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from cpu_fallback.cached import cached_property
 from cpu_fallback.types import Array
-from gpu_encode.categories import strings
+from gpu_encode.categories import intervals, strings
 from gpu_encode.errors.values import out_of_range, unsupported_type
 from gpu_encode.ops import host, host_strings
 
@@ -29,13 +29,15 @@ class Values:
 
     Parameters
     ----------
-    kind : {"number", "text", "bytes", "datetime", "duration", "time", "null"}
+    kind : {"number", "text", "bytes", "datetime", "duration", "time", "interval", "period", "null"}
         Values of different kinds are never compared; "null" is a column in which nothing else was seen.
     array : ndarray or pyarrow.Array
         Numbers: bool, int64, uint64, float64, or an object array of Python numbers where none of these is exact.
-        Dates, times and durations: int64 in `unit`.  Text and bytes: a large_string or large_binary Arrow array.
+        Dates, times and durations: int64 in `unit`; periods: their numbers.  Text and bytes: a large_string or
+        large_binary Arrow array; intervals: text that sorts as they do.
     dtype : str
-        What people see: the NumPy type of numbers, "date" of dates; otherwise the kind.
+        What people see: the NumPy type of numbers, "date" of dates, pandas' type of periods and intervals; otherwise
+        the kind.
     unit, timezone : str, optional
         Of dates, times and durations; the instants of a datetime with a time zone are in UTC.
     """
@@ -61,13 +63,15 @@ class Values:
     def __setstate__(self, state: dict[str, Any]) -> None:
         held = {field.name: state[field.name] for field in fields(self)}
         if held["array"] is None:
-            type_ = pa.large_string() if held["kind"] == "text" else pa.large_binary()
+            type_ = pa.large_binary() if held["kind"] == "bytes" else pa.large_string()
             held["array"] = strings.from_buffers(state["offsets"], state["characters"], type_)
         self.__dict__.update(held)
 
     @property
     def title(self) -> str:
         """Kind as it is named in messages."""
+        if self.kind in ("interval", "period"):
+            return self.dtype if self.kind == "period" else intervals.title_of(self.dtype)
         return f"{self.kind} with time zone" if self.timezone else self.kind
 
     @cached_property
@@ -122,6 +126,10 @@ class Values:
             array = self.array.view(f"timedelta64[{self.unit}]")
         elif self.kind == "time":
             array = _times_of_day(self)
+        elif self.kind == "interval":
+            array = intervals.read(self.array.to_pylist(), self.dtype)
+        elif self.kind == "period":
+            array = intervals.read_periods(self.array, self.dtype)
         else:
             array = np.empty(0, object) if self.kind == "null" else self.array.to_numpy(zero_copy_only=False)
         return array
@@ -314,8 +322,10 @@ def union(parts: Sequence[Values]) -> Values:
         # Instants are kept in UTC, so a zone is for people; and no part comes before the others.
         zone = first.timezone if len({part.timezone for part in kinds}) == 1 else "UTC"
         return Values(first.kind, np.concatenate([array for array, _ in scaled]), dtype or name, unit, zone)
-    array = np.zeros(0, np.int64) if first.kind == "null" else pa.concat_arrays([part.array for part in kinds])
-    return Values(first.kind, array, first.dtype)
+    if first.kind in ("null", "period"):
+        return Values(first.kind, np.concatenate([part.array for part in kinds]), first.dtype)
+    joined = intervals.join_types(part.dtype for part in kinds) if first.kind == "interval" else first.dtype
+    return Values(first.kind, pa.concat_arrays([part.array for part in kinds]), joined)
 
 
 def _union_of_numbers(arrays: list[Array]) -> Array:

@@ -25,7 +25,13 @@ from gpu_encode.ops import Ops, host, host_strings
 # Up to this many strings are looked up one by one: among so many categories in a table, which is kept, and among more
 # by bisection, which takes a microsecond each among a million.
 _FEW, _TABLED = 64, 1 << 12
-_STORED = {"text": pa.large_string(), "bytes": pa.large_binary(), "null": pa.int64()}
+_STORED = {
+    "text": pa.large_string(),
+    "bytes": pa.large_binary(),
+    "interval": pa.large_string(),
+    "period": pa.int64(),
+    "null": pa.int64(),
+}
 
 
 class Vocabulary:
@@ -116,7 +122,7 @@ class Vocabulary:
 
     @property
     def kind(self) -> str:
-        """Kind of the values: number, text, bytes, datetime, duration, time; null if there never was any."""
+        """Kind of the values: number, text, bytes, datetime, duration, time, interval, period; null if never any."""
         return self.values.kind
 
     @property
@@ -276,7 +282,7 @@ class Vocabulary:
         try:
             if kind == "number" and values.is_text(array.type):
                 stored = objects.from_text(array.to_pylist())
-            elif kind not in ("text", "bytes"):
+            elif kind not in ("text", "bytes", "interval"):
                 stored = array.to_numpy(zero_copy_only=False)
             distinct = Values(kind, stored, metadata["dtype"], metadata.get("unit"), metadata.get("timezone"))
             distinct.take(np.zeros(0, np.int64)).to_numpy()
@@ -325,6 +331,8 @@ def _misfit(array: Any, kind: Any, dtype: Any, unit: Any, timezone: Any) -> str 
         return f"kind {kind!r} of {dtype!r} is not known"
     if array.type not in expected:
         return f"{kind} values are stored as {array.type}"
+    if kind in ("interval", "period") and not dtype.startswith(f"{kind}["):
+        return f"{kind} values are of {dtype!r}"
     if array.null_count or (kind in TEMPORAL) != (unit in UNITS) or not isinstance(timezone, str | None):
         return "they hold nulls, or their unit or time zone is wrong"
     return None

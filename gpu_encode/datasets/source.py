@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from gpu_encode.errors.targets import stray_text, text_as_quantity
 from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import select_columns
+from gpu_encode.frames.columns import OF_PANDAS
 from gpu_encode.parts import Part
 
 # Rows of a file that tell how much memory its rows take.
@@ -302,6 +304,8 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     listing = files.find(source)
     states = [file.state() for file in listing.files]
     contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
+    if any(map(knows_types_of_pandas, [known.schema for known in contents])):
+        contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
     schema = files.unify_schemas(listing.files, [known.schema for known in contents])
     types = files.partition_types(listing.files, listing.types)
     for name, kind in types.items():
@@ -309,6 +313,17 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     if missing_text:
         schema = decode_text(schema)
     return Source(listing.files, contents, schema, states, listing.folder, tuple(missing_text))
+
+
+def knows_types_of_pandas(schema: pa.Schema) -> bool:
+    """Make Arrow know the intervals and periods that pandas wrote; True where it did not before."""
+    names = {(one.metadata or {}).get(b"ARROW:extension:name") for one in schema}
+    if names.isdisjoint({name.encode() for name in OF_PANDAS}):
+        return False
+    # Without pandas they are numbers and pairs of them, which may still pass through.
+    with contextlib.suppress(ImportError):
+        import_module("pandas.core.arrays.arrow.extension_types")
+    return True
 
 
 def repeat_word(word: str | None, kind: Any, n_rows: int) -> Any:

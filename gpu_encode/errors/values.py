@@ -64,7 +64,8 @@ def unsupported_type(column: object, type_name: str) -> TypeError:
     """Error for values that are no categories; worded so that scikit-learn's checks know it."""
     return TypeError(
         f"{_column(column)} holds {type_name} values, which cannot be categories: the argument must be uniformly "
-        "strings or numbers, bytes, dates, times or booleans. Convert the column, for example to str."
+        "strings or numbers, bytes, dates, times, booleans, or intervals or periods of pandas. Convert the column, for "
+        "example to str."
     )
 
 

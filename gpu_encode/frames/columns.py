@@ -15,6 +15,8 @@ from gpu_encode.categories.values import NOT_A_TIME
 
 # What pyarrow has no kernel or no import for, or would take for something else.
 _POLARS_BY_VALUE = ("Int128", "UInt128", "Object")
+# Types of Arrow in which pandas keeps its intervals and periods.
+OF_PANDAS = ("pandas.interval", "pandas.period")
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Layout, Rows
-from gpu_encode.categories import objects, strings
+from gpu_encode.categories import intervals, objects, strings
 from gpu_encode.categories import values as typed
 from gpu_encode.categories.values import NOT_A_TIME, Values
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
@@ -246,6 +246,11 @@ def _factorize_arrow(array: Any, place: Place, ops: Ops) -> Dictionary:
     if pa.types.is_temporal(type_) and not pa.types.is_interval(type_):
         present, nulls = columns.drop_nulls(array)
         return _factorize_timestamps(*typed.arrow_timestamps(present), nulls, ops)
+    if getattr(type_, "extension_name", None) == "pandas.period":
+        numbers, nulls = columns.drop_nulls(in_one_piece(array).storage)
+        return _factorize_timestamps(to_numpy(numbers), Values("period", None, f"period[{type_.freq}]"), nulls, ops)
+    if getattr(type_, "extension_name", None) == "pandas.interval":
+        return _factorize_intervals(in_one_piece(array), ops)
     if not (typed.is_text(type_) or typed.is_binary(type_) or pa.types.is_decimal(type_)):
         raise unsupported_type(place.column, str(type_))
     if not pa.types.is_decimal(type_) and (backend := host_strings(len(array), ops)) is not None:
@@ -253,6 +258,22 @@ def _factorize_arrow(array: Any, place: Place, ops: Ops) -> Dictionary:
         return Dictionary(codes, typed.from_arrow(distinct), is_sorted=True, complete=not array.null_count)
     codes, entries = columns.dictionary_parts(array.dictionary_encode())
     return Dictionary(codes, typed.from_arrow(entries))
+
+
+def in_one_piece(array: Any) -> Any:
+    """Give an Arrow array of an extension type in one piece, as long as one array holds it."""
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _factorize_intervals(array: Any, ops: Ops) -> Dictionary:
+    """Find the dictionary of pandas' intervals by the dictionaries of their ends."""
+    present, nulls = columns.drop_nulls(array.storage)
+    left, right = ([part, *columns.dictionary_parts(part.dictionary_encode())] for part in present.flatten())
+    codes, distinct = ops.factorize(left[1] * np.int64(len(right[2])) + right[1])
+    ends = left[2].take(pa.array(distinct // len(right[2]))), right[2].take(pa.array(distinct % len(right[2])))
+    texts, name = intervals.spell_arrow(*ends, array.type.closed)
+    read = Values("interval", pa.array(texts, pa.large_string()), name)
+    return Dictionary(columns.spread(codes, nulls, MISSING), read)
 
 
 def _factorize_dictionary(column: Column, codes: Array, place: Place, ops: Ops) -> Dictionary:

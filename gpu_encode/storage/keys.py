@@ -73,7 +73,7 @@ def read_key(document: dict[str, Any], entry: KeySpec, reader: Reader) -> Catego
 def read_vocabulary(document: dict[str, Any], reader: Reader) -> Vocabulary:
     """Read the distinct values of a column."""
     array = reader.array(document.get("array"), *STORED)
-    if document.get("kind") not in ("text", "bytes"):
+    if document.get("kind") not in ("text", "bytes", "interval"):
         reader.spend((OBJECT_BYTES if array.type == pa.large_string() else 8) * len(array))
     values = Vocabulary.from_arrow(array, document).values
     if isinstance(values.array, np.ndarray):

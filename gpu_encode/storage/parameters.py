@@ -16,6 +16,7 @@ from cpu_fallback.types import Array
 from gpu_encode import formulas, schemes
 from gpu_encode.categories import objects
 from gpu_encode.categories.hierarchy import Derived
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.storage.archive import Reader, Writer
 from gpu_encode.storage.json_fields import read_counts, read_field
@@ -135,7 +136,22 @@ def encode(value: Any, writer: Writer) -> Any:
     for kind, tag, write, _ in _TAGS:
         if type(value) is kind or (kind in _WITH_SUBCLASSES and isinstance(value, kind)):
             return {tag: write(value, writer)}
+    if objects.kind_of_pandas(type(value)) is not None:
+        return {"of_pandas": encode_of_pandas(value)}
     return encode(simplify(value), writer)
+
+
+def encode_of_pandas(value: Any) -> list[Any]:
+    """Give an interval or a period as its kind, its type, and its text or number among categories."""
+    held = objects.from_objects([value], None)
+    return [held.kind, held.dtype, held.array[0].as_py() if held.kind == "interval" else int(held.array[0])]
+
+
+def decode_of_pandas(content: Any) -> Any:
+    """Give the interval or period that `encode_of_pandas` described."""
+    kind, dtype, value = content
+    array = pa.array([value], pa.large_string()) if kind == "interval" else np.array([value], np.int64)
+    return Vocabulary.from_arrow(pa.array(array), {"kind": kind, "dtype": dtype}).to_numpy()[0]
 
 
 def simplify(value: Any) -> Any:
@@ -188,6 +204,8 @@ def decode(document: Any, reader: Reader) -> Any:
     if "class" in document:
         return decode_object(document, reader)
     [(tag, content)] = document.items()
+    if tag == "of_pandas":
+        return decode_of_pandas(content)
     for _, known_tag, _, read in _TAGS:
         if tag == known_tag:
             return read(content, reader)
