@@ -14,6 +14,7 @@ from rich.table import Table
 
 from gpu_encode.cli.columns import find_column, key_name
 from gpu_encode.cli.transform import load
+from gpu_encode.encoders.base import names_at_fit
 from gpu_encode.fitting.model import target_parts
 from gpu_encode.ops import resolve
 from gpu_encode.sums.moments import Moments
@@ -77,9 +78,10 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
 
 def keys_of(encoder: Any) -> list[Any]:
     """Return the encoded columns and joint keys by name, whether the user has listed them or not."""
-    if encoder.columns is None:
-        return [entry.name for entry in encoder._model.selection.entries]
-    return [tuple(map(str, key)) if isinstance(key, tuple) else str(key) for key in encoder.columns]
+    model = encoder._model
+    names = names_at_fit(model)
+    members = [tuple(names[position] for position in entry.members) for entry in model.selection.entries]
+    return [key if len(key) > 1 else key[0] for key in members]
 
 
 def encoding_names(encoder: Any, number: int) -> list[str]:

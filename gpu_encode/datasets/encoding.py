@@ -225,6 +225,7 @@ class Encoding:
         self._keep_target, self._repeatable = keep_target, repeatable
         self._selected = roles.selected(encoder, run.source.schema)
         self._needed = {roles.features[column] for column in self._selected.needed}
+        self._chosen = roles.chosen(encoder, self._selected)
         self._no_rows = run.source.schema.empty_table()
 
     @cached_property
@@ -251,6 +252,8 @@ class Encoding:
         with run.reading("measuring", roles.names, size) as chunks:
             chunk = next(chunks, Chunk(self._no_rows, 0, 0))
             part, plain = roles.part(chunk), plain_output(self._encoder)
+            if self._chosen is not None:
+                plain.columns = self._chosen
             with roles.explain_missing_target(chunk), run.timed("measuring"):
                 encoded = plain.fit_transform(part.X, part.y, sample_weight=part.sample_weight, groups=part.groups)
         self._encoder._adopt(plain._model, plain.device_)
@@ -266,6 +269,9 @@ class Encoding:
         run, roles = self._run, self._roles
         run.keep_rows(self.grid)
         encoding_plan = plan(self._encoder, self._profile(work))
+        if self._chosen is not None:
+            # Of a chunk, columns that are not read have no type to be chosen by.
+            encoding_plan = replace(encoding_plan, parameters=replace(encoding_plan.parameters, columns=self._chosen))
         run.check_classes(roles.names, len(self._selected.entries), most_classes(encoding_plan.targets))
         sums = [self._measure(encoding_plan, work)]
         memory.release()

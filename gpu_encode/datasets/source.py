@@ -22,6 +22,7 @@ from gpu_encode.errors.targets import stray_text, text_as_quantity
 from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import select_columns
+from gpu_encode.fitting.column_choice import is_choice
 from gpu_encode.frames.columns import OF_PANDAS
 from gpu_encode.parts import Part
 
@@ -458,6 +459,13 @@ class Roles:
         """Read which columns are encoded against the features, before there are any rows."""
         features = pa.schema([schema.field(name) for name in self.features]).empty_table()
         return select_columns(encoder._parameters(), frames.read(features))
+
+    def chosen(self, encoder: Any, selected: Selection) -> list[Any] | None:
+        """List the columns that are encoded by name, where the encoder chooses them by type or the like; else None."""
+        if not is_choice(encoder._parameters().columns):
+            return None
+        keys = [tuple(self.features[position] for position in entry.members) for entry in selected.entries]
+        return [key if len(key) > 1 else key[0] for key in keys]
 
     def measured(self, selected: Selection) -> list[str]:
         """Columns that are read to sum rows."""

@@ -38,7 +38,7 @@ class CatBoostEncoder(SchemeEncoder):
         its median; these see the y of every row, its own included, as CatBoost's do, and need all rows in one call.
         With "mean", y becomes the number of its bucket over the number of borders (BinarizedTargetMeanValue).
     categories : "auto" or list, default="auto"
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
         Encoding of categories that no visible row has.  "prior": that of n = 0, which is p itself but for the counts.

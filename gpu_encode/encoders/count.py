@@ -22,7 +22,7 @@ class CountEncoder(CategoryEncoder):
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
         a missing value too where None is not among them.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     handle_unknown : {"zero", "nan", "error"} or float, default="zero"

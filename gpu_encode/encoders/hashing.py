@@ -34,7 +34,7 @@ class HashingEncoder(Encoder):
     ----------
     n_components : int, default=8
         Columns of the output.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     alternate_sign : bool, default=False

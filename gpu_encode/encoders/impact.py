@@ -29,7 +29,7 @@ class ImpactEncoder(SchemeEncoder):
     cv : int, None, scheme, splitter, iterable, str or array, default=5
         Who may look at whom in training, as in `TargetEncoder`.
     categories : "auto" or list, default="auto"
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
         Encoding of categories that no visible row has.  "prior": 0 in every part.

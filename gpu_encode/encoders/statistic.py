@@ -45,7 +45,7 @@ class StatisticEncoder(SchemeEncoder):
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
         a missing value too where None is not among them.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column but those of values.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"

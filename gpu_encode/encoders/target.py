@@ -37,8 +37,13 @@ class TargetEncoder(SchemeEncoder):
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the folds of an integer `cv`.
-    columns : list, optional
-        Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
+    columns : list, "categorical", selector, pattern or function, optional
+        Names (or positions) of the columns to encode, or an array of them, or of one truth value a column; a tuple is a
+        joint key.  Others pass through.  "categorical": all columns of a type for categories, which are text, bytes,
+        booleans, objects, dictionaries (pandas' categories, polars' Categorical and Enum), intervals and periods, but
+        for those that the scheme, `values` or a hierarchy use.  So choose a selector of narwhals (any frame), polars
+        (polars, Arrow) or scikit-learn's `make_column_selector`; a compiled regular expression, by ``search`` in each
+        name; and a function of X that gives a list, by names and types alone, since rows come in chunks.  None: every
         column.
     handle_unknown : {"prior", "nan", "error"} or float, default="prior"
         Encoding of values that no visible row has.  "error" refuses values that fit did not see.

@@ -110,7 +110,7 @@ class CooccurrenceEncoder(SummedEncoder):
     n_components : int or None, default=2
         Number of singular vectors for each pair of keys; more than the rank of P are refused.  None: the lines of P
         themselves, weighted, a column for each category of the other key.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     pairs : "all", list of tuple or tuple of two lists, default="all"

@@ -67,7 +67,7 @@ class SpectralEncoder(SummedEncoder):
     n_components : int, default=2
         Number of singular vectors.  More than the rank of the matrix are refused; the rank is at most that of all
         categories less one for each key but the first.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns; a tuple is a joint key, and `interactions` lists many.  Others pass
         through.  None: every column.
     weighting : {None, "eta", "mu", "tfidf"}, default=None

@@ -123,7 +123,7 @@ class FactorizationEncoder(CodesEncoder):
     scale_start : bool, default=True
         Factors start as normal numbers of mean 1 and standard deviation 0.05, times k ** (-1 / n) for n columns: the
         first predictions are about 1.  False leaves out the scale: they are about k.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns, two or more; a tuple is a joint key.  Others pass through.  None: every
         column.
     handle_unknown : {"mean", "error"}, default="mean"

@@ -1,7 +1,7 @@
 """Which columns of X are encoded, alone or jointly, which pass through, and where they are in another frame."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -14,6 +14,7 @@ from gpu_encode.categories.keys import Joined, KeySpec
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.parameters import check_count
 from gpu_encode.errors.tables import not_encoded, other_width, unknown_column
+from gpu_encode.fitting.column_choice import is_choice, list_columns
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops
@@ -125,15 +126,15 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
     used = [locate(frame, column, "The scheme's column") for column in scheme_columns]
     tree = read_hierarchy(frame, hierarchy)
     everything = columns is None
-    if everything:
+    groups = [(position,) for position in range(frame.n_columns)] if everything else read_columns(frame, columns)
+    if everything or is_choice(columns):
         consumed = {position for above in tree.values() if not isinstance(above, Derived) for position in above}
-        groups: list[tuple[int, ...]] = [
-            (position,) for position in range(frame.n_columns) if position not in used and position not in consumed
-        ]
-    else:
-        groups = read_columns(frame, columns)
+        groups = [group for group in groups if consumed.union(used).isdisjoint(group)]
     if not groups:
-        why = "every column is used by the scheme, as values or by a hierarchy" if everything else "columns is empty"
+        others = "every column is used by the scheme, as values or by a hierarchy"
+        why = (
+            others if everything else f"columns={columns!r} chooses none" if is_choice(columns) else "columns is empty"
+        )
         raise ValueError(f"No column is left to encode: {why}. Name at least one other column.")
     for group in groups:
         for position in group:
@@ -162,12 +163,8 @@ def specify_key(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None
 
 def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
     """Read the list of columns and joint keys."""
-    if isinstance(columns, (str, bytes, Mapping, Set)) or not hasattr(columns, "__len__"):
-        raise ValueError(
-            f"columns must be a list of names, or of tuples of names for joint keys. Got {columns!r} instead."
-        )
     groups: list[tuple[int, ...]] = []
-    for column in columns:
+    for column in list_columns(frame, columns):
         members = column if isinstance(column, tuple) else (column,)
         group = tuple(locate(frame, member, "columns:") for member in members)
         if not group or len(set(group)) < len(group):

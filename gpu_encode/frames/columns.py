@@ -170,6 +170,17 @@ def is_number(data: Any) -> bool:
     return bool(pa.types.is_boolean(data.type) or pa.types.is_integer(data.type) or pa.types.is_floating(data.type))
 
 
+def is_categorical(column: Column) -> bool:
+    """Whether a column is of a type for categories: text, bytes, booleans, objects, dictionaries, pandas' intervals."""
+    if column.codes is not None:
+        return True
+    if isinstance(column.data, np.ndarray):
+        return column.data.dtype.kind in "OUSb"
+    kind = column.data.type
+    known = typed.is_text(kind) or typed.is_binary(kind) or pa.types.is_boolean(kind)
+    return known or getattr(kind, "extension_name", None) in OF_PANDAS
+
+
 def to_numpy(array: Any) -> Array:
     """NumPy array of an Arrow array without null, chunked or not; the same memory where it can be."""
     if isinstance(array, pa.ChunkedArray):

@@ -74,6 +74,20 @@ class Frame:
         """Name of a column in messages, its position if it has none."""
         return self.labels[position] if self.labels is not None else position
 
+    def without_rows(self) -> "Frame":
+        """Give the table of the same columns that has no rows."""
+        if self.kind in ("pandas", "cudf"):
+            bare = self.native.iloc[:0]
+        elif self.kind in ("polars", "pyarrow", "pyarrow_batch"):
+            bare = self.native.slice(0, 0)
+        else:
+            bare = self.native[:0]
+        return replace(self, native=bare, shape=(0, self.n_columns))
+
+    def as_given(self) -> Any:
+        """Give the table as its user has it."""
+        return self.native if self.wrap is None else self.wrap(self.native)
+
     def column(self, position: int) -> Column:
         """Rows of a column, not yet encoded."""
         if self.is_on_device:

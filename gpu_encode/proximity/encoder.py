@@ -55,7 +55,7 @@ class ProximityEncoder(CodesEncoder):
     shuffle : bool, default=True
     random_state : int, NumPy generator or None, default=0
         Of folds, and of `tuning_rows`.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the features; a tuple is a joint key, which is one feature.  Others pass through.  None:
         every column.
     handle_missing : {"category", "never", "error"}, default="category"

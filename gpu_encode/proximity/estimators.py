@@ -71,7 +71,7 @@ class ProximityClassifier(ClassifierMixin, Voting):
         Training rows that are scored while tuning; None: all.
     random_state : int, NumPy generator or None, default=0
         Which rows these are.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         The features; others are not looked at.  None: every column.
     handle_missing : {"category", "never", "error"}, default="category"
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -188,7 +188,7 @@ class ProximityRegressor(RegressorMixin, Voting):
         Training rows that are scored while tuning; None: all.
     random_state : int, NumPy generator or None, default=0
         Which rows these are.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         The features; others are not looked at.  None: every column.
     handle_missing : {"category", "never", "error"}, default="category"
     device : {"auto", "cpu", "cuda"}, default="auto"

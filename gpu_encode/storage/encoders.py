@@ -7,6 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import gpu_encode
+from gpu_encode.fitting.column_choice import is_choice
+from gpu_encode.fitting.compatibility import keys_of
 from gpu_encode.fitting.model import Model
 from gpu_encode.notices import warn
 from gpu_encode.storage import models
@@ -28,7 +30,11 @@ def describe(encoder: Any, writer: Writer) -> dict[str, Any]:
     if name not in ENCODERS or getattr(gpu_encode, name) is not type(encoder):
         raise TypeError(f"{name} cannot be saved, only {' and '.join(ENCODERS)}, and no subclass. Pickle it instead.")
     check_is_fitted(encoder, "_model")
-    described, left_out = describe_parameters(encoder.get_params(deep=False), writer)
+    parameters = encoder.get_params(deep=False)
+    if is_choice(parameters.get("columns")) and not isinstance(parameters["columns"], str):
+        # No file holds a function or a selector; what it chose is known.
+        parameters["columns"] = keys_of(encoder._model)
+    described, left_out = describe_parameters(parameters, writer)
     defaults = type(encoder)().get_params(deep=False) | {"cv__random_state": 0}
     for parameter, value in left_out.items():
         warn(

@@ -111,7 +111,7 @@ class ClusterEncoder(SummedEncoder):
         How means of "target" are smoothed, as in `TargetEncoder`.
     output : {"id", "onehot"}, default="id"
         The cluster's number, or a column of zeros and ones for each cluster.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column but those of `against` and `values`.
     cv : int, None, scheme, splitter, iterable, str or array, default=5

@@ -64,7 +64,7 @@ class OneHotEncoder(Encoder):
     handle_missing : {"category", "zero", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value: a category of its own, the last
         one; a row of zeros; or refused.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through, which only tables
         have a place for: sparse_output=False.  None: every column.
     device : {"auto", "cpu", "cuda"}, default="auto"

@@ -65,7 +65,7 @@ class OrdinalEncoder(Encoder):
         of all visible rows would stand.
     random_state : int, default=0
         Of the folds of an integer `cv`, and of draws, which differ by the column's place and number of categories.
-    columns : list, optional
+    columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
     device : {"auto", "cpu", "cuda"}, default="auto"

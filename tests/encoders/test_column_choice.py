@@ -1,0 +1,169 @@
+"""Columns that are chosen, by type, selector, pattern or function, are encoded as if they had been listed."""
+
+import re
+
+import dask.dataframe as dd
+import narwhals as nw
+import narwhals.selectors as ncs
+import numpy as np
+import pandas as pd
+import polars as pl
+import polars.selectors as cs
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_selector
+
+import gpu_encode as ge
+from tests.datasets.encoded import encode
+
+N_ROWS = 40
+NUMBERS = np.arange(N_ROWS)
+X = pd.DataFrame(
+    {
+        "city": np.array(["Bonn", "Lima", "Oslo"], object)[NUMBERS % 3],
+        "price": NUMBERS / 4,
+        "size": pd.Categorical(np.array(["s", "m"])[NUMBERS % 2]),
+        "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(NUMBERS % 5, "D"),
+        "new": NUMBERS % 4 == 0,
+        "shop": NUMBERS % 7,
+    }
+)
+Y = NUMBERS % 5 / 4
+ARROW = pa.Table.from_pandas(X, preserve_index=False)
+TABLES = {
+    "pandas": X,
+    "polars": pl.from_pandas(X),
+    "arrow": ARROW,
+    "batch": ARROW.to_batches()[0],
+    "narwhals": nw.from_native(X),
+    "pieces": [ARROW.slice(0, 13), X[13:]],
+}
+TYPED = ["city", "size", "new"]
+CHOICES = {
+    "categorical": ("categorical", TYPED),
+    "pattern": (re.compile("^s|it"), ["city", "size", "shop"]),
+    "narwhals": (ncs.string() | ncs.boolean(), ["city", "new"]),
+    "scikit-learn": (make_column_selector(dtype_include=["category", "bool"]), ["size", "new"]),
+    "function": (lambda table: ["shop", ("city", "size")] if table.shape[1] == 6 else [], ["shop", ("city", "size")]),
+}
+LISTS = {
+    "array": np.array(["shop", "city"]),
+    "objects": np.array(["shop", "city"], object),
+    "positions": np.array([5, 0]),
+    "index": pd.Index(["shop", "city"]),
+    "series": pl.Series(["shop", "city"]),
+    "arrow": pa.array(["shop", "city"]),
+}
+
+
+def encoder(columns):
+    return ge.TargetEncoder(columns=columns, cv=ge.KFold(3), smooth=2.0, target_type="continuous")
+
+
+def assert_same(found, expected):
+    found, expected = (
+        nw.from_native(pa.table(table) if isinstance(table, pa.RecordBatch) else table).to_pandas()
+        for table in (found, expected)
+    )
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def assert_as_listed(tables, columns, listed):
+    found, expected = encoder(columns), encoder(listed)
+    for one, other in zip(*(made.fit_transform(tables, Y) for made in (found, expected)), strict=True):
+        assert_same(one, other)
+    assert found.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize(("columns", "listed"), CHOICES.values(), ids=CHOICES)
+def test_choice(table, columns, listed):
+    tables = table if isinstance(table, list) else [table]
+    assert_as_listed(tables, columns, listed)
+
+
+@pytest.mark.parametrize("table", [TABLES["polars"], ARROW, ARROW.to_batches()[0]], ids=["polars", "arrow", "batch"])
+def test_selector_of_polars(table):
+    assert_as_listed([table], cs.string() | cs.by_name("shop"), ["city", "shop"])
+    with pytest.raises(ValueError, match=r"a selector of polars, and X is of pandas"):
+        encoder(cs.string()).fit(X, Y)
+
+
+@pytest.mark.parametrize("columns", LISTS.values(), ids=LISTS)
+def test_lists(columns):
+    assert_as_listed([X], columns, ["shop", "city"])
+
+
+def test_mask():
+    assert_as_listed([X], X.dtypes == np.dtype(bool), ["new"])
+    with pytest.raises(ValueError, match=r"marks 2 columns by True or False, and X has 6"):
+        encoder(np.array([True, False])).fit(X, Y)
+
+
+def test_arrays_of_objects():
+    assert ge.CountEncoder(columns="categorical").fit(X.to_numpy()).get_feature_names_out().tolist() == [
+        f"x{position}" for position in range(6)
+    ]
+    with pytest.raises(ValueError, match=r"columns='categorical' chooses none"):
+        ge.CountEncoder(columns="categorical").fit(np.zeros((3, 2)))
+
+
+def test_columns_with_other_roles_are_left_out():
+    frame = X.assign(fold=X["city"], zip=X["city"], state=X["size"].astype(object))
+    asked = {"cv": "fold", "hierarchy": {"zip": ["state"]}, "smooth": 2.0}
+    chosen = ge.TargetEncoder(columns="categorical", **asked).fit(frame, Y)
+    assert chosen.get_feature_names_out()[:4].tolist() == ["city", "size", "new", "zip"]
+    values = ge.StatisticEncoder(["nunique"], columns=re.compile("s"), values=["shop"]).fit(X)
+    assert values.get_feature_names_out()[0] == "size_shop_nunique"
+
+
+@pytest.mark.parametrize(("columns", "listed"), CHOICES.values(), ids=CHOICES)
+def test_states(columns, listed, tmp_path):
+    chosen, expected = encoder(columns), encoder(listed)
+    for rows in (slice(0, 20), slice(20, None)):
+        chosen.partial_fit(X[rows], Y[rows])
+        expected.partial_fit(X[rows], Y[rows])
+    assert_same(chosen.transform(X), expected.transform(X))
+    chosen.save(tmp_path / "model")
+    loaded = ge.load(tmp_path / "model")
+    assert loaded.columns in ("categorical", listed)
+    assert_same(loaded.transform(X), expected.transform(X))
+    assert_same(clone(chosen).fit_transform(X, Y), clone(expected).fit_transform(X, Y))
+
+
+@pytest.mark.parametrize(("columns", "listed"), CHOICES.values(), ids=CHOICES)
+def test_files_and_partitions(columns, listed, tmp_path):
+    cv = ge.Ordered() if isinstance(columns, str) else ge.KFold(3)
+    table = ARROW.append_column("sold", pa.array(Y))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    made = []
+    for number, names in enumerate((columns, listed)):
+        encoded = tmp_path / f"{number}.parquet"
+        encode(tmp_path / "rows.parquet", encoded, encoder(names).set_params(cv=cv), "sold", chunk_rows=7)
+        made.append(pq.read_table(encoded))
+    assert made[0].equals(made[1])
+    partitions = dd.from_pandas(table.to_pandas(), npartitions=3)
+    found, expected = (
+        encoder(names).set_params(cv=cv).fit_transform(partitions.drop(columns="sold"), partitions["sold"]).compute()
+        for names in (columns, listed)
+    )
+    assert_same(found, expected)
+
+
+def test_functions_that_look_at_rows():
+    with pytest.raises(ValueError, match=r"chooses \['size', 'new'\], but \['city'.* of X without its rows"):
+        encoder(lambda frame: [name for name in frame if frame[name].nunique() < 3]).fit(X, Y)
+
+
+def test_pieces_that_disagree():
+    pieces = [X[:20], X[20:].astype({"price": object})]
+    with pytest.raises(ValueError, match=r"chooses \[0, 2, 4\] of one table and \[0, 1, 2, 4\] of another"):
+        encoder("categorical").fit(pieces, [Y[:20], Y[20:]])
+
+
+@pytest.mark.parametrize("columns", ["city", 3, {"city"}, {"city": 1}, np.array([["city"]])])
+def test_what_names_no_columns(columns):
+    with pytest.raises(ValueError, match="columns must be a list of names"):
+        encoder(columns).fit(X, Y)
