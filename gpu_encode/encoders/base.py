@@ -18,6 +18,7 @@ from cpu_fallback.types import Array
 from gpu_encode import devices, frames, ops, schemes
 from gpu_encode.categories.keys import categories_as_numpy
 from gpu_encode.categories.vocabulary import as_python
+from gpu_encode.errors.keywords import Keywords
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_rows, prepare, sum_rows
@@ -77,7 +78,7 @@ def dispatch(method: Method) -> Method:
     return cast(Method, call)
 
 
-class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class Encoder(Keywords, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """What every encoder offers; subclasses say what their parameters mean.
 
     scikit-learn's wrapper for `set_output` is left out: `_assemble` gives the container asked for, and the wrapper
