@@ -225,7 +225,7 @@ class Encoding:
         self._keep_target, self._repeatable = keep_target, repeatable
         self._selected = roles.selected(encoder, run.source.schema)
         self._needed = {roles.features[column] for column in self._selected.needed}
-        self._chosen = roles.chosen(encoder, self._selected)
+        self._chosen = roles.chosen(encoder, run.source.schema, self._selected)
         self._no_rows = run.source.schema.empty_table()
 
     @cached_property
@@ -268,10 +268,11 @@ class Encoding:
         """Profile, measure and encode all rows chunk by chunk."""
         run, roles = self._run, self._roles
         run.keep_rows(self.grid)
-        encoding_plan = plan(self._encoder, self._profile(work))
+        encoder = copy.copy(self._encoder)
         if self._chosen is not None:
             # Of a chunk, columns that are not read have no type to be chosen by.
-            encoding_plan = replace(encoding_plan, parameters=replace(encoding_plan.parameters, columns=self._chosen))
+            encoder.columns = self._chosen
+        encoding_plan = plan(encoder, self._profile(work))
         run.check_classes(roles.names, len(self._selected.entries), most_classes(encoding_plan.targets))
         sums = [self._measure(encoding_plan, work)]
         memory.release()

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,10 @@ from gpu_encode.datasets.formats import Contents, is_text, read_batches, value_t
 from gpu_encode.errors import datasets as errors
 from gpu_encode.errors.targets import stray_text, text_as_quantity
 from gpu_encode.errors.values import RowError
-from gpu_encode.fitting.columns import Selection
+from gpu_encode.fitting.columns import Selection, read_columns
 from gpu_encode.fitting.fit import select_columns
-from gpu_encode.fitting.column_choice import is_choice
-from gpu_encode.frames.columns import OF_PANDAS
+from gpu_encode.frames.column_choice import is_choice
+from gpu_encode.frames.columns import learn_types_of_pandas
 from gpu_encode.parts import Part
 
 # Rows of a file that tell how much memory its rows take.
@@ -305,7 +304,7 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     listing = files.find(source)
     states = [file.state() for file in listing.files]
     contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
-    if any(map(knows_types_of_pandas, [known.schema for known in contents])):
+    if any(learn_types_of_pandas(known.schema) for known in contents):
         contents = listing.files[0].format.read_contents(listing.files, missing_text, text)
     schema = files.unify_schemas(listing.files, [known.schema for known in contents])
     types = files.partition_types(listing.files, listing.types)
@@ -314,17 +313,6 @@ def open_source(source: Any, missing_text: Sequence[str] = (), text: Sequence[st
     if missing_text:
         schema = decode_text(schema)
     return Source(listing.files, contents, schema, states, listing.folder, tuple(missing_text))
-
-
-def knows_types_of_pandas(schema: pa.Schema) -> bool:
-    """Make Arrow know the intervals and periods that pandas wrote; True where it did not before."""
-    names = {(one.metadata or {}).get(b"ARROW:extension:name") for one in schema}
-    if names.isdisjoint({name.encode() for name in OF_PANDAS}):
-        return False
-    # Without pandas they are numbers and pairs of them, which may still pass through.
-    with contextlib.suppress(ImportError):
-        import_module("pandas.core.arrays.arrow.extension_types")
-    return True
 
 
 def repeat_word(word: str | None, kind: Any, n_rows: int) -> Any:
@@ -457,15 +445,21 @@ class Roles:
 
     def selected(self, encoder: Any, schema: Any) -> Selection:
         """Read which columns are encoded against the features, before there are any rows."""
-        features = pa.schema([schema.field(name) for name in self.features]).empty_table()
-        return select_columns(encoder._parameters(), frames.read(features))
+        return select_columns(encoder._parameters(), self._without_rows(schema))
 
-    def chosen(self, encoder: Any, selected: Selection) -> list[Any] | None:
+    def _without_rows(self, schema: Any) -> frames.Frame:
+        """Give the features before there are any rows."""
+        return frames.read(pa.schema([schema.field(name) for name in self.features]).empty_table())
+
+    def chosen(self, encoder: Any, schema: Any, selected: Selection) -> list[Any] | None:
         """List the columns that are encoded by name, where the encoder chooses them by type or the like; else None."""
-        if not is_choice(encoder._parameters().columns):
+        if not is_choice(getattr(encoder, "columns", None)):
             return None
-        keys = [tuple(self.features[position] for position in entry.members) for entry in selected.entries]
-        return [key if len(key) > 1 else key[0] for key in keys]
+        keys = [entry.members for entry in selected.entries]
+        if encoder._parameters().select is not None:
+            keys = read_columns(self._without_rows(schema), encoder.columns)
+        named = [tuple(self.features[position] for position in key) for key in keys]
+        return [key if len(key) > 1 else key[0] for key in named]
 
     def measured(self, selected: Selection) -> list[str]:
         """Columns that are read to sum rows."""

@@ -2,7 +2,6 @@
 
 import difflib
 import inspect
-from typing import Any, Self
 
 # What stands here in place of a parameter of category_encoders, feature-engine, cuML, NVTabular, CatBoost, pandas.
 INSTEAD = {
@@ -33,24 +32,12 @@ OF_TARGETS = ("cv", "smooth", "target_type", "prior", "shuffle", "random_state")
 
 
 class Signature:
-    """The signature of a class, of its constructor alone: `__new__` of `Keywords` would hide it."""
+    """The signature of a class, of its constructor alone: its `__new__` would hide it."""
 
     def __get__(self, instance: object, owner: type) -> inspect.Signature:
         """Give the signature of the owner's constructor."""
         whole = inspect.signature(owner.__init__)  # type: ignore[misc]
         return whole.replace(parameters=[one for name, one in whole.parameters.items() if name != "self"])
-
-
-class Keywords:
-    """Base of classes whose constructor says which of its parameters was meant by a word that it does not know."""
-
-    __signature__ = Signature()
-
-    def __new__(cls, *_: Any, **named: Any) -> Self:
-        """Refuse unknown names before the constructor does, which would say no more than that."""
-        for name in named.keys() - inspect.signature(cls).parameters.keys() if named else ():
-            raise unknown_keyword(cls, name)
-        return super().__new__(cls)
 
 
 def unknown_keyword(owner: type, name: str) -> TypeError:

@@ -14,8 +14,8 @@ from gpu_encode.categories.keys import Joined, KeySpec
 from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.parameters import check_count
 from gpu_encode.errors.tables import not_encoded, other_width, unknown_column
-from gpu_encode.fitting.column_choice import is_choice, list_columns
 from gpu_encode.frames import Frame, Pieces
+from gpu_encode.frames.column_choice import is_choice, list_columns
 from gpu_encode.notices import UnseenWarning, warn
 from gpu_encode.ops import Ops
 
@@ -127,14 +127,13 @@ def select(frame: Frame | Pieces, columns: Any, hierarchy: Any, scheme_columns: 
     tree = read_hierarchy(frame, hierarchy)
     everything = columns is None
     groups = [(position,) for position in range(frame.n_columns)] if everything else read_columns(frame, columns)
-    if everything or is_choice(columns):
+    chosen = not everything and not isinstance(columns, list) and is_choice(columns)
+    if everything or chosen:
         consumed = {position for above in tree.values() if not isinstance(above, Derived) for position in above}
         groups = [group for group in groups if consumed.union(used).isdisjoint(group)]
     if not groups:
         others = "every column is used by the scheme, as values or by a hierarchy"
-        why = (
-            others if everything else f"columns={columns!r} chooses none" if is_choice(columns) else "columns is empty"
-        )
+        why = others if everything else f"columns={columns!r} chooses none" if chosen else "columns is empty"
         raise ValueError(f"No column is left to encode: {why}. Name at least one other column.")
     for group in groups:
         for position in group:
@@ -164,7 +163,7 @@ def specify_key(group: tuple[int, ...], above: "tuple[int, ...] | Derived | None
 def read_columns(frame: Frame | Pieces, columns: Any) -> list[tuple[int, ...]]:
     """Read the list of columns and joint keys."""
     groups: list[tuple[int, ...]] = []
-    for column in list_columns(frame, columns):
+    for column in columns if isinstance(columns, list) else list_columns(frame, columns):
         members = column if isinstance(column, tuple) else (column,)
         group = tuple(locate(frame, member, "columns:") for member in members)
         if not group or len(set(group)) < len(group):

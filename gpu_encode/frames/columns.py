@@ -1,6 +1,8 @@
 """One column of any library on the host: its rows as the library holds them, and as plain NumPy values."""
 
+import contextlib
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import narwhals as nw
@@ -168,6 +170,17 @@ def is_number(data: Any) -> bool:
     if isinstance(data, np.ndarray):
         return data.dtype.kind in "biuf"
     return bool(pa.types.is_boolean(data.type) or pa.types.is_integer(data.type) or pa.types.is_floating(data.type))
+
+
+def learn_types_of_pandas(schema: Any) -> bool:
+    """Make Arrow know the intervals and periods that pandas wrote; True where a schema was read without."""
+    names = {(one.metadata or {}).get(b"ARROW:extension:name") for one in schema}
+    if names.isdisjoint({name.encode() for name in OF_PANDAS}):
+        return False
+    # Without pandas they are numbers and pairs of them, which may still pass through.
+    with contextlib.suppress(ImportError):
+        import_module("pandas.core.arrays.arrow.extension_types")
+    return True
 
 
 def is_categorical(column: Column) -> bool:

@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import gpu_encode
-from gpu_encode.fitting.column_choice import is_choice
 from gpu_encode.fitting.compatibility import keys_of
 from gpu_encode.fitting.model import Model
+from gpu_encode.frames.column_choice import is_choice
 from gpu_encode.notices import warn
 from gpu_encode.storage import models
 from gpu_encode.storage.archive import Reader, Writer

@@ -46,7 +46,8 @@ HOMES = {
     "numba": ("cpu_fallback.compiled", "gpu_encode.cuda.runtime"),
     "llvmlite": ("cpu_fallback.compiled",),
     "cupy": ("gpu_encode.cuda.runtime",),
-    "pandas": ("gpu_encode.frames", "gpu_encode.cli"),
+    # Categories that are intervals or periods are shown as its objects.
+    "pandas": ("gpu_encode.frames", "gpu_encode.cli", "gpu_encode.categories.intervals"),
     "polars": ("gpu_encode.frames", "gpu_encode.cli"),
     "narwhals": ("gpu_encode.frames", "gpu_encode.cli"),
     "cudf": ("gpu_encode.frames", "gpu_encode.cli"),

@@ -6,8 +6,9 @@ from typing import Any
 
 import narwhals as nw
 
-from gpu_encode.frames import Frame, Pieces
 from gpu_encode.frames.columns import is_categorical
+from gpu_encode.frames.frame import Frame
+from gpu_encode.frames.pieces import Pieces
 
 CATEGORICAL = "categorical"
 
