@@ -283,6 +283,15 @@ class DeviceOps(Ops, Protocol):
     def index_numbers(self, values: Array, /) -> tuple[Array, Array]:
         """As `factorize`, of whole numbers; codes may be `UnwrittenCodes`."""
 
+    def leading_eigenvectors(
+        self, matrix: Any, squared: bool, wanted: int, start: Array, tol: float, /
+    ) -> tuple[Array, Array] | None:
+        """Give the largest eigenvalues of a symmetric sparse matrix without negative ones, and their vectors.
+
+        Matrix and result lie on the host.  `squared`: of the transpose times the matrix, which is not made.  None where
+        the solver does not serve, or residuals beside the largest eigenvalue are not as small as `tol`.
+        """
+
     def adopt(self, data: Any) -> Array:
         """Give an array of what another library holds there, in the same memory."""
 

@@ -36,6 +36,7 @@ __all__ = [
     "current_device",
     "device_function",
     "is_device_array",
+    "iterate_eigenvectors",
     "kernel",
     "launch",
     "launch_rows",
@@ -221,3 +222,27 @@ def launch_rows(kernel: Kernel, n_rows: int, *arguments: Any) -> None:
 def is_device_array(array: Any) -> bool:
     """Whether an array lies where kernels can reach it."""
     return isinstance(array, xp.ndarray)
+
+
+def iterate_eigenvectors(matrix: Any, squared: bool, wanted: int, start: Any, accuracy: float) -> tuple[Any, Any]:
+    """Run CuPy's iterative solver on a sparse matrix of the host, or on its transpose times itself.
+
+    Returns the largest eigenvalues and their vectors, on the host, whether or not residuals are as small as `accuracy`.
+    """
+    if SIMULATED:
+        from scipy.sparse.linalg import aslinearoperator, eigsh
+
+        factor = aslinearoperator(matrix)
+        values, vectors = eigsh(factor.T @ factor if squared else matrix, wanted, which="LA", v0=start)
+        return values, vectors
+    from cupyx.scipy.sparse import csr_matrix
+    from cupyx.scipy.sparse.linalg import LinearOperator, eigsh
+
+    there = csr_matrix((xp.asarray(matrix.data), xp.asarray(matrix.indices), xp.asarray(matrix.indptr)), matrix.shape)
+    if squared:
+        turned, factor = there.T.tocsr(), there
+        side = (matrix.shape[1],) * 2
+        there = LinearOperator(side, matvec=lambda vector: turned @ (factor @ vector), dtype=np.float64)
+    # The solver writes over where it starts.
+    values, vectors = eigsh(there, wanted, which="LA", v0=xp.array(start), tol=accuracy)
+    return xp.asnumpy(values), xp.asnumpy(vectors)

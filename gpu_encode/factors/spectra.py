@@ -1,12 +1,13 @@
-"""The leading singular vectors of sparse matrices, on the host, with signs that do not depend on the solver."""
+"""The leading singular vectors of sparse matrices, with signs that do not depend on the solver."""
 
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, aslinearoperator, eigsh
 
 from cpu_fallback.types import Array
+from gpu_encode import devices
 from gpu_encode.schemes.plans import read_seed
 
 # Matrices up to this side, or of which a quarter of all vectors is asked for, are decomposed whole.
@@ -23,7 +24,9 @@ def is_decomposed_whole(side: int, n_components: int) -> bool:
     return side <= WHOLE_SIDE or n_components * WHOLE_SHARE >= side
 
 
-def leading_eigenvectors(products: Any, n_components: int, tol: float, random_state: Any) -> tuple[Array, Array]:
+def leading_eigenvectors(
+    products: Any, n_components: int, tol: float, random_state: Any, device: str, factor: Any = None
+) -> tuple[Array, Array]:
     """Give the largest eigenvalues of a symmetric matrix without negative ones, and a column for each.
 
     Parameters
@@ -35,6 +38,10 @@ def leading_eigenvectors(products: Any, n_components: int, tol: float, random_st
         Relative accuracy of the eigenvalues; 0 is that of the numbers.
     random_state : int, RandomState, Generator or None
         Where the solver starts.
+    device : str
+        Where an iterative solver may run, as encoders take it; a function of it and of the matrix says where it does.
+    factor : sparse array, optional
+        What `products` are the transpose times itself of.
 
     Returns
     -------
@@ -47,22 +54,33 @@ def leading_eigenvectors(products: Any, n_components: int, tol: float, random_st
     if isinstance(products, np.ndarray):
         values, vectors = linalg.eigh(products, subset_by_index=[side - wanted, side - 1])
     else:
-        start = np.random.RandomState(read_seed(random_state) % (1 << 32)).uniform(-1.0, 1.0, side)
-        try:
-            values, vectors = eigsh(products, wanted, which="LA", v0=start, tol=tol)
-        except ArpackNoConvergence as error:
-            raise ValueError(
-                f"The solver found {len(error.eigenvalues)} of {wanted} singular vectors to the accuracy tol={tol!r}. "
-                "Ask for a larger tol, or for fewer components."
-            ) from None
+        values, vectors = iterate(products, wanted, tol, random_state, device, factor)
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order]
     kept = values > max(float(values[0]), 0.0) * side * np.finfo(np.float64).eps
     return values[kept], vectors[:, kept]
 
 
+def iterate(products: Any, wanted: int, tol: float, random_state: Any, device: str, factor: Any) -> tuple[Array, Array]:
+    """Run an iterative solver: the GPU's where the matrix is large enough for one, else, or where it fails, ARPACK."""
+    start = np.random.RandomState(read_seed(random_state) % (1 << 32)).uniform(-1.0, 1.0, products.shape[0])
+    matrix = products if factor is None else factor
+    if sparse.issparse(matrix) and devices.choose(device, n_rows=matrix.nnz) == "cuda":
+        found = devices.cuda().leading_eigenvectors(matrix, factor is not None, wanted, start, tol)
+        if found is not None:
+            return found
+    try:
+        values, vectors = eigsh(products, wanted, which="LA", v0=start, tol=tol)
+    except ArpackNoConvergence as error:
+        raise ValueError(
+            f"The solver found {len(error.eigenvalues)} of {wanted} singular vectors to the accuracy tol={tol!r}. "
+            "Ask for a larger tol, or for fewer components."
+        ) from None
+    return values, vectors
+
+
 def leading_singular_vectors(
-    matrix: Any, n_components: int, tol: float, random_state: Any
+    matrix: Any, n_components: int, tol: float, random_state: Any, device: str = "cpu"
 ) -> tuple[Array, Array, Array]:
     """Give U (rows, found), the singular values and V (columns, found) of a sparse matrix.
 
@@ -76,14 +94,15 @@ def leading_singular_vectors(
         kept[n_components:] = False
         return left[:, kept], values[kept], right[kept].T
     if matrix.shape[0] < matrix.shape[1]:
-        right, values, left = leading_singular_vectors(matrix.T.tocsr(), n_components, tol, random_state)
+        right, values, left = leading_singular_vectors(matrix.T.tocsr(), n_components, tol, random_state, device)
         return left, values, right
     if whole:
         products: Any = (matrix.T @ matrix).toarray()
     else:
-        factor = aslinearoperator(matrix)
-        products = factor.T @ factor
-    squares, vectors = leading_eigenvectors(products, n_components, tol, random_state)
+        operator = aslinearoperator(matrix)
+        products = operator.T @ operator
+    factor = None if whole else matrix
+    squares, vectors = leading_eigenvectors(products, n_components, tol, random_state, device, factor)
     values = np.sqrt(squares)
     return matrix @ vectors / values, values, vectors
 

@@ -114,11 +114,12 @@ class SpectralEncoder(SummedEncoder):
     solver, or another order of the categories, gives other vectors of the same space.
 
     *Accuracy.* F'F is made of exact counts of pairs of categories, the same on every backend, or, where pairs are more
-    than two for each code of a row, F and F' are multiplied by through the codes.  The solver (LAPACK, or ARPACK for
-    many categories) is on the host.  Its singular values are within about 1e-15 * (first / last) ** 2 of the true ones,
-    relatively, or within `tol` where that is more; they, and the vectors, may differ in their last bits from machine to
-    machine.  Given these, encodings are sums in one order, the same on every backend, and those of `fit_transform` are
-    those of `transform`, bit by bit.
+    than two for each code of a row, F and F' are multiplied by through the codes.  The solver is LAPACK, or for
+    many categories ARPACK, on the host; with device="cuda", or a GPU at hand and a large matrix, CuPy's, whose
+    residuals are measured.  Singular values are within about 1e-15 * (first / last) ** 2 of the true ones, relatively,
+    or within `tol` where that is more; they and the vectors may differ in their last bits from machine to machine, and
+    within `tol` between solvers.  Given these, encodings are sums in one order, the same on every backend, and those of
+    `fit_transform` are those of `transform`, bit by bit.
 
     *Parts.* Counts of pairs add up, so `partial_fit`, `merge`, files and Dask give the bits of one fit; they are
     decomposed when `transform` or an attribute is asked for.  Where F is multiplied by through the codes of rows, as
@@ -196,7 +197,7 @@ class SpectralEncoder(SummedEncoder):
         ]
         factors = weigh_columns(np.concatenate(sums), float(sums[0].sum()), self.weighting)
         products = self._multiply(model, rows, sums, factors)
-        squares, vectors = leading_eigenvectors(products, self.n_components, self.tol, self.random_state)
+        squares, vectors = leading_eigenvectors(products, self.n_components, self.tol, self.random_state, self.device)
         if len(squares) < self.n_components:
             raise rank_too_small(self._owner, self.n_components, "the one-hot matrix", len(squares))
         vectors = vectors * settle_signs(vectors)
