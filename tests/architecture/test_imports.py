@@ -36,6 +36,7 @@ LAYERS = (
     "datasets",
     "distributed",
     "warm_up",
+    "accel",
     "cli",
 )
 PLACE = {f"gpu_encode.{name}": place for place, name in enumerate(LAYERS)}

@@ -1,0 +1,28 @@
+"""What the user has chosen of `install`."""
+
+from dataclasses import dataclass
+
+# Rows below which scikit-learn takes less time, measured by benchmarks/accel.py.
+FEWEST_ROWS = 2000
+
+
+@dataclass
+class Settings:
+    """How calls are served.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}
+        Where a target encoder's sums and training encodings are computed.
+    fewest_rows : int
+        Smaller tables are left to scikit-learn.
+    supported : bool
+        Whether scikit-learn is of a version that was tested.
+    """
+
+    device: str = "auto"
+    fewest_rows: int = FEWEST_ROWS
+    supported: bool = True
+
+
+SETTINGS = Settings()
