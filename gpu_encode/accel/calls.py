@@ -108,7 +108,7 @@ class Records:
             self._add((method, outcome.served_by, outcome.reason), n_rows, perf_counter() - start)
 
     def _add(self, key: tuple[str, str, str], n_rows: int, seconds: float) -> None:
-        LOGGER.info("%s of %d rows: %s %s", key[0], n_rows, key[1], key[2])
+        LOGGER.info("%s of %d rows: %s", key[0], n_rows, ", ".join(filter(None, key[1:])))
         with self._lock:
             line = self._lines.get(key, Line(*key))
             self._lines[key] = Line(*key, line.n_calls + 1, line.n_rows + n_rows, line.seconds + seconds)

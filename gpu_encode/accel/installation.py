@@ -73,7 +73,7 @@ def install(
     ----------
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where the sums and training encodings of a TargetEncoder are computed.
-    fewest_rows : int, default=2000
+    fewest_rows : int, default=20000
         Smaller tables are left to scikit-learn, which takes less time for them.
     verbose : bool, default=False
         Log each call to stderr: who served it, and why not this library.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 # Rows below which scikit-learn takes less time, measured by benchmarks/accel.py.
-FEWEST_ROWS = 2000
+FEWEST_ROWS = 20_000
 
 
 @dataclass

@@ -60,13 +60,11 @@ def training_of() -> Training | None:
 
 def fit(call: Call, theirs: Method, self: Any, X: Any, y: Any) -> Any:
     """Serve `fit`."""
-    call.training = Training()
+    training = call.training = Training()
     check_target(y)
     check_smooth(self.smooth)
     theirs(self, X, y)
-    encoder = make_encoder(self, call.training)
-    encoder.fit(codes_of(call, call.training), target_of(call.training))
-    finish(call, self, encoder)
+    learn(call, training, self)
     return self
 
 
@@ -75,13 +73,27 @@ def fit_transform(call: Call, theirs: Method, self: Any, X: Any, y: Any, **param
     training = call.training = Training()
     check_target(y)
     check_smooth(self.smooth)
-    theirs(self, X, y, **params)
+    try:
+        theirs(self, X, y, **params)
+    except Exception:
+        # scikit-learn asks for splits last: an encoder whose `cv` fails is fitted.
+        if training.y is not None:
+            learn(call, training, self)
+        raise
     encoder = make_encoder(self, training, training.splits)
     with notices.kept():
-        out: Array = encoder.fit_transform(codes_of(call, training), target_of(training))
+        out = np.ascontiguousarray(encoder.fit_transform(codes_of(call, training), target_of(training)))
     finish(call, self, encoder)
     write_unknown(call, training, out)
     return out
+
+
+def learn(call: Call, training: Training, self: Any) -> None:
+    """Learn the encodings of new rows."""
+    encoder = make_encoder(self, training)
+    with notices.kept():
+        encoder.fit(codes_of(call, training), target_of(training))
+    finish(call, self, encoder)
 
 
 def check_target(y: Any) -> None:

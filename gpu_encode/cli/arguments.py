@@ -203,7 +203,10 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 def build() -> tuple[Parser, dict[str, Parser]]:
     """Return the parser of the whole command line, and those of its commands."""
     parser = Parser(
-        prog="gpu-encode", allow_abbrev=False, description="Turn categories into numbers, without leaks of the target."
+        prog="gpu-encode",
+        allow_abbrev=False,
+        description="Turn categories into numbers, without leaks of the target.",
+        epilog="python -m gpu_encode.accel script.py serves scikit-learn's encoders of a script as it is.",
     )
     chosen = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     commands = {}
