@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpu_encode.accel.installation import install, report
+from gpu_encode.accel.installation import install, write_report
 from gpu_encode.accel.settings import FEWEST_ROWS
 from gpu_encode.devices import DEVICES
 
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> None:
             runpy.run_path(program[0], run_name="__main__")
     finally:
         if options.report or options.verbose:
-            sys.stderr.write(f"{report()}\n")
+            write_report()
 
 
 if __name__ == "__main__":

@@ -148,5 +148,12 @@ def install_by_environment() -> None:
     if word in ("", "0"):
         return
     install(fewest_rows=int(os.environ.get("GPU_ENCODE_ACCEL_ROWS", FEWEST_ROWS)), verbose=word == "verbose")
+    # Python runs the line twice in a virtual environment where PYTHONPATH is set.
+    atexit.unregister(write_report)
     if word != "1":
-        atexit.register(lambda: sys.stderr.write(f"{report()}\n"))
+        atexit.register(write_report)
+
+
+def write_report() -> None:
+    """Write the table of calls to stderr."""
+    sys.stderr.write(f"{report()}\n")
