@@ -9,7 +9,7 @@ Written from the definitions alone; nothing here looks at the library but for it
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import inf, isnan, nan
+from math import inf, isnan, nan, sqrt
 
 Exact = int | Fraction
 Path = tuple[Hashable, ...]
@@ -73,6 +73,11 @@ class Sums:
     def sample_variance(self) -> Exact:
         fewer = max(rounded(self.weight - 1), self.count / 2)
         return divided(self._deviation(), fewer) if self.weight > 0 else 0
+
+    @property
+    def within(self) -> Exact:
+        """Sum of squared distances from the mean."""
+        return self._deviation()
 
     def _deviation(self) -> Exact:
         return divided(rounded(self.weight * self.square - self.total**2), self.count)
@@ -148,6 +153,44 @@ def empirical_bayes_total(own: Sums, level: Level) -> Weights:
 
 def empirical_bayes_between(own: Sums, level: Level) -> Weights:
     return _bayes(own, level.between(level.size) if level.size else 0)
+
+
+def root(value: Exact) -> Exact:
+    """Return the square root, rounded to 53 digits, of a number of so many digits and any exponent."""
+    if not value:
+        return 0
+    digits = value.numerator.bit_length() - value.denominator.bit_length()
+    half = Fraction(2) ** (digits // 2)
+    return Fraction(sqrt(value / half**2)) * half
+
+
+def components(level: Level) -> tuple[Exact, Exact]:
+    """Return the variances within and between categories of a one-way analysis of variance."""
+    rows = [exact(float(sums.count)) for sums in level.categories.values()]
+    total, pairs = sum(rows), list(zip(rows, level.means, strict=True))
+    free = rounded(total - level.size)
+    within = rounded(sum(root(sums.within) ** 2 for sums in level.categories.values()))
+    within = divided(within, free) if free > 0 else 0
+    squares, sums = sum(n * mean * mean for n, mean in pairs), sum(n * mean for n, mean in pairs)
+    scatter = divided(rounded(total * squares - sums**2), rounded(total)) if total else 0
+    excess = rounded(scatter - rounded(within * (level.size - 1)))
+    share = divided(rounded(total**2 - sum(n * n for n in rows)), rounded(total)) if total else 0
+    return within, divided(excess, share) if excess > 0 and share > 0 else 0
+
+
+def empirical_bayes_anova(own: Sums, level: Level) -> Weights:
+    return _bayes(own, components(level)[1])
+
+
+def empirical_bayes_pooled(own: Sums, level: Level) -> Weights:
+    within, between = components(level)
+    return (1.0, ratio(within, rounded(own.count * between))) if within else (1.0, 0.0)
+
+
+def empirical_bayes_total_pooled(own: Sums, level: Level) -> Weights:
+    within, _ = components(level)
+    signal = rounded(own.count * level.everything.population_variance)
+    return (1.0, ratio(within, signal)) if within else (1.0, 0.0)
 
 
 def pulled_by(share: float) -> Weights:

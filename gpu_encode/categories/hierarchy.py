@@ -1,9 +1,10 @@
-"""Parents of a category that follow from its value: string prefixes, separated parts, leading bits of integers.
+"""Parents of a category that follow from its value: string prefixes, separated parts, leading bits.
 
 A level's key is its whole path from the top, so equal parts below different parents are different categories.
 """
 
 from collections.abc import Sequence
+from ipaddress import ip_address
 from itertools import pairwise
 from typing import Any
 
@@ -14,11 +15,17 @@ from sklearn.base import BaseEstimator
 from cpu_fallback.types import Array
 from gpu_encode.errors.parameters import bad_parameter, check_count
 
+# Of an IPv6 address.
+WIDEST = 128
+# Bits that an int64 holds beside its sign.
+LONGEST_NUMBER = 63
+
 
 class Derived(BaseEstimator):
     """Rule that gives a category's ancestors from its value."""
 
-    kind: str
+    # Kinds of values that it takes.
+    kinds: tuple[str, ...]
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
@@ -58,7 +65,7 @@ class Prefixes(Derived):
     [['201', None], ['2019', None]]
     """
 
-    kind = "text"
+    kinds = ("text",)
 
     def __init__(self, *lengths: int) -> None:
         self.lengths = lengths
@@ -98,7 +105,7 @@ class Parts(Derived):
     [['com', None], ['b.com', None]]
     """
 
-    kind = "text"
+    kinds = ("text",)
 
     def __init__(self, separator: str = ".", from_end: bool = False) -> None:
         self.separator = separator
@@ -122,14 +129,15 @@ class Parts(Derived):
 
 
 class Bits(Derived):
-    """Leading bits of integers: an IPv4 address as a number lies in its first 24 bits, those in its first 16.
+    """Leading bits of integers and addresses: an IPv4 address lies in its first 24 bits, those in its first 16.
 
     Parameters
     ----------
     *lengths : int
         How many leading bits to keep, falling strictly.
     width : int, default=32
-        Bits of the whole number; values must lie in [0, 2**width).
+        Bits of the whole number, at most 128.  Values are integers in [0, 2**width), bytes of so many bits, the first
+        the highest, or, as text, IPv4 addresses where it is 32 and IPv6 addresses where it is 128.
 
     Examples
     --------
@@ -137,9 +145,13 @@ class Bits(Derived):
     >>> from gpu_encode import Bits
     >>> Bits(24, 16).paths(np.array([0x0A010203]))
     [[2561], [655618]]
+    >>> Bits(24, 16).paths(np.array(["10.1.2.3"], dtype=object))
+    [[2561], [655618]]
+    >>> Bits(64, 32, width=128).paths(np.array(["2001:db8:0:7::1"], dtype=object))
+    [[536939960], ['20010db800000007']]
     """
 
-    kind = "number"
+    kinds = ("number", "text", "bytes")
 
     def __init__(self, *lengths: int, width: int = 32) -> None:
         self.lengths = lengths
@@ -156,21 +168,45 @@ class Bits(Derived):
         """Raise ValueError unless the lengths fall strictly below the width."""
         check_count("Bits", "width", self.width, low=1)
         check_falling("Bits", self.lengths, 1)
-        if self.lengths[0] >= self.width or self.width > 63:
-            raise ValueError(f"Bits{tuple(self.lengths)} must lie below width={self.width}, which is at most 63.")
+        if self.lengths[0] >= self.width or self.width > WIDEST:
+            raise ValueError(f"Bits{tuple(self.lengths)} must lie below width={self.width}, which is at most {WIDEST}.")
 
     def admits(self, values: Array) -> NDArray[np.bool_]:
-        """Say which values are integers in [0, 2**width)."""
-        numbers = np.asarray(values)
-        inside: NDArray[np.bool_] = (numbers >= 0) & (numbers < 1 << self.width)
-        if numbers.dtype.kind not in "iub":
-            inside &= np.array([value == int(value) for value in np.where(inside, numbers, 0)], dtype=bool)
-        return inside
+        """Say which values are integers in [0, 2**width), or bytes or addresses of so many bits."""
+        return np.array([number is not None for number in self._read(values)], dtype=bool)
 
     def paths(self, values: Array) -> list[list[Any]]:
-        """Keep the leading bits of each value, None for values that are no such integers."""
-        whole = [int(value) if good else None for value, good in zip(values, self.admits(values), strict=True)]
+        """Keep the leading bits of each value, None for values that have not so many.
+
+        More bits than an int64 has are written as text, in hexadecimal.
+        """
+        whole = self._read(values)
         return [
-            [None if value is None else value >> (self.width - length) for value in whole]
+            [None if number is None else self._keep(number, length) for number in whole]
             for length in reversed(self.lengths)
         ]
+
+    def _keep(self, number: int, length: int) -> int | str:
+        kept = number >> (self.width - length)
+        return kept if length <= LONGEST_NUMBER else f"{kept:0{-(-length // 4)}x}"
+
+    def _read(self, values: Array) -> list[int | None]:
+        """Give the number of each value, None where there is none of this width."""
+        return [self._number(value) for value in np.asarray(values).tolist()]
+
+    def _number(self, value: Any) -> int | None:
+        if isinstance(value, str):
+            return read_address(value, self.width)
+        if isinstance(value, bytes):
+            return int.from_bytes(value) if 8 * len(value) == self.width else None
+        inside = 0 <= value < 1 << self.width
+        return int(value) if inside and value == int(value) else None
+
+
+def read_address(text: str, width: int) -> int | None:
+    """Give the number of an IP address in text, if it is one of so many bits."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return int(address) if address.max_prefixlen == width else None

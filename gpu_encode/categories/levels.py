@@ -45,10 +45,10 @@ def link(of_leaf: Codes, n: int, above: list[Level]) -> Codes:
 
 def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[Level]:
     """Levels that a rule derives from the values."""
-    if len(vocabulary) and vocabulary.kind != rule.kind:
+    if len(vocabulary) and vocabulary.kind not in rule.kinds:
         raise ValueError(
-            f"hierarchy of column {column!r}: {type(rule).__name__} needs {rule.kind} values, but the column holds "
-            f"{vocabulary.kind} values."
+            f"hierarchy of column {column!r}: {type(rule).__name__} needs {' or '.join(rule.kinds)} values, but the "
+            f"column holds {vocabulary.kind} values."
         )
     values = vocabulary.to_numpy()
     if not (admitted := rule.admits(values)).all():
@@ -58,7 +58,8 @@ def levels_by_rule(rule: Derived, vocabulary: Vocabulary, column: str) -> list[L
         )
     levels: list[Level] = []
     for paths in rule.paths(values):
-        labels = label_vocabulary(sorted({path for path in paths if path is not None}), rule.kind == "text", column)
+        distinct = sorted({path for path in paths if path is not None})
+        labels = label_vocabulary(distinct, bool(distinct) and isinstance(distinct[0], str), column)
         blank = Level(np.zeros(0, np.int32), np.zeros(0, np.int32), len(labels), labels)
         of_leaf = positions_of_labels(blank, paths, column)
         levels.append(Level(of_leaf, link(of_leaf, len(labels), levels), len(labels), labels))

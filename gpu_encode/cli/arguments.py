@@ -98,6 +98,10 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--stratify", None, "k-fold: same share of classes in every fold"),
         ("--blow-up", None, "k-fold: one column per fold's encoder"),
         ("--fraction", "SHARE", "holdout: share of the calibration rows (0.3)", {"type": float}),
+        ("--mask", "COL", "holdout: column of 0 and 1, where 1 are the calibration rows"),
+        ("--new-rows", ["calibration", "all"], "holdout: the rows that new rows learn from (calibration)"),
+        ("--calibration-rows", ["other", "nan"], ("holdout: the calibration rows learn from the other rows, or get no "
+         "encoding (other)")),
         ("--groups", "COL", "column of groups that no fold may split"),
         ("--time", "COL", "time or ordered: column of times"),
         ("--gap", "FOLDS", "time: folds left out before each (0)", WHOLE_NUMBER),
@@ -110,8 +114,8 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--seed", "N", "seed of folds, orders and hashes (0)", WHOLE_NUMBER),
     ],
     "smoothing: how sums become a number (target, impact)": [
-        ("--smooth", "RULE", ("auto, none, a number or m=10, sigmoid:k=20,f=10, eb:total, eb:between, james-stein, "
-         "partial-pooling, glmm; or one for each of several columns: city=m=10, shop+city=none (target: auto; impact: "
+        ("--smooth", "RULE", ("auto, none, a number or m=10, sigmoid:k=20,f=10, eb:total, eb:between, "
+         "eb:anova,pooled, james-stein, partial-pooling, glmm; or one for each of several columns: city=m=10, shop+city=none (target: auto; impact: "
          "partial-pooling)"), SEVERAL_TIMES),
         ("--prior", "PRIOR", "target: mean, category_mean or a number; or one for each column: city=0.2 (mean)",
          SEVERAL_TIMES),

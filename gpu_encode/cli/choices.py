@@ -41,7 +41,9 @@ SMOOTHINGS: dict[str, tuple[str, list[str]]] = {
     "partial-pooling": ("PartialPooling", []),
     "glmm": ("GLMM", []),
 }
-SMOOTHING_FORMS = "auto, none, m=10, sigmoid:k=20,f=10, eb:total, eb:between, james-stein, partial-pooling, glmm"
+SMOOTHING_FORMS = (
+    "auto, none, m=10, sigmoid:k=20,f=10, eb:total, eb:between, eb:anova,pooled, james-stein, partial-pooling, glmm"
+)
 
 
 def number(text: str, what: str) -> float:
@@ -162,10 +164,10 @@ def smooth_choice(text: str) -> Choice | float | str | None:
         hint = close_match(name, [form.partition(":")[0] for form in SMOOTHING_FORMS.split(", ")])
         refuse(f"--smooth {text!r} is unknown{hint} (choose from a number, {SMOOTHING_FORMS})")
     if name == "eb":
-        tau = rest.removeprefix("tau=") or "total"
-        if tau not in ("total", "between"):
-            refuse(f"--smooth eb wants total or between, not {tau!r}")
-        return Choice("EmpiricalBayes", {"tau": tau})
+        tau, _, pooled = rest.removeprefix("tau=").partition(",")
+        if tau not in ("", "total", "between", "anova") or pooled not in ("", "pooled"):
+            refuse(f"--smooth eb wants total, between or anova, and behind it ,pooled or nothing, not {rest!r}")
+        return Choice("EmpiricalBayes", {"tau": tau or "total"} | ({"pooled": True} if pooled else {}))
     class_name, allowed = SMOOTHINGS[name]
     return Choice(class_name, dict(parameter(piece, name, allowed) for piece in rest.split(",") if piece))
 
@@ -313,7 +315,10 @@ SEED = {"seed": "random_state"}
 SCHEMES: dict[str, tuple[str, dict[str, str]]] = {
     "greedy": ("Greedy", {}),
     "kfold": ("KFold", {"folds": "n_splits", "order": "order", "stratify": "stratify", "blow_up": "blow_up", **SEED}),
-    "holdout": ("Holdout", {"fraction": "fraction", **SEED}),
+    "holdout": (
+        "Holdout",
+        {name: name for name in ("fraction", "mask", "new_rows", "calibration_rows")} | SEED,
+    ),
     "loo": ("LeaveOneOut", {}),
     "ordered": (
         "Ordered",
@@ -337,8 +342,9 @@ def scheme_words(options: argparse.Namespace, *, kfold_order: bool = True) -> di
     kfold_order : bool, default=True
         Whether ``--order`` is one of them, and not the encoder's.
     """
-    names = ("folds", "order", "stratify", "blow_up", "fraction", "groups", "time", "gap", "permutations", "average")
-    given = {name: getattr(options, name) for name in (*names, "shuffle") if name != "order" or kfold_order}
+    names = ("folds", "order", "stratify", "blow_up", "fraction", "mask", "new_rows", "calibration_rows", "groups")
+    more = ("time", "gap", "permutations", "average", "shuffle")
+    given = {name: getattr(options, name) for name in (*names, *more) if name != "order" or kfold_order}
     given["block"] = options.block if options.block in (None, "auto") else number_or_count(options.block, "--block")
     given["burn_in"] = None if options.burn_in is None else number_or_count(options.burn_in, "--burn-in")
     return {option: value for option, value in given.items() if value is not None}

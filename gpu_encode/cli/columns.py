@@ -48,7 +48,7 @@ def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, 
     """Find every column that `options` name in `schema`; a name that is not there is a `UsageError`."""
     targets = [] if options.target is None else names([options.target], schema, "--target")
     weight = find_column(schema.names, options.weight, "--weight") if options.weight is not None else None
-    for option in ("groups", "time", "fold_column"):
+    for option in ("groups", "time", "fold_column", "mask"):
         if (name := getattr(options, option)) is not None:
             find_column(schema.names, name, f"--{option.replace('_', '-')}")
     names(options.text, schema, "--text", at_least=0)
@@ -58,7 +58,7 @@ def roles(schema: pa.Schema, options: argparse.Namespace, parameters: dict[str, 
     for name in (*hierarchy, *levels):
         find_column(schema.names, name, "--hierarchy")
     given = joint_keys(options, schema)
-    taken = [*targets, weight, options.groups, options.time, options.fold_column, *values]
+    taken = [*targets, weight, options.groups, options.time, options.fold_column, options.mask, *values]
     used = {part for key in given or () for part in ((key,) if isinstance(key, str) else key)}
     check_apart(targets + ([weight] if weight else []), values, used)
     keys = default_columns(schema, [*taken, *levels]) if given is None else given

@@ -66,7 +66,7 @@ class CatBoostEncoder(SchemeEncoder):
         False makes the folds of an integer `cv` contiguous, and leaves rows in order for "auto" (CatBoost's has_time).
     random_state : int, RandomState, Generator or None, default=0
         Seed of the order for "auto", and of the folds of an integer `cv`.
-    scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
+    scale : {"identity", "log", "log1p", "sqrt", "logit"}, tuple or float, default="identity"
         Scale of the encodings, as in `TargetEncoder`.  All priors, and the values of y, need a place on it.
 
     See Also

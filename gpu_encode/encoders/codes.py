@@ -316,8 +316,8 @@ def cross_fit(rows: CodedRows, plan: Plan, learn: Callable[[CodedRows], Learned]
     columns = [rows.ops.zeros(rows.n_rows, np.dtype(np.float64)) for _ in of_all.names([""] * len(rows.sizes))]
     for column in columns:
         column.fill(np.nan)
-    for own, seen in seen_rows(plan, rows):
-        if not bool(own.any()) or not bool(seen.any()):
+    for fold, (own, seen) in enumerate(seen_rows(plan, rows)):
+        if not bool(own.any()) or not bool(seen.any()) or (isinstance(plan, FoldPlan) and fold in plan.blind):
             continue
         learned = of_all if bool(seen.all()) else learn(rows.take(seen))
         encoded, places = learned.encode(rows.take(own)), np.flatnonzero(own)

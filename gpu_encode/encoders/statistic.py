@@ -87,7 +87,7 @@ class StatisticEncoder(SchemeEncoder):
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the folds of an integer `cv`.
-    scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
+    scale : {"identity", "log", "log1p", "sqrt", "logit"}, tuple or float, default="identity"
         Scale of all statistics, as in `TargetEncoder`.  Fit refuses statistics that may have no place on it: of
         negative numbers, of functions of your own, and for "logit" all that are no shares of numbers between 0 and 1.
 

@@ -73,9 +73,10 @@ class TargetEncoder(SchemeEncoder):
     hierarchy : dict, optional
         Levels above a column: other columns, nearest first, or `Prefixes`, `Parts`, `Bits`.  The blended encoding of a
         level is the prior of the one below.
-    scale : {"identity", "log1p", "sqrt", "logit"} or float, default="identity"
-        Scale of the encodings: as they are, log(1 + x), the root, the log-odds of a share (of 2**-20 at least), or a
-        power.  A number given as `handle_unknown` stays as it is.
+    scale : {"identity", "log", "log1p", "sqrt", "logit"}, tuple or float, default="identity"
+        Scale of the encodings: as they are; log(x) of 2**-20 at least, or ("log", floor) of the floor at least;
+        log(1 + x); the root; the log-odds of a share (of 2**-20 at least); or a power.  A number given as
+        `handle_unknown` stays as it is.
     drop : {None, "first"}, default=None
         "first" leaves out the first class of a multiclass target.
 

@@ -247,6 +247,8 @@ def column_keys(frame: Frame | Pieces, column: Any, role: str, backend: Ops) -> 
         raise with_piece(source, missing_values(named, np.flatnonzero(keys.codes < 0), ". Fill or drop them."))
     if role == "fold numbers":
         check_fold_numbers(keys, named, source, backend)
+    elif role == "mask":
+        check_mask(keys, named, source, backend)
     elif role == "time" and keys.vocabulary.kind == "text":
         check_times(keys, named, source, backend)
     return keys
@@ -270,6 +272,16 @@ def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, back
                 "pandas.to_datetime(column, format=...), or str.to_datetime(...) of polars.",
             ),
         )
+
+
+def check_mask(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
+    """Raise ValueError unless all values are booleans, or 0 and 1, naming the first row of a wrong one."""
+    values = keys.vocabulary.to_numpy().tolist()
+    wrong = np.array([value not in (0, 1) for value in values], dtype=bool)
+    if wrong.any():
+        row = int(backend.to_device(wrong)[keys.codes].argmax())
+        value = values[int(keys.codes[row])]
+        raise with_piece(source, RowError(f"{named} must be of booleans, or 0 and 1. Row ", row, f" has {value!r}."))
 
 
 def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:

@@ -135,7 +135,9 @@ class Parameters:
     @property
     def new_rows_see_folds(self) -> bool:
         """Whether new rows see some of the folds, or each apart, rather than all rows."""
-        return isinstance(self.scheme, Holdout) or (isinstance(self.scheme, KFold) and self.scheme.blow_up)
+        if isinstance(self.scheme, Holdout):
+            return self.scheme.new_rows == "calibration"
+        return isinstance(self.scheme, KFold) and bool(self.scheme.blow_up)
 
     def check(self) -> None:
         """Raise ValueError for unknown options and numbers out of range."""
@@ -281,8 +283,9 @@ class Parameters:
             else float(self.handle_unknown)
         )
         least = float(self.min_count)
+        scale = tuple(self.scale) if isinstance(self.scale, list) else self.scale
         return [
-            EncodingRule(own.statistic.of_entry(entry), own.prior, unknown, missing, least, self.infrequent, self.scale)
+            EncodingRule(own.statistic.of_entry(entry), own.prior, unknown, missing, least, self.infrequent, scale)
             for entry, (own, missing) in enumerate(
                 zip(self.of_each_key(selection, frame), self.missing_of(selection), strict=True)
             )
@@ -323,7 +326,8 @@ class Parameters:
 
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
         """Warn of so many rows that see no rows at all, unless encodings are NaN for other reasons, too."""
-        if "nan" not in (self.handle_unknown, self.handle_missing):
+        asked_for = isinstance(plan, FoldPlan) and bool(plan.blind)
+        if not asked_for and "nan" not in (self.handle_unknown, self.handle_missing):
             why = (
                 "their earlier folds or times hold no rows"
                 if isinstance(plan, (FoldPlan, OrderedPlan))

@@ -49,7 +49,7 @@ class EncodingRule:
         Categories with less visible weight are treated as unseen.
     infrequent : Infrequent, optional
         Which categories are infrequent; None where none is.
-    scale : str or float
+    scale : str, tuple or float
         Scale that encodings are put on, `unseen` excepted, after everything else.
     """
 
@@ -156,7 +156,10 @@ class EncodingRule:
 
     def categories_of(self, moments: Moments, counted: Mask) -> CategoryMoments | None:
         """Sum numbers of the categories that count, if the rule needs them."""
-        return CategoryMoments.of(self.statistic.of_each_category(moments), counted) if self.needs_categories else None
+        if not self.needs_categories:
+            return None
+        statistic = self.statistic
+        return CategoryMoments.of(statistic.of_each_category(moments), counted, statistic.category_weights(moments))
 
     def which_leaves_count(self, moments: Moments) -> Mask:
         """Say which rows of a table are categories that count: unknown never is, missing where the policy says so."""

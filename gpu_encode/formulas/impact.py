@@ -70,6 +70,13 @@ class Impact(Statistic):
             numbers.append(as_floats(square_root(visible.sample_variance), ~is_single(visible)))
         return np.concatenate(numbers, axis=-1)
 
+    def category_weights(self, visible: Moments) -> Floats | None:
+        """Give the weights that the smoothing asks for; deviations count once for each category."""
+        weights = self.smoothing.category_weights(visible)
+        if weights is None or "deviation" not in self.parts:
+            return weights
+        return np.concatenate([weights, np.ones_like(visible.mean)], axis=-1)
+
     def find_prior(self, total: Moments) -> Floats:
         """Give no impact, no deviation and no rows; NaN where nothing is visible."""
         zero = np.where(np.broadcast_to(total.n > 0, total.mean.shape), 0.0, np.nan)

@@ -10,17 +10,19 @@ from cpu_fallback.exact import Floats
 from gpu_encode.errors.parameters import check_number, check_option
 from gpu_encode.errors.statistics import beyond_scale
 
-SCALES = ("identity", "log1p", "sqrt", "logit")
+SCALES = ("identity", "log", "log1p", "sqrt", "logit")
 # How near to 0 and 1 a share may come before its logit is that of this distance: about 13.9 either way.
 NEAREST = 2.0**-20
 
 
 def check_scale(owner: str, scale: Any) -> None:
-    """Raise ValueError unless `scale` is the name of one, or a power above zero."""
-    if isinstance(scale, (int, float, np.number)) and not isinstance(scale, bool):
+    """Raise ValueError unless `scale` is the name of one, a logarithm and its floor, or a power above zero."""
+    if isinstance(scale, (tuple, list)) and len(scale) == 2 and scale[0] == "log":
+        check_number(owner, "scale floor", scale[1], low=0.0, open_low=True)
+    elif isinstance(scale, (int, float, np.number)) and not isinstance(scale, bool):
         check_number(owner, "scale", scale, low=0.0, open_low=True)
     else:
-        check_option(owner, "scale", scale, SCALES, "a power above 0")
+        check_option(owner, "scale", scale, SCALES, '("log", floor)', "a power above 0")
 
 
 def check_ranges(owner: str, scale: Any, ranges: Sequence[tuple[str, float, float]], values: str | None) -> None:
@@ -47,9 +49,9 @@ def on_scale(values: Floats, scale: Any) -> Floats:
     ----------
     values : float64 array
         At least 0; for "logit" at most 1.
-    scale : str or float
-        "log1p" (log(1 + x)), "sqrt", "logit" (log(x / (1 - x)), of x between 2**-20 and 1 - 2**-20), or a
-        power p (x**p).
+    scale : str, tuple or float
+        "log" (log(max(x, 2**-20))) or ("log", floor) (log(max(x, floor))), "log1p" (log(1 + x)), "sqrt", "logit"
+        (log(x / (1 - x)), of x between 2**-20 and 1 - 2**-20), or a power p (x**p).
 
     Returns
     -------
@@ -61,9 +63,14 @@ def on_scale(values: Floats, scale: Any) -> Floats:
     >>> from gpu_encode.formulas.scales import on_scale
     >>> on_scale(np.array([0.0, 0.5, 1.0]), "logit").round(3).tolist()
     [-13.863, 0.0, 13.863]
+    >>> on_scale(np.array([0.0, 0.5, 1.0]), ("log", 0.01)).round(3).tolist()
+    [-4.605, -0.693, 0.0]
     """
     known = np.where(np.isnan(values), 1.0, values)
-    if scale == "log1p":
+    if isinstance(scale, (tuple, list)) or scale == "log":
+        floor = NEAREST if scale == "log" else float(scale[1])
+        scaled = log(np.maximum(known, floor))
+    elif scale == "log1p":
         scaled = log(1.0 + known)
     elif scale == "sqrt":
         scaled = np.sqrt(known)

@@ -10,6 +10,7 @@ have not and cancel, within k ulp of the larger of its two terms.  Each class sa
 """
 
 from numbers import Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from cpu_fallback.exact import Floats, Limbs, Ratio, Scaled
 from cpu_fallback.fused_rules import EMPIRICAL_BAYES, M_ESTIMATE, PLAIN, SIGMOID, Shrinkage
 from gpu_encode.errors.parameters import bad_option, check_number, check_option
 from gpu_encode.formulas.statistic import Context, Needs, Statistic
+from gpu_encode.formulas.variance_components import VarianceComponents
 from gpu_encode.sums.moments import Moments
 
 # What empirical Bayes asks for: the variance of all targets, or of the means of categories as well.
@@ -148,19 +150,28 @@ class EmpiricalBayes(Smoothing):
 
     Parameters
     ----------
-    tau : {"total", "between"}, default="total"
-        tau2 is the variance of all visible targets (as scikit-learn's ``smooth="auto"``) or of the category means.
-        Both are population variances.
+    tau : {"total", "between", "anova"}, default="total"
+        tau2 is the variance of all visible targets (as scikit-learn's ``smooth="auto"``) or of the category means, both
+        population variances; or what a one-way analysis of variance finds between categories beyond chance: max(0,
+        (SSB - (C - 1) * sW2) / (N - sum of n**2 / N)) of the C categories that count and their N rows.
+    pooled : bool, default=False
+        Whether sigma2 is sW2 = SSW / (N - C), the variance within all categories that count, in place of each one's
+        own: single rows are then shrunk as others are.
 
     Notes
     -----
     A category without variance of its own, a single row among them, is not shrunk (lam = 1), as in scikit-learn;
-    `PartialPooling` shrinks those too.  Encodings lie within k = 20 ulp; the variance between categories is that of
-    their means as they are rounded.
+    ``pooled=True`` and `PartialPooling` shrink those too.  Where the means of categories differ by no more than chance,
+    as where all are equal, "anova" has tau2 = 0: every category with sigma2 > 0 gets the prior.  Where no category has
+    two rows nothing tells chance from difference: sW2 is then 0, and nothing is shrunk.
+
+    Encodings lie within k = 20 ulp; the variance between categories is that of their means as they are rounded.  With
+    "anova", where SSB is little more than chance, what rounding takes from it (some 1e-15 of it) weighs more in tau2.
 
     References
     ----------
-    Micci-Barreca (2001), eq. 5 and 6.
+    Micci-Barreca (2001), eq. 5 and 6; Searle, Casella and McCulloch, Variance Components (1992), section 3.6 (analysis
+    of variance of unbalanced data).
 
     Examples
     --------
@@ -169,26 +180,52 @@ class EmpiricalBayes(Smoothing):
     >>> X, y = np.array([["a"], ["a"], ["b"]]), np.array([1.0, 2.0, 6.0])
     >>> TargetEncoder(smooth=EmpiricalBayes(), target_type="continuous").fit(X, y).transform(X)[0].round(4).tolist()
     [1.5391]
+    >>> by_anova = TargetEncoder(smooth=EmpiricalBayes("anova", pooled=True), target_type="continuous").fit(X, y)
+    >>> by_anova.transform([["a"], ["b"]]).round(4).tolist()
+    [[1.5375], [5.8537]]
     """
 
-    def __init__(self, tau: str = "total") -> None:
+    parameters_before = MappingProxyType({"pooled": False})
+
+    def __init__(self, tau: str = "total", pooled: bool = False) -> None:
         self.tau = tau
+        self.pooled = pooled
 
     @property
     def needs(self) -> Needs:
         """What is asked of the sums and of the target."""
-        return OF_MEANS if self.tau == "between" else OF_TARGETS
+        return OF_MEANS if self.tau == "between" or self._has_components else OF_TARGETS
+
+    @property
+    def _has_components(self) -> bool:
+        """Whether variances within and between all categories play a part."""
+        return bool(self.pooled) or self.tau == "anova"
 
     def check(self) -> None:
-        """Raise ValueError for an unknown tau."""
-        check_option("EmpiricalBayes", "tau", self.tau, ("total", "between"))
+        """Raise ValueError for an unknown tau, or a `pooled` that is not one of two."""
+        check_option("EmpiricalBayes", "tau", self.tau, ("total", "between", "anova"))
+        check_option("EmpiricalBayes", "pooled", self.pooled, (True, False))
+
+    def of_each_category(self, visible: Moments) -> Floats:
+        """Give the mean, and all that an analysis of variance sums."""
+        return VarianceComponents.of_each_category(visible) if self._has_components else visible.mean
+
+    def category_weights(self, visible: Moments) -> Floats | None:
+        """Give the weights that an analysis of variance has; None without one."""
+        return VarianceComponents.weights(visible) if self._has_components else None
 
     def weights(self, visible: Moments, context: Context) -> tuple[Floats, Floats]:
         """1 and sigma2 / (n * tau2)."""
-        tau2 = context.total.variance
-        if self.tau == "between" and context.categories is not None:
-            tau2 = context.categories.between(0.0)
-        return one_and_ratio(visible.variance, tau2.times(visible.n))
+        sigma2, tau2, categories = visible.variance, context.total.variance, context.categories
+        if categories is not None:
+            n_outputs = visible.mean.shape[-1]
+            if self.tau == "between":
+                tau2 = categories.of_numbers(slice(n_outputs)).between(0.0)
+            if self._has_components:
+                components = VarianceComponents.of(categories, n_outputs)
+                tau2 = components.between if self.tau == "anova" else tau2
+                sigma2 = components.within if self.pooled else sigma2
+        return one_and_ratio(sigma2, tau2.times(visible.n))
 
 
 class JamesStein(Smoothing):
@@ -330,7 +367,7 @@ def resolve(smooth: Any, name: str = "smooth", owner: str = "TargetEncoder") -> 
             "None",
             "MEstimate(m)",
             "Sigmoid(k, f)",
-            "EmpiricalBayes(tau)",
+            "EmpiricalBayes(tau, pooled)",
             "JamesStein()",
             "PartialPooling()",
             "GLMM(points)",
@@ -353,6 +390,6 @@ def describe_shrinkage(statistic: Statistic) -> Shrinkage | None:
         return Shrinkage(M_ESTIMATE, float(statistic.m))
     if type(statistic) is Sigmoid:
         return Shrinkage(SIGMOID, float(statistic.k), float(statistic.f))
-    if type(statistic) is EmpiricalBayes and statistic.tau == "total":
+    if type(statistic) is EmpiricalBayes and statistic.tau == "total" and not statistic.pooled:
         return Shrinkage(EMPIRICAL_BAYES)
     return None

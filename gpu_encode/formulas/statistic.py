@@ -1,7 +1,8 @@
 """What a statistic is: numbers computed from the sums of a category, whoever sees which rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -101,8 +102,13 @@ class Statistic(BaseEstimator):
 
     # Whether the encoding of what no visible row has is a mean, or a number that the user gives.
     takes_prior: ClassVar[bool] = False
+    # What those had that were saved before a parameter was added.
+    parameters_before: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     # The parameter by which the user asks for it, where a class of its name is not what the user sees.
     asked_by: ClassVar[str | None] = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**self.parameters_before, **state})
 
     @property
     def needs(self) -> Needs:
@@ -171,6 +177,10 @@ class Statistic(BaseEstimator):
         A category that has none, NaN or infinite, is left out of the sums of that number.
         """
         return visible.mean
+
+    def category_weights(self, visible: Moments) -> Floats | None:
+        """Give the weight of each of these numbers in their sums (..., numbers); None where every category has one."""
+        return None
 
     def find_prior(self, total: Moments) -> Floats:
         """Encode a category that no visible row has, by all that is visible: (..., outputs); 0 unless overridden."""

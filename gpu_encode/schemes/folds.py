@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from numbers import Integral, Number
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -227,6 +228,14 @@ class Holdout(Scheme):
     ----------
     fraction : float, default=0.3
         Share of rows in the calibration subset, taken to the nearest fraction with a denominator of at most 100.
+    mask : str, int or array of shape (n_rows,), optional
+        Which rows are the calibration subset, in place of a random one: a column of X, or an array, of booleans (or 0
+        and 1).  `fraction` and `random_state` then play no part.
+    new_rows : {"calibration", "all"}, default="calibration"
+        What new rows see: the calibration subset, as training rows do, or all rows.
+    calibration_rows : {"other", "nan"}, default="other"
+        What calibration rows get: encodings by the rows that do not calibrate, or NaN, so that no model is trained on
+        them by mistake.
     random_state : int, RandomState, Generator or None, default=0
 
     References
@@ -242,10 +251,27 @@ class Holdout(Scheme):
     [4.0, 3.5, 4.0, 3.5]
     >>> encoder.transform([["a"]]).tolist()
     [[4.0]]
+    >>> last_half = Holdout(mask=[False, False, True, True], new_rows="all", calibration_rows="nan")
+    >>> encoder = TargetEncoder(cv=last_half, smooth=None)
+    >>> encoder.fit_transform(X, y).ravel().tolist(), encoder.transform([["a"]]).tolist()
+    ([5.75, 5.75, nan, nan], [[3.75]])
     """
 
-    def __init__(self, fraction: float = 0.3, *, random_state: Any = 0) -> None:
+    parameters_before = MappingProxyType({"mask": None, "new_rows": "calibration", "calibration_rows": "other"})
+
+    def __init__(
+        self,
+        fraction: float = 0.3,
+        *,
+        mask: Any = None,
+        new_rows: str = "calibration",
+        calibration_rows: str = "other",
+        random_state: Any = 0,
+    ) -> None:
         self.fraction = fraction
+        self.mask = mask
+        self.new_rows = new_rows
+        self.calibration_rows = calibration_rows
         self.random_state = random_state
 
     def _share(self) -> Fraction:
@@ -254,12 +280,39 @@ class Holdout(Scheme):
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
         check_random_state(self.random_state)
+        check_option("Holdout", "new_rows", self.new_rows, ("calibration", "all"))
+        check_option("Holdout", "calibration_rows", self.calibration_rows, ("other", "nan"))
         check_number("Holdout", "fraction", self.fraction, low=0.0, high=1.0)
         if not 0 < self._share() < 1:
             raise bad_parameter("Holdout", "fraction", self.fraction, "must lie between 0.005 and 0.995")
 
+    def reads(self) -> list[tuple[Any, str]]:
+        """Give the mask, where there is one."""
+        if self.mask is None:
+            return []
+        return [(frames.read_grouping(self.mask, "mask") if is_vector(self.mask) else self.mask, "mask")]
+
     def plan(self, request: Request) -> FoldPlan:
         """Two folds: 0 calibrates, 1 is trained on."""
+        folds = self._random_folds(request) if self.mask is None else self._masked_folds(request)
+        return FoldPlan(
+            None,
+            2,
+            np.array([[0, 1], [1, 0]]),
+            np.array([[1, int(self.new_rows == "all")]]),
+            fold_rule=folds,
+            blind=(0,) if self.calibration_rows == "nan" else (),
+        )
+
+    def _masked_folds(self, request: Request) -> ByValue:
+        if len(request.counts["mask"]) < 2:
+            raise ValueError(
+                "The mask of Holdout is the same for all rows. It must be true of the rows that calibrate and false of "
+                "those that are trained on, and some must be either."
+            )
+        return ByValue(self.reads()[0][0], "mask", np.array([1, 0], np.int32))
+
+    def _random_folds(self, request: Request) -> ByPattern:
         share = self._share()
         pattern = FoldPattern("random", share.denominator, seed_of(self.random_state, "Holdout"), request.n_rows)
         folds = ByPattern(pattern, (np.arange(share.denominator) >= share.numerator).astype(np.int32))
@@ -270,7 +323,7 @@ class Holdout(Scheme):
                 f"Holdout(fraction={self.fraction}) leaves one part of {request.n_rows} rows empty. Take more rows or "
                 "another fraction."
             )
-        return FoldPlan(None, 2, np.array([[0, 1], [1, 0]]), np.array([[1, 0]]), fold_rule=folds)
+        return folds
 
 
 class FoldNumbers(Scheme):

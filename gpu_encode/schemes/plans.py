@@ -156,6 +156,8 @@ class FoldPlan:
         Every row gets one column per view of `new_rows`, in training too.
     fold_rule : FoldRule, optional
         How rows find their folds, where that takes more than their numbers; `assign` makes `folds` of it.
+    blind : tuple of int
+        Folds whose rows get NaN, whatever their row of the matrix says.
     """
 
     folds: Folds
@@ -164,6 +166,7 @@ class FoldPlan:
     new_rows: NDArray[np.int64]
     blow_up: bool = False
     fold_rule: FoldRule | None = None
+    blind: tuple[int, ...] = ()
 
     @property
     def lookup_folds(self) -> Folds:

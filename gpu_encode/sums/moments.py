@@ -240,9 +240,9 @@ class CategoryMoments:
     Parameters
     ----------
     number : Limbs
-        Categories K that count (..., numbers).
+        Categories K that count (..., numbers), or the sum of their weights.
     first, second : Limbs
-        Sum of the numbers, sum of their squares, over those categories.
+        Sum of the numbers, sum of their squares, over those categories; each times its category's weight, if any.
     """
 
     number: Limbs
@@ -250,13 +250,17 @@ class CategoryMoments:
     second: Limbs
 
     @classmethod
-    def of(cls, numbers: Floats, counted: NDArray[np.bool_]) -> Self:
-        """Sum over the first axis, of the categories where `counted` holds, numbers that are finite."""
+    def of(cls, numbers: Floats, counted: NDArray[np.bool_], weights: Floats | None = None) -> Self:
+        """Sum over the first axis, of the categories where `counted` holds, numbers that are finite, by weight."""
         counted = counted & np.isfinite(numbers)
         # Those of categories that do not count may be NaN, which no exact sum holds.
         safe = np.where(counted, numbers, 0.0)
-        number = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64))
-        return cls(number, Limbs.sum_of(safe, where=counted), Limbs.sum_of(safe, safe, where=counted))
+        if weights is None:
+            number, by_weight = Limbs.of_integers(counted.sum(axis=0, dtype=np.int64)), []
+        else:
+            number, by_weight = Limbs.sum_of(weights, where=counted), [weights]
+        first, second = (Limbs.sum_of(*by_weight, *factors, where=counted) for factors in ([safe], [safe, safe]))
+        return cls(number, first, second)
 
     @classmethod
     def none(cls, ops: Ops, shape: tuple[int, ...]) -> Self:

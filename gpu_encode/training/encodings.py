@@ -121,7 +121,10 @@ def tables_by_fold(
         return new, flatten(table(new, None, key, rule, ops))
     few, backend = sums.few_on_host(ops)
     new = few.visible(backend, plan.new_rows)
-    return new, table(sums, plan.visibility, key, rule, ops, total, leaf, dtype)
+    encodings = table(sums, plan.visibility, key, rule, ops, total, leaf, dtype)
+    if plan.blind:
+        encodings.values[:, list(plan.blind)] = np.nan
+    return new, encodings
 
 
 def by_splits(task: EncodingTask, plan: SplitPlan, out: Array, want_unseen: bool) -> Trained:

@@ -162,5 +162,6 @@ class Evaluation:
 
 def own_category(moments: Moments, has: Mask, rule: EncodingRule) -> CategoryMoments:
     """Each row's own category as sums over one category, or over none where it does not count."""
-    numbers = rule.statistic.of_each_category(moments)
-    return CategoryMoments.of(numbers[None], (rule.which_count(moments) & has[:, None])[None])
+    numbers, weights = rule.statistic.of_each_category(moments), rule.statistic.category_weights(moments)
+    counted = (rule.which_count(moments) & has[:, None])[None]
+    return CategoryMoments.of(numbers[None], counted, None if weights is None else weights[None])

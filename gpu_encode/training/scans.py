@@ -225,15 +225,19 @@ class SegmentMeanDeltas:
 
     def _by_segment(self, moments: Moments, has: Mask, segments: NDArray[np.int32]) -> CategoryMoments:
         """Sum the numbers of the rows' categories that count, and their squares, per segment and number."""
-        ops, n_segments = self.task.ops, len(self.checkpoints)
-        numbers = self.task.rule.statistic.of_each_category(moments)
+        ops, statistic, n_segments = self.task.ops, self.task.rule.statistic, len(self.checkpoints)
+        numbers, weights = statistic.of_each_category(moments), statistic.category_weights(moments)
         counted = (self.task.rule.which_count(moments) & has[:, None]) & np.isfinite(numbers)
         by_number = []
-        for column, valid in zip(numbers.T, counted.T, strict=True):
+        for place, (column, valid) in enumerate(zip(numbers.T, counted.T, strict=True)):
             values = np.where(valid, column, 0.0)
+            weight = None if weights is None else np.where(valid, weights[:, place], 0.0)
             codes = np.where(valid, segments, -1).astype(np.int32)
-            layout = Layout(Window(), *(digit_window(extent) for extent in ops.extents(values, None, (1, 2))))
-            accumulators = ops.accumulate(Rows(codes, target=values), n_segments, None, 1, 1, layout)[:-2, 0]
+            powers = (1, 2) if weight is None else (0, 1, 2)
+            extents = [digit_window(extent) for extent in ops.extents(values, weight, powers)]
+            layout = Layout(*extents) if weight is not None else Layout(Window(), *extents)
+            rows = Rows(codes, target=values, weight=weight)
+            accumulators = ops.accumulate(rows, n_segments, None, 1, 1, layout)[:-2, 0]
             by_number.append(
                 [Limbs(accumulators[..., columns], window.low) for window, _, columns in layout.measures()]
             )

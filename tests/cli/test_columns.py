@@ -63,6 +63,7 @@ def test_target_and_weight_are_set_aside() -> None:
         (["--weight", "wieght"], "--weight: there is no column 'wieght'"),
         (["--groups", "shop"], "--groups: there is no column 'shop'"),
         (["--fold-column", "fold"], "--fold-column: there is no column 'fold'"),
+        (["--scheme", "holdout", "--mask", "held"], "--mask: there is no column 'held'"),
         (["--hierarchy", "zip=zip2"], r"--hierarchy: there is no column 'zip2'; did you mean 'zip"),
         (["--hierarchy", "zpi=prefix:3"], r"--hierarchy: there is no column 'zpi'; did you mean 'zip'\?"),
         (["--prior", "day=1"], "--prior: there is no column 'day'"),

@@ -1,5 +1,6 @@
 """Which columns come out, in which order, under which names, of which types."""
 
+import ipaddress
 from functools import partial
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from gpu_encode import Bits, GroupKFold, KFold, Ordered, Parts, TargetEncoder, TimeFolds, interactions
+from gpu_encode import Bits, GroupKFold, KFold, Ordered, Parts, TargetEncoder, TimeFolds, interactions, load
 from gpu_encode.fitting import columns as fitting_columns
 from tests.encoders.conftest import Y
 
@@ -221,3 +222,38 @@ def test_bits_of_whole_floats_and_of_values_that_do_not_fit():
     assert encodings == encoder.transform(new.to_pandas())["ip"].tolist()
     assert encodings[0] != encoder.target_mean_
     assert encodings[2:] == [encoder.target_mean_] * 2
+
+
+ADDRESSES = ["2001:db8::1", "2001:DB8:0:0:5::9", "2001:db8:7::", "fe80::1", "2001:db8:7::2"]
+
+
+def own_levels(address):
+    """Leading 32 and 64 bits of an address, from its written groups."""
+    head, _, tail = address.lower().partition("::")
+    first, last = ([group for group in part.split(":") if group] for part in (head, tail))
+    groups = [*first, *["0"] * (8 - len(first) - len(last)), *last]
+    bits = "".join(f"{int(group, 16):016b}" for group in groups)
+    return bits[:32], bits[:64]
+
+
+@pytest.mark.parametrize("form", ["text", "numbers", "bytes"])
+def test_bits_of_ipv6_addresses_are_the_columns_of_their_prefixes(form, tmp_path):
+    y = [0.0, 1.0, 0.5, 0.25, 3.0]
+    as_bytes = [ipaddress.ip_address(text).packed for text in ADDRESSES]
+    as_numbers = [int(ipaddress.ip_address(text)) for text in ADDRESSES]
+    given = {"text": ADDRESSES, "numbers": as_numbers, "bytes": as_bytes}[form]
+    X = pd.DataFrame({"ip": np.array(given, dtype=object)})
+    encoder = quantity(hierarchy={"ip": Bits(64, 32, width=128)}, smooth=1.0).fit(X, y)
+    levels = [own_levels(text) for text in ADDRESSES]
+    X["wide"], X["narrow"] = np.array(levels, dtype=object).T
+    expected = quantity(columns=["ip"], hierarchy={"ip": ["narrow", "wide"]}, smooth=1.0).fit(X, y)
+    assert encoder.transform(X[["ip"]])["ip"].tolist() == expected.transform(X)["ip"].tolist()
+    encoder.save(tmp_path / "model")
+    assert load(tmp_path / "model").transform(X[["ip"]])["ip"].tolist() == expected.transform(X)["ip"].tolist()
+
+
+def test_addresses_that_fit_never_saw_have_the_encoding_of_their_network():
+    encoder = quantity(hierarchy={"ip": Bits(24, 16)}, smooth=0.0)
+    encoder.fit(pd.DataFrame({"ip": ["10.1.2.3", "10.1.2.9", "10.7.7.7"]}), [1.0, 2.0, 6.0])
+    new = pd.DataFrame({"ip": ["10.1.2.77", "10.1.99.1", "10.7.0.1", "11.1.1.1", "no address"]})
+    assert encoder.transform(new)["ip"].tolist() == [1.5, 1.5, 6.0, 3.0, 3.0]

@@ -15,6 +15,7 @@ ROWS = pd.DataFrame(
         "zip": RNG.integers(0, 12, N) ** 2,
         "price": RNG.normal(size=N).round(2),
         "rank": np.arange(N) % 11,
+        "held": np.arange(N) % 5 < 2,
     }
 )
 ROWS.loc[::13, "price"] = None
@@ -66,6 +67,12 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "missing, ordered": member(ge.TargetEncoder, SOLD, cv=ge.Ordered(2), indicators=["missing"]),
     "missing, impact": member(
         ge.ImpactEncoder, AMOUNT, cv=ge.KFold(3), indicators=["missing"], handle_missing="prior", **QUANTITY
+    ),
+    "held out by a mask": member(
+        ge.TargetEncoder, AMOUNT, cv=ge.Holdout(mask="held", new_rows="all", calibration_rows="nan"), **QUANTITY
+    ),
+    "statistics, calibration by a mask": member(
+        ge.StatisticEncoder, AMOUNT, ["mean", "max"], cv=ge.Holdout(mask="held"), indicators=True, **ZIP
     ),
     "log-odds": member(ge.TargetEncoder, SOLD, cv=ge.LeaveOneOut(), scale="logit"),
     "impact": member(ge.ImpactEncoder, AMOUNT, cv=ge.KFold(3), **QUANTITY),
@@ -196,7 +203,8 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
         ge.CooccurrenceEncoder, None, None, columns=["city", "rank", "zip"], against="rest", weighting="log"
     ),
 }
-MERGEABLE = {name: entry for name, entry in MEMBERS.items() if "blow-up" not in name}
+NOT_OF_ALL_ROWS = ("blow-up", "calibration")
+MERGEABLE = {name: entry for name, entry in MEMBERS.items() if not any(word in name for word in NOT_OF_ALL_ROWS)}
 
 
 def same(table: Any, expected: Any) -> None:

@@ -87,7 +87,11 @@ TARGET = [
         ({"smooth": ge.GLMM(), "hierarchy": {"city": ["zip"]}}, "takes no hierarchy"),
         ({"smooth": ge.GLMM(0)}, "'points' parameter of GLMM must be an integer of at least 1 and at most 100"),
         ({"smooth": ge.GLMM(101)}, "at most 100"),
-        *(({"scale": scale}, "'scale' parameter of TargetEncoder must be") for scale in ("log", 0.0, True, None)),
+        *(
+            ({"scale": scale}, "'scale' parameter of TargetEncoder must be")
+            for scale in ("ln", ("ln", 1), 0.0, True, None)
+        ),
+        ({"scale": ("log", 0.0)}, "'scale floor' parameter of TargetEncoder must be"),
         ({"scale": "sqrt", "prior": -5.0}, POSITIVE),
         ({"scale": 0.5, "prior": -1.0}, POSITIVE),
         ({"scale": "logit", "prior": 1.5}, POSITIVE),

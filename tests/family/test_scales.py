@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from gpu_encode import CatBoostEncoder, KFold, LeaveOneOut, Ordered, Prefixes, StatisticEncoder, TargetEncoder
+from gpu_encode import CatBoostEncoder, KFold, LeaveOneOut, Ordered, Prefixes, StatisticEncoder, TargetEncoder, load
 from gpu_encode.formulas.scales import on_scale
 from tests.family.members import AMOUNT, KIND, ROWS, SOLD, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:Greedy")
-SCALES = ["log1p", "sqrt", "logit", 2.0, 0.5]
+SCALES = ["log", ("log", 0.3), "log1p", "sqrt", "logit", 2.0, 0.5]
 SCHEMES = {"folds": KFold(3), "leave-one-out": LeaveOneOut(), "ordered": Ordered(), "blow-up": KFold(2, blow_up=True)}
 
 
@@ -62,12 +62,23 @@ def test_levels_are_blended_before_and_the_users_number_stays():
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_against_the_true_function(scale):
-    truth = {"log1p": math.log1p, "sqrt": math.sqrt, "logit": lambda x: math.log(x / (1 - x))}
+    truth = {
+        "log": lambda x: math.log(max(x, 2.0**-20)),
+        ("log", 0.3): lambda x: math.log(max(x, 0.3)),
+        "log1p": math.log1p,
+        "sqrt": math.sqrt,
+        "logit": lambda x: math.log(x / (1 - x)),
+    }
     function = truth.get(scale, lambda x: x**scale)
     values = np.array([1e-5, 0.1, 0.5, 0.9, 0.99999])
     # The functions are the library's own, within a few units in the last place of the true ones.
     assert on_scale(values, scale).tolist() == pytest.approx([function(x) for x in values], rel=1e-14, abs=1e-15)
-    assert on_scale(np.array([0.0]), scale)[0] == (math.log(2.0**-20 / (1 - 2.0**-20)) if scale == "logit" else 0.0)
+    of_zero = {
+        "logit": math.log(2.0**-20 / (1 - 2.0**-20)),
+        "log": math.log(2.0**-20),
+        ("log", 0.3): pytest.approx(math.log(0.3), rel=1e-15),
+    }
+    assert on_scale(np.array([0.0]), scale)[0] == of_zero.get(scale, 0.0)
     assert np.isnan(on_scale(np.array([np.nan]), scale)[0])
 
 
@@ -87,3 +98,13 @@ def test_statistics_that_have_one_whatever_the_values():
     kept = ["count", "var", "std", "sem", "nunique", ("share", 0.1)]
     codes = StatisticEncoder(kept, values=["price"], columns=["city"], scale="sqrt", ddof=0).fit_transform(ROWS)
     assert not codes.filter(like="city_").isna().to_numpy().any()
+
+
+@pytest.mark.host
+def test_a_floor_is_kept_in_files(tmp_path):
+    encoder = TargetEncoder(columns=["city"], scale=["log", 1e-300], smooth=None).fit(ROWS, np.abs(AMOUNT) * 0.0)
+    encoder.save(tmp_path / "model")
+    encodings = load(tmp_path / "model").transform(ROWS)
+    same(encodings, encoder.transform(ROWS))
+    assert set(encodings["city"]) == {on_scale(np.array([1e-300]), ("log", 1e-300))[0]}
+    assert encodings["city"][0] == pytest.approx(math.log(1e-300), rel=1e-15)

@@ -37,7 +37,9 @@ def test_priors_and_rare_categories(choice, scheme, smoothing, data):
 
 
 @pytest.mark.parametrize("missing", ["prior", "nan", "category"])
-@pytest.mark.parametrize("smoothing", ["auto", "between", "james-stein", "partial-pooling", "m-estimate"])
+@pytest.mark.parametrize(
+    "smoothing", ["auto", "between", "anova-pooled", "james-stein", "partial-pooling", "m-estimate"]
+)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @examples(4)
 @given(data=st.data())

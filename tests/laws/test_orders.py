@@ -17,7 +17,7 @@ from tests.laws import encoding
 from tests.strategies import examples
 
 KIND = "continuous"
-SMOOTHINGS = ["auto", "between", "james-stein", "partial-pooling", "m-estimate"]
+SMOOTHINGS = ["auto", "between", "anova-pooled", "james-stein", "partial-pooling", "m-estimate"]
 
 
 @cache

@@ -133,6 +133,7 @@ def test_parts_and_weights(cv, cuts, target):
         {"smooth": JamesStein()},
         {"smooth": PartialPooling()},
         {"smooth": EmpiricalBayes(tau="between")},
+        {"smooth": EmpiricalBayes("anova", pooled=True)},
         {"prior": "category_mean"},
         {"hierarchy": {"city": Prefixes(1)}, "prior": "category_mean"},
         {"columns": ["city"], "hierarchy": {"city": ["zip", "shop"]}, "indicators": False},

@@ -74,7 +74,7 @@ INCONSISTENT: dict[str, tuple[Change, str]] = {
     "entry": (model("entries/1/members", [0, 0]), "is made of the columns"),
     "rule": (model("entries/0/rule", class_of("MEstimate", m=1)), "hierarchy that does not fit"),
     "rule's range": (model("entries/2/rule", class_of("Prefixes", lengths=[1, 2])), "must fall strictly"),
-    "rule's kind": (model("entries/2/rule", class_of("Bits", lengths=[8], width=32)), "needs number values"),
+    "rule's kind": (model("entries/2/rule", class_of("Bits", lengths=[8], width=32)), "does not apply to"),
     "joint categories of fewer": (
         model("keys/1/members/shape", lambda shape: shape.__setitem__(slice(None), [2 * shape[0], 1])),
         "categories of 2 columns are stored as int32 of shape",
