@@ -115,8 +115,8 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
     ],
     "smoothing: how sums become a number (target, impact)": [
         ("--smooth", "RULE", ("auto, none, a number or m=10, sigmoid:k=20,f=10, eb:total, eb:between, "
-         "eb:anova,pooled, james-stein, partial-pooling, glmm; or one for each of several columns: city=m=10, shop+city=none (target: auto; impact: "
-         "partial-pooling)"), SEVERAL_TIMES),
+         "eb:anova,pooled, james-stein, partial-pooling, glmm; or one for each of several columns: city=m=10, "
+         "shop+city=none (target: auto; impact: partial-pooling)"), SEVERAL_TIMES),
         ("--prior", "PRIOR", "target: mean, category_mean or a number; or one for each column: city=0.2 (mean)",
          SEVERAL_TIMES),
         ("--hierarchy", "COL=LEVELS", ("target: finer to coarser: zip=zip4,zip3 (columns), zip=prefix:4,3, "
@@ -126,7 +126,8 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--min-count", "N", "categories of fewer rows count as unseen (0)"),
         ("--min-frequency", "N|SHARE", "categories of fewer rows are infrequent"),
         ("--max-categories", "N", "most categories of a column, all others being infrequent"),
-        ("--handle-unknown", "HOW", ("prior (or zero), nan, error or a number; ordinal: error or use_encoded_value; "
+        ("--handle-unknown", "HOW", ("prior (or zero), nan, error or a number, or city=nan,zip=0.5 for some columns; "
+         "ordinal: error or use_encoded_value; "
          "one-hot: error, ignore, infrequent_if_exist or warn (the first)")),
         ("--handle-missing", "HOW", "category, prior (or zero), nan or error (category)"),
         ("--indicators", None, ("add a 0/1 column per encoded column: category unseen (missing: "

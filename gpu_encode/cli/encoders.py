@@ -21,7 +21,7 @@ from gpu_encode.cli.choices import (
     statistics_choice,
     target_types,
     whole_number,
-    word_or_number,
+    words_by_column,
 )
 from gpu_encode.cli.messages import UsageError, close_match, refuse
 
@@ -103,7 +103,7 @@ def encoder_choices(options: argparse.Namespace) -> dict[str, Any]:
         given[option] = read(word)
     if (unseen := takes.get("handle_unknown")) in ("prior", "zero") and "handle_unknown" in given:
         words = [unseen, "nan", "error"]
-        given["handle_unknown"] = word_or_number(given["handle_unknown"], words, "--handle-unknown")
+        given["handle_unknown"] = words_by_column(given["handle_unknown"], words, "--handle-unknown")
     if options.encoder == "impact" and given.get("smooth", "auto") is None:
         given["smooth"] = 0.0  # there None is another smoothing
     if options.encoder == "impact" and isinstance(given.get("smooth"), dict):

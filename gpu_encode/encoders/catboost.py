@@ -40,7 +40,7 @@ class CatBoostEncoder(SchemeEncoder):
     categories : "auto" or list, default="auto"
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
-    handle_unknown : {"prior", "nan", "error"} or float, default="prior"
+    handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
         Encoding of categories that no visible row has.  "prior": that of n = 0, which is p itself but for the counts.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
     min_count : float, default=0

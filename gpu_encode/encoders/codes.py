@@ -108,9 +108,9 @@ class CodesModel(Model):
         columns = locate_columns(frame, self.selection, self.feature_names, self.n_features, owner)
         columns = columns.remember([key.entry for key in self.keys])
         codes = []
-        for key, rule in zip(self.keys, self.rules, strict=True):
+        for number, (key, rule) in enumerate(zip(self.keys, self.rules, strict=True)):
             of_key = key.lookup(columns, ops, rule.missing == "category")
-            self._refuse(of_key, key, columns, rule.missing)
+            self._refuse(of_key, number, columns)
             note_unseen(key, of_key)
             # Few rows are looked up on the host, whatever computes.
             codes.append(ops.to_device(number_missing(of_key, key)))

@@ -32,7 +32,7 @@ class GradientEncoder(SchemeEncoder):
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
-    handle_unknown : {"prior", "nan", "error"} or float, default="prior"
+    handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
         Encoding of categories that no visible row has.  "prior": the ratio of all visible rows, and by order the place
         that it would have.  "error" refuses values that fit did not see.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"

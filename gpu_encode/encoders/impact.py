@@ -31,7 +31,7 @@ class ImpactEncoder(SchemeEncoder):
     categories : "auto" or list, default="auto"
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.
-    handle_unknown : {"prior", "nan", "error"} or float, default="prior"
+    handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
         Encoding of categories that no visible row has.  "prior": 0 in every part.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
     min_count : float, default=0

@@ -48,7 +48,7 @@ class StatisticEncoder(SchemeEncoder):
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column but those of values.
-    handle_unknown : {"prior", "nan", "error"} or float, default="prior"
+    handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
         Encoding of categories that no visible row has.  "prior": the statistic of all visible rows, but 0 for count,
         sum and nunique.  "error" refuses values that fit did not see.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"

@@ -45,8 +45,9 @@ class TargetEncoder(SchemeEncoder):
         (polars, Arrow) or scikit-learn's `make_column_selector`; a compiled regular expression, by ``search`` in each
         name; and a function of X that gives a list, by names and types alone, since rows come in chunks.  None: every
         column.
-    handle_unknown : {"prior", "nan", "error"} or float, default="prior"
-        Encoding of values that no visible row has.  "error" refuses values that fit did not see.
+    handle_unknown : {"prior", "nan", "error"}, float or dict, default="prior"
+        Encoding of values that no visible row has.  "error" refuses values that fit did not see.  A dict has one of
+        these for each column that it names.
     handle_missing : {"category", "prior", "nan", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.
     min_count : float, default=0

@@ -35,7 +35,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
     columns : list, "categorical", selector, pattern or function, optional
         Names (or positions) of the columns to encode; a tuple is a joint key.  Others pass through.  None: every
         column.
-    handle_unknown : {"zero", "nan", "error"} or float, default="zero"
+    handle_unknown : {"zero", "nan", "error"}, float or dict, default="zero"
         Encoding of values that no visible row has: 0 is no evidence.  "error" refuses values that fit did not see.
     handle_missing : {"category", "zero", "nan", "error"}, default="category"
         None, NaN, pandas.NA, NaT and Arrow null are one and the same missing value.

@@ -88,11 +88,12 @@ def read_categories(
     columns = columns.remember(entries)
     read = []
     given_by_entry, policies = given_categories(parameters.categories, entries), parameters.missing_of(selection)
-    for entry, given, missing in zip(entries, given_by_entry, policies, strict=True):
+    by_key = parameters.of_each_key(selection, columns.frame)
+    for entry, given, missing, own in zip(entries, given_by_entry, policies, by_key, strict=True):
         categories = None
         if given is not None:
             categories = RowCategories(*CategoryIndex.fit_given(entry, given, columns, ops, missing == "category"))
-            refuse_unknown(parameters.handle_unknown, categories.codes, entry.name, columns.frame)
+            refuse_unknown(own.handle_unknown, categories.codes, entry.name, columns.frame)
         elif in_one_pass:
             categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])
         elif by_type and (key := CategoryIndex.by_type(entry, columns)) is not None:

@@ -122,12 +122,9 @@ def check_same_parameters(
 ) -> None:
     """Raise ValueError if a parameter that shapes the encodings has changed since the first call."""
     before, now = of_all_entries(known, [sums.spec for sums in known.statistics[0]]), of_all_entries(parameters, specs)
-    unknown_is_error = parameters.handle_unknown == "error"
     for old_rule, rule, old_key, key in zip(known.rules, rules, known.keys, keys, strict=True):
-        earlier = parameters_of(old_rule.statistic) | entry_parameters(
-            old_rule, old_key, parameters.as_unseen, known.unknown_is_error, before
-        )
-        later = parameters_of(rule.statistic) | entry_parameters(rule, key, parameters.as_unseen, unknown_is_error, now)
+        earlier = parameters_of(old_rule.statistic) | entry_parameters(old_rule, old_key, parameters.as_unseen, before)
+        later = parameters_of(rule.statistic) | entry_parameters(rule, key, parameters.as_unseen, now)
         name = first_other(earlier, later)
         if name is not None:
             raise other_parameters(name, earlier[name], later[name])
@@ -139,13 +136,11 @@ def of_all_entries(source: Model | Parameters, specs: Sequence[SumSpec]) -> dict
     return {"indicators": source.indicators, "dtype": source.dtype, "drop": drop}
 
 
-def entry_parameters(
-    rule: EncodingRule, key: CategoryIndex, as_unseen: str, unknown_is_error: bool, of_all: dict[str, Any]
-) -> dict[str, Any]:
+def entry_parameters(rule: EncodingRule, key: CategoryIndex, as_unseen: str, of_all: dict[str, Any]) -> dict[str, Any]:
     """Give what must stay the same of an entry between calls, by the names that an encoder's parameters have."""
     infrequent, of_statistic = rule.infrequent or Infrequent(), parameters_of(rule.statistic)
     others = {
-        "handle_unknown": "error" if unknown_is_error else as_unseen if rule.unseen is None else rule.unseen,
+        "handle_unknown": "error" if rule.refuses_unknown else as_unseen if rule.unseen is None else rule.unseen,
         "handle_missing": as_unseen if rule.missing == "prior" else rule.missing,
         "prior": rule.prior,
         "min_count": rule.min_count,

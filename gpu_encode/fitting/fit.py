@@ -310,7 +310,6 @@ def make_model(context: FitContext, sums: Sequence[Sequence[CategorySums]], most
         context.keys if parameters.statistic.needs.sums else [key.without_categories() for key in context.keys],
         [[target_sums.on_host(ops) for target_sums in per_target] for per_target in sums],
         context.rules,
-        bool(parameters.handle_unknown == "error"),
         parameters.indicators,
         parameters.dtype,
         scheme.n_permutations if isinstance(scheme, Ordered) and not scheme.average else 1,

@@ -77,8 +77,6 @@ class Model:
         Sums that new rows see: statistics[entry][target].
     rules : list of EncodingRule
         One an entry.
-    unknown_is_error : bool
-        Whether a value that fit did not see is refused.
     indicators : tuple of str
         Which 0/1 columns each entry has: that no visible row has its category ("unseen"), or that a row has no value
         ("missing").
@@ -96,7 +94,6 @@ class Model:
     keys: list[CategoryIndex]
     statistics: list[list[CategorySums]]
     rules: list[EncodingRule]
-    unknown_is_error: bool = False
     indicators: tuple[str, ...] = ()
     dtype: str = "float64"
     permutations: int = 1
@@ -186,19 +183,20 @@ class Model:
         for number, (key, lookup) in enumerate(zip(self.keys, lookups, strict=True)):
             missing = self.rules[number].missing
             out = output.next(lookup.encodings.shape[2])
-            if self._by_number(key, columns, ops, lookup.encodings, out):
+            if self._by_number(number, columns, ops, lookup.encodings, out):
                 continue
             codes = key.lookup(columns, ops, missing == "category")
-            self._refuse(codes, key, columns, missing)
+            self._refuse(codes, number, columns)
             ops.gather(lookup.encodings, codes, None, out)
             note_unseen(key, codes)
             self._add_indicators(output, number, lookup, codes, columns, ops)
         return output.to_list(), columns
 
-    def _by_number(self, key: CategoryIndex, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
+    def _by_number(self, number: int, columns: ColumnMap, ops: Ops, lookup: Floats, out: Array) -> bool:
         """Write the encodings of a column of numbers without its codes, where nothing else asks for these."""
-        if self.indicators or self.unknown_is_error or _COUNTS.get() is not None:
+        if self.indicators or self.rules[number].refuses_unknown or _COUNTS.get() is not None:
             return False
+        key = self.keys[number]
         numbers = key.numbers(columns)
         if numbers is None or isinstance(numbers, np.ndarray) != (device_of(ops) == "cpu"):
             return False
@@ -226,13 +224,13 @@ class Model:
         as_category = self.rules[number].missing == "category"
         output.add_indicators(unseen, lambda: missing_rows(key, codes, columns, ops, as_category))
 
-    def _refuse(self, codes: Array, key: CategoryIndex, columns: ColumnMap, missing: str) -> None:
-        """Raise ValueError for values that the policies refuse."""
-        frame = columns.frame
+    def _refuse(self, codes: Array, number: int, columns: ColumnMap) -> None:
+        """Raise ValueError for values that the policies of a key refuse."""
+        key, missing, frame = self.keys[number], self.rules[number].missing, columns.frame
         labels = [frame.label(columns.places[position]) for position in key.entry.members]
         named = repr(labels[0]) if len(labels) == 1 else repr(tuple(labels))
         refuse_missing(codes, missing, named, frame)
-        if self.unknown_is_error and len(codes):
+        if self.rules[number].refuses_unknown and len(codes):
             known = (codes >= 0) & (codes < key.n_categories)
             if missing != "category" or key.has_missing:
                 known |= codes == MISSING

@@ -124,8 +124,8 @@ class Parameters:
 
     @property
     def differs_by_key(self) -> bool:
-        """Whether keys may have other statistics or priors than their neighbours."""
-        return bool(self.by_key) or isinstance(self.prior, dict)
+        """Whether keys may have other statistics, priors or policies than their neighbours."""
+        return bool(self.by_key) or isinstance(self.prior, dict) or isinstance(self.handle_unknown, dict)
 
     @property
     def needs_tables(self) -> bool:
@@ -142,10 +142,11 @@ class Parameters:
     def check(self) -> None:
         """Raise ValueError for unknown options and numbers out of range."""
         owner, words = self.owner, (self.as_unseen, "nan", "error")
-        if not isinstance(self.handle_unknown, Real) or isinstance(self.handle_unknown, bool):
-            check_option(owner, "handle_unknown", self.handle_unknown, words, "a number")
-        elif np.isinf(float(self.handle_unknown)):
-            raise bad_parameter(owner, "handle_unknown", self.handle_unknown, "must not be infinite")
+        for policy in self.policies_for_unknown:
+            if not isinstance(policy, Real) or isinstance(policy, bool):
+                check_option(owner, "handle_unknown", policy, words, "a number", "a dict of one of these per column")
+            elif np.isinf(float(policy)):
+                raise bad_parameter(owner, "handle_unknown", policy, "must not be infinite")
         check_option(owner, "handle_missing", self.handle_missing, ("category", *words))
         check_number(owner, "min_count", self.min_count, low=0.0)
         check_indicators(owner, self.indicators)
@@ -261,15 +262,18 @@ class Parameters:
             check_ranges(self.owner, self.scale, self.statistic.of_target(number).ranges(*bounds), target.name)
 
     def of_each_key(self, selection: Selection, frame: Frame | Pieces) -> "list[Parameters]":
-        """Give the parameters of every key, with one statistic and one prior; checked where these are its own."""
+        """Give the parameters of every key, with one of each that may differ; checked where these are its own."""
         if not self.differs_by_key:
             return [self] * len(selection.entries)
         statistics = value_of_each_key(self.keyed_parameter, self.by_key, self.statistic, selection, frame)
         named, others = (self.prior, "mean") if isinstance(self.prior, dict) else ({}, self.prior)
         priors = value_of_each_key("prior", named, others, selection, frame)
+        unknown, usual = self.handle_unknown, self.as_unseen
+        named, others = (unknown, usual) if isinstance(unknown, dict) else ({}, unknown)
+        policies = value_of_each_key("handle_unknown", named, others, selection, frame)
         each = [
-            replace(self, statistic=statistic, by_key={}, prior=prior)
-            for statistic, prior in zip(statistics, priors, strict=True)
+            replace(self, statistic=statistic, by_key={}, prior=prior, handle_unknown=policy)
+            for statistic, prior, policy in zip(statistics, priors, policies, strict=True)
         ]
         for of_key in each:
             of_key.check()
@@ -277,19 +281,38 @@ class Parameters:
 
     def rules(self, selection: Selection, frame: Frame | Pieces) -> list[EncodingRule]:
         """Give the rule by which the sums of every key become encodings."""
-        unknown = (
-            {"nan": float("nan")}.get(self.handle_unknown)
-            if isinstance(self.handle_unknown, str)
-            else float(self.handle_unknown)
-        )
         least = float(self.min_count)
         scale = tuple(self.scale) if isinstance(self.scale, list) else self.scale
+        each = zip(self.of_each_key(selection, frame), self.missing_of(selection), strict=True)
         return [
-            EncodingRule(own.statistic.of_entry(entry), own.prior, unknown, missing, least, self.infrequent, scale)
-            for entry, (own, missing) in enumerate(
-                zip(self.of_each_key(selection, frame), self.missing_of(selection), strict=True)
+            EncodingRule(
+                own.statistic.of_entry(entry),
+                own.prior,
+                own.encoding_of_unknown,
+                missing,
+                least,
+                self.infrequent,
+                scale,
+                isinstance(own.handle_unknown, str) and own.handle_unknown == "error",
             )
+            for entry, (own, missing) in enumerate(each)
         ]
+
+    @property
+    def policies_for_unknown(self) -> list[Any]:
+        """What is asked for of unknown values, of any column."""
+        return list(self.handle_unknown.values()) if isinstance(self.handle_unknown, dict) else [self.handle_unknown]
+
+    @property
+    def has_nan_policy(self) -> bool:
+        """Whether encodings may be NaN since the user asked for it."""
+        return any(isinstance(policy, str) and policy == "nan" for policy in [*self.policies_for_unknown, self.missing])
+
+    @property
+    def encoding_of_unknown(self) -> float | None:
+        """The number that a value without visible rows gets; None for what the statistic says."""
+        policy = self.handle_unknown
+        return {"nan": float("nan")}.get(policy) if isinstance(policy, str) else float(policy)
 
     @property
     def missing(self) -> str:
@@ -304,7 +327,7 @@ class Parameters:
         """Warn once of rows that see no rows at all; `columns` are encodings whose prior is a mean of what is seen."""
         if isinstance(plan, OrderedPlan) and plan.burn_in:
             return
-        if "nan" not in (self.handle_unknown, self.handle_missing):
+        if not self.has_nan_policy:
             # The smallest number is NaN where any is.
             blind = [column for column in columns if len(column) and bool(np.isnan(column.min()))]
             if blind:
@@ -327,7 +350,7 @@ class Parameters:
     def warn_of_blind_rows(self, number: object, plan: Plan) -> None:
         """Warn of so many rows that see no rows at all, unless encodings are NaN for other reasons, too."""
         asked_for = isinstance(plan, FoldPlan) and bool(plan.blind)
-        if not asked_for and "nan" not in (self.handle_unknown, self.handle_missing):
+        if not asked_for and not self.has_nan_policy:
             why = (
                 "their earlier folds or times hold no rows"
                 if isinstance(plan, (FoldPlan, OrderedPlan))

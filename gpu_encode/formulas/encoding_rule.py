@@ -51,6 +51,8 @@ class EncodingRule:
         Which categories are infrequent; None where none is.
     scale : str, tuple or float
         Scale that encodings are put on, `unseen` excepted, after everything else.
+    refuses_unknown : bool
+        Whether a value that fit did not see is refused.
     """
 
     statistic: Statistic
@@ -60,6 +62,7 @@ class EncodingRule:
     min_count: float = 0.0
     infrequent: Infrequent | None = None
     scale: Any = "identity"
+    refuses_unknown: bool = False
 
     def of_target(self, number: int) -> "EncodingRule":
         """Give the rule of one target, by its number."""

@@ -56,7 +56,7 @@ def describe(model: Model, writer: Writer) -> dict[str, Any]:
         "keys": [describe_key(key, writer) for key in model.keys],
         "statistics": [[describe_sums(sums, writer) for sums in per_target] for per_target in model.statistics],
         "formulas": [describe_rule(rule, writer) for rule in model.rules],
-        "unknown_is_error": model.unknown_is_error,
+        "unknown_is_error": describe_refusals([rule.refuses_unknown for rule in model.rules]),
         "indicators": list(model.indicators),
         "dtype": model.dtype,
         "permutations": model.permutations,
@@ -82,6 +82,20 @@ def describe_pairs(model: Model, writer: Writer) -> dict[str, Any]:
         "others": model.selection.others,
         "pair_sums": sums,
     }
+
+
+def describe_refusals(refused: list[bool]) -> bool | list[bool]:
+    """Give whether unknown values are refused as JSON: once where it is the same for all keys."""
+    return refused if len(set(refused)) > 1 else refused[0]
+
+
+def read_refusals(document: dict[str, Any], n_keys: int) -> list[bool]:
+    """Read whether unknown values are refused, of each key."""
+    refused = document.get("unknown_is_error")
+    listed: list[Any] = refused if isinstance(refused, list) else [refused] * n_keys
+    if len(listed) != n_keys or any(type(one) is not bool for one in listed):
+        raise ValueError(f"the field 'unknown_is_error' holds {refused!r}")
+    return listed
 
 
 def describe_rule(rule: EncodingRule, writer: Writer) -> dict[str, Any]:
@@ -130,7 +144,11 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
     targets = [read_target(described, reader) for described in read_list(document, "targets", dict)]
     keyed = pair(selection.entries, read_list(document, "keys", dict))
     keys = [read_key(described, entry, reader) for entry, described in keyed]
-    rules = [read_rule(described, reader) for _, described in pair(keys, read_list(document, "formulas", dict))]
+    refusals = read_refusals(document, len(keys))
+    rules = [
+        replace(read_rule(described, reader), refuses_unknown=refused)
+        for refused, described in pair(refusals, read_list(document, "formulas", dict))
+    ]
     statistics = [
         [
             read_sums(described, key, info, rule.of_target(number), reader)
@@ -147,7 +165,6 @@ def rebuild(document: dict[str, Any], reader: Reader) -> Model:
         keys,
         statistics,
         rules,
-        unknown_is_error=read_field(document, "unknown_is_error", bool),
         indicators=read_indicators(document),
         dtype=read_option(document, "dtype", DTYPES),
         permutations=read_count(document, "permutations", 1, LARGEST),

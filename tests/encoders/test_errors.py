@@ -102,7 +102,7 @@ PARAMETERS = [
     ({"target_type": "bin"}, "'target_type' .* must be one of 'auto', 'binary', 'continuous', 'multiclass'. Got 'bin'"),
     ({"target_type": ["continuous"] * 2}, "target_type lists 2 kinds for 1 targets"),
     ({"target_type": "binary"}, 'needs at most 2 distinct labels in y. Got 12: .*"multiclass" for labels'),
-    ({"handle_unknown": "value"}, "'handle_unknown' .* must be one of 'prior', 'nan', 'error', a number. Got 'value'"),
+    ({"handle_unknown": "value"}, "'handle_unknown' .* must be one of 'prior', 'nan', 'error', a number, a dict"),
     ({"handle_unknown": float("inf")}, "'handle_unknown' parameter of TargetEncoder must not be infinite"),
     ({"handle_missing": "mean"}, "'handle_missing' .* one of 'category', 'prior', 'nan', 'error'. Got 'mean'"),
     ({"min_count": -1}, "'min_count' parameter of TargetEncoder must be a finite number of at least 0. Got -1"),

@@ -239,6 +239,9 @@ class ClusterEncoder(SummedEncoder):
     def _rows_parameters(self) -> Parameters:
         # What a sum of no rows is encoded as plays no part: categories that no visible row has are in no cluster.
         owner, refused = type(self).__name__, isinstance(self.handle_unknown, str) and self.handle_unknown == "error"
+        if isinstance(self.handle_unknown, dict):
+            law = "must be one for all columns. Take an encoder of its own for each column"
+            raise bad_parameter(owner, "handle_unknown", self.handle_unknown, law)
         Parameters.of(self, Counts("count"), as_unseen="own", target_type=None)
         policy = {"as_unseen": "own", "handle_unknown": "error" if refused else "own"}
         if self.by == "cooccurrence":
