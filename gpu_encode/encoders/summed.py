@@ -273,7 +273,9 @@ def share_out(by_fold: Model, plan: FoldPlan) -> tuple[list[Model], Model]:
         ]
         return replace(by_fold, statistics=of_view)
 
-    return [see(line[None, :]) for line in plan.visibility], see(plan.new_rows)
+    # What learns of no rows encodes by NaN.
+    lines = [line * (fold not in plan.blind) for fold, line in enumerate(plan.visibility)]
+    return [see(line[None, :]) for line in lines], see(plan.new_rows)
 
 
 def check_scheme(scheme: Scheme, owner: str) -> None:
