@@ -137,6 +137,19 @@ class CategoryIndex:
         n_columns = len(vocabularies)
         return CategoryIndex(self.entry, vocabularies, np.zeros((0, n_columns), np.int32) if n_columns > 1 else None)
 
+    def pick(self, kept: NDArray[np.int64]) -> "CategoryIndex":
+        """Give the key of some of its categories, with those values alone that make them up."""
+        if self.members is None:
+            return replace(self, vocabularies=[Vocabulary(self.vocabularies[0].values.take(kept))])
+        members, vocabularies, places = self.members[kept], [], []
+        for column, vocabulary in zip(members.T, self.vocabularies, strict=True):
+            used = np.unique(column[column >= 0]).astype(np.int64)
+            vocabularies.append(Vocabulary(vocabulary.values.take(used)))
+            place = np.full(len(vocabulary), MISSING, np.int32)
+            place[used] = np.arange(len(used))
+            places.append(place)
+        return replace(self, vocabularies=vocabularies, members=renumber(members, places))
+
     @property
     def missing_is_unknown(self) -> bool:
         """Whether a missing value, where it is a category, is none of those that the user gave."""

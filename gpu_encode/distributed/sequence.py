@@ -138,6 +138,14 @@ def partial_fit(*_: Any, **__: Any) -> None:
     )
 
 
+def forget(*_: Any, **__: Any) -> None:
+    """Refuse: what is in a cluster is taken out piece by piece."""
+    raise TypeError(
+        "forget does not take data of Dask. Give it the partitions one by one, as tables of this process: "
+        "encoder.forget(X.get_partition(0).compute(), y.get_partition(0).compute())."
+    )
+
+
 def read_training(encoder: Encoder, X: Any, y: Any, sample_weight: Any, groups: Any) -> Partitions:
     """Read what a call on training rows was given, before anything is computed."""
     if y is None and encoder._parameters().reads_target:

@@ -22,6 +22,7 @@ from gpu_encode.errors.keywords import Signature, unknown_keyword
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_rows, prepare, sum_rows
+from gpu_encode.fitting.forgetting import forget
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model, encoded_names
 from gpu_encode.fitting.parameters import Parameters
@@ -57,6 +58,9 @@ class Engine(Protocol):
 
     def partial_fit(self, encoder: Any, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
         """Add rows to what the encoder knows, or refuse to."""
+
+    def forget(self, encoder: Any, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
+        """Take rows out of what the encoder knows, or refuse to."""
 
 
 def engine_of(X: Any) -> Engine | None:
@@ -322,15 +326,62 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         >>> encoder.partial_fit([["a"], ["b"]], [0, 1]).partial_fit([["a"], ["c"]], [1, 1]).encodings_
         [array([0.5, 1. , 1. ])]
         """
-        parameters = self._parameters()
-        if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
-            raise ValueError("partial_fit has no folds, which blow-up columns need. Call fit or fit_transform.")
         known = self._model if hasattr(self, "_model") else None
-        context = prepare(parameters, Inputs(X, y, sample_weight), known, more_may_come=True)
-        if known is not None:
-            self._check_names(context.rows.inputs, known.selection, reset=False)
+        context = self._read_more("partial_fit", Inputs(X, y, sample_weight), known)
         self._keep(context, sum_rows(context, plans.all_rows()), known)
         return self
+
+    @dispatch
+    def forget(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Take rows out of what `transform` knows, to the bits of an encoder that has never seen them.
+
+        Sums are exact, so that `partial_fit` has an inverse: yesterday in, the same day of last year out.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Rows that `fit` or `partial_fit` was given, in any order, with the same weights.  Not all of them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the rows cannot have been there: categories or labels that are not known, fewer rows of a category than
+            are to go, sums that no rows have.  If no rows would be left.  Nothing is then changed.
+
+        Notes
+        -----
+        The encoder keeps sums, not rows: rows that were never there, but whose sums others have, are not noticed.  A
+        category or a label vanishes with the last of its weight; rows of weight 0 do not keep it.  The type of a
+        column's values stays the one that holds all that were ever seen.
+
+        Examples
+        --------
+        >>> from gpu_encode import TargetEncoder
+        >>> encoder = TargetEncoder(smooth=0.0).fit([["a"], ["b"], ["b"], ["c"]], [0, 1, 0, 1])
+        >>> encoder.forget([["b"], ["c"]], [0, 1]).encodings_
+        [array([0., 1.])]
+        """
+        check_is_fitted(self, "_model")
+        context = self._read_more("forget", Inputs(X, y, sample_weight), self._model)
+        gone = make_model(context, sum_rows(context, plans.all_rows()))
+        model = forget(self._model, gone)
+        self._check_model(model)
+        self._publish(model)
+        return self
+
+    def _read_more(self, call: str, inputs: Inputs, known: Model | None) -> FitContext:
+        """Read rows that are added to what is known, or taken out of it."""
+        parameters = self._parameters()
+        if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
+            raise ValueError(f"{call} has no folds, which blow-up columns need. Call fit or fit_transform.")
+        context = prepare(parameters, inputs, known, more_may_come=True)
+        if known is not None:
+            self._check_names(context.rows.inputs, known.selection, reset=False)
+        return context
 
     def merge(self, *others: "Encoder") -> Self:
         """Add what other encoders of the same parameters have learned, in place.

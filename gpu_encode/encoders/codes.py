@@ -135,12 +135,18 @@ class CodesEncoder(Encoder):
         owner = self._owner
         return (
             f"{owner} learns from all rows together: it takes tables in memory, one or several, and neither files, nor "
-            f"tables of Dask, nor partial_fit or merge. Read the rows into memory, or fit {owner} to a sample of them."
+            "tables of Dask, nor partial_fit, forget or merge. Read the rows into memory, or fit "
+            f"{owner} to a sample of them."
         )
 
     @property
     def partial_fit(self) -> Any:
         """Not there, as scikit-learn asks with `hasattr`."""
+        raise AttributeError(self._why_in_memory)
+
+    @property
+    def forget(self) -> Any:
+        """Not there, as `partial_fit`."""
         raise AttributeError(self._why_in_memory)
 
     def _rows_parameters(self) -> Parameters:

@@ -173,6 +173,22 @@ def other_number_of_codes(expected: int, found: int) -> ValueError:
     )
 
 
+def never_learned(key: str, category: object) -> ValueError:
+    """Error for rows to forget that were never learned."""
+    return ValueError(
+        f"forget was given rows of {key!r} that this encoder has not learned, or not so many: those of {category!r} "
+        "would leave sums that no rows have. Give rows as they were given to fit or partial_fit, each once."
+    )
+
+
+def never_learned_label(label: object) -> ValueError:
+    """Error for rows to forget with a label that was never learned."""
+    return ValueError(
+        f"forget was given the label {_shown(label)}, which this encoder has not learned. Give rows as they were given "
+        "to fit or partial_fit, each once."
+    )
+
+
 def merge_of_other_targets() -> ValueError:
     """Error for merging encoders of other targets."""
     return ValueError("Cannot merge encoders of different targets. Fit all on the same targets, in the same order.")

@@ -7,7 +7,7 @@ import pytest
 
 from gpu_encode.encoders.base import ENGINES, Encoder
 
-CALLS = ("fit", "fit_transform", "transform", "partial_fit")
+CALLS = ("fit", "fit_transform", "transform", "partial_fit", "forget")
 
 
 @pytest.mark.parametrize("name", ENGINES)

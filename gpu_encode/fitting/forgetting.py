@@ -1,0 +1,150 @@
+"""Rows taken out of a model again: sums are exact, so that what is left is what the other rows alone would give."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.types import MISSING
+from gpu_encode.categories.keys import CategoryIndex, categories_as_numpy
+from gpu_encode.errors.statistics import never_learned, never_learned_label
+from gpu_encode.fitting.model import Model, TargetInfo, join_targets, widen_classes
+from gpu_encode.ops import host
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.targets import counted_classes
+
+
+def forget(known: Model, gone: Model) -> Model:
+    """Give a model without the rows of another, which were in it.
+
+    Raises
+    ------
+    ValueError
+        If the rows cannot have been in it, or if none would be left.
+    """
+    targets = [check_labels(mine, theirs) for mine, theirs in zip(known.targets, gone.targets, strict=True)]
+    keys, statistics = [], []
+    for number, (mine, theirs) in enumerate(zip(known.keys, gone.keys, strict=True)):
+        places, left = places_in(mine, theirs), []
+        triples = zip(known.statistics[number], gone.statistics[number], targets, strict=True)
+        for target, (sums, lost, info) in enumerate(triples):
+            left.append(take_out(sums, widen_classes(lost, gone.targets[target], info), places))
+        check_left(mine, left)
+        key, kept = without_unused(mine, theirs, places, left)
+        keys.append(key)
+        statistics.append([pick(sums, kept) for sums in left])
+    if known.rules[0].statistic.needs.sums and not any(sums.accumulators.any() for sums in statistics[0]):
+        raise ValueError(
+            "forget would leave no rows. Give the new rows to partial_fit first, or call fit, which starts anew."
+        )
+    labels = [
+        used_labels(info, theirs, statistics[0][target])
+        for target, (info, theirs) in enumerate(zip(targets, gone.targets, strict=True))
+    ]
+    statistics = [[pick_labels(*each) for each in zip(of_key, targets, labels, strict=True)] for of_key in statistics]
+    targets = [
+        info if numbers is None or info.classes is None else replace(info, classes=info.classes[numbers])
+        for info, numbers in zip(targets, labels, strict=True)
+    ]
+    return replace(known, targets=targets, keys=keys, statistics=statistics).to_canonical()
+
+
+def check_labels(mine: TargetInfo, theirs: TargetInfo) -> TargetInfo:
+    """Give what is known of a target; raise ValueError for labels that it never had."""
+    joined = join_targets(mine, theirs)
+    if joined.classes is not None and mine.classes is not None and len(joined.classes) > len(mine.classes):
+        raise never_learned_label(np.setdiff1d(joined.classes, mine.classes)[0])
+    return mine
+
+
+def places_in(mine: CategoryIndex, theirs: CategoryIndex) -> NDArray[np.int32]:
+    """Place of each category among those of another index; raise ValueError for one that is not there."""
+    joined, own, places = mine.union(theirs)
+    if joined.n_categories > mine.n_categories:
+        new = np.setdiff1d(np.arange(joined.n_categories), own)[0]
+        raise never_learned(mine.entry.name, categories_as_numpy(joined)[new])
+    if theirs.has_missing and not mine.has_missing:
+        raise never_learned(mine.entry.name, None)
+    return places
+
+
+def take_out(sums: CategorySums, gone: CategorySums, places: NDArray[np.int32]) -> CategorySums:
+    """Subtract sums, digit by digit; `places` are those of the categories that lose rows."""
+    values = gone.distribution
+    values = None if values is None else replace(values, counts=-values.counts)
+    lost = replace(gone, accumulators=-gone.accumulators, distribution=values)
+    same = np.arange(sums.n_categories, dtype=np.int32)
+    return sums.plus(lost, same, places, sums.n_categories).to_canonical()
+
+
+def check_left(key: CategoryIndex, left: Sequence[CategorySums]) -> None:
+    """Raise ValueError for a category whose sums no rows can have."""
+    for sums in left:
+        bad = cannot_be(sums)
+        if sums.distribution is not None:
+            bad[sums.distribution.category[(sums.distribution.counts < 0).any(axis=1)]] = True
+        if bad.any():
+            code = int(np.flatnonzero(bad)[0])
+            raise never_learned(key.entry.name, categories_as_numpy(key)[code] if code < key.n_categories else None)
+
+
+def cannot_be(sums: CategorySums) -> NDArray[np.bool_]:
+    """Say of each category whether its sums are those of no rows: counts or squares below 0, or sums without rows."""
+    n_lines, n_classes = len(sums.accumulators), sums.accumulators.shape[2]
+    measures = [sums.accumulators[:, 0, :, columns] for _, _, columns in sums.spec.layout.measures()]
+    empty = ~measures[0].any(axis=-1)
+    bad = np.zeros((n_lines, n_classes), np.bool_)
+    for power, measure in enumerate(measures):
+        if power:
+            bad |= empty & measure.any(axis=-1)
+        if power % 2 == 0:
+            # The highest of canonical digits has the sign.
+            bad |= measure[..., -1] < 0
+    if len(measures) > 2 and n_classes == 1:
+        bad |= host(n_lines).moments(sums.accumulators[:, 0], sums.spec.layout, 0, True).fraction < 0
+    return np.logical_or.reduce(bad, axis=1)  # type: ignore[no-any-return]
+
+
+def without_unused(
+    key: CategoryIndex, gone: CategoryIndex, places: NDArray[np.int32], left: Sequence[CategorySums]
+) -> tuple[CategoryIndex, NDArray[np.int64]]:
+    """Give a key without the categories that have lost all their weight, and the codes of those that stay."""
+    used = np.zeros(key.n_categories + 2, np.bool_)
+    for sums in left:
+        used |= np.logical_or.reduce(sums.accumulators, axis=(1, 2, 3))
+    stays = np.ones(key.n_categories, np.bool_)
+    stays[places] = used[places] | key.given
+    kept = np.flatnonzero(stays)
+    has_missing = key.has_missing and (key.given or not gone.has_missing or bool(used[MISSING]))
+    left_over = key if len(kept) == key.n_categories else key.pick(kept)
+    return replace(left_over, has_missing=has_missing), kept
+
+
+def pick(sums: CategorySums, kept: NDArray[np.int64]) -> CategorySums:
+    """Give the sums of some categories, and of unknown and missing ones."""
+    if len(kept) == sums.n_categories:
+        return sums
+    values = sums.distribution
+    if values is not None:
+        codes = np.full(sums.n_categories, MISSING, np.int32)
+        codes[kept] = np.arange(len(kept))
+        values = values.renumber(values.values, codes)
+    return replace(sums, accumulators=sums.accumulators[np.append(kept, [-2, -1])], distribution=values)
+
+
+def used_labels(info: TargetInfo, gone: TargetInfo, sums: CategorySums) -> NDArray[np.int64] | None:
+    """Give the numbers of the labels that have not lost all their weight; None of a target without labels."""
+    if info.classes is None or gone.classes is None:
+        return None
+    used = np.logical_or.reduce(sums.accumulators, axis=(0, 1, 3))[: len(info.classes)]
+    return np.flatnonzero(used | ~np.isin(info.classes, gone.classes))
+
+
+def pick_labels(sums: CategorySums, info: TargetInfo, labels: NDArray[np.int64] | None) -> CategorySums:
+    """Give the sums of some labels; of a binary target the first label has the first of two places."""
+    if labels is None or info.classes is None or len(labels) == len(info.classes):
+        return sums
+    picked = sums.accumulators[:, :, labels]
+    room = counted_classes(info.kind, info.classes[labels]) - len(labels)
+    return replace(sums, accumulators=np.pad(picked, ((0, 0), (0, 0), (0, room), (0, 0))))
