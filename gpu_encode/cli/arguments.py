@@ -105,6 +105,8 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--groups", "COL", "column of groups that no fold may split"),
         ("--time", "COL", "time or ordered: column of times"),
         ("--gap", "FOLDS", "time: folds left out before each (0)", WHOLE_NUMBER),
+        ("--half-life", "SPAN", "time: in which a row loses half its weight: 30 (of numbers), 7d, 12h"),
+        ("--window", "SPAN", "time: rows that are older are not seen: 30 (of numbers), 7d, 12h"),
         ("--permutations", "N", "ordered: number of permutations (1)", WHOLE_NUMBER),
         ("--no-average", None, "ordered: one column per permutation", {"dest": "average", "const": False}),
         ("--no-shuffle", None, "ordered: rows in the order in which they stand", {"dest": "shuffle", "const": False}),

@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -342,7 +343,7 @@ SCHEMES: dict[str, tuple[str, dict[str, str]]] = {
             **SEED,
         },
     ),
-    "time": ("TimeFolds", {"folds": "n_splits", "time": "time", "gap": "gap"}),
+    "time": ("TimeFolds", {"folds": "n_splits", **{name: name for name in ("time", "gap", "half_life", "window")}}),
     "group": ("GroupKFold", {"folds": "n_splits", "groups": "groups", **SEED}),
 }
 
@@ -361,7 +362,17 @@ def scheme_words(options: argparse.Namespace, *, kfold_order: bool = True) -> di
     given = {name: getattr(options, name) for name in (*names, *more) if name != "order" or kfold_order}
     given["block"] = options.block if options.block in (None, "auto") else number_or_count(options.block, "--block")
     given["burn_in"] = None if options.burn_in is None else number_or_count(options.burn_in, "--burn-in")
+    for name in ("half_life", "window"):
+        given[name] = number_or_text(getattr(options, name))
     return {option: value for option, value in given.items() if value is not None}
+
+
+def number_or_text(text: str | None) -> float | int | str | None:
+    """Read a number, whole where it is written so; anything else stays text, such as 7d."""
+    for read in (int, float):
+        with suppress(TypeError, ValueError):
+            return read(text)  # type: ignore[arg-type]
+    return text
 
 
 def scheme_choice(options: argparse.Namespace, words: dict[str, Any], usual: str = "kfold") -> Choice | str:

@@ -19,6 +19,7 @@ from gpu_encode import devices, frames, ops, schemes
 from gpu_encode.categories.keys import categories_as_numpy
 from gpu_encode.categories.vocabulary import as_python
 from gpu_encode.errors.keywords import Signature, unknown_keyword
+from gpu_encode.errors.parameters import no_ages
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_rows, prepare, sum_rows
@@ -378,6 +379,8 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         parameters = self._parameters()
         if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
             raise ValueError(f"{call} has no folds, which blow-up columns need. Call fit or fit_transform.")
+        if parameters.scheme.by_age:
+            raise no_ages(call, parameters.scheme)
         context = prepare(parameters, inputs, known, more_may_come=True)
         if known is not None:
             self._check_names(context.rows.inputs, known.selection, reset=False)

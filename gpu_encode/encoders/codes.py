@@ -10,6 +10,7 @@ from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
 from gpu_encode import ops
 from gpu_encode.encoders.base import Encoder, dispatch
+from gpu_encode.errors.parameters import no_ages
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
 from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
@@ -231,7 +232,10 @@ class CodesEncoder(Encoder):
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FitContext:
         """Read the rows of a call, after its parameters."""
         self._check_learner()
-        return prepare(self._rows_parameters(), Inputs(X, y, sample_weight, groups))
+        parameters = self._rows_parameters()
+        if parameters.scheme.by_age:
+            raise no_ages(type(self).__name__, parameters.scheme)
+        return prepare(parameters, Inputs(X, y, sample_weight, groups))
 
     def _keep_learned(self, context: FitContext, learned: Learned) -> None:
         """Store the result of a fit, whole."""

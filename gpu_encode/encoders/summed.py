@@ -20,6 +20,7 @@ from gpu_encode.encoders.codes import (
     to_columns,
     without_folds,
 )
+from gpu_encode.errors.parameters import no_ages
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
@@ -57,7 +58,15 @@ class SummedEncoder(CodesEncoder):
 
     def _parameters(self) -> Parameters:
         self._check_learner()
-        return self._rows_parameters()
+        parameters = self._rows_parameters()
+        if parameters.scheme.by_age:
+            raise no_ages(self._owner, parameters.scheme)
+        return parameters
+
+    @property
+    def forget(self) -> Any:
+        """Not there: counts of pairs of categories are added up, not taken out."""
+        raise AttributeError(f"{self._owner} has no forget. Fit it anew, or merge encoders of the rows that stay.")
 
     def _learn_sums(self, model: Model, rows: CodedRows | None = None) -> Learned:
         """Learn from the sums of a model; `rows` are those that were summed, where they are at hand."""

@@ -65,6 +65,14 @@ def scheme_without_held_out_rows(scheme: object) -> ValueError:
     )
 
 
+def no_ages(what: str, scheme: object) -> ValueError:
+    """Error for what takes all rows alike, and was given a scheme in which they count by their age."""
+    return ValueError(
+        f"{what} takes rows of all ages alike, but half_life or window of {type(scheme).__name__} asks for their ages. "
+        "Leave both out; or call fit, fit_transform and transform of an encoder that keeps sums, as TargetEncoder."
+    )
+
+
 def splits_used_once(cv: object) -> TypeError:
     """Error for splits that are gone once they have been read."""
     return TypeError(

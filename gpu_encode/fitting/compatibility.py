@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gpu_encode.categories.keys import CategoryIndex
+from gpu_encode.errors.parameters import no_ages
 from gpu_encode.errors.statistics import merge_of_other_targets, other_columns, other_parameters
 from gpu_encode.errors.tables import other_width
 from gpu_encode.fitting.columns import Selection
@@ -22,6 +23,7 @@ from gpu_encode.formulas.smoothing import Smoothing
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.formulas.summaries import Summaries
 from gpu_encode.frames import Frame, Pieces
+from gpu_encode.schemes import Scheme
 from gpu_encode.sums.category_sums import SumSpec
 
 # Parameters of statistics whose encoders have them under another name.
@@ -170,7 +172,9 @@ def parameters_of(statistic: Statistic) -> dict[str, Any]:
 
 def merge_models(encoder: BaseEstimator, model: Model, others: Sequence[Any]) -> Model:
     """Add what other encoders of the same type, parameters and columns have learned to the model of one."""
-    learned = model
+    learned, scheme = model, encoder.get_params(deep=False).get("cv")
+    if isinstance(scheme, Scheme) and scheme.by_age:
+        raise no_ages("merge", scheme)
     for other in others:
         if type(other) is not type(encoder):
             raise TypeError(f"Cannot merge {type(other).__name__} into {type(encoder).__name__}. Give fitted encoders.")

@@ -204,7 +204,8 @@ def plan_rows(scheme: Scheme, rows: TrainingRows, read_targets: Sequence[Target]
     }
     class_counts = [count_classes(rows, target) for target in read_targets] if scheme.reads_classes else []
     X, y = rows.inputs.for_splitter() if isinstance(scheme, Splits) else (None, None)
-    plan = scheme.plan(Request(rows.n_rows, counts, class_counts, X, y, rows.groups))
+    values = {role: column.vocabulary for role, column in columns.items()}
+    plan = scheme.plan(Request(rows.n_rows, counts, class_counts, values, X, y, rows.groups))
     codes = {role: column.codes for role, column in columns.items()}
     return assign(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].values))
 

@@ -134,10 +134,10 @@ class Parameters:
 
     @property
     def new_rows_see_folds(self) -> bool:
-        """Whether new rows see some of the folds, or each apart, rather than all rows."""
+        """Whether new rows see some of the folds, or each apart, or rows by their age, rather than all rows."""
         if isinstance(self.scheme, Holdout):
             return self.scheme.new_rows == "calibration"
-        return isinstance(self.scheme, KFold) and bool(self.scheme.blow_up)
+        return self.scheme.by_age or (isinstance(self.scheme, KFold) and bool(self.scheme.blow_up))
 
     def check(self) -> None:
         """Raise ValueError for unknown options and numbers out of range."""
@@ -172,6 +172,11 @@ class Parameters:
     def _check_table(self) -> None:
         """Raise ValueError for what a statistic that looks at all categories at once cannot have."""
         owner = self.owner
+        if self.statistic.needs.distribution and getattr(self.scheme, "half_life", None) is not None:
+            raise ValueError(
+                f"{self.statistic.asked} of {owner} needs whole rows, of which half_life leaves parts. Take window in "
+                "its place, or statistics of sums: count, sum, mean, var, std, sem, skew."
+            )
         if self.statistic.needs.distribution and isinstance(self.scheme, Ordered):
             raise ValueError(
                 f"{self.statistic.asked} of {owner} needs the values of a category in order, which "

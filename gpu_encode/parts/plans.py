@@ -137,7 +137,8 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     counts = [class_counts(target, info) for target, info in known] or [None]
     groups = profile.values.get("groups")
     value_counts = {role: values.counts for role, values in profile.values.items()}
-    request = Request(profile.n_rows, value_counts, counts, groups=groups)
+    distinct = {role: values.vocabulary for role, values in profile.values.items()}
+    request = Request(profile.n_rows, value_counts, counts, distinct, groups=groups)
     plan = parameters.scheme.plan(request)
     if parameters.integer_folds is not None:
         for target, info in known:

@@ -100,7 +100,9 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
         if isinstance(encoding_plan.plan, FoldPlan):
             plan = encoding_plan.plan_of(context.rows, context.targets[0].values, part.first_row)
         assert isinstance(plan, FoldPlan)
-        sums = [[task.measure(plan.folds, plan.n_folds) for task in tasks] for tasks in context.tasks]
+        sums = [
+            [task.weighed(plan.weights).measure(plan.folds, plan.n_folds) for task in tasks] for tasks in context.tasks
+        ]
         # In folds nothing is taken away from the sums, and no row is added to some of them.
         by_row = [] if isinstance(encoding_plan.plan, FoldPlan) else context.tasks[0]
         reach = [DigitSpan.of(task.rows, task.spec.layout) for task in by_row]

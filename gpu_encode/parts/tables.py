@@ -20,6 +20,7 @@ from gpu_encode.parts.segments import orders_of, starts_in
 from gpu_encode.parts.sums import PartialSums
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, first_rows
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
+from gpu_encode.training.ageing import as_seen
 from gpu_encode.training.encodings import tables_by_fold
 from gpu_encode.training.outputs import in_type
 from gpu_encode.training.scans import CheckpointState, checkpoint_places
@@ -187,9 +188,10 @@ def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, 
         for target, sums in enumerate(per_target):
             backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
             total = leaf = None
+            seen, seen_by = as_seen(sums, plan, backend)
             if not plan.blow_up:
-                total, leaf = total_and_leaf(sums, plan.visibility, target_rule, backend)
-            lasting, encodings = tables_by_fold(sums, plan, key, target_rule, backend, total, leaf)
+                total, leaf = total_and_leaf(seen, seen_by.visibility, target_rule, backend)
+            lasting, encodings = tables_by_fold(seen, seen_by, key, target_rule, backend, total, leaf)
             tables.append(encodings)
             new.append(lasting)
             if total is not None and rule.needs_rows:

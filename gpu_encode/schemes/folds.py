@@ -7,12 +7,17 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cpu_fallback.decay import blocks_of
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers, key_of
 from gpu_encode import frames
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.folds import nothing_to_stratify
 from gpu_encode.errors.parameters import bad_option, bad_parameter, check_count, check_number, check_option
+from gpu_encode.schemes.ages import check_spans, first_of_blocks, firsts_within, steps_of
 from gpu_encode.schemes.plans import (
+    Ageing,
     ByPattern,
     ByValue,
     FoldPlan,
@@ -185,6 +190,22 @@ class TimeFolds(Scheme):
         Column of X that holds the time.
     gap : int, default=0
         Folds between a row's own and the last one that it sees.
+    half_life : number, timedelta or str, optional
+        Time in which the weight of a row halves, in the units of the time column: a number beside numbers, a timedelta
+        or a text such as "7d" or "12h" (w, d, h, min, s, ms, us, ns) beside dates.  The rows of a fold see others at
+        the age that these have when the fold begins, new rows at their age at the last time of training.
+    window : number, timedelta or str, optional
+        The rows of a fold see only those that are at most so much older than its first time; new rows those that are
+        at most so much older than the last time of training.
+
+    Notes
+    -----
+    An age is a number of whole eighths of a half-life: the difference of the steps floor(8 t / half_life) of two times
+    t, of dates since 1970.  At k steps a row weighs 2**(-k / 8), from constants that are rounded to 31 binary places.
+    A row sees rows of its own 512 steps (64 half-lives) and of the 512 before, counted from step 0; what is older
+    counts nothing.  Sums of these weights are exact, so that all backends and parts of rows give the same bits.
+    Weighted so, counts are sums of weights: `smooth`, `min_count` and other limits compare them with the weight that is
+    left.
 
     Examples
     --------
@@ -192,12 +213,29 @@ class TimeFolds(Scheme):
     >>> X, y = [[0, 2021], [0, 2022], [0, 2023], [0, 2024]], [1.0, 2.5, 6.0, 4.5]
     >>> TargetEncoder(cv=TimeFolds(4, time=1), smooth=None, prior=0.0).fit_transform(X, y).ravel().tolist()
     [0.0, 1.0, 1.75, 3.1666666666666665]
+    >>> halving = TargetEncoder(cv=TimeFolds(4, time=1, half_life=1), smooth=None, prior=0.0)
+    >>> halving.fit_transform(X, y).ravel().tolist()
+    [0.0, 1.0, 2.0, 4.285714285714286]
+    >>> last_two_years = TargetEncoder(cv=TimeFolds(4, time=1, window=2), smooth=None, prior=0.0)
+    >>> last_two_years.fit_transform(X, y).ravel().tolist()
+    [0.0, 1.0, 1.75, 4.25]
     """
 
-    def __init__(self, n_splits: int = 5, *, time: Any, gap: int = 0) -> None:
+    parameters_before = MappingProxyType({"half_life": None, "window": None})
+
+    def __init__(
+        self, n_splits: int = 5, *, time: Any, gap: int = 0, half_life: Any = None, window: Any = None
+    ) -> None:
         self.n_splits = n_splits
         self.time = time
         self.gap = gap
+        self.half_life = half_life
+        self.window = window
+
+    @property
+    def by_age(self) -> bool:
+        """Whether rows count by their age, for new rows too."""
+        return self.half_life is not None or self.window is not None
 
     def check(self) -> None:
         """Raise ValueError for parameters out of range."""
@@ -206,6 +244,7 @@ class TimeFolds(Scheme):
         if self.gap > self.n_splits - 2:
             most = f"n_splits - 2 = {self.n_splits - 2}"
             raise bad_parameter("TimeFolds", "gap", self.gap, f"must be at most {most}, or no row sees any other")
+        check_spans("TimeFolds", self.half_life, self.window)
 
     def reads(self) -> list[tuple[Any, str]]:
         """Give the time column."""
@@ -216,9 +255,36 @@ class TimeFolds(Scheme):
         check_splits("TimeFolds", self.n_splits, request.n_rows)
         starts = starts_of(request.counts["time"])
         # Rows of one time are in one fold, so that no row has to be put in order.
-        folds = ByValue(self.time, "time", (starts * self.n_splits // request.n_rows).astype(np.int32))
+        fold_of = (starts * self.n_splits // request.n_rows).astype(np.int32)
+        if self.by_age:
+            return self.plan_by_age(fold_of, request.values["time"])
+        folds = ByValue(self.time, "time", fold_of)
         visibility = np.tril(np.ones((self.n_splits, self.n_splits), np.int64), -1 - self.gap)
         return FoldPlan(None, self.n_splits, visibility, np.ones((1, self.n_splits), np.int64), fold_rule=folds)
+
+    def plan_by_age(self, fold_of: NDArray[np.int32], times: Vocabulary) -> FoldPlan:
+        """Cut the folds further, so that what rows see begins and ends with a fold."""
+        present, begins = np.unique(fold_of, return_index=True)
+        # Of each fold, and then of new rows: the first time that is seen, the end of these, and when it is.
+        now = np.append(begins, len(fold_of) - 1)
+        ends = np.append(np.searchsorted(fold_of, present - self.gap), len(fold_of))
+        inner = begins
+        if self.half_life is None:
+            steps, firsts = None, firsts_within("TimeFolds", self.window, times)[now]
+        else:
+            steps = steps_of("TimeFolds", self.half_life, times)
+            blocks = blocks_of(steps[now])
+            firsts, inner = first_of_blocks(steps, blocks - 1), np.append(begins, first_of_blocks(steps, blocks))
+        cuts = np.unique(np.concatenate([inner, ends, firsts, [0]]))
+        cuts = cuts[cuts < len(fold_of)]
+        piece_of = np.repeat(np.arange(len(cuts), dtype=np.int32), np.diff(cuts, append=len(fold_of)))
+        rule = ByValue(self.time, "time", piece_of)
+        seen = ((cuts >= firsts[:, None]) & (cuts < ends[:, None])).astype(np.int64)
+        views = np.searchsorted(present, fold_of[cuts])
+        ageing = None
+        if steps is not None:
+            ageing = Ageing("time", steps, np.stack([blocks_of(steps[cuts]), steps[begins][views]], axis=1))
+        return FoldPlan(None, len(cuts), seen[views], seen[-1:], fold_rule=rule, ageing=ageing)
 
 
 class Holdout(Scheme):

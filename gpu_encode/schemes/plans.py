@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from cpu_fallback.decay import weights_of
 from cpu_fallback.row_numbers import FoldPattern, Permutation, key_of
 from cpu_fallback.types import Array, Folds
+from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import check_count
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops, device_of, tiles
@@ -46,6 +48,11 @@ class Scheme(BaseEstimator):
     @property
     def reads_classes(self) -> bool:
         """Whether a row's fold depends on its class."""
+        return False
+
+    @property
+    def by_age(self) -> bool:
+        """Whether rows count by their age, for new rows too: by a half-life, or a window."""
         return False
 
     def used_columns(self) -> list[Any]:
@@ -100,6 +107,8 @@ class Request:
         By what the scheme reads a column as: rows of each of its distinct values, in sorted order of the values.
     class_counts : list of int64 array
         Rows of each class of each target, None of a continuous one; empty unless the scheme reads classes.
+    values : dict of str to Vocabulary
+        By what the scheme reads a column as: the distinct values.
     X, y, groups
         As the user gave them, for scikit-learn's splitters.
     """
@@ -107,6 +116,7 @@ class Request:
     n_rows: int
     counts: Mapping[str, Array]
     class_counts: Sequence[Array | None]
+    values: Mapping[str, Vocabulary]
     X: Any = None
     y: Any = None
     groups: Any = None
@@ -141,6 +151,25 @@ FoldRule = ByValue | ByPattern | WithinClasses
 
 
 @dataclass(frozen=True)
+class Ageing:
+    """Weights that halve with age, as `cpu_fallback.decay` has them.
+
+    Parameters
+    ----------
+    role : str
+        By what the scheme reads the times.
+    steps : int64 array (times,)
+        Step of each distinct time, in order.
+    by_fold : int64 array (n_folds, 2), optional
+        Block in which the rows of each fold lie, and the step from which they see others; of plans of folds.
+    """
+
+    role: str
+    steps: NDArray[np.int64]
+    by_fold: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
 class FoldPlan:
     """Fold numbers and a 0/1 visibility matrix.
 
@@ -158,6 +187,8 @@ class FoldPlan:
         How rows find their folds, where that takes more than their numbers; `assign` makes `folds` of it.
     blind : tuple of int
         Folds whose rows get NaN, whatever their row of the matrix says.
+    ageing : Ageing, optional
+        How rows lose weight; `assign` makes `weights` of it: one for each row, on the scale of its block.
     """
 
     folds: Folds
@@ -167,6 +198,8 @@ class FoldPlan:
     blow_up: bool = False
     fold_rule: FoldRule | None = None
     blind: tuple[int, ...] = ()
+    ageing: Ageing | None = None
+    weights: Array | None = None
 
     @property
     def lookup_folds(self) -> Folds:
@@ -412,7 +445,8 @@ def assign(plan: Plan, rows: RowsAtHand) -> Plan:
 def find_rows(plan: Plan, rows: RowsAtHand) -> Plan:
     """Give the plan with the fold numbers, or the order in time, of the rows at hand."""
     if isinstance(plan, FoldPlan) and plan.fold_rule is not None:
-        return replace(plan, folds=find_folds(plan.fold_rule, rows), fold_rule=None)
+        weights = None if plan.ageing is None else find_weights(plan.ageing, rows)
+        return replace(plan, folds=find_folds(plan.fold_rule, rows), fold_rule=None, weights=weights)
     if isinstance(plan, FoldPlan) and isinstance(plan.folds, FoldPattern) and rows.first_row:
         return replace(plan, folds=plan.folds.at(plan.folds.first_row + rows.first_row))
     if isinstance(plan, OrderedPlan) and plan.time is not None:
@@ -436,6 +470,12 @@ def upload(plan: Plan, ops: Ops) -> Plan:
         ]
         return replace(plan, orders=orders)
     return plan
+
+
+def find_weights(ageing: Ageing, rows: RowsAtHand) -> Array:
+    """Give the weight of each row on the scale of its block."""
+    weights: Array = rows.ops.to_device(weights_of(ageing.steps))[rows.codes[ageing.role]]
+    return weights
 
 
 def find_folds(rule: FoldRule, rows: RowsAtHand) -> Array:

@@ -96,7 +96,9 @@ def describe_scheme(scheme: Any, writer: Writer) -> tuple[dict[str, Any], dict[s
     """Give a scheme as JSON, unless it holds something row by row, with which the file would grow."""
     given = scheme.get_params(deep=False)
     lasting = [value for name, value in given.items() if name != "random_state"]
-    plain = all(isinstance(value, bool | int | float | str | np.generic | None) for value in lasting)
+    plain = all(
+        isinstance(value, bool | int | float | str | np.generic | datetime.timedelta | None) for value in lasting
+    )
     if type(scheme) is not CLASSES.get(type(scheme).__name__) or not plain:
         raise UnwritableError(show(scheme))
     described, left_out = describe(given, writer, "cv__")

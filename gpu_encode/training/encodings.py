@@ -14,6 +14,7 @@ from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, SplitPlan
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.moments import Moments
+from gpu_encode.training.ageing import as_seen
 from gpu_encode.training.leave_one_out import leave_one_out
 from gpu_encode.training.ordered import ordered
 from gpu_encode.training.outputs import look_up
@@ -29,8 +30,9 @@ def n_columns(plan: Plan) -> int:
 
 def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
     """Sums that new rows see: those of all rows, except for holdout and blow-up columns."""
-    if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all()):
-        return task.measure(plan.folds, plan.n_folds).visible(task.ops, plan.new_rows)
+    if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
+        sums, plan = as_seen(task.weighed(plan.weights).measure(plan.folds, plan.n_folds), plan, task.ops)
+        return sums.visible(task.ops, plan.new_rows)
     return task.measure(None, 1)
 
 
@@ -78,7 +80,7 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
 
 def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, total: Moments | None) -> Trained:
     """Sum by category and fold, make a table of encodings from the sums, and look up every row in it."""
-    sums = task.measure(plan.folds, plan.n_folds)
+    sums, plan = as_seen(task.weighed(plan.weights).measure(plan.folds, plan.n_folds), plan, task.ops)
     leaf = None
     if total is None and not plan.blow_up:
         total, leaf = total_and_leaf(sums, plan.visibility, task.rule, task.ops)

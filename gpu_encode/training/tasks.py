@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.fused_rules import FusedRule
-from cpu_fallback.types import MISSING, UNKNOWN, Codes, Folds, Rows
+from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes, Folds, Layout, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.categories.levels import Level
 from gpu_encode.formulas.encoding_rule import EncodingRule, Mask
 from gpu_encode.ops import Ops
-from gpu_encode.sums.category_sums import CategorySums, SumSpec
+from gpu_encode.sums.category_sums import CategorySums, SumSpec, windows
 from gpu_encode.sums.distributions import Distribution
 from gpu_encode.sums.targets import backend_for
 
@@ -52,6 +52,17 @@ class EncodingTask:
         """Columns of encodings."""
         statistic = self.rule.statistic
         return statistic.n_outputs(1 if statistic.needs.terms > 1 else self.n_classes - self.spec.first_output)
+
+    def weighed(self, factors: Array | None) -> "EncodingTask":
+        """Give the task with the weight of each row times a factor; the same where there are none."""
+        if factors is None:
+            return self
+        rows, spec = self.rows, self.spec
+        weight = factors if rows.weight is None else rows.weight * factors
+        highest = len(spec.layout.measures()) - 1
+        layout = Layout(*windows(self.ops, rows.target, weight, highest, len(rows)))
+        weighed = Rows(rows.codes, rows.classes, rows.target, weight)
+        return replace(self, rows=weighed, spec=replace(spec, layout=layout), sums=None)
 
     def measure(self, folds: Folds, n_folds: int) -> CategorySums:
         """Sum the rows per (category, fold, class)."""

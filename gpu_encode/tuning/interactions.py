@@ -14,7 +14,7 @@ from cpu_fallback.types import Array
 from gpu_encode import devices, frames
 from gpu_encode.encoders.codes import number_folds, read_codes, seen_rows
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.errors.parameters import bad_parameter, check_count, check_number, check_option
+from gpu_encode.errors.parameters import bad_parameter, check_count, check_number, check_option, no_ages
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare, select_columns
 from gpu_encode.fitting.inputs import Inputs, read_rows
@@ -251,6 +251,8 @@ def read_columns(parameters: Parameters, scheme: Scheme, inputs: Inputs) -> tupl
 
 def checked_plan(scheme: Scheme, context: FitContext) -> FoldPlan:
     """Let the scheme deal out the folds; ValueError where these are not held out whole."""
+    if scheme.by_age:
+        raise no_ages(OWNER, scheme)
     plan = plan_rows(scheme, context.rows, context.targets)
     if not isinstance(plan, FoldPlan) or plan.blow_up or plan.visibility.diagonal().any():
         raise bad_parameter(OWNER, "folds", scheme, "must be a scheme whose folds see other folds whole, as KFold()")

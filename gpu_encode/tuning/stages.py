@@ -265,7 +265,7 @@ class Seen:
         present = weight > 0
         freedom = int(present.sum())
         if parts:
-            margins = [np.bincount(part, weight) for part in parts]
+            margins: list[Array] = [np.bincount(part, weight) for part in parts]
             freedom -= sum(int((margin > 0).sum()) for margin in margins) - len(parts) + 1
             places = places_of_score(n_rows, len(parts))
             score = np.rint(score * 2.0**places)
@@ -294,7 +294,7 @@ class Seen:
         return np.clip(steps, -longest, longest, out=steps)
 
 
-def explained_by(parts: Sequence[Array], margins: Sequence[Floats], weight: Floats, score: Floats) -> Floats:
+def explained_by(parts: Sequence[Array], margins: Sequence[Array], weight: Floats, score: Floats) -> Array:
     """Give what columns explain of S: the first, the next what that leaves over, and all but the last once more.
 
     What is summed is whole, so that the order is all the same.

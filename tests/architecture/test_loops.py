@@ -8,7 +8,7 @@ import pytest
 import cpu_fallback.compiled
 
 # A category, or a comparison of strings, is so much arithmetic that the way to its numbers does not matter.
-OF_CATEGORIES = {"blending", "moments", "string_order"}
+OF_CATEGORIES = {"blending", "conjunctions", "moments", "string_order"}
 BEGINNINGS = {"start", "begin"}
 FILES = sorted(Path(cpu_fallback.compiled.__path__[0]).glob("*.py"))
 

@@ -1,0 +1,146 @@
+"""Half-lives and windows in the units of a column of times: ages of its distinct values, in whole numbers."""
+
+import datetime
+import re
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu_fallback.decay import STEPS_OF_BLOCK
+from gpu_encode.categories.values import TEMPORAL, UNITS
+from gpu_encode.categories.vocabulary import Vocabulary
+from gpu_encode.errors.parameters import bad_parameter
+
+# Seconds of each unit that a text may name.
+SECONDS = {
+    "w": Fraction(604_800),
+    "d": Fraction(86_400),
+    "h": Fraction(3600),
+    "min": Fraction(60),
+    "s": Fraction(1),
+    "ms": Fraction(1, 10**3),
+    "us": Fraction(1, 10**6),
+    "ns": Fraction(1, 10**9),
+}
+SPAN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(w|d|h|min|s|ms|us|ns)\s*", re.ASCII)
+EIGHTHS = 8
+# Steps of later times, and sums of them, stay far inside of int64.
+MOST_STEPS = 1 << 60
+
+
+def check_span(owner: str, name: str, value: Any) -> None:
+    """Raise ValueError unless a half-life or window is None, a number above 0, a timedelta, or a text such as "7d"."""
+    span = None if value is None else seconds_of(value)
+    if span is None and value is not None:
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+        span = Fraction(number if np.isfinite(number) else 0.0)
+    if span is not None and span <= 0:
+        law = 'must be None, a finite number above 0, a timedelta above 0, or a text such as "7d" (w, d, h, min, s)'
+        raise bad_parameter(owner, name, value, law)
+
+
+def check_spans(owner: str, half_life: Any, window: Any) -> None:
+    """Raise ValueError for a half-life or a window that is none, or for both."""
+    check_span(owner, "half_life", half_life)
+    check_span(owner, "window", window)
+    if half_life is not None and window is not None:
+        raise ValueError(f"{owner} takes half_life or window, not both: weights that halve need no end. Leave one out.")
+
+
+def seconds_of(value: Any) -> Fraction | None:
+    """Give the seconds of a timedelta of Python, NumPy or pandas, or of a text; None of anything else."""
+    if isinstance(value, str):
+        found = SPAN.fullmatch(value)
+        return None if found is None else Fraction(found[1]) * SECONDS[found[2]]
+    ticks = getattr(value, "asm8", value)
+    if isinstance(ticks, np.timedelta64):
+        unit = np.datetime_data(ticks)[0]
+        if np.isnat(ticks) or unit not in ("W", "D", "h", "m", *UNITS):
+            return Fraction(0)
+        one: Any = np.ones((), f"m8[{unit}]")[()]
+        scale = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60}
+        return int(ticks // one) * (Fraction(scale[unit]) if unit in scale else Fraction(1, 10 ** UNITS[unit]))
+    if isinstance(value, datetime.timedelta):
+        return Fraction(value // datetime.timedelta(microseconds=1), 10**6)
+    return None
+
+
+def in_ticks(owner: str, name: str, value: Any, times: Vocabulary) -> Fraction:
+    """Give a half-life or window in the units in which times are kept.
+
+    Raises
+    ------
+    ValueError
+        If it is a number and the times are dates, or the other way round.
+    """
+    seconds, temporal = seconds_of(value), times.kind in TEMPORAL
+    if times.kind != "number" and not temporal:
+        raise ValueError(
+            f"{name}={value!r} of {owner} needs times that can be subtracted, and the time column holds "
+            f"{times.kind}. Parse it first: pandas.to_datetime(column), or str.to_datetime(...) of polars."
+        )
+    if temporal != (seconds is not None):
+        held, instead = ("numbers", "a number") if not temporal else ("dates or times", 'a timedelta or a text as "7d"')
+        raise ValueError(
+            f"{name}={value!r} of {owner} does not fit the time column, which holds {held}. Give {instead}."
+        )
+    if seconds is None:
+        return Fraction(int(value) if isinstance(value, Integral) else float(value))
+    return seconds * Fraction(10 ** UNITS[times.values.unit or "s"])
+
+
+def numbers_of(times: Vocabulary) -> NDArray[Any]:
+    """Give times as int64, or as float64 where they are no whole numbers."""
+    array = times.values.array
+    if array.dtype.kind in "biu" and (array.dtype.kind != "u" or not len(array) or int(array[-1]) < 1 << 63):
+        whole: NDArray[Any] = array.astype(np.int64)
+        return whole
+    floats: NDArray[Any] = array.astype(np.float64)
+    return floats
+
+
+def steps_of(owner: str, half_life: Any, times: Vocabulary) -> NDArray[np.int64]:
+    """Give the whole eighths of a half-life from 0 (of dates, 1970) to each time, rounded down.
+
+    Exact for whole numbers, dates and times; a float is divided by an eighth of the half-life as floats are.
+    """
+    numbers, span = numbers_of(times), in_ticks(owner, "half_life", half_life, times)
+    if numbers.dtype.kind == "f":
+        steps = np.floor(numbers / float(span / EIGHTHS))
+    else:
+        # As Python's integers, where a product could be too large.
+        factor, divisor = EIGHTHS * span.denominator, span.numerator
+        few = len(numbers) == 0 or max(abs(int(numbers[0])), abs(int(numbers[-1]))) * factor < 1 << 62
+        if few and divisor < 1 << 62:
+            steps = numbers * factor // divisor
+        elif span.denominator == 1 and divisor < 1 << 59:
+            steps = EIGHTHS * (numbers // divisor) + EIGHTHS * (numbers % divisor) // divisor
+        else:
+            steps = numbers.astype(object) * factor // divisor
+    if len(steps) and max(abs(steps[0]), abs(steps[-1])) > MOST_STEPS:
+        raise ValueError(
+            f"half_life={half_life!r} of {owner} is too small beside the times, which end at {numbers[-1]}."
+        )
+    whole: NDArray[np.int64] = steps.astype(np.int64)
+    return whole
+
+
+def firsts_within(owner: str, window: Any, times: Vocabulary) -> NDArray[np.int64]:
+    """Give the number of the first time that is at most `window` before each time."""
+    numbers, span = numbers_of(times), in_ticks(owner, "window", window, times)
+    if numbers.dtype.kind == "f":
+        starts = numbers - float(span)
+    else:
+        ticks = min(span.numerator // span.denominator, 1 << 62)
+        starts = np.maximum(numbers, np.iinfo(np.int64).min + ticks) - ticks
+    firsts: NDArray[np.int64] = np.searchsorted(numbers, starts)
+    return firsts
+
+
+def first_of_blocks(steps: NDArray[np.int64], blocks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give the number of the first time in each block, or after it."""
+    firsts: NDArray[np.int64] = np.searchsorted(steps, blocks * STEPS_OF_BLOCK)
+    return firsts

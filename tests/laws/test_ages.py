@@ -1,0 +1,232 @@
+"""Rows by their age: half-lives and windows of time folds, against fractions in loops; one answer everywhere."""
+
+import datetime
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import gpu_encode as ge
+from cpu_fallback.decay import DECLINE, GROWTH
+from gpu_encode.ops import use_backend
+from tests.backends import ON_CUDA
+from tests.bits import assert_same_bits
+from tests.encoders.pieces import saved
+from tests.naive import Sums
+from tests.parts.in_parts import encoded_in_parts, parts_of
+
+N = 120
+RNG = np.random.default_rng(5)
+DAYS = RNG.integers(-40, 360, N)
+ROWS = pd.DataFrame({"shop": RNG.choice([*"abc"], N, p=[0.5, 0.4, 0.1]), "day": DAYS})
+Y = {"quantity": RNG.normal(size=N).round(3) * 10.0 ** RNG.integers(-3, 4, N), "sold": RNG.integers(0, 2, N)}
+M = 2.5
+
+
+def step_of(time, half_life):
+    return int(8 * Fraction(int(time)) / Fraction(half_life) // 1)
+
+
+def weight(row, now, half_life):
+    """Weight of a row of one step as seen from another."""
+    if half_life is None:
+        return 1
+    if now // 512 - row // 512 > 1:
+        return 0
+    (q, r), (later, rest) = divmod(row, 8), divmod(now, 8)
+    return Fraction(GROWTH[r], 2**31) * Fraction(DECLINE[rest], 2**31) * Fraction(2) ** (q - later)
+
+
+def expected(times, y, weights=None, n_splits=4, gap=0, half_life=None, window=None):
+    """Encodings of training rows, and of the shops as new rows: exact sums of weights, rounded once at the end."""
+    order = np.sort(times)
+    fold = np.searchsorted(order, times) * n_splits // len(times)
+
+    def encode(shop, seen, now):
+        own, everything = Sums(), Sums()
+        for row in np.flatnonzero(seen):
+            if window is not None and times[row] < now - window:
+                continue
+            steps = (0, 0) if half_life is None else (step_of(times[row], half_life), step_of(now, half_life))
+            share = weight(*steps, half_life)
+            if weights is not None:
+                # A weight times that of an age, on the scale of its block, is rounded as floats are.
+                scale = Fraction(2) ** (63 - steps[0] // 8 % 64) / Fraction(GROWTH[steps[0] % 8], 2**31)
+                share *= Fraction(float(weights[row]) * float(1 / scale)) * scale if share else 0
+            everything.add(Fraction(float(y[row])), share)
+            if ROWS["shop"][row] == shop:
+                own.add(Fraction(float(y[row])), share)
+        if everything.weight == 0:
+            return np.nan
+        mu = Fraction(everything.total) / everything.weight
+        return float(Fraction(own.total + Fraction(M) * mu) / (own.weight + Fraction(M))) if own.weight else float(mu)
+
+    training = []
+    for row in range(len(times)):
+        now = times[fold == fold[row]].min()
+        training.append(encode(ROWS["shop"][row], fold < fold[row] - gap, now))
+    new = [encode(shop, np.ones(len(times), bool), times.max()) for shop in "abc"]
+    return np.array(training), np.array(new)
+
+
+def encoder(**ages):
+    return ge.TargetEncoder(cv=ge.TimeFolds(4, time="day", **ages), smooth=M, columns=["shop"])
+
+
+def fitted(rows, y, **given):
+    """Give training encodings, and those of new rows."""
+    ages = {name: given.pop(name) for name in ("half_life", "window", "gap") if name in given}
+    made = encoder(**ages)
+    training = made.fit_transform(rows, y, **given)
+    alone = encoder(**ages).fit(rows, y, **given)
+    assert alone.encodings_[0].tobytes() == made.encodings_[0].tobytes()
+    return np.asarray(training["shop"]), made.encodings_[0]
+
+
+AGES = {
+    "a month": {"half_life": 30},
+    "three days and a half": {"half_life": 3.5},
+    "an hour": {"half_life": 1 / 24},
+    "centuries": {"half_life": 10**5},
+    "gap": {"half_life": 60, "gap": 1},
+    "window": {"window": 50},
+    "window, gap": {"window": 90, "gap": 1},
+    "longer than all": {"window": 10**6},
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("y", Y.values(), ids=Y)
+@pytest.mark.parametrize("ages", AGES.values(), ids=AGES)
+def test_sums_are_those_of_the_definition(ages, y):
+    for weights in (None, RNG.integers(1, 9, N) / 8):
+        wanted = expected(DAYS, y, weights, **ages)
+        for backend in ("numpy", *(ON_CUDA or ["compiled"])):
+            with use_backend(backend):
+                for found, exact in zip(fitted(ROWS, y, sample_weight=weights, **ages), wanted, strict=True):
+                    assert_same_bits(found, exact)
+
+
+def test_constants_are_powers_of_two_rounded():
+    for r in range(8):
+        assert abs(Fraction(GROWTH[r]) - Fraction(2 ** (r / 8)) * 2**31) <= Fraction(1, 2) + Fraction(1, 2**20)
+        assert abs(Fraction(DECLINE[r]) - Fraction(2 ** (-r / 8)) * 2**31) <= Fraction(1, 2) + Fraction(1, 2**20)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("ages", [{"half_life": 20}, {"window": 60}], ids=str)
+def test_one_answer_in_parts_files_clusters_and_tables_of_every_kind(ages, tmp_path):
+    y = Y["quantity"]
+    whole = encoder(**ages)
+    wanted = whole.fit_transform(ROWS, y)
+    for cuts in ([50], [1, 30, 30, 100]):
+        other = encoder(**ages)
+        parts = encoded_in_parts(other, parts_of(ROWS, y, None, None, cuts))
+        pd.testing.assert_frame_equal(pd.concat(parts), wanted, check_exact=True)
+        assert saved(other, tmp_path) == saved(whole, tmp_path)
+    loaded = ge.load(tmp_path / "model")
+    assert_same_bits(loaded.encodings_[0], whole.encodings_[0])
+    for table in (pl.from_pandas(ROWS), pa.Table.from_pandas(ROWS)):
+        found = encoder(**ages).fit_transform(table, y).to_pandas()
+        pd.testing.assert_frame_equal(found, wanted, check_exact=True)
+    pa.parquet.write_table(pa.Table.from_pandas(ROWS.assign(y=y)), tmp_path / "rows.parquet", row_group_size=17)
+    ge.encode_dataset(
+        tmp_path / "rows.parquet", tmp_path / "codes.parquet", encoder(**ages), target="y", keep_target=False
+    )
+    pd.testing.assert_frame_equal(pa.parquet.read_table(tmp_path / "codes.parquet").to_pandas(), wanted)
+
+
+@pytest.mark.host
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_one_answer_in_dask():
+    dd = pytest.importorskip("dask.dataframe")
+    frame = ROWS.assign(shop=ROWS["shop"].astype("category"))
+    X, y = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(Y["quantity"], name="y"), npartitions=3)
+    found = encoder(half_life=20).fit_transform(X, y).compute(scheduler="synchronous")
+    assert_same_bits(found["shop"].to_numpy(), fitted(frame, Y["quantity"], half_life=20)[0])
+    assert_same_bits(encoder(half_life=20).fit(X, y).encodings_[0], fitted(frame, Y["quantity"], half_life=20)[1])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("ages", [{"half_life": 7}, {"window": 80}], ids=str)
+def test_no_row_sees_its_own_target_nor_later_ones(ages):
+    y = Y["quantity"]
+    before, _ = fitted(ROWS, y, **ages)
+    for row in (0, 40, 90):
+        changed = y.copy()
+        changed[row] += 1e6
+        after, _ = fitted(ROWS, changed, **ages)
+        unmoved = DAYS[row] >= DAYS
+        assert_same_bits(after[unmoved], before[unmoved])
+
+
+SPANS = [
+    "30d",
+    "720h",
+    datetime.timedelta(days=30),
+    np.timedelta64(30, "D"),
+    pd.Timedelta(days=30),
+]
+
+
+@pytest.mark.host
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("span", SPANS, ids=repr)
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_dates_age_as_their_numbers_do(span, unit, tmp_path):
+    dates = ROWS.assign(day=pd.Timestamp("1970-01-01").as_unit(unit) + pd.to_timedelta(DAYS, "D").as_unit(unit))
+    for name in ("half_life", "window"):
+        found = fitted(dates, Y["quantity"], **{name: span})
+        for one, other in zip(found, fitted(ROWS, Y["quantity"], **{name: 30}), strict=True):
+            assert_same_bits(one, other)
+    made = encoder(half_life=span).fit(dates, Y["quantity"])
+    saved(made, tmp_path)
+    assert ge.load(tmp_path / "model").cv.half_life == span
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_decades_at_a_short_half_life_overflow_nothing():
+    hours = np.append(np.linspace(-600_000, -1000, N - 40), np.arange(40))
+    days = pd.Timestamp("2026-01-01") + pd.to_timedelta(hours.round(), "h")
+    found, new = fitted(ROWS.assign(day=days), np.full(N, 7.5), half_life="1h")
+    assert set(found[-20:]) == {7.5}
+    assert new.tolist() == [7.5] * 3
+
+
+REFUSED = {
+    "a date's number": ({"half_life": 30}, "holds dates or times"),
+    "both": ({"half_life": "1d", "window": "2d"}, "not both"),
+    "zero": ({"half_life": 0}, "above 0"),
+    "a word": ({"window": "a week"}, "7d"),
+    "months": ({"half_life": np.timedelta64(1, "M")}, "above 0"),
+}
+
+
+@pytest.mark.parametrize(("ages", "message"), REFUSED.values(), ids=REFUSED)
+def test_spans_that_are_none(ages, message):
+    dates = ROWS.assign(day=pd.to_datetime(DAYS, unit="D"))
+    with pytest.raises(ValueError, match=message):
+        encoder(**ages).fit(dates, Y["quantity"])
+
+
+def test_who_takes_no_ages():
+    made = encoder(half_life=30).fit(ROWS, Y["quantity"])
+    for call in (made.partial_fit, made.forget):
+        with pytest.raises(ValueError, match="rows of all ages alike"):
+            call(ROWS, Y["quantity"])
+    with pytest.raises(ValueError, match="merge takes rows of all ages alike"):
+        made.merge(made)
+    with pytest.raises(ValueError, match="tune takes rows of all ages alike"):
+        ge.tune(encoder(half_life=30), ROWS, Y["quantity"])
+    clusters = ge.ClusterEncoder(2, columns=["shop"], cv=ge.TimeFolds(3, time="day", window=9))
+    with pytest.raises(ValueError, match="ClusterEncoder takes rows of all ages alike"):
+        clusters.fit(ROWS, Y["quantity"])
+    medians = ge.StatisticEncoder(["median"], columns=["shop"], cv=ge.TimeFolds(3, time="day", half_life=3))
+    with pytest.raises(ValueError, match="needs whole rows"):
+        medians.fit(ROWS, Y["quantity"])
+    with pytest.raises(ValueError, match="does not fit the time column, which holds numbers"):
+        encoder(half_life="3d").fit(ROWS, Y["quantity"])
