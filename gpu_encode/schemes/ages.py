@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.decay import STEPS_OF_BLOCK
 from gpu_encode.categories.values import TEMPORAL, UNITS
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import bad_parameter
+from gpu_encode.sums.decay import STEPS_OF_BLOCK
 
 # Seconds of each unit that a text may name.
 SECONDS = {

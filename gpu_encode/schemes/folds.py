@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cpu_fallback.decay import blocks_of
 from cpu_fallback.row_numbers import FoldPattern, fold_numbers, key_of
 from gpu_encode import frames
 from gpu_encode.categories.vocabulary import Vocabulary
@@ -33,6 +32,7 @@ from gpu_encode.schemes.plans import (
     seed_of,
     starts_of,
 )
+from gpu_encode.sums.decay import blocks_of
 
 FINEST_FRACTION = 100
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from cpu_fallback.decay import weights_of
 from cpu_fallback.row_numbers import FoldPattern, Permutation, key_of
 from cpu_fallback.types import Array, Folds
 from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import check_count
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops, device_of, tiles
+from gpu_encode.sums.decay import weights_of
 
 PURPOSES = {
     "KFold": 1,
@@ -152,7 +152,7 @@ FoldRule = ByValue | ByPattern | WithinClasses
 
 @dataclass(frozen=True)
 class Ageing:
-    """Weights that halve with age, as `cpu_fallback.decay` has them.
+    """Weights that halve with age, as `gpu_encode.sums.decay` has them.
 
     Parameters
     ----------

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from cpu_fallback.decay import (
+from gpu_encode.ops import Ops
+from gpu_encode.schemes.plans import FoldPlan
+from gpu_encode.sums.category_sums import CategorySums
+from gpu_encode.sums.decay import (
     add_earlier_block,
     blocks_of,
     factors_of,
@@ -12,9 +15,6 @@ from cpu_fallback.decay import (
     seen_from,
     seen_layout,
 )
-from gpu_encode.ops import Ops
-from gpu_encode.schemes.plans import FoldPlan
-from gpu_encode.sums.category_sums import CategorySums
 
 
 def as_seen(sums: CategorySums, plan: FoldPlan, ops: Ops) -> tuple[CategorySums, FoldPlan]:

@@ -11,8 +11,8 @@ import pyarrow.parquet
 import pytest
 
 import gpu_encode as ge
-from cpu_fallback.decay import DECLINE, GROWTH
 from gpu_encode.ops import use_backend
+from gpu_encode.sums.decay import DECLINE, GROWTH
 from tests.backends import ON_CUDA
 from tests.bits import assert_same_bits
 from tests.encoders.pieces import saved
