@@ -24,6 +24,7 @@ OTHERS = (
     "model_selection.tests.test_validation",
     "model_selection.tests.test_split",
 )
+BEFORE_A_RELEASE = pytest.mark.skipif("EVERY_SCIKIT_LEARN_TEST" not in os.environ, reason="takes minutes")
 
 
 def run(modules, folder):
@@ -46,7 +47,7 @@ def run(modules, folder):
 @pytest.mark.skipif(not sklearn.__version__.startswith("1.9."), reason="other versions serve themselves")
 @pytest.mark.parametrize(
     ("modules", "n_served"),
-    [(ENCODERS, 600), pytest.param(OTHERS, 100, marks=pytest.mark.long)],
+    [(ENCODERS, 600), pytest.param(OTHERS, 100, marks=BEFORE_A_RELEASE)],
     ids=["encoders", "rest"],
 )
 def test_tests_of_scikit_learn(modules, n_served, tmp_path):
