@@ -80,7 +80,9 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
 
 def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, total: Moments | None) -> Trained:
     """Sum by category and fold, make a table of encodings from the sums, and look up every row in it."""
-    sums, plan = as_seen(task.weighed(plan.weights).measure(plan.folds, plan.n_folds), plan, task.ops)
+    sums = task.weighed(plan.weights).measure(plan.folds, plan.n_folds)
+    if plan.ageing is not None:
+        sums, plan = as_seen(sums, plan, task.ops)
     leaf = None
     if total is None and not plan.blow_up:
         total, leaf = total_and_leaf(sums, plan.visibility, task.rule, task.ops)
