@@ -265,7 +265,8 @@ class Seen:
         present = weight > 0
         freedom = int(present.sum())
         if parts:
-            margins: list[Array] = [np.bincount(part, weight) for part in parts]
+            # Of no rows NumPy counts in whole numbers, weights or none.
+            margins: list[Array] = [np.bincount(part, weight).astype(np.float64) for part in parts]
             freedom -= sum(int((margin > 0).sum()) for margin in margins) - len(parts) + 1
             places = places_of_score(n_rows, len(parts))
             score = np.rint(score * 2.0**places)
