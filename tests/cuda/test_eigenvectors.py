@@ -13,6 +13,8 @@ RNG = np.random.default_rng(5)
 MATRIX = sparse.csr_array(np.where(RNG.random((40, 25)) < 0.3, RNG.integers(1, 9, (40, 25)), 0).astype(float))
 START = RNG.uniform(-1.0, 1.0, 25)
 
+pytestmark = pytest.mark.cuda
+
 
 @pytest.mark.parametrize("squared", [False, True])
 def test_they_are_those_of_the_whole_matrix(squared):

@@ -74,7 +74,7 @@ def test_random_folds_depend_on_the_seed_alone():
 @pytest.mark.parametrize("order", ["random", "contiguous", "interleaved"])
 def test_stratified_folds_are_even_in_every_class(order):
     labels, backend = np.repeat([0, 1, 2], [11, 9, 4]).astype(np.int32), resolve(SIZE)
-    plan = KFold(3, stratify=True, order=order).plan(Request(SIZE, {}, [np.bincount(labels)]))
+    plan = KFold(3, stratify=True, order=order).plan(Request(SIZE, {}, [np.bincount(labels)], {}))
     folds = backend.to_host(assign(plan, RowsAtHand(backend, SIZE, {}, labels)).folds)
     for label in range(3):
         sizes = np.bincount(folds[labels == label], minlength=3)

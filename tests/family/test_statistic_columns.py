@@ -130,7 +130,7 @@ def test_pairs_are_some_of_all(choices):
     every = StatisticEncoder(statistics, values=["price", "rank"], columns=keys, **choices)
     wide = ["_fold0", "_fold1"] if "cv" in choices else [""]
     flags = ["zip_unseen", "zip_x_city_unseen"] if "indicators" in choices else []
-    names = [*(f"{name}{fold}" for name in NAMES for fold in wide), *flags, "price", "rank"]
+    names = [*(f"{name}{fold}" for name in NAMES for fold in wide), *flags, "price", "rank", "held"]
     training, expected = encoder.fit_transform(ROWS), every.fit_transform(ROWS)
     assert training.columns.tolist() == encoder.get_feature_names_out().tolist() == names
     same(training, expected[names])
