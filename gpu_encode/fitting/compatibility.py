@@ -53,10 +53,9 @@ def check_same_statistic(known: Model, parameters: Parameters) -> None:
 
 
 def check_same_columns(
-    known: Model, frame: Frame | Pieces, selection: Selection, summed: Sequence[SummedColumn], owner: str
+    known: Model, frame: Frame | Pieces, selection: Selection, summed: Sequence[SummedColumn]
 ) -> None:
-    """Raise ValueError if a later call has other columns than the first, or sums others; `summed` columns of X."""
-    check_columns(known, frame, owner)
+    """Raise ValueError if a later call encodes other columns than the first, or sums others; `summed` columns of X."""
     entries, later_entries = (
         [tuple(map(frame.label, entry.columns)) for entry in columns.entries]
         for columns in (known.selection, selection)

@@ -15,7 +15,12 @@ from cpu_fallback.types import Array, Layout, Rows
 from gpu_encode.categories.keys import CategoryIndex
 from gpu_encode.fitting.categories import RowCategories, look_up_categories, read_categories, read_scheme_columns
 from gpu_encode.fitting.columns import ColumnMap, Selection, locate_columns, map_columns, select
-from gpu_encode.fitting.compatibility import check_same_columns, check_same_parameters, check_same_statistic
+from gpu_encode.fitting.compatibility import (
+    check_columns,
+    check_same_columns,
+    check_same_parameters,
+    check_same_statistic,
+)
 from gpu_encode.fitting.inputs import Inputs, SummedColumn, TrainingRows, read_rows, read_summed
 from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
@@ -104,9 +109,11 @@ def prepare(
     if known is not None:
         check_same_statistic(known, parameters)
     summed = read_summed(parameters, rows, None if known is None else known.targets, fixed_targets)
+    if known is not None:
+        check_columns(known, rows.frame, parameters.owner)
     selection = select_columns(parameters, rows.frame)
     if known is not None:
-        check_same_columns(known, rows.frame, selection, summed if parameters.values else [], parameters.owner)
+        check_same_columns(known, rows.frame, selection, summed if parameters.values else [])
     specs = [specify_sums(parameters, rows, number, column) for number, column in enumerate(summed)]
     columns = map_columns(rows.frame)
     if fixed_keys is not None:
