@@ -126,8 +126,8 @@ def tables_by_fold(
     few, backend = sums.few_on_host(ops)
     new = few.visible(backend, plan.new_rows)
     encodings = table(sums, plan.visibility, key, rule, ops, total, leaf, dtype)
-    if plan.blind:
-        encodings.values[:, list(plan.blind)] = np.nan
+    for fold in plan.blind:
+        encodings.values[:, fold] = np.nan
     return new, encodings
 
 
