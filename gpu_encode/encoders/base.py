@@ -510,9 +510,12 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     def _keep(self, context: FitContext, sums: list[list[CategorySums]], known: Model | None = None) -> None:
         """Store the result of a fit, whole."""
         model = make_model(context, sums)
-        model = model if known is None else known.merge(model)
+        self._store(context, model if known is None else known.merge(model), is_first=known is None)
+
+    def _store(self, context: FitContext, model: Model, *, is_first: bool = True) -> None:
+        """Set the fitted attributes, once it is sure that the model can be kept."""
         self._check_model(model)
-        if known is None:
+        if is_first:
             self._check_names(context.rows.inputs, context.selection, reset=True)
         self._publish(model)
         self.device_ = ops.device_of(context.rows.ops)

@@ -8,7 +8,6 @@ import numpy as np
 
 from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import MISSING, UNKNOWN, Array, Codes
-from gpu_encode import ops
 from gpu_encode.encoders.base import Encoder, dispatch
 from gpu_encode.errors.parameters import no_ages
 from gpu_encode.fitting.columns import ColumnMap, locate_columns
@@ -187,8 +186,7 @@ class CodesEncoder(Encoder):
         ValueError, TypeError
             For bad input; the encoder is then as it was.
         """
-        context = self._read(X, y, sample_weight, groups)
-        self._keep_learned(context, self._learn(self._read_rows(context)))
+        self._fit_rows(self._read(Inputs(X, y, sample_weight, groups)))
         return self
 
     @dispatch
@@ -211,7 +209,7 @@ class CodesEncoder(Encoder):
             For bad input; the encoder is then as it was.
         """
         self._check_container(X)
-        context = self._read(X, y, sample_weight, groups)
+        context = self._read(Inputs(X, y, sample_weight, groups))
         rows, parameters = self._read_rows(context), context.parameters
         learned = self._learn(rows)
         if parameters.trains_apart:
@@ -229,26 +227,28 @@ class CodesEncoder(Encoder):
         self._parameters()
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FitContext:
+    def _read(self, inputs: Inputs) -> FitContext:
         """Read the rows of a call, after its parameters."""
+        return prepare(self._checked_parameters(), inputs)
+
+    def _checked_parameters(self) -> Parameters:
+        """Give the parameters of a call, after those that only the learner knows."""
         self._check_learner()
         parameters = self._rows_parameters()
         if parameters.scheme.by_age:
-            raise no_ages(type(self).__name__, parameters.scheme)
-        return prepare(parameters, Inputs(X, y, sample_weight, groups))
+            raise no_ages(self._owner, parameters.scheme)
+        return parameters
+
+    def _fit_rows(self, context: FitContext) -> CodedRows:
+        """Learn from the rows of a call, and give them as codes."""
+        rows = self._read_rows(context)
+        self._keep_learned(context, self._learn(rows))
+        return rows
 
     def _keep_learned(self, context: FitContext, learned: Learned) -> None:
         """Store the result of a fit, whole."""
         model = make_model(context, sum_rows(context, plans.all_rows()))
-        self._check_names(context.rows.inputs, context.selection, reset=True)
-        self._publish_learned(model, learned)
-        self.device_ = ops.device_of(context.rows.ops)
-
-    def _publish_learned(self, model: Model, learned: Learned) -> None:
-        """Set the fitted attributes, of a model and of what was learned beside it."""
-        fitted = self._with_learned(model, learned)
-        self._check_model(fitted)
-        self._publish(fitted)
+        self._store(context, self._with_learned(model, learned))
 
     def _with_learned(self, model: Model, learned: Learned) -> CodesModel:
         """Give a model with what was learned beside it; ValueError where they do not fit together."""
@@ -261,7 +261,9 @@ class CodesEncoder(Encoder):
         wanted = {field.name for field in fields(self._learned)}
         if wanted != fields_of_learned.keys():
             raise ValueError(f"what was learned has the fields {sorted(fields_of_learned)}, not {sorted(wanted)}")
-        self._publish_learned(model, self._learned(**fields_of_learned))
+        fitted = self._with_learned(model, self._learned(**fields_of_learned))
+        self._check_model(fitted)
+        self._publish(fitted)
 
     def _encoded_names(self, model: Model, names: Any) -> list[str]:
         assert isinstance(model, CodesModel)

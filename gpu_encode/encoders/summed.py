@@ -20,7 +20,6 @@ from gpu_encode.encoders.codes import (
     to_columns,
     without_folds,
 )
-from gpu_encode.errors.parameters import no_ages
 from gpu_encode.fitting.compatibility import merge_models
 from gpu_encode.fitting.fit import FitContext, make_model, plan_rows, prepare, sum_rows
 from gpu_encode.fitting.inputs import Inputs
@@ -57,11 +56,7 @@ class SummedEncoder(CodesEncoder):
     _kept: Model
 
     def _parameters(self) -> Parameters:
-        self._check_learner()
-        parameters = self._rows_parameters()
-        if parameters.scheme.by_age:
-            raise no_ages(self._owner, parameters.scheme)
-        return parameters
+        return self._checked_parameters()
 
     @property
     def forget(self) -> Any:
@@ -108,27 +103,6 @@ class SummedEncoder(CodesEncoder):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_kept" in vars(self)
-
-    @dispatch
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Learn from rows what new rows are looked up in.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As in `TargetEncoder.fit`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad input; the encoder is then as it was.
-        """
-        self._fit_rows(prepare(self._parameters(), Inputs(X, y, sample_weight, groups)))
-        return self
 
     fit_transform = Encoder.fit_transform
 
@@ -183,16 +157,9 @@ class SummedEncoder(CodesEncoder):
         plan = plan_rows(context.parameters.scheme, context.rows, context.targets) if folds else plans.all_rows()
         model = make_model(context, sum_rows(context, plan), self._most_pairs(context))
         rows = read_codes(context)
-        self._keep_model(context, self._learn_model(model, rows))
+        self._store(context, self._learn_model(model, rows))
         number = context.selection.n_encoded
         return replace(rows, codes=rows.codes[:number], sizes=rows.sizes[:number])
-
-    def _keep_model(self, context: FitContext, fitted: CodesModel) -> None:
-        """Store the result of a fit, whole."""
-        self._check_model(fitted)
-        self._check_names(context.rows.inputs, fitted.selection, reset=True)
-        self._publish(fitted)
-        self.device_ = ops.device_of(context.rows.ops)
 
     def _learn_model(self, sums: Model, rows: CodedRows | None = None) -> CodesModel:
         """Give what was learned of sums, with the sums."""
@@ -230,7 +197,7 @@ class SummedEncoder(CodesEncoder):
         for table, of_key, width in zip(tables, context.categories, widths, strict=True):
             on_device = EncodingTable(backend.to_device(table.values), backend.to_device(table.unseen))
             look_up(backend, on_device, of_key.codes, plan.folds, output.next(width), False)
-        self._keep_model(context, fitted)
+        self._store(context, fitted)
         return output.to_list()
 
     def _learn_views(self, views: Sequence[Model], new: Model) -> tuple[list[EncodingTable], CodesModel]:

@@ -17,7 +17,6 @@ from gpu_encode.factors.key_pairs import select_pairs
 from gpu_encode.factors.spectra import leading_singular_vectors, settle_signs, weigh_columns
 from gpu_encode.factors.spectral import append_indicators, check_policies, rank_too_small
 from gpu_encode.fitting.columns import map_columns
-from gpu_encode.fitting.fit import prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
@@ -273,7 +272,7 @@ class CooccurrenceEncoder(SummedEncoder):
             )
         with devices.explain_memory():
             inputs = Inputs(X, y, sample_weight, groups)
-            return inputs, self._fit_rows(prepare(self._parameters(), with_unlabelled(inputs, unlabelled)))
+            return inputs, self._fit_rows(self._read(with_unlabelled(inputs, unlabelled)))
 
     def _rows_parameters(self) -> Parameters:
         given = {"columns": self.columns, "pairs": self.pairs, "against": self.against, "owner": self._owner}
