@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cpu_fallback.types import UNKNOWN, Array, UnwrittenCodes, written
 from gpu_encode import devices, frames
@@ -15,10 +16,11 @@ from gpu_encode.categories.vocabulary import FactorizedColumn, Vocabulary
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.tables import inconsistent_lengths
 from gpu_encode.errors.values import RowError, missing_values, unknown_categories
-from gpu_encode.fitting.columns import ColumnMap, Selection, locate
+from gpu_encode.fitting.columns import ColumnMap, locate
 from gpu_encode.fitting.inputs import SummedColumn
 from gpu_encode.fitting.model import refuse_missing
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.frames import Frame, Pieces, with_piece
 from gpu_encode.ops import Ops, device_of
 from gpu_encode.schemes import LeaveOneOut, Scheme
@@ -56,7 +58,8 @@ class RowCategories:
 
 def read_categories(
     parameters: Parameters,
-    selection: Selection,
+    entries: Sequence[KeySpec],
+    rules: Sequence[EncodingRule],
     columns: ColumnMap,
     ops: Ops,
     sums_alone: bool,
@@ -68,7 +71,9 @@ def read_categories(
     Parameters
     ----------
     parameters : Parameters
-    selection : Selection
+    entries : list of KeySpec
+    rules : list of EncodingRule
+        One an entry: what becomes of missing values, and of those that are not given.
     columns : ColumnMap
     ops : Ops
     sums_alone : bool
@@ -81,19 +86,18 @@ def read_categories(
     ValueError, TypeError
         For values that cannot be categories, or that the policies refuse.
     """
-    statistic, entries = parameters.statistic, selection.entries
+    statistic = parameters.statistic
     in_one_pass = sums_find_categories(parameters, ops, sums_alone, summed)
     by_type = sums_alone and not statistic.needs.sums and parameters.missing != "error"
     no_sums = None if statistic.needs.sums else CategorySums.of_nothing()
     columns = columns.remember(entries)
     read = []
-    given_by_entry, policies = given_categories(parameters.categories, entries), parameters.missing_of(selection)
-    by_key = parameters.of_each_key(selection, columns.frame)
-    for entry, given, missing, own in zip(entries, given_by_entry, policies, by_key, strict=True):
-        categories = None
+    for entry, given, rule in zip(entries, given_categories(parameters.categories, entries), rules, strict=True):
+        categories, missing = None, rule.missing
         if given is not None:
             categories = RowCategories(*CategoryIndex.fit_given(entry, given, columns, ops, missing == "category"))
-            refuse_unknown(own.handle_unknown, categories.codes, entry.name, columns.frame)
+            if rule.refuses_unknown:
+                refuse_unknown(categories.codes, entry.name, columns.frame)
         elif in_one_pass:
             categories = sum_whole_numbers(entry, columns, ops, summed[0], specs[0])
         elif by_type and (key := CategoryIndex.by_type(entry, columns)) is not None:
@@ -162,9 +166,9 @@ def given_categories(categories: Any, entries: Sequence[KeySpec]) -> list[Any]:
     return per_entry
 
 
-def refuse_unknown(handle_unknown: Any, codes: Array, name: str, frame: Frame | Pieces) -> None:
-    """Raise ValueError for training rows outside of given categories where the policy is "error"."""
-    if handle_unknown == "error" and bool((codes == UNKNOWN).any()):
+def refuse_unknown(codes: Array, name: str, frame: Frame | Pieces) -> None:
+    """Raise ValueError for training rows outside of given categories."""
+    if bool((codes == UNKNOWN).any()):
         advice = '. Add them to categories (None for missing values), or choose another handle_unknown than "error".'
         raise with_piece(frame, unknown_categories(f"{name!r} during fit", np.flatnonzero(codes == UNKNOWN), advice))
 
@@ -262,14 +266,14 @@ def check_times(keys: FactorizedColumn, named: str, source: Frame | Pieces, back
     is_iso = np.array([ISO_8601.fullmatch(str(text)) is not None for text in texts], dtype=bool)
     wrong = np.array([form != forms[0] for form in forms], dtype=bool) | ~is_iso
     if wrong.any():
-        row = int(backend.to_device(wrong)[keys.codes].argmax())
+        row, place = find_first(wrong, keys, backend)
         raise with_piece(
             source,
             RowError(
                 f"{named} is text, which sorts as times do only where all are written one way, as ISO 8601 has it "
                 "(2024-01-31, 2024-01-31T23:59:59). Row ",
                 row,
-                f" has {texts[int(keys.codes[row])]!r}. Parse it first: "
+                f" has {texts[place]!r}. Parse it first: "
                 "pandas.to_datetime(column, format=...), or str.to_datetime(...) of polars.",
             ),
         )
@@ -280,9 +284,9 @@ def check_mask(keys: FactorizedColumn, named: str, source: Frame | Pieces, backe
     values = keys.vocabulary.to_numpy().tolist()
     wrong = np.array([value not in (0, 1) for value in values], dtype=bool)
     if wrong.any():
-        row = int(backend.to_device(wrong)[keys.codes].argmax())
-        value = values[int(keys.codes[row])]
-        raise with_piece(source, RowError(f"{named} must be of booleans, or 0 and 1. Row ", row, f" has {value!r}."))
+        row, place = find_first(wrong, keys, backend)
+        law = "must be of booleans, or 0 and 1"
+        raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[place]!r}."))
 
 
 def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Pieces, backend: Ops) -> None:
@@ -294,5 +298,11 @@ def check_fold_numbers(keys: FactorizedColumn, named: str, source: Frame | Piece
         raise ValueError(f"{named} must be integers of at least 0. Got {keys.vocabulary.kind} values.")
     for wrong, law in ((values != values // 1, "must be integers"), (values < 0, "must not be negative")):
         if wrong.any():
-            row = int(backend.to_device(wrong)[keys.codes].argmax())
-            raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[int(keys.codes[row])]}."))
+            row, place = find_first(wrong, keys, backend)
+            raise with_piece(source, RowError(f"{named} {law}. Row ", row, f" has {values[place]}."))
+
+
+def find_first(wrong: NDArray[np.bool_], keys: FactorizedColumn, backend: Ops) -> tuple[int, int]:
+    """Give the first row whose value is wrong, and the place of that value."""
+    row = int(backend.to_device(wrong)[keys.codes].argmax())
+    return row, int(keys.codes[row])

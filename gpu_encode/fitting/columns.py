@@ -203,19 +203,19 @@ def read_hierarchy(frame: Frame | Pieces, hierarchy: Any) -> "dict[tuple[int, ..
     return tree
 
 
-def value_of_each_key(
-    name: str, named: Mapping[Any, Any], others: Any, selection: Selection, frame: Frame | Pieces
-) -> list[Any]:
-    """Give the value of every key: the one that a dict has for it, or that of all others.
+def value_of_each_key(name: str, value: Any, others: Any, selection: Selection, frame: Frame | Pieces) -> list[Any]:
+    """Give the value of every key: one that is for all, or the one that a dict has for it, and `others` elsewhere.
 
     Raises
     ------
     ValueError
         If the dict names what is no column, or is not encoded, or one key twice.
     """
+    if not isinstance(value, Mapping):
+        return [value] * len(selection.entries)
     given: dict[tuple[int, ...], Any] = {}
     keys = [entry.members for entry in selection.entries]
-    for column, value in named.items():
+    for column, of_key in value.items():
         members = column if isinstance(column, tuple) else (column,)
         key = tuple(locate(frame, member, f"{name}:") for member in members)
         if key in given:
@@ -223,7 +223,7 @@ def value_of_each_key(
         if key not in keys:
             labels = [tuple(frame.label(position) for position in members) for members in keys if len(members) > 1]
             raise not_encoded(name, column, labels)
-        given[key] = value
+        given[key] = of_key
     return [given.get(key, others) for key in keys]
 
 

@@ -114,13 +114,13 @@ def prepare(
     selection = select_columns(parameters, rows.frame)
     if known is not None:
         check_same_columns(known, rows.frame, selection, summed if parameters.values else [])
+    rules = parameters.rules(selection, rows.frame)
     specs = [specify_sums(parameters, rows, number, column) for number, column in enumerate(summed)]
     columns = map_columns(rows.frame)
     if fixed_keys is not None:
         categories = look_up_categories(parameters, fixed_keys, columns, rows.ops)
     else:
-        categories = read_categories(parameters, selection, columns, rows.ops, sums_alone, summed, specs)
-    rules = parameters.rules(selection, rows.frame)
+        categories = read_categories(parameters, selection.entries, rules, columns, rows.ops, sums_alone, summed, specs)
     context = FitContext(
         parameters,
         rows,

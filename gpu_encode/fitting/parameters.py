@@ -271,11 +271,8 @@ class Parameters:
         if not self.differs_by_key:
             return [self] * len(selection.entries)
         statistics = value_of_each_key(self.keyed_parameter, self.by_key, self.statistic, selection, frame)
-        named, others = (self.prior, "mean") if isinstance(self.prior, dict) else ({}, self.prior)
-        priors = value_of_each_key("prior", named, others, selection, frame)
-        unknown, usual = self.handle_unknown, self.as_unseen
-        named, others = (unknown, usual) if isinstance(unknown, dict) else ({}, unknown)
-        policies = value_of_each_key("handle_unknown", named, others, selection, frame)
+        priors = value_of_each_key("prior", self.prior, "mean", selection, frame)
+        policies = value_of_each_key("handle_unknown", self.handle_unknown, self.as_unseen, selection, frame)
         each = [
             replace(self, statistic=statistic, by_key={}, prior=prior, handle_unknown=policy)
             for statistic, prior, policy in zip(statistics, priors, policies, strict=True)
