@@ -188,7 +188,7 @@ def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, 
         for target, sums in enumerate(per_target):
             backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
             total = leaf = None
-            seen, seen_by = as_seen(sums, plan, backend)
+            seen, seen_by = (sums, plan) if plan.ageing is None else as_seen(sums, plan, backend)
             if not plan.blow_up:
                 total, leaf = total_and_leaf(seen, seen_by.visibility, target_rule, backend)
             lasting, encodings = tables_by_fold(seen, seen_by, key, target_rule, backend, total, leaf)

@@ -14,17 +14,16 @@ from gpu_encode.categories.vocabulary import Vocabulary
 from gpu_encode.errors.parameters import bad_parameter
 from gpu_encode.sums.decay import STEPS_OF_BLOCK
 
-# Seconds of each unit that a text may name.
+# Seconds of each unit.
 SECONDS = {
     "w": Fraction(604_800),
     "d": Fraction(86_400),
     "h": Fraction(3600),
     "min": Fraction(60),
-    "s": Fraction(1),
-    "ms": Fraction(1, 10**3),
-    "us": Fraction(1, 10**6),
-    "ns": Fraction(1, 10**9),
+    **{unit: Fraction(1, 10**places) for unit, places in UNITS.items()},
 }
+# Units that NumPy calls otherwise.
+OF_NUMPY = {"W": "w", "D": "d", "m": "min"}
 SPAN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(w|d|h|min|s|ms|us|ns)\s*", re.ASCII)
 EIGHTHS = 8
 # Steps of later times, and sums of them, stay far inside of int64.
@@ -58,11 +57,11 @@ def seconds_of(value: Any) -> Fraction | None:
     ticks = getattr(value, "asm8", value)
     if isinstance(ticks, np.timedelta64):
         unit = np.datetime_data(ticks)[0]
-        if np.isnat(ticks) or unit not in ("W", "D", "h", "m", *UNITS):
+        seconds = SECONDS.get(OF_NUMPY.get(unit, unit))
+        if np.isnat(ticks) or seconds is None:
             return Fraction(0)
         one: Any = np.ones((), f"m8[{unit}]")[()]
-        scale = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60}
-        return int(ticks // one) * (Fraction(scale[unit]) if unit in scale else Fraction(1, 10 ** UNITS[unit]))
+        return int(ticks // one) * seconds
     if isinstance(value, datetime.timedelta):
         return Fraction(value // datetime.timedelta(microseconds=1), 10**6)
     return None

@@ -160,13 +160,13 @@ class Ageing:
         By what the scheme reads the times.
     steps : int64 array (times,)
         Step of each distinct time, in order.
-    by_fold : int64 array (n_folds, 2), optional
-        Block in which the rows of each fold lie, and the step from which they see others; of plans of folds.
+    by_fold : int64 array (n_folds, 2)
+        Block in which the rows of each fold lie, and the step from which they see others.
     """
 
     role: str
     steps: NDArray[np.int64]
-    by_fold: NDArray[np.int64] | None = None
+    by_fold: NDArray[np.int64]
 
 
 @dataclass(frozen=True)

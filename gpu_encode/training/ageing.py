@@ -18,12 +18,11 @@ from gpu_encode.sums.decay import (
 
 
 def as_seen(sums: CategorySums, plan: FoldPlan, ops: Ops) -> tuple[CategorySums, FoldPlan]:
-    """Give sums by view in place of sums by fold, where rows lose weight; and the plan by which each view sees its own.
+    """Give sums by view for sums by fold of rows that lose weight, and the plan by which each view sees its own.
 
     The last view is that of new rows.
     """
-    if plan.ageing is None or plan.ageing.by_fold is None:
-        return sums, plan
+    assert plan.ageing is not None
     blocks, steps = plan.ageing.by_fold.T
     steps = np.append(steps, plan.ageing.steps[-1])
     visibility, lag = np.concatenate([plan.visibility, plan.new_rows]), blocks_of(steps)[:, None] - blocks

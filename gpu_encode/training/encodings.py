@@ -31,9 +31,15 @@ def n_columns(plan: Plan) -> int:
 def sum_for_new_rows(task: EncodingTask, plan: Plan) -> CategorySums:
     """Sums that new rows see: those of all rows, except for holdout and blow-up columns."""
     if isinstance(plan, FoldPlan) and (plan.blow_up or not plan.new_rows.all() or plan.ageing is not None):
-        sums, plan = as_seen(task.weighed(plan.weights).measure(plan.folds, plan.n_folds), plan, task.ops)
+        sums, plan = measure_folds(task, plan)
         return sums.visible(task.ops, plan.new_rows)
     return task.measure(None, 1)
+
+
+def measure_folds(task: EncodingTask, plan: FoldPlan) -> tuple[CategorySums, FoldPlan]:
+    """Sum by category and fold, or by view where rows lose weight with age; gives the plan of these sums, too."""
+    sums = task.weighed(plan.weights).measure(plan.folds, plan.n_folds)
+    return (sums, plan) if plan.ageing is None else as_seen(sums, plan, task.ops)
 
 
 @dataclass(frozen=True)
@@ -80,9 +86,7 @@ def train(task: EncodingTask, plan: Plan, out: Array, want_unseen: bool, total: 
 
 def by_folds(task: EncodingTask, plan: FoldPlan, out: Array, want_unseen: bool, total: Moments | None) -> Trained:
     """Sum by category and fold, make a table of encodings from the sums, and look up every row in it."""
-    sums = task.weighed(plan.weights).measure(plan.folds, plan.n_folds)
-    if plan.ageing is not None:
-        sums, plan = as_seen(sums, plan, task.ops)
+    sums, plan = measure_folds(task, plan)
     leaf = None
     if total is None and not plan.blow_up:
         total, leaf = total_and_leaf(sums, plan.visibility, task.rule, task.ops)
