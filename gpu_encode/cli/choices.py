@@ -263,7 +263,7 @@ def word_or_number(text: str, words: list[str], option: str) -> str | float:
         refuse(f"{option} {text!r} is unknown{hint} (choose from {', '.join(words)} or a number)")
 
 
-def words_by_column(text: str, words: list[str], option: str) -> str | float | dict[str, str | float]:
+def words_by_column(text: str, words: list[str], option: str) -> Any:
     """Read one of `words`, or a number: one for all columns, or COL=HOW for each of some, with commas between.
 
     Examples
@@ -271,10 +271,9 @@ def words_by_column(text: str, words: list[str], option: str) -> str | float | d
     >>> words_by_column("city=nan,zip=0.5", ["prior", "nan"], "--handle-unknown")
     {'city': 'nan', 'zip': 0.5}
     """
-    if "=" not in text:
-        return word_or_number(text, words, option)
-    per_column = [piece.rpartition("=") for piece in text.split(",")]
-    return {name: word_or_number(how, words, f"{option} {name}") for name, _, how in per_column}
+    pieces = text.split(",") if "=" in text else [text]
+    split = [piece.rpartition("=") for piece in pieces]
+    return by_column(split, pieces, lambda how, named: word_or_number(how, words, named), option)
 
 
 def hierarchy_choice(words: list[str]) -> dict[str, list[str] | Choice]:
