@@ -10,7 +10,7 @@ from gpu_encode.encoders.impact import ImpactEncoder
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
-from gpu_encode.errors.parameters import no_list_of, scheme_without_held_out_rows, splits_used_once
+from gpu_encode.errors.parameters import no_ages, no_list_of, scheme_without_held_out_rows, splits_used_once
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.impact import Impact
 from gpu_encode.formulas.smoothing import MEstimate, PartialPooling, Sigmoid, Smoothing
@@ -150,6 +150,14 @@ def of_prediction(parameters: Parameters) -> Parameters:
     return replace(parameters, statistic=statistics[0], by_key=by_key, prior=prior, drop=None, scale="identity")
 
 
+def check_held_out(scheme: Scheme) -> None:
+    """Raise ValueError for a scheme that holds out no folds, or whose folds see rows by their age."""
+    if isinstance(scheme, WITHOUT_FOLDS):
+        raise scheme_without_held_out_rows(scheme)
+    if scheme.by_age:
+        raise no_ages("tune", scheme)
+
+
 def checked_schemes(
     schemes: Any, encoder: SchemeEncoder, parameters: Parameters, folds: int
 ) -> list[tuple[Any, Scheme]]:
@@ -159,6 +167,7 @@ def checked_schemes(
             scheme = KFold(folds)
             scheme.check()
             return [(scheme, scheme)]
+        check_held_out(parameters.scheme)
         return [(encoder.cv, parameters.scheme)]
     if not isinstance(schemes, (list, tuple)) or not schemes:
         raise no_list_of("schemes", schemes, "[KFold(5), KFold(20)]")
@@ -167,8 +176,7 @@ def checked_schemes(
         if isinstance(given, Iterator):
             raise splits_used_once(given)
         scheme = given_schemes.resolve(given, encoder.shuffle, encoder.random_state)
-        if isinstance(scheme, WITHOUT_FOLDS):
-            raise scheme_without_held_out_rows(scheme)
+        check_held_out(scheme)
         candidates.append((given, scheme))
     if any(scheme.used_columns() != candidates[0][1].used_columns() for _, scheme in candidates):
         raise ValueError(

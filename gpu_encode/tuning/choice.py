@@ -9,7 +9,7 @@ from sklearn.base import clone
 from gpu_encode import devices, frames
 from gpu_encode.encoders.catboost import CatBoostEncoder
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.errors.parameters import check_option, no_ages
+from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.formulas.encoding_rule import EncodingRule
@@ -180,9 +180,6 @@ Grid = list[list[list[Likelihood]]]
 
 def score_columns(context: FitContext, candidates: Sequence[Candidate], schemes: Schemes) -> list[list[Grid]]:
     """Score every candidate under every scheme, for each column and target."""
-    for _, scheme in schemes:
-        if scheme.by_age:
-            raise no_ages("tune", scheme)
     plans = [(scheme, plan_rows(scheme, context.rows, context.targets)) for _, scheme in schemes]
     rules = [candidate.parameters.rules(context.selection, context.rows.frame) for candidate in candidates]
     return [
