@@ -116,7 +116,13 @@ def number_rows(column: Column) -> tuple[Array, Array]:
     first = np.zeros(n_values, np.intp)
     # Of rows with one number the last that is written stays.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    return codes, first
+    if vocabulary.kind == "number":
+        return codes, first
+    # scikit-learn puts Python's objects into sets: an error lists them in an order that depends on which came first.
+    in_order_of_rows = np.argsort(first)
+    places = np.empty(n_values, np.int32)
+    places[in_order_of_rows] = np.arange(n_values)
+    return places[codes], first[in_order_of_rows]
 
 
 def tell_missing_apart(column: Column, rows: Array) -> Array:
