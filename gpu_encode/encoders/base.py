@@ -435,6 +435,9 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the output columns.
 
+        Columns without a name, or whose names are no strings, are called x0, x1 and so on, by their position in X; so
+        are those that pass through, in every table of the output that has names.
+
         Parameters
         ----------
         input_features : array of str, optional
@@ -562,10 +565,12 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         passed = [columns.places[position] for position in selection.passed if position in columns.places]
         if not has_names(frame, wanted):
             return frame.assemble([], arrays, passed, kind)
-        names = self._encoded_names(model, output_names(frame, model))
-        if frame.labels is None and frame.n_columns == model.n_features:
-            frame = replace(frame, labels=names_at_fit(model))
-        return frame.assemble(names, arrays, passed, kind)
+        called = output_names(frame, model)
+        if frame.names is None:
+            # Names that are no strings would stand beside those of encodings, and scikit-learn refuses a mixture.
+            at_fit = {place: position for position, place in columns.places.items()}
+            frame = replace(frame, labels=[called[at_fit[place]] for place in range(frame.n_columns)])
+        return frame.assemble(self._encoded_names(model, called), arrays, passed, kind)
 
     def __sklearn_tags__(self) -> Tags:
         tags = accept_categories(super().__sklearn_tags__())

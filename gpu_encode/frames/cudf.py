@@ -172,10 +172,12 @@ def assemble(frame: "Frame", names: list[str], arrays: list[Array], passed: list
 
 
 def _chosen(frame: "Frame", passed: list[int]) -> Any:
-    """Columns of a frame, in the same memory."""
-    labels = [frame.label(position) for position in passed]
+    """Columns of a frame under the names that the output has for them, in the same memory."""
+    labels, named = [frame.native.columns[position] for position in passed], [frame.label(place) for place in passed]
     # cuDF takes booleans for a choice of rows.
-    return frame.native.iloc[:, passed] if any(isinstance(label, bool) for label in labels) else frame.native[labels]
+    by_place = any(isinstance(label, bool) for label in labels)
+    chosen = frame.native.iloc[:, passed] if by_place else frame.native[labels]
+    return chosen if named == labels else chosen.rename(columns=dict(zip(labels, named, strict=True)))
 
 
 def _column_of(array: Array, pylibcudf: Any) -> Any:

@@ -444,7 +444,7 @@ def _pandas(frame: Frame, names: list[str], arrays: list[Array], passed: list[in
         encoded = pd.DataFrame(dict(zip(names, arrays, strict=True)), index=index, copy=False)
     if not passed:
         return encoded
-    rest = frame.native.iloc[:, passed] if frame.kind == "pandas" else _select(frame, passed, "pandas").to_pandas()
+    rest = _called(frame, passed) if frame.kind == "pandas" else _select(frame, passed, "pandas").to_pandas()
     return pd.concat([encoded, rest], axis=1) if names else rest
 
 
@@ -482,10 +482,17 @@ def _batch(frame: Frame, names: list[str], arrays: list[Array], passed: list[int
 
 def _other(frame: Frame, names: list[str], arrays: list[Array], passed: list[int]) -> Any:
     rest = frame.native[:, passed]
+    rest = rest.rename(dict(zip(rest.columns, map(frame.label, passed), strict=True)))
     if not names:
         return nw.to_native(rest)
     encoded = nw.from_dict(dict(zip(names, arrays, strict=True)), backend=frame.native.implementation)
     return nw.to_native(nw.concat([encoded, rest], how="horizontal") if passed else encoded)
+
+
+def _called(frame: Frame, passed: list[int]) -> Any:
+    """Give columns of a frame of pandas under the names that the output has for them."""
+    rest, labels = frame.native.iloc[:, passed], [frame.label(position) for position in passed]
+    return rest if labels == list(rest.columns) else rest.set_axis(labels, axis=1)
 
 
 def _select(frame: Frame, passed: list[int], kind: Literal["pandas", "polars", "pyarrow"]) -> Any:
@@ -498,8 +505,7 @@ def _select(frame: Frame, passed: list[int], kind: Literal["pandas", "polars", "
         held = {names[position]: np.ascontiguousarray(frame.native[:, position]) for position in passed}
         return nw.from_dict(held, backend=kind)
     if frame.kind == "pandas":
-        chosen = frame.native.iloc[:, passed].reset_index(drop=True)
-        return nw.from_native(chosen.set_axis([str(name) for name in chosen.columns], axis=1), eager_only=True)
+        return nw.from_native(_called(frame, passed).reset_index(drop=True), eager_only=True)
     if frame.kind == "other":
         return frame.native[:, passed]
     native = pa.Table.from_batches([frame.native]) if frame.kind == "pyarrow_batch" else frame.native

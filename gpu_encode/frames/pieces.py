@@ -136,7 +136,7 @@ class Pieces:
         """Give a list of tables, one for each, as `Frame.assemble` makes them of the rows of each."""
         tables = []
         for number, part, rows in self.stretches():
-            named = part if part.labels is not None else replace(part, labels=self.labels)
+            named = part if part.names is not None else replace(part, labels=self.labels)
             with self._naming_piece(number):
                 tables.append(named.assemble(names, [array[rows] for array in arrays], passed, kind))
         return tables
