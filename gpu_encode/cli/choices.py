@@ -104,17 +104,16 @@ def statistics_choice(text: str) -> list[str | tuple[str, float]]:
     >>> statistics_choice("mean,quantile:0.9")
     ['mean', ('quantile', 0.9)]
     """
-    refuse_pairs(text, "--statistics")
+    refuse_dict(text, "--statistics")
     pieces = [piece.partition(":") for piece in split_names([text])]
     return [(name, number(rest, f"--statistics {name}")) if colon else name for name, colon, rest in pieces]
 
 
-def refuse_pairs(text: str, option: str) -> None:
-    """Raise UsageError for a dict of pairs, whose tuples no option holds."""
+def refuse_dict(text: str, option: str) -> None:
+    """Raise UsageError for a dict, whose joint keys no option holds."""
     if text.lstrip().startswith("{"):
         refuse(
-            f"{option}: a dict of pairs of a key and a column of values is for Python only; "
-            "use --columns, --values and --statistics"
+            f"{option}: a dict by key and column of values is for Python only; use --columns, --values and --statistics"
         )
 
 

@@ -13,7 +13,7 @@ from gpu_encode.cli.choices import (
     number_or_count,
     option_name,
     prior_choice,
-    refuse_pairs,
+    refuse_dict,
     scheme_choice,
     scheme_words,
     smooth_choices,
@@ -162,7 +162,7 @@ def set_choices(options: argparse.Namespace, takes: Mapping[str, Any], given: Ma
             other = f"--{name.replace('_', '-')} gives it" if name in given else "it is given"
             refuse(f"--set {name}: {other} already; give it once")
         if name == "statistics":
-            refuse_pairs(value, "--set statistics")
+            refuse_dict(value, "--set statistics")
         values[name] = json_or_text(value, name)
     return values
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 from gpu_encode import schemes
 from gpu_encode.encoders.base import read_scheme
 from gpu_encode.encoders.scheme import SchemeEncoder
-from gpu_encode.errors.statistics import bad_pair, no_value_columns
+from gpu_encode.errors.statistics import no_statistics_of_key, no_value_columns
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.order_statistics import WITH_NUMBER
 from gpu_encode.formulas.statistic_names import union_of
@@ -35,9 +35,9 @@ class StatisticEncoder(SchemeEncoder):
         nobody reads; an encoder that has one can be pickled, not saved.  Other functions of the values are given by
         their parts, which add up: a `MergeableStatistic`.
 
-        A dict has a list of statistics for each pair of a key and a column of values, as
-        ``{("shop", "price"): ["mean", "std"], (("shop", "city"), "pieces"): ["sum"]}``; `columns` and `values` then
-        follow from it, and columns of encodings stand key by key.
+        A dict has, for each key, a dict of a list of statistics by column of values, as
+        ``{"shop": {"price": ["mean", "std"]}, ("shop", "city"): {"pieces": ["sum"]}}``, where a tuple is a joint key,
+        as it is in `columns`; `columns` and `values` then follow from it, and columns of encodings stand key by key.
 
         Of y, "count", "sum" and "nunique" are of the rows that a row may see: by default those of four folds in
         five in training, and of all for new rows, whose numbers are larger.  "mean" has no such step; nor has
@@ -153,7 +153,7 @@ class StatisticEncoder(SchemeEncoder):
     def _parameters(self) -> Parameters:
         asked = StatisticSpec(self.columns, self.values, self.statistics)
         if isinstance(self.statistics, dict):
-            asked = StatisticSpec.of_pairs(self.statistics, self.columns, self.values)
+            asked = StatisticSpec.of_dict(self.statistics, self.columns, self.values)
         elif self.values is not None:
             check_value_columns(self.values)
         of_columns = asked.values is not None
@@ -184,32 +184,33 @@ class StatisticSpec:
     pairs: list[list[list[Any]]] | None = None
 
     @classmethod
-    def of_pairs(cls, pairs: dict[Any, Any], columns: Any, values: Any) -> Self:
-        """Read a dict of statistics by key and column of values; both are in the order in which they come first.
+    def of_dict(cls, by_key: dict[Any, Any], columns: Any, values: Any) -> Self:
+        """Read a dict of statistics by key, then column of values; both are in the order in which they come first.
 
         Raises
         ------
         ValueError
-            If there is no pair, if a pair is none or has no list of statistics, or if columns are given as well.
+            If there is no key, if one has no dict of lists of statistics, or if columns are given as well.
         """
         for name, given in (("columns", columns), ("values", values)):
             if given is not None:
                 raise ValueError(
                     f"statistics is a dict, which names keys and columns of values: leave out {name}={given!r}."
                 )
-        if not pairs:
-            raise ValueError('statistics is an empty dict. Pass one such as {("shop", "price"): ["mean", "std"]}.')
-        for pair, statistics in pairs.items():
-            if not isinstance(pair, tuple) or len(pair) != 2 or isinstance(pair[1], (tuple, list)):
-                raise bad_pair(pair, statistics)
-            # One statistic with its number, such as ("quantile", 0.5), is no list of two.
-            alone = isinstance(statistics, tuple) and statistics[:1] in {(name,) for name in WITH_NUMBER}
-            if not isinstance(statistics, (list, tuple)) or not statistics or alone:
-                raise bad_pair(pair, statistics)
-        keys, summed = (list(dict.fromkeys(pair[member] for pair in pairs)) for member in range(2))
-        lists = [[plain_list(pairs.get((key, value), ())) for value in summed] for key in keys]
+        if not by_key:
+            raise ValueError('statistics is an empty dict. Pass one such as {"shop": {"price": ["mean", "std"]}}.')
+        for key, by_value in by_key.items():
+            if not isinstance(by_value, dict) or not by_value:
+                raise no_statistics_of_key(key, by_value)
+            for value, statistics in by_value.items():
+                # One statistic with its number, such as ("quantile", 0.5), is no list of two.
+                alone = isinstance(statistics, tuple) and statistics[:1] in {(name,) for name in WITH_NUMBER}
+                if not isinstance(statistics, (list, tuple)) or not statistics or alone or isinstance(value, tuple):
+                    raise no_statistics_of_key(key, by_value)
+        summed = list(dict.fromkeys(value for by_value in by_key.values() for value in by_value))
+        lists = [[plain_list(by_value.get(value, ())) for value in summed] for by_value in by_key.values()]
         every = union_of([statistics for per_value in lists for statistics in per_value])
-        return cls(keys, summed, every, lists)
+        return cls(list(by_key), summed, every, lists)
 
 
 def plain_list(statistics: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Sequence
+from typing import Any
 
 from gpu_encode.errors.values import RowError
 
@@ -91,11 +92,17 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join([*map(repr, names), _WITH_NUMBER])
 
 
-def bad_pair(pair: object, statistics: object) -> ValueError:
-    """Error for an entry of a dict of statistics that is no pair with a list."""
+def no_statistics_of_key(key: Any, found: object) -> ValueError:
+    """Error for an entry of a dict of statistics that is no dict of lists; says how a pair of earlier times is written.
+
+    Before, a key and a column of values were a tuple, which everywhere else is a joint key.
+    """
+    is_pair = isinstance(key, tuple) and len(key) == 2 and not isinstance(found, dict)
+    hint = f" A tuple is a joint key: write {{{key[0]!r}: {{{key[1]!r}: [...]}}}} for a pair." if is_pair else ""
     return ValueError(
-        "statistics as a dict has a list of statistics for each pair of a key and a column of values, such as "
-        f'{{("shop", "price"): ["mean", "std"]}}. Got {pair!r}: {statistics!r}.'
+        "statistics as a dict has, for each key, a dict of a list of statistics by column of values, such as "
+        f'{{"shop": {{"price": ["mean", "std"]}}, ("shop", "city"): {{"pieces": ["sum"]}}}}. Got {key!r}: {found!r}.'
+        f"{hint}"
     )
 
 

@@ -89,16 +89,14 @@ def say_the_same(one: Any, other: Any) -> bool:
 
 
 def as_user_gave(statistic: Summaries, keys: Any, values: Any) -> dict[str, Any]:
-    """Give statistics and values as the user does: with pairs, the one is a dict that says the other, too."""
+    """Give statistics and values as the user does: by key, the one is a dict that says the other, too."""
     if statistic.pairs is None:
         return {"statistics": statistic.statistics, "values": values if statistic.of_columns else None}
-    pairs = {
-        (key, value): statistics
+    by_key = {
+        key: {value: statistics for value, statistics in zip(values, per_value, strict=True) if statistics}
         for key, per_value in zip(keys, statistic.pairs, strict=True)
-        for value, statistics in zip(values, per_value, strict=True)
-        if statistics
     }
-    return {"statistics": pairs, "values": None}
+    return {"statistics": by_key, "values": None}
 
 
 def keys_of(known: Model) -> list[Any]:

@@ -203,9 +203,9 @@ def test_every_parameter_can_be_set_or_has_an_option(name: str) -> None:
         ("--encoder statistic --target price --statistics quantile:x", "--statistics quantile wants a number, not 'x'"),
         (
             "--encoder statistic --set statistics={('shop','price'):['mean']}",
-            "--set statistics: a dict of pairs of a key and a column of values is for Python only; use --columns",
+            "--set statistics: a dict by key and column of values is for Python only; use --columns",
         ),
-        ('--encoder statistic --statistics {"shop":["mean"]}', "--statistics: a dict of pairs of a key"),
+        ('--encoder statistic --statistics {"shop":["mean"]}', "--statistics: a dict by key and column"),
         ("--encoder statistic --values prise", "--values: there is no column 'prise'; did you mean 'price'?"),
         ("--encoder statistic --values shop --columns shop", "'shop' is one of --values: it cannot be encoded too"),
         ("--encoder statistic --values price --target price", "the target or weight: it cannot be one of --values"),

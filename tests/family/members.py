@@ -45,9 +45,8 @@ BORDERS = [-2.0, 30.0]
 # Whole numbers in the first rows, and therefore in the first pieces.
 WHOLE_AT_FIRST = np.where(np.arange(N) < 50, np.trunc(AMOUNT), AMOUNT)
 PAIRS = {
-    ("zip", "price"): ["mean", ("quantile", 0.5)],
-    (("zip", "city"), "price"): ["sum"],
-    ("zip", "rank"): ["max", "sum"],
+    "zip": {"price": ["mean", ("quantile", 0.5)], "rank": ["max", "sum"]},
+    ("zip", "city"): {"price": ["sum"]},
 }
 
 MEMBERS: dict[str, tuple[Any, Any]] = {

@@ -139,7 +139,7 @@ def test_pairs_are_some_of_all(choices):
 
 
 def test_pairs_beside_orders_that_stand_apart():
-    cv, pairs = Ordered(2, average=False), {("zip", "price"): ["mean"], ("city", "rank"): ["sum"]}
+    cv, pairs = Ordered(2, average=False), {"zip": {"price": ["mean"]}, "city": {"rank": ["sum"]}}
     encoder = StatisticEncoder(pairs, cv=cv)
     training = encoder.fit_transform(ROWS)
     every = StatisticEncoder(["mean", "sum"], values=["price", "rank"], columns=["zip", "city"], cv=cv)
@@ -151,9 +151,9 @@ def test_pairs_beside_orders_that_stand_apart():
 
 def test_a_pair_refuses_nothing_of_others():
     X = pd.DataFrame({"k": list("aab"), "small": [1.0, 2.0, 5.0], "large": [1e101, 2.0, -1e101], "id": [2**60, 3, 4]})
-    pairs = {("k", "small"): ["skew", "var"], ("k", "large"): ["mean"], ("k", "id"): ["max"]}
+    pairs = {"k": {"small": ["skew", "var"], "large": ["mean"], "id": ["max"]}}
     assert StatisticEncoder(pairs).fit(X).encodings_[3].tolist() == [2.0**60, 4.0]
-    positive = {("k", "small"): ["median"], ("k", "large"): ["count"]}
+    positive = {"k": {"small": ["median"], "large": ["count"]}}
     encodings = StatisticEncoder(positive, scale="log1p").fit(X).encodings_
     assert encodings[0].tolist() == np.log1p([1.5, 5.0]).tolist()
 
@@ -161,11 +161,11 @@ def test_a_pair_refuses_nothing_of_others():
 def test_clones_share_no_statistic():
     """scikit-learn copies every estimator in a dict apart."""
     logs = MergeableStatistic("logs", [np.log1p], lambda count, total: total)
-    encoder = StatisticEncoder({("zip", "rank"): [logs, "mean"], ("city", "rank"): ["sum", logs]})
+    encoder = StatisticEncoder({"zip": {"rank": [logs, "mean"]}, "city": {"rank": ["sum", logs]}})
     same(clone(encoder).fit_transform(ROWS), encoder.fit_transform(ROWS))
 
 
 def test_no_target_is_asked_for():
-    encoder = StatisticEncoder({("city", "price"): ["mean"]}).fit(ROWS)
+    encoder = StatisticEncoder({"city": {"price": ["mean"]}}).fit(ROWS)
     assert not encoder.__sklearn_tags__().target_tags.required
     assert not hasattr(encoder, "target_type_")

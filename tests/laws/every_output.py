@@ -192,7 +192,7 @@ def target_encoders(rows: Rows) -> dict[str, Entry]:
 def statistic_encoders(rows: Rows) -> dict[str, Entry]:
     """Give encoders of statistics of the target and of columns."""
     numbers = rows.source.numbers
-    pairs = {(rows.keys[0], numbers[0]): ["mean", "median"], (rows.source.joint[0], numbers[-1]): ["sum"]}
+    pairs = {rows.keys[0]: {numbers[0]: ["mean", "median"]}, rows.source.joint[0]: {numbers[-1]: ["sum"]}}
     parameters: dict[str, tuple[Any, str | None, dict[str, Any]]] = {}
     schemes = {"folds": 3, "auto": "auto", "leave-one-out": ge.LeaveOneOut(), "time": ge.TimeFolds(time="time")}
     for name, cv in schemes.items():
