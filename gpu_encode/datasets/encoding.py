@@ -225,7 +225,7 @@ class Encoding:
         self._keep_target, self._repeatable = keep_target, repeatable
         self._selected = roles.selected(encoder, run.source.schema)
         self._needed = {roles.features[column] for column in self._selected.needed}
-        self._chosen = roles.chosen(encoder, run.source.schema, self._selected)
+        self._chosen = roles.chosen(encoder, self._selected)
         self._no_rows = run.source.schema.empty_table()
 
     @cached_property

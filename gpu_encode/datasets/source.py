@@ -19,7 +19,7 @@ from gpu_encode.datasets.formats import Contents, is_text, read_batches, value_t
 from gpu_encode.errors import datasets as errors
 from gpu_encode.errors.targets import stray_text, text_as_quantity
 from gpu_encode.errors.values import RowError
-from gpu_encode.fitting.columns import Selection, read_columns
+from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import select_columns
 from gpu_encode.frames.column_choice import is_choice
 from gpu_encode.frames.columns import learn_types_of_pandas
@@ -445,20 +445,15 @@ class Roles:
 
     def selected(self, encoder: Any, schema: Any) -> Selection:
         """Read which columns are encoded against the features, before there are any rows."""
-        return select_columns(encoder._parameters(), self._without_rows(schema))
+        bare = pa.schema([schema.field(name) for name in self.features]).empty_table()
+        return select_columns(encoder._parameters(), frames.read(bare))
 
-    def _without_rows(self, schema: Any) -> frames.Frame:
-        """Give the features before there are any rows."""
-        return frames.read(pa.schema([schema.field(name) for name in self.features]).empty_table())
-
-    def chosen(self, encoder: Any, schema: Any, selected: Selection) -> list[Any] | None:
+    def chosen(self, encoder: Any, selected: Selection) -> list[Any] | None:
         """List the columns that are encoded by name, where the encoder chooses them by type or the like; else None."""
         if not is_choice(getattr(encoder, "columns", None)):
             return None
-        keys = [entry.members for entry in selected.entries]
-        if encoder._parameters().select is not None:
-            keys = read_columns(self._without_rows(schema), encoder.columns)
-        named = [tuple(self.features[position] for position in key) for key in keys]
+        encoded = selected.entries[: selected.n_encoded]
+        named = [tuple(self.features[position] for position in entry.members) for entry in encoded]
         return [key if len(key) > 1 else key[0] for key in named]
 
     def measured(self, selected: Selection) -> list[str]:

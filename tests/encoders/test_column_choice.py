@@ -167,3 +167,51 @@ def test_pieces_that_disagree():
 def test_what_names_no_columns(columns):
     with pytest.raises(ValueError, match="columns must be a list of names"):
         encoder(columns).fit(X, Y)
+
+
+# Encoders that learn from all columns together, and the target of each.
+TOGETHER = {
+    "cluster": (ge.ClusterEncoder(n_clusters=2, cv=ge.KFold(3), target_type="continuous"), "sold"),
+    "cluster by co-occurrence": (ge.ClusterEncoder(n_clusters=2, by="cooccurrence", against="city"), None),
+    "cluster by statistics": (ge.ClusterEncoder(n_clusters=2, by="statistics", values=["shop"]), None),
+    "spectral": (ge.SpectralEncoder(2), None),
+    "co-occurrence": (ge.CooccurrenceEncoder(1), None),
+    "co-occurrence with the rest": (ge.CooccurrenceEncoder(1, against="rest"), None),
+}
+KEYS_APART = {
+    "categorical": "categorical",
+    "pattern": re.compile("^s|^n|it"),
+    "narwhals": ncs.string() | ncs.boolean(),
+    "scikit-learn": make_column_selector(dtype_include=["category", "bool"]),
+    "function": lambda table: ["new", ("size", "day")] if len(table.columns) >= 6 else [],
+    "polars": cs.string() | cs.boolean(),
+    "mask": np.array([False, False, True, False, True, False]),
+    "array": np.array(["new", "size"]),
+}
+
+
+# Each choice once beside a column that is counted against, and of the others those that find columns in two ways.
+BOTH = [(name, choice) for name in TOGETHER for choice in KEYS_APART if "cluster by" in name or "n" in choice[:3]]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("name", "choice"), BOTH)
+def test_files_of_encoders_that_learn_from_all_columns(name, choice, tmp_path):
+    """Files give what one table gives, and a list of the chosen names gives the same."""
+    (encoder, target), columns = TOGETHER[name], KEYS_APART[choice]
+    table = ARROW if target is None else ARROW.append_column("sold", pa.array(Y))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    X, y = table.select(ARROW.column_names), None if target is None else table["sold"]
+    chosen = clone(encoder).set_params(columns=columns)
+    expected = clone(chosen).fit(X, y)
+    encode(tmp_path / "rows.parquet", tmp_path / "encoded.parquet", chosen, target, chunk_rows=7, keep_target=False)
+    encoded = pq.read_table(tmp_path / "encoded.parquet")
+    assert encoded.column_names == expected.get_feature_names_out().tolist() == [*chosen.get_feature_names_out()]
+    assert_same(encoded, clone(expected).fit_transform(X, y))
+    assert_same(chosen.transform(X), expected.transform(X))
+    names = [entry.members for entry in expected._model.selection.entries]
+    listed = [tuple(X.column_names[place] for place in members) for members in names]
+    listed = [key if len(key) > 1 else key[0] for key in listed]
+    assert_same(encoded, clone(encoder).set_params(columns=listed).fit_transform(X, y))
+    chosen.save(tmp_path / "model")
+    assert_same(ge.load(tmp_path / "model").transform(X), expected.transform(X))
