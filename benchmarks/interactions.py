@@ -19,6 +19,7 @@ import pandas as pd
 
 from gpu_encode import TargetEncoder, choose_interactions
 from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.ops import use_backend
 from gpu_encode.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
 
 SIZES = (25, 300, 1000)
@@ -100,13 +101,19 @@ def choose(given: str, sample: int) -> str:
 
 
 def main() -> None:
-    """Print one table in Markdown."""
+    """Read the arguments, and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("cost", "choice"))
     parser.add_argument("tables", nargs="*")
     parser.add_argument("--rows", default="1e5,1e6")
     parser.add_argument("--sample", type=int, default=20_000)
     given = parser.parse_intermixed_args()
+    with use_backend("compiled"):
+        measure(given)
+
+
+def measure(given: argparse.Namespace) -> None:
+    """Print one table in Markdown, by the compiled backend alone."""
     if given.what == "cost":
         print("| rows | target | categories | fit_transform | all rows | a tenth | ratio, all rows | ratio, a tenth |")
         print("| --- | --- | --- | --- | --- | --- | --- | --- |")
