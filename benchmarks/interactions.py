@@ -11,6 +11,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gpu_encode import TargetEncoder, choose_interactions
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.ops import use_backend
 from gpu_encode.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
+from gpu_encode.tuning.search import Search
 
 SIZES = (25, 300, 1000)
 
@@ -53,9 +55,12 @@ def cost(n_rows: int, size: int, kind: str) -> str:
     scorer = by_sums(encoder, context, checked_plan(scheme, context), n_rows // 10, 0)
     state = scorer.start([(0,), (1,)])
 
+    search = Search(scorer, 0.0, True, None, 3.0)
+
     def score() -> None:
         scorer.keys.forget()
-        scorer.gain(state, (0, 1))
+        # A copy of the state, of which no sums are known.
+        assert search.measure(replace(state), (0, 1)) is not None
 
     def look() -> None:
         scorer.sample_keys.forget()
@@ -87,7 +92,15 @@ def choose(given: str, sample: int) -> str:
         cells += [
             "the same" if same else f"{len(set(all_rows.interactions) ^ set(sampled.interactions))} differ",
             f"{len(sampled.interactions)} of {sampled.tried}",
-            f"{sampled.ruled_out_by_counts} / {sampled.ruled_out_by_sample} / {sampled.scored}",
+            " / ".join(
+                str(number)
+                for number in (
+                    sampled.ruled_out_by_counts,
+                    sampled.ruled_out_by_sample,
+                    sampled.ruled_out_by_chance,
+                    sampled.scored,
+                )
+            ),
             f"{all_rows.path[0].score:.4f} to {all_rows.score:.4f}",
             f"{sampled.score:.4f}",
             f"{slow:.1f} / {quick:.1f}",
@@ -123,7 +136,8 @@ def measure(given: argparse.Namespace) -> None:
                     print(cost(n_rows, size, kind), flush=True)
         return
     print(
-        "| table | size | forward | choice | chosen | counts / sample / scored | score | by sample | seconds |",
+        "| table | size | forward | choice | chosen | counts / sample / chance / scored | score | by sample "
+        "| seconds |",
         flush=True,
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")

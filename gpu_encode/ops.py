@@ -183,10 +183,11 @@ class FusedOps(Protocol):
     def conjunction_gains(
         self, sums: Array, visibility: Array, parts: Sequence[Array], ridge: float, numbers: Sequence[float], /
     ) -> Array:
-        """Give what a conjunction would do to an additive model: gain, spread, freedom, sum of W by fold (folds, 4).
+        """Give what a conjunction would do to an additive model: gain, spread, freedom, sum of W by view (views, 4).
 
-        Its definition is `tuning.stages.Steps.of`: `sums` (categories, folds, 2) are of h and of h * z, `parts` the
-        category of every column, `ridge` is below 0 where the variance decides.  `numbers` are the units of W and S,
+        Its definition is `tuning.stages.Steps.by`: `sums` (categories, folds, 2) are of h and of h * z, `visibility`
+        (views, folds) says what each view sees, whose gain is of the fold of its number, `parts` are the category of
+        every column, `ridge` is below 0 where the variance decides.  `numbers` are the units of W and S,
         and powers of two for the binary places of S, of the spread and of gains; then the longest step.
         """
 

@@ -216,8 +216,8 @@ def gains_of_views(
 def conjunction_gains(
     sums: Array, visibility: Array, parts: Sequence[Array], ridge: float, numbers: Sequence[float], /
 ) -> Array:
-    """Give gain, spread, freedom and sum of W of every fold (folds, 4); see `gpu_encode.ops.FusedOps`."""
-    n_folds = len(visibility)
+    """Give gain, spread, freedom and sum of W of every view (views, 4); see `gpu_encode.ops.FusedOps`."""
+    n_views = len(visibility)
     blind = visibility == 0
     levels = codes_of(np.stack(parts))
     ends = np.cumsum([int(part.max()) + 1 for part in levels])
@@ -231,7 +231,7 @@ def conjunction_gains(
         float(ridge),
         freeze(np.asarray(numbers), np.float64),
     )
-    found = np.zeros((n_folds, 4))
-    ranges = shares(n_folds, smallest=max(1, SMALLEST_SHARE // levels.shape[1]))
+    found = np.zeros((n_views, 4))
+    ranges = shares(n_views, smallest=max(1, SMALLEST_SHARE // levels.shape[1]))
     run(lambda share: gains_of_views(*fixed, *ranges[share], found), len(ranges))
     return found

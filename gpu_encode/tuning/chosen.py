@@ -56,11 +56,13 @@ class ChosenInteractions:
     score : float
         Of `columns`.
     tried : int
-        Conjunctions that were looked at: the sum of the next three.
+        Conjunctions that were looked at: the sum of the next four.
     ruled_out_by_counts : int
         That have as many categories as a part of them, or nearly as many as there are rows.
     ruled_out_by_sample : int
         That a sample of the rows said too little of, whenever they were looked at.
+    ruled_out_by_chance : int
+        That showed in all rows, whenever they were looked at, no more than chance gives: no fold was held out.
     scored : int
         That were scored by all rows.
     sampled : int
@@ -76,6 +78,7 @@ class ChosenInteractions:
     tried: int
     ruled_out_by_counts: int
     ruled_out_by_sample: int
+    ruled_out_by_chance: int
     scored: int
     sampled: int
     sampled_rows: int
@@ -105,7 +108,8 @@ class ChosenInteractions:
         sample = f", {self.sampled} looked at in a sample of {self.sampled_rows} rows" if self.sampled_rows else ""
         return (
             f"{len(self.interactions)} of {self.tried} conjunctions chosen: {self.ruled_out_by_counts} ruled out by "
-            f"counts, {self.ruled_out_by_sample} by a sample, {self.scored} scored by all rows{sample}"
+            f"counts, {self.ruled_out_by_sample} by a sample, {self.ruled_out_by_chance} by chance, "
+            f"{self.scored} scored by all rows{sample}"
         )
 
 

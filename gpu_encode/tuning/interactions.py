@@ -93,9 +93,10 @@ def choose_interactions(
     one_standard_error : bool, default=True
         Whether it has to add a standard error of its gain, too.
     significance : float, default=0.05
-        Without an estimator, how likely it may be that any of the conjunctions is taken in by chance alone.  What the
-        rows that a fold sees show of it, the sum of S * S / W less what its columns explain, has to be so rare among
-        chi-squares, divided by the number of conjunctions.  1: any will do.
+        Without an estimator, how likely it may be that any of the conjunctions is taken in by chance alone.  What rows
+        show of one, the sum of S * S / W less what its columns explain, has to be so rare among chi-squares of as many
+        degrees of freedom, divided by the number of conjunctions: in all rows, before any fold is held out, and on
+        average in what a fold sees.  1: any will do.
     max_columns : int, optional
         Most keys of the result, those of the encoder among them.
     backward : bool, default=True
@@ -362,7 +363,8 @@ def result(
         for move in search.path
     )
     scored, counted = search.scored, search.counted_out - search.scored
-    by_sample = search.sampled - scored - counted
-    tried = len(scored) + len(counted) + len(by_sample)
-    sizes = (tried, len(counted), len(by_sample), len(scored), len(search.sampled), search.scorer.sampled_rows)
+    by_chance = search.by_chance - scored
+    by_sample = search.sampled - scored - counted - by_chance
+    apart = [len(keys) for keys in (counted, by_sample, by_chance, scored)]
+    sizes = (sum(apart), *apart, len(search.sampled), search.scorer.sampled_rows)
     return ChosenInteractions(chosen, columns, path, state.score.mean, *sizes)

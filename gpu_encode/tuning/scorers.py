@@ -13,7 +13,7 @@ from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Codes
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.tuning.results import mean, standard_error
-from gpu_encode.tuning.stages import HeldOut, Stage, Steps, gain_of, most_gain
+from gpu_encode.tuning.stages import HeldOut, Stage, Steps, chance_of, gain_of, most_gain
 
 Key = tuple[int, ...]
 # Rounds over the keys that are in; few models take as many.
@@ -87,6 +87,9 @@ class Scorer(Protocol):
 
     def most(self, state: State, key: Key) -> float:
         """Give the most that a key is likely to add, by a sample of the rows; infinite without a sample."""
+
+    def surprise(self, state: State, key: Key) -> float:
+        """Give by how many standard errors what all rows show of a key is above chance; infinite if not known."""
 
     def gain(self, state: State, key: Key) -> Gain:
         """Measure what a key adds, before it is in."""
@@ -201,6 +204,7 @@ class SumsScorer:
         self.n_outcomes = len(outcomes)
         parts = 1 if sample is None else len(held_out.folds) // sample
         self._sampled_state: tuple[State, list[Stage]] | None = None
+        self._summed: tuple[State, Key, list[Array]] | None = None
         self.sampled_rows = 0
         if parts > 1:
             numbers = rows.ops.fold_numbers(FoldPattern("random", parts, seed), 0, len(held_out.folds))
@@ -262,10 +266,23 @@ class SumsScorer:
         parts, stages = self.sample_keys.parts(key), self._sampled_state[1]
         return mean([most_gain(stage, codes, size, parts, times, SAMPLING_ERRORS) for stage in stages])
 
+    def sums(self, state: State, key: Key) -> list[Array]:
+        """Sum rows by category and fold for every outcome; those of the key that was asked for last are kept."""
+        if self._summed is None or self._summed[0] is not state or self._summed[1] != key:
+            codes, size = self.keys.codes(key)
+            self._summed = None
+            self._summed = state, key, [stage.sums(codes, size, self.held_out.folds) for stage in state.stages]
+        return self._summed[2]
+
+    def surprise(self, state: State, key: Key) -> float:
+        """Give by how many standard errors what all rows show of a key is above chance, for the outcome with most."""
+        of_stages, parts = self.sums(state, key), self.keys.parts(key)
+        return max(chance_of(stage, sums, parts) for stage, sums in zip(state.stages, of_stages, strict=True))
+
     def gain(self, state: State, key: Key) -> Gain:
         """Measure what a key adds, before it is in: by the second-order expansion."""
-        (codes, size), parts = self.keys.codes(key), self.keys.parts(key)
-        found = [gain_of(stage, codes, size, self.m, parts) for stage in state.stages]
+        of_stages, parts = self.sums(state, key), self.keys.parts(key)
+        found = [gain_of(stage, sums, self.m, parts) for stage, sums in zip(state.stages, of_stages, strict=True)]
         gain = self._average([gains for gains, _ in found])
         return replace(gain, surprise=max(surprise for _, surprise in found))
 
@@ -369,6 +386,10 @@ class EstimatorScorer:
 
     def most(self, state: State, key: Key) -> float:  # noqa: ARG002
         """Say that any key may add anything: there is no sample."""
+        return math.inf
+
+    def surprise(self, state: State, key: Key) -> float:  # noqa: ARG002
+        """Say that no chance is known."""
         return math.inf
 
     def gain(self, state: State, key: Key) -> Gain:

@@ -43,6 +43,7 @@ class Search:
     least_surprise: float = -math.inf
     path: list[Move] = field(default_factory=list)
     counted_out: set[Key] = field(default_factory=set)
+    by_chance: set[Key] = field(default_factory=set)
     scored: set[Key] = field(default_factory=set)
     sampled: set[Key] = field(default_factory=set)
 
@@ -64,9 +65,12 @@ class Search:
         return self.scorer.most(state, key)
 
     def measure(self, state: State, key: Key) -> Gain | None:
-        """Measure what a key adds; None where its number of categories says that it adds nothing."""
+        """Measure what a key adds; None where its number of categories, or chance, says that it adds nothing."""
         if key in self.counted_out or self.scorer.keys.tells_nothing(key):
             self.counted_out.add(key)
+            return None
+        if self.least_surprise > -math.inf and self.scorer.surprise(state, key) <= self.least_surprise:
+            self.by_chance.add(key)
             return None
         self.scored.add(key)
         return self.scorer.gain(state, key)

@@ -355,12 +355,13 @@ class Steps:
         parts : list of int64 array (categories,)
             Of a conjunction, the category of each of its columns.
         """
+        return cls.by(stage, stage.sums(codes, n_categories, stage.rows.folds), m, parts)
+
+    @classmethod
+    def by(cls, stage: Stage, sums: Array, m: float | None, parts: Sequence[Array]) -> "Steps":
+        """Give what `of` does by the sums of rows by category and fold."""
         ops, n_folds = stage.rows.ops, stage.rows.n_folds
-        sums = stage.sums(codes, n_categories, stage.rows.folds)
-        cells = np.flatnonzero(count_folds(sums[:, :, 0]) > 1)
-        if len(cells) < n_categories:
-            sums, parts = sums[cells], [part[cells] for part in parts]
-        own = sums.transpose(2, 1, 0).copy()
+        cells, own, parts = shared_cells(sums, parts)
         everything = own.sum(axis=1)
         unit, unit_of_score = stage.units()
         views = []
@@ -369,7 +370,7 @@ class Steps:
             views.append(Seen.of(stage, weight * unit, score * unit_of_score, parts))
         ridge = None if m is None else m * stage.mean_information()
         longest = stage.longest_step
-        places = finest(longest * longest * len(codes))
+        places = finest(longest * longest * len(stage.response))
         gains, steps = np.zeros(n_folds), ops.zeros((n_folds, len(cells)), np.float64)
         for fold, seen in enumerate(views):
             if ridge is not None or seen.variance:
@@ -390,6 +391,14 @@ class Steps:
         return table
 
 
+def shared_cells(sums: Array, parts: Sequence[Array]) -> tuple[Integers, Array, Sequence[Array]]:
+    """Give the categories with rows in several folds, their sums (2, folds, cells) and those of their columns."""
+    cells = np.flatnonzero(count_folds(sums[:, :, 0]) > 1)
+    if len(cells) < len(sums):
+        sums, parts = sums[cells], [part[cells] for part in parts]
+    return cells, sums.transpose(2, 1, 0).copy(), parts
+
+
 def count_folds(weight: Array) -> Array:
     """Count the folds in which each category (categories, folds) has weight."""
     counts = (weight[:, 0] > 0).astype(np.int32)
@@ -398,22 +407,37 @@ def count_folds(weight: Array) -> Array:
     return counts
 
 
-def gain_of(
-    stage: Stage, codes: Codes, n_categories: int, m: float | None, parts: Sequence[Array]
-) -> tuple[Floats, float]:
-    """Give the gains and the surprise of a conjunction, as `Steps.of` does, without its steps."""
-    compiled = getattr(stage.rows.ops.fused, "conjunction_gains", None)
-    if compiled is None or not n_categories:
-        steps = Steps.of(stage, codes, n_categories, m, parts)
+def gain_of(stage: Stage, sums: Array, m: float | None, parts: Sequence[Array]) -> tuple[Floats, float]:
+    """Give the gains and the surprise of a conjunction by its `Stage.sums`, as `Steps` have them."""
+    found = fused_gains(stage, sums, stage.rows.visibility, m, parts)
+    if found is None:
+        steps = Steps.by(stage, sums, m, parts)
         return steps.gains, steps.surprise
-    n_rows, longest = len(codes), stage.longest_step
+    return found[:, 0], surprise_of(found[:, 1].tolist(), found[:, 2].tolist())
+
+
+def chance_of(stage: Stage, sums: Array, parts: Sequence[Array]) -> float:
+    """Give the surprise of a conjunction in one view of all rows, before any fold is held out."""
+    found = fused_gains(stage, sums, np.ones((1, stage.rows.n_folds), np.int64), None, parts)
+    if found is not None:
+        return surprise_of(found[:, 1].tolist(), found[:, 2].tolist())
+    _, own, parts = shared_cells(sums, parts)
+    (weight, score), (unit, unit_of_score) = own.sum(axis=1), stage.units()
+    seen = Seen.of(stage, weight * unit, score * unit_of_score, parts)
+    return surprise_of([seen.spread], [seen.freedom])
+
+
+def fused_gains(stage: Stage, sums: Array, visibility: Array, m: float | None, parts: Sequence[Array]) -> Array | None:
+    """Give `conjunction_gains` of the views (views, folds), where the backend has it."""
+    compiled = getattr(stage.rows.ops.fused, "conjunction_gains", None)
+    if compiled is None or not len(sums):
+        return None
+    n_rows, longest = len(stage.response), stage.longest_step
     bounds = 8.0 * stage.largest * n_rows, longest * longest * n_rows
     grids = [2.0**places for places in (places_of_score(n_rows, len(parts)), *map(finest, bounds))]
-    numbers = [*stage.units(), *grids, longest]
-    sums = stage.sums(codes, n_categories, stage.rows.folds)
     ridge = -1.0 if m is None else m * stage.mean_information()
-    found = compiled(sums, stage.rows.visibility, parts, ridge, numbers)
-    return found[:, 0], surprise_of(found[:, 1].tolist(), found[:, 2].tolist())
+    found: Array = compiled(sums, visibility, parts, ridge, [*stage.units(), *grids, longest])
+    return found
 
 
 def surprise_of(spreads: Sequence[float], freedoms: Sequence[float]) -> float:

@@ -8,15 +8,17 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.stats import chi2, norm
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import gpu_encode as ge
 from gpu_encode.encoders.codes import number_folds
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.ops import use_backend
+from gpu_encode.ops import BACKENDS, load, use_backend
 from gpu_encode.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
-from gpu_encode.tuning.stages import Stage, Steps, gain_of
+from gpu_encode.tuning.scorers import SumsScorer
+from gpu_encode.tuning.stages import Stage, Steps, chance_of, gain_of
 
 N = 1500
 RNG = np.random.default_rng(5)
@@ -124,10 +126,13 @@ def test_the_kernel_of_gains_has_the_bits_of_their_definition(kind, sees, weight
         stage = replace(stage, rows=replace(stage.rows, visibility=sees))
         for key in [(1, 2), (0, 2), (1, 2, 3), (0, 1, 2)]:
             (codes, size), parts = scorer.keys.codes(key), scorer.keys.parts(key)
-            gains, surprise = gain_of(stage, codes, size, scorer.m, parts)
+            sums = stage.sums(codes, size, stage.rows.folds)
+            gains, surprise = gain_of(stage, sums, scorer.m, parts)
             steps = Steps.of(stage, codes, size, scorer.m, parts)
             assert gains.tobytes() == steps.gains.tobytes()
             assert surprise == steps.surprise
+            by_arrays = replace(stage, rows=replace(stage.rows, ops=load(BACKENDS["numpy"])))
+            assert chance_of(stage, sums, parts) == chance_of(by_arrays, sums, parts)
 
 
 @pytest.mark.host
@@ -169,6 +174,53 @@ def test_nothing_is_found_in_noise(kind):
         found, tried = found + len(chosen.interactions), tried + chosen.tried
     assert tried == 4 * 66
     assert found == 0
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_chance_is_a_chi_square_of_what_columns_leave_over(kind):
+    """In all rows at once, as a normal deviate by Wilson and Hilferty, beside a chi-square's own tail."""
+    scorer, entries, _ = scorer_of(X, TARGETS[kind])
+    state = scorer.start(entries)
+    stage = state.stages[0]
+    offsets = [offset * 2.0**stage.exponent for offset in stage.offset.tolist()]
+    z, h, _ = moments_by_loop(kind, TARGETS[kind].tolist(), offsets, [1.0] * N)
+    for key in [(0, 1), (0, 2), (1, 3)]:
+        names = [tuple(row[column] for column in key) for row in X.tolist()]
+        weight, score = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+        for name, information, response in zip(names, h, z, strict=True):
+            weight[name] += information
+            score[name] += information * response
+        for part in (0, 1, 0):
+            for level in range(5):
+                members = [name for name in weight if name[part] == level]
+                mean = sum(score[name] for name in members) / sum(weight[name] for name in members)
+                for name in members:
+                    score[name] -= weight[name] * mean
+        spread = sum(score[name] ** 2 / weight[name] for name in weight)
+        surprise = scorer.surprise(state, key)
+        assert surprise == pytest.approx(((spread / 16) ** (1 / 3) - 1 + 2 / 144) / math.sqrt(2 / 144), abs=1e-3)
+        if surprise < 6:
+            assert norm.sf(surprise) == pytest.approx(chi2.sf(spread, 16), rel=0.05)
+        assert (surprise > 10) == (key == (0, 2))
+
+
+@pytest.mark.host
+def test_chance_rules_out_noise_and_nothing_that_is_chosen_without_it(monkeypatch):
+    rng = np.random.default_rng(1)
+    many = rng.integers(0, 6, (4000, 7))
+    log_odds = sum(rng.normal(size=(6, 6))[many[:, i], many[:, j]] for i, j in [(0, 1), (2, 5), (0, 6)])
+    y = (rng.random(4000) < 1 / (1 + np.exp(-log_odds))).astype(int)
+    for forward in ("first", "best"):
+        with_chance = ge.choose_interactions(ge.TargetEncoder(), many, y, forward=forward)
+        assert (with_chance.ruled_out_by_chance, with_chance.scored, with_chance.tried) == (18, 3, 21)
+        with monkeypatch.context() as patch:
+            patch.setattr(SumsScorer, "surprise", lambda *_: math.inf)
+            without = ge.choose_interactions(ge.TargetEncoder(), many, y, forward=forward)
+        assert (without.ruled_out_by_chance, without.scored) == (0, 21)
+        assert with_chance.columns == without.columns
+        assert sorted(with_chance.interactions) == [(0, 1), (0, 6), (2, 5)]
+    anything = ge.choose_interactions(ge.TargetEncoder(), many, y, significance=1)
+    assert (anything.ruled_out_by_chance, anything.scored) == (0, 21)
 
 
 @pytest.mark.host
@@ -215,8 +267,8 @@ def test_backends_give_the_same_bits(kind):
 @pytest.mark.host
 def test_a_number_as_seed_repeats_the_choice_and_another_changes_the_order():
     order = [
-        [step.key for step in ge.choose_interactions(ge.TargetEncoder(), X, XOR, random_state=seed).path]
-        for seed in (1, 1, 2)
+        [step.key for step in ge.choose_interactions(ge.TargetEncoder(), X, XOR, significance=1, random_state=i).path]
+        for i in (1, 1, 2)
     ]
     assert order[0] == order[1] != order[2]
     generator = np.random.default_rng(3)
@@ -241,7 +293,8 @@ def test_a_sample_rules_out_and_chooses_as_all_rows_do():
         assert whole.columns == by_sample.columns == [*range(6), (1, 4)]
         assert by_sample.sampled == by_sample.tried == 15
         assert abs(by_sample.sampled_rows - 10_000) < 100
-        assert by_sample.ruled_out_by_sample + by_sample.ruled_out_by_counts + by_sample.scored == by_sample.tried
+        ruled_out = by_sample.ruled_out_by_sample + by_sample.ruled_out_by_counts + by_sample.ruled_out_by_chance
+        assert ruled_out + by_sample.scored == by_sample.tried
         assert (whole.sampled, whole.sampled_rows, whole.ruled_out_by_sample) == (0, 0, 0)
     assert by_sample.ruled_out_by_sample > 5
 
