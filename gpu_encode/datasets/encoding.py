@@ -129,8 +129,8 @@ def encode_dataset(
     is enough: the rest of the rows, up to 67 million, is looked through to count them.  Random orders, and orders in
     time, take two passes more over rows as small numbers, which lie in the hidden folder for as long.
 
-    Splitters of scikit-learn, arrays of fold numbers, `values` with ``Ordered``, and a number of `borders` take all
-    rows at once: these are then in memory together, or refused where the limit leaves no room for them.
+    Splitters of scikit-learn, arrays of fold numbers, ``Ordered`` with `values` or in a dict as `cv`, and a number of
+    `borders` take all rows at once: these are then in memory together, or refused where the limit leaves no room.
 
     Examples
     --------
@@ -301,7 +301,7 @@ class Encoding:
     def _pass_size(self, columns: Sequence[str], work: dict[str, Any], n_outputs: int = 0) -> Size:
         """Chunks of one pass; folds dealt out within classes want the same ones in all passes."""
         size = self._run.size(columns, len(self._selected.entries), n_outputs)
-        if not self._encoder._parameters().scheme.reads_classes:
+        if not self._encoder._parameters().reads_classes:
             return size
         return Size(work["grid"], batch_rows=min(size.batch_rows, work["grid"]))
 
@@ -380,12 +380,12 @@ class Encoding:
 def needs_all_rows(encoder: Any) -> bool:
     """Whether the encoding of one row follows from all rows in a way that chunks cannot be summed for."""
     parameters = encoder._parameters()
-    scheme = parameters.scheme
-    return (
+    alone = parameters.values is not None or parameters.scheme_by_key
+    return (parameters.cut is not None and parameters.cut.needs_all_rows) or any(
         isinstance(scheme, Splits)
-        or (isinstance(scheme, Ordered) and parameters.values is not None)
-        or (parameters.cut is not None and parameters.cut.needs_all_rows)
+        or (isinstance(scheme, Ordered) and alone)
         or any(isinstance(column, (Frame, Pieces)) for column, _ in scheme.reads())
+        for scheme in parameters.every_scheme
     )
 
 

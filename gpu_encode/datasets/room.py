@@ -125,8 +125,7 @@ class Room:
         memory.release()
         self.limit, self.plan, self.smallest, self.kept_rows = limit, encoding_plan, smallest, kept_rows
         self.held = max(memory.resident_bytes(), memory.LOADED)
-        plan = encoding_plan.plan
-        self.views = plan.n_folds if isinstance(plan, FoldPlan) else 1
+        self.views = max(plan.n_folds if isinstance(plan, FoldPlan) else 1 for plan in encoding_plan.plans)
         classes = [counted_classes(info.kind, info.classes) for info in encoding_plan.targets]
         width = sum(LIKELY_WIDTH if number == 1 else number for number in classes)
         self._row_bytes, self._row = row_bytes, 2 * row_bytes + WORK_OF_ROW * n_keys

@@ -357,9 +357,11 @@ def check_repeatable(encoder: Any, resume: bool) -> bool:
     False
     """
     parameters = encoder._parameters()
-    drawn_again = isinstance(getattr(parameters.scheme, "random_state", 0), Integral)
+    drawn_again = all(
+        isinstance(getattr(scheme, "random_state", 0), Integral) and not isinstance(scheme, Splits)
+        for scheme in parameters.every_scheme
+    )
     repeatable = is_describable(parameters.every_statistic, resume) and drawn_again
-    repeatable &= not isinstance(parameters.scheme, Splits)
     if resume and not repeatable:
         raise ValueError(
             "resume=True needs folds and orders that are drawn the same again: cv is a splitter, or random_state is "

@@ -18,7 +18,6 @@ from gpu_encode.errors.distributed import RowInPartitionError
 from gpu_encode.errors.targets import no_target
 from gpu_encode.parts import EncodingPlan
 from gpu_encode.schemes import LeaveOneOut
-from gpu_encode.schemes.plans import FoldPlan
 
 E = TypeVar("E", bound=Encoder)
 
@@ -211,7 +210,7 @@ def fit_lazily(encoder: Encoder, encoding_plan: EncodingPlan, partitions: Partit
 
 def needs_target(encoding_plan: EncodingPlan) -> bool:
     """Whether the encoding of a training row depends on its own target: not where its fold says what it sees."""
-    return encoding_plan.needs_labels or not isinstance(encoding_plan.plan, FoldPlan)
+    return encoding_plan.needs_labels or not encoding_plan.by_folds
 
 
 def unfitted(encoder: E) -> E:

@@ -1,6 +1,6 @@
 """What every encoder offers: fit, transform, partial_fit, merge, save; an engine may take a call over."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from importlib import import_module
@@ -19,18 +19,16 @@ from gpu_encode import devices, frames, ops, schemes
 from gpu_encode.categories.keys import categories_as_numpy
 from gpu_encode.categories.vocabulary import as_python
 from gpu_encode.errors.keywords import Signature, unknown_keyword
-from gpu_encode.errors.parameters import no_ages
+from gpu_encode.errors.parameters import bad_parameter, no_ages
 from gpu_encode.fitting.columns import ColumnMap, Selection
 from gpu_encode.fitting.compatibility import merge_models
-from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_rows, prepare, sum_rows
+from gpu_encode.fitting.fit import FitContext, encode_rows, make_model, plan_keys, prepare, sum_rows
 from gpu_encode.fitting.forgetting import forget
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.model import Model, encoded_names
-from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.encoding_rule import check_weights
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.schemes import plans
-from gpu_encode.schemes.folds import integer_folds
 from gpu_encode.sums.category_sums import CategorySums
 from gpu_encode.sums.targets import NO_TARGET
 
@@ -204,8 +202,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         parameters = self._parameters()
         sums_alone = not parameters.new_rows_see_folds
         context = prepare(parameters, Inputs(X, y, sample_weight, groups), sums_alone=sums_alone)
-        plan = plans.all_rows() if sums_alone else plan_rows(parameters.scheme, context.rows, context.targets)
-        sums = sum_rows(context, plan)
+        sums = sum_rows(context, None if sums_alone else plan_keys(context, for_new_rows=True))
         check_weights(parameters.owner, context.rules, sums, context.rows.ops)
         self._keep(context, sums)
         return self
@@ -256,8 +253,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
     def _fit_encodings(self, context: FitContext) -> Any:
         """Keep what training rows teach, and give their encodings as `_assemble` takes them."""
         context.rows.inputs.warn_of_groups(context.parameters)
-        plan = plan_rows(context.parameters.scheme, context.rows, context.targets)
-        arrays, sums = encode_rows(context, plan)
+        arrays, sums = encode_rows(context, plan_keys(context))
         self._keep(context, sums)
         return arrays
 
@@ -329,7 +325,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         """
         known = self._model if hasattr(self, "_model") else None
         context = self._read_more("partial_fit", Inputs(X, y, sample_weight), known)
-        self._keep(context, sum_rows(context, plans.all_rows()), known)
+        self._keep(context, sum_rows(context), known)
         return self
 
     @dispatch
@@ -368,7 +364,7 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         """
         check_is_fitted(self, "_model")
         context = self._read_more("forget", Inputs(X, y, sample_weight), self._model)
-        gone = make_model(context, sum_rows(context, plans.all_rows()))
+        gone = make_model(context, sum_rows(context))
         model = forget(self._model, gone)
         self._check_model(model)
         self._publish(model)
@@ -379,8 +375,9 @@ class Encoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         parameters = self._parameters()
         if isinstance(parameters.scheme, schemes.KFold) and parameters.scheme.blow_up:
             raise ValueError(f"{call} has no folds, which blow-up columns need. Call fit or fit_transform.")
-        if parameters.scheme.by_age:
-            raise no_ages(call, parameters.scheme)
+        for scheme in parameters.every_scheme:
+            if scheme.by_age:
+                raise no_ages(call, scheme)
         context = prepare(parameters, inputs, known, more_may_come=True)
         if known is not None:
             self._check_names(context.rows.inputs, known.selection, reset=False)
@@ -622,13 +619,54 @@ def has_names(frame: Frame | Pieces, wanted: str) -> bool:
 
 
 def read_scheme(encoder: Any, cv: Any, shuffle: Any = True) -> dict[str, Any]:
-    """Read what the user of an encoder gave as `cv`, as fields of `Parameters`."""
+    """Read what the user of an encoder gave as `cv`, one for all keys, as fields of `Parameters`."""
     scheme = schemes.resolve(cv, shuffle, encoder.random_state, encoder._owner)
-    return {"scheme": scheme, "integer_folds": integer_folds(cv, scheme)}
+    return {"scheme": scheme, "of_numbers": of_numbers([(cv, scheme)])}
+
+
+def read_schemes(encoder: Any, by_default: Any = 5, auto: Any = None) -> dict[str, Any]:
+    """Read the `cv` of an encoder whose keys may have schemes of their own, as fields of `Parameters`.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    by_default : object
+        What keys get that a dict does not name.
+    auto : object, optional
+        What the word "auto" means, where `cv` may be that.
+    """
+    # What is given for several keys is one scheme, of one draw.
+    read: dict[int, tuple[Any, schemes.Scheme]] = {}
+
+    def read_one(cv: Any, name: str) -> schemes.Scheme:
+        given = auto if auto is not None and isinstance(cv, str) and cv == "auto" else cv
+        if id(given) not in read:
+            scheme = schemes.resolve(given, encoder.shuffle, encoder.random_state, encoder._owner, name)
+            if isinstance(encoder.cv, Mapping):
+                check_one_column(encoder._owner, name, scheme)
+            read[id(given)] = given, scheme
+        return read[id(given)][1]
+
+    scheme, by_key = read_each(encoder.cv, by_default, read_one, "cv")
+    return {"scheme": scheme, "scheme_by_key": by_key, "of_numbers": of_numbers([*read.values()])}
+
+
+def of_numbers(read: Sequence[tuple[Any, schemes.Scheme]]) -> list[schemes.KFold]:
+    """Give the schemes that were given as a number of folds, of what was given and what it was read as."""
+    return [scheme for cv, scheme in read if isinstance(scheme, schemes.KFold) and scheme is not cv]
+
+
+def check_one_column(owner: str, name: str, scheme: schemes.Scheme) -> None:
+    """Raise ValueError for a scheme with several columns for one encoding, which only one for all keys may have."""
+    if getattr(scheme, "blow_up", False) or not getattr(scheme, "average", True):
+        law = "must give one column for each encoding: give columns of such a scheme an encoder of their own"
+        raise bad_parameter(owner, name, scheme, law)
 
 
 def asks_for_groups(cv: Any) -> bool:
     """Tell whether a scheme, or a splitter of scikit-learn, takes groups that are given beside X."""
+    if isinstance(cv, Mapping):
+        return any(map(asks_for_groups, cv.values()))
     if isinstance(cv, schemes.Scheme):
         return any(column is None for column, _ in cv.reads())
     return hasattr(cv, "split") and bool(get_routing_for_object(cv).consumes("split", ["groups"]))

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from gpu_encode import schemes
-from gpu_encode.encoders.base import Encoder, read_scheme
+from gpu_encode.encoders.base import Encoder, read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.parameters import check_option
 from gpu_encode.fitting.borders import Cut, list_borders
@@ -57,7 +57,7 @@ class CatBoostEncoder(SchemeEncoder):
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
-    cv : "auto", int, None, scheme, splitter, iterable, str or array, default="auto"
+    cv : "auto", int, None, scheme, splitter, iterable, str, array or dict, default="auto"
         Who may look at whom in training, as in `TargetEncoder`.  "auto": `Ordered`, the rows before it in a random
         order; for "counter" and "frequency", which read no target, all rows, as in CatBoost.  "counter" takes schemes
         with folds alone; `Ordered` counts the rows before with "frequency".
@@ -146,7 +146,7 @@ class CatBoostEncoder(SchemeEncoder):
             target_type=None if counts else target_type,
             cut=cut,
             drop="first" if self.statistic == "borders" else None,
-            **read_scheme(self, self._scheme(), self.shuffle),
+            **read_schemes(self, "auto", self._usual_scheme()),
         )
 
     def _ratios(self, weight: Any, _: str) -> CountRatios | TargetRatios:
@@ -155,10 +155,8 @@ class CatBoostEncoder(SchemeEncoder):
             return CountRatios(self.statistic, self.priors, weight)
         return TargetRatios(self.statistic, self.priors, weight, list_borders(self.borders))
 
-    def _scheme(self) -> Any:
-        """Give `cv` as it was asked for; by default CatBoost's own scheme."""
-        if not (isinstance(self.cv, str) and self.cv == "auto"):
-            return self.cv
+    def _usual_scheme(self) -> schemes.Scheme:
+        """Give CatBoost's own scheme."""
         if self.statistic in OF_COUNTS:
             return schemes.Greedy()
         return schemes.Ordered(shuffle=self.shuffle, random_state=self.random_state)

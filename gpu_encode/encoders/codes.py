@@ -17,7 +17,6 @@ from gpu_encode.fitting.model import Model, note_unseen
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops
-from gpu_encode.schemes import plans
 from gpu_encode.schemes.plans import FoldPlan, Plan, SplitPlan
 from gpu_encode.sums.targets import Target, as_doubles
 
@@ -247,7 +246,7 @@ class CodesEncoder(Encoder):
 
     def _keep_learned(self, context: FitContext, learned: Learned) -> None:
         """Store the result of a fit, whole."""
-        model = make_model(context, sum_rows(context, plans.all_rows()))
+        model = make_model(context, sum_rows(context))
         self._store(context, self._with_learned(model, learned))
 
     def _with_learned(self, model: Model, learned: Learned) -> CodesModel:

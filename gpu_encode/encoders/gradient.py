@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.gradients import GradientRatios
@@ -24,7 +24,7 @@ class GradientEncoder(SchemeEncoder):
         schemes with folds, and neither `LeaveOneOut` nor `Ordered`.
     regularization : float, default=10.0
         Lambda, in hessians: LightGBM's ``cat_smooth``, and its default.
-    cv : int, None, scheme, splitter, iterable, str or array, default=5
+    cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training, as in `TargetEncoder`.
     categories : "auto" or list, default="auto"
         "auto": the values of the training rows.  A list: one list of values per encoded column; others are unknown,
@@ -113,4 +113,4 @@ class GradientEncoder(SchemeEncoder):
 
     def _parameters(self) -> Parameters:
         statistic = GradientRatios(self.output, self.regularization)
-        return Parameters.of(self, statistic, target_type="continuous", **read_scheme(self, self.cv, self.shuffle))
+        return Parameters.of(self, statistic, target_type="continuous", **read_schemes(self))

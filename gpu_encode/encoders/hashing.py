@@ -20,7 +20,6 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.hashes import Hashes
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.ops import Ops, tiles
-from gpu_encode.schemes import plans
 
 
 @dataclass(eq=False, repr=False)
@@ -103,7 +102,7 @@ class HashingEncoder(Encoder):
         return Parameters.of(self, statistic, as_unseen="zero", handle_unknown="zero")
 
     def _fit_encodings(self, context: FitContext) -> list[Array]:
-        self._keep(context, sum_rows(context, plans.all_rows()))
+        self._keep(context, sum_rows(context))
         keyed = [(column.key, column.codes) for column in context.categories]
         return self._model.count(keyed, context.rows.n_rows, context.rows.ops)
 

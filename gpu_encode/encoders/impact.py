@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas import smoothing
@@ -26,7 +26,7 @@ class ImpactEncoder(SchemeEncoder):
     smooth : smoothing, "auto", float, None or dict, default=None
         How means are shrunk, as in `TargetEncoder`, `GLMM` excepted; None is vtreat's `PartialPooling`, which keys get
         that a dict does not name.
-    cv : int, None, scheme, splitter, iterable, str or array, default=5
+    cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training, as in `TargetEncoder`.
     categories : "auto" or list, default="auto"
     columns : list, "categorical", selector, pattern or function, optional
@@ -99,7 +99,7 @@ class ImpactEncoder(SchemeEncoder):
 
     def _parameters(self) -> Parameters:
         statistic, named = read_each(self.smooth, None, self._impact, "smooth")
-        return Parameters.of(self, statistic, by_key=named, **read_scheme(self, self.cv, self.shuffle))
+        return Parameters.of(self, statistic, by_key=named, **read_schemes(self))
 
     def _impact(self, smooth: Any, name: str) -> Impact:
         """Give the parts of a key, by what the user gave as its smoothing."""

@@ -65,15 +65,15 @@ class SchemeEncoder(CategoryEncoder):
 
     def _draw(self, inputs: Inputs, number: Any) -> Any:
         parameters = self._parameters()
-        if not isinstance(parameters.scheme, Ordered):
+        if parameters.scheme_by_key or not isinstance(parameters.scheme, Ordered):
             raise ValueError(
-                f"draw gives random orders, and cv={parameters.scheme!r} has none. Fit with cv=Ordered(), or call "
+                f"draw gives random orders of all columns, and cv={self.cv!r} has none. Fit with cv=Ordered(), or call "
                 "fit_transform."
             )
         plan = parameters.scheme.draw(number, inputs.frame.n_rows)
         self._check_names(inputs, self._model.selection, reset=False)
         context = prepare_again(parameters, inputs, self._model)
-        arrays, sums = encode_rows(context, plan)
+        arrays, sums = encode_rows(context, [plan] * len(context.tasks))
         check_same_rows(self._model, sums, context.rows.ops)
         model = replace(self._model, permutations=1)
         return self._assemble_as(model, context.rows.frame, arrays, context.columns)

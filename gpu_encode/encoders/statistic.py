@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from gpu_encode import schemes
-from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.errors.statistics import no_statistics_of_key, no_value_columns
 from gpu_encode.fitting.parameters import Parameters
@@ -73,7 +73,7 @@ class StatisticEncoder(SchemeEncoder):
     values : list, optional
         Names (or positions) of numeric columns of X.  None: the values are y.  Columns of values are read in training
         alone, need not be there afterwards, are not encoded, and pass through where `columns` is a list.
-    cv : "auto", int, None, scheme, splitter, iterable, str or array, default="auto"
+    cv : "auto", int, None, scheme, splitter, iterable, str, array or dict, default="auto"
         Who may look at whom in training, as in `TargetEncoder`.  "auto": 5 folds where the values are y; all rows,
         their own included, where they are columns of X.  "min" and all that is named after it take `LeaveOneOut` and
         schemes with folds, not `Ordered`.
@@ -158,15 +158,13 @@ class StatisticEncoder(SchemeEncoder):
             check_value_columns(self.values)
         of_columns = asked.values is not None
         # By default the scheme is the one that keeps what is summed from leaking.
-        by_default = isinstance(self.cv, str) and self.cv == "auto"
-        cv = (schemes.Greedy() if of_columns else 5) if by_default else self.cv
         return Parameters.of(
             self,
             Summaries(asked.statistics, self.ddof, of_columns, asked.pairs),
             target_type=None if of_columns else self.target_type,
             columns=asked.columns,
             values=asked.values,
-            **read_scheme(self, cv, self.shuffle),
+            **read_schemes(self, "auto", schemes.Greedy() if of_columns else 5),
         )
 
     @property

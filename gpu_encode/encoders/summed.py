@@ -129,7 +129,7 @@ class SummedEncoder(CodesEncoder):
         """
         known = self._summed if hasattr(self, "_kept") else None
         context = prepare(self._parameters(), Inputs(X, y, sample_weight), known, more_may_come=True)
-        model = make_model(context, sum_rows(context, plans.all_rows()))
+        model = make_model(context, sum_rows(context))
         if known is None:
             self._check_names(context.rows.inputs, context.selection, reset=True)
         self._publish(model if known is None else known.merge(model))
@@ -155,7 +155,7 @@ class SummedEncoder(CodesEncoder):
         """Learn from the rows of a call; give them as codes of the keys that get encodings."""
         folds = context.parameters.new_rows_see_folds
         plan = plan_rows(context.parameters.scheme, context.rows, context.targets) if folds else plans.all_rows()
-        model = make_model(context, sum_rows(context, plan), self._most_pairs(context))
+        model = make_model(context, sum_rows(context, [plan] * len(context.tasks)), self._most_pairs(context))
         rows = read_codes(context)
         self._store(context, self._learn_model(model, rows))
         number = context.selection.n_encoded
@@ -236,7 +236,7 @@ def sum_views(context: FitContext, plan: FoldPlan | SplitPlan) -> tuple[list[Mod
     for seen in plan.training:
         picked = [[replace(task, rows=task.rows.pick(seen), sums=None) for task in tasks] for tasks in context.tasks]
         views.append(make_model(context, [[task.measure(None, 1) for task in tasks] for tasks in picked]))
-    return views, make_model(context, sum_rows(context, plans.all_rows()))
+    return views, make_model(context, sum_rows(context))
 
 
 def share_out(by_fold: Model, plan: FoldPlan) -> tuple[list[Model], Model]:

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas import smoothing
@@ -29,10 +29,11 @@ class TargetEncoder(SchemeEncoder):
         "auto" is `EmpiricalBayes`; a float m is `MEstimate(m)`; None is the plain mean; or
         `Sigmoid`, `JamesStein`, `PartialPooling`, `GLMM`.  A dict has one for each column or joint key that it names;
         others get "auto".
-    cv : int, None, scheme, splitter, iterable, str or array, default=5
+    cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training.  An int (None: 5) is `KFold` of that many stateless folds; or `Greedy`,
         `GroupKFold`, `TimeFolds`, `Holdout`, `LeaveOneOut`, `Ordered`; a scikit-learn splitter or iterable of splits;
-        the name of a column, or an array, of fold numbers.
+        the name of a column, or an array, of fold numbers.  A dict has one for each column or joint key that it names;
+        others get 5.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0
@@ -121,6 +122,10 @@ class TargetEncoder(SchemeEncoder):
     >>> by_column = TargetEncoder(smooth={0: 10.0, 1: None}, prior={1: 0.5})
     >>> by_column.fit([["a", "x"], ["a", "y"], ["b", "x"]], [0, 1, 1]).transform([["b", "z"]]).round(3).tolist()
     [[0.697, 0.5]]
+    >>> from gpu_encode import KFold, LeaveOneOut
+    >>> schemes = {0: LeaveOneOut(), 1: KFold(2, order="contiguous")}
+    >>> TargetEncoder(cv=schemes, smooth=None).fit_transform([["a", "x"]] * 4, [0.5, 1.5, 2.5, 6.5]).tolist()
+    [[3.5, 4.5], [3.1666666666666665, 4.5], [2.8333333333333335, 1.0], [1.5, 1.0]]
     """
 
     categories: Any = "auto"
@@ -137,7 +142,7 @@ class TargetEncoder(SchemeEncoder):
 
     def _parameters(self) -> Parameters:
         statistic, named = read_each(self.smooth, "auto", smoothing.resolve, "smooth")
-        return Parameters.of(self, statistic, by_key=named, **read_scheme(self, self.cv, self.shuffle))
+        return Parameters.of(self, statistic, by_key=named, **read_schemes(self))
 
     @property
     def target_mean_(self) -> Any:

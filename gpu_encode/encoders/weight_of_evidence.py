@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from cpu_fallback.types import Array
-from gpu_encode.encoders.base import read_scheme
+from gpu_encode.encoders.base import read_schemes
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.fitting.parameters import Parameters, read_each
 from gpu_encode.formulas.encoding_rule import split_infrequent, total_of_views
@@ -24,7 +24,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
 
     Parameters
     ----------
-    cv : int, None, scheme, splitter, iterable, str or array, default=5
+    cv : int, None, scheme, splitter, iterable, str, array or dict, default=5
         Who may look at whom in training, as in `TargetEncoder`.
     regularization : float or dict, default=1.0
         The r above, in rows, from 0 to 1e290.  At 0 a category of one label alone gets inf or -inf, which most models
@@ -130,7 +130,7 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
         return np.concatenate(per_output)
 
     def _parameters(self) -> Parameters:
-        scheme = read_scheme(self, self.cv, self.shuffle)
+        scheme = read_schemes(self)
         evidence, named = read_each(self.regularization, 1.0, lambda r, _: Evidence(r), "regularization")
         keys = {"by_key": named, "keyed_parameter": "regularization"}
         return Parameters.of(self, evidence, as_unseen="zero", **keys, **scheme)

@@ -65,6 +65,14 @@ def scheme_without_held_out_rows(scheme: object) -> ValueError:
     )
 
 
+def no_cv_by_column(what: str) -> ValueError:
+    """Error for what scores all columns under one scheme, and was given one for each."""
+    return ValueError(
+        f"{what} holds out the same rows for all columns, and cv of the encoder is a dict. Give it one scheme here, "
+        "and the dict to the encoder that comes of it."
+    )
+
+
 def no_ages(what: str, scheme: object) -> ValueError:
     """Error for what takes all rows alike, and was given a scheme in which they count by their age."""
     return ValueError(

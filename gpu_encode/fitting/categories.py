@@ -23,7 +23,7 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule
 from gpu_encode.frames import Frame, Pieces, with_piece
 from gpu_encode.ops import Ops, device_of
-from gpu_encode.schemes import LeaveOneOut, Scheme
+from gpu_encode.schemes import Scheme
 from gpu_encode.sums import category_sums
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.targets import MANY_CLASSES, backend_for
@@ -118,7 +118,7 @@ def read_categories(
 def sums_find_categories(parameters: Parameters, ops: Ops, sums_alone: bool, summed: Sequence[SummedColumn]) -> bool:
     """Whether categories may be found together with the sums over all rows, by which they are then encoded."""
     # On a GPU, which keeps the codes unwritten, they may be asked for as well.
-    of_all = sums_alone or (isinstance(parameters.scheme, LeaveOneOut) and device_of(ops) == "cuda")
+    of_all = sums_alone or (parameters.leaves_one_out and device_of(ops) == "cuda")
     # The values of a distribution are found by the codes of rows.
     one_sum = len(summed) == 1 and not parameters.statistic.of_target(0).needs.distribution
     # Of many classes the number of categories has to be known first: sums may not fit.

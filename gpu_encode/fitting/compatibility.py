@@ -1,6 +1,6 @@
 """What must be the same from one call of `partial_fit` to the next, and of encoders that are merged."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -169,9 +169,10 @@ def parameters_of(statistic: Statistic) -> dict[str, Any]:
 
 def merge_models(encoder: BaseEstimator, model: Model, others: Sequence[Any]) -> Model:
     """Add what other encoders of the same type, parameters and columns have learned to the model of one."""
-    learned, scheme = model, encoder.get_params(deep=False).get("cv")
-    if isinstance(scheme, Scheme) and scheme.by_age:
-        raise no_ages("merge", scheme)
+    learned, cv = model, encoder.get_params(deep=False).get("cv")
+    for scheme in cv.values() if isinstance(cv, Mapping) else [cv]:
+        if isinstance(scheme, Scheme) and scheme.by_age:
+            raise no_ages("merge", scheme)
     for other in others:
         if type(other) is not type(encoder):
             raise TypeError(f"Cannot merge {type(other).__name__} into {type(encoder).__name__}. Give fitted encoders.")

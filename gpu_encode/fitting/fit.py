@@ -1,6 +1,6 @@
 """A call on training rows, from what it was given to what the encoder keeps.  Read this file first.
 
-`prepare` reads the rows; `plan_rows` lets the scheme decide who may look at whom; `sum_rows` gives the sums that new
+`prepare` reads the rows; `plan_keys` lets the schemes decide who may look at whom; `sum_rows` gives the sums that new
 rows see, and `encode_rows` the training encodings as well; `make_model` puts together what the encoder keeps.
 """
 
@@ -27,7 +27,7 @@ from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.encoding_rule import EncodingRule, check_weights
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.schemes import Ordered, Scheme, Splits
-from gpu_encode.schemes.plans import Plan, Request, RowsAtHand, assign
+from gpu_encode.schemes.plans import Plan, Request, RowsAtHand, all_rows, assign
 from gpu_encode.sums import category_sums, targets
 from gpu_encode.sums.category_sums import CategorySums, SumSpec
 from gpu_encode.sums.moments import Moments
@@ -201,6 +201,20 @@ def make_tasks(
     ]
 
 
+def plan_keys(context: FitContext, for_new_rows: bool = False) -> list[Plan]:
+    """Let the scheme of each key decide who may look at whom; keys of one scheme have one plan.
+
+    `for_new_rows` says that only new rows are to be encoded: a scheme that lets them see all rows then plans nothing.
+    """
+    rows, made = context.rows, {}
+    chosen = context.parameters.scheme_of_each_key(context.selection, rows.frame)
+    for scheme in chosen:
+        if id(scheme) not in made:
+            needed = scheme.new_rows_see_folds or not for_new_rows
+            made[id(scheme)] = plan_rows(scheme, rows, context.targets) if needed else all_rows()
+    return [made[id(scheme)] for scheme in chosen]
+
+
 def plan_rows(scheme: Scheme, rows: TrainingRows, read_targets: Sequence[Target]) -> Plan:
     """Let a scheme decide who may look at whom, and give every row its fold or its place in the order."""
     ops = rows.ops
@@ -224,42 +238,47 @@ def count_classes(rows: TrainingRows, target: Target) -> Array | None:
     return rows.ops.to_host(np.bincount(rows.ops.to_device(target.values), minlength=target.n_classes))
 
 
-def sum_rows(context: FitContext, plan: Plan) -> list[list[CategorySums]]:
-    """Sum the rows that new rows see: sums[key][target]."""
-    return [[encodings.sum_for_new_rows(task, plan) for task in tasks] for tasks in context.tasks]
+def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[list[CategorySums]]:
+    """Sum the rows that new rows see, by the plan of each key: sums[key][target]; without plans all rows."""
+    plans = [all_rows()] * len(context.tasks) if plans is None else plans
+    return [
+        [encodings.sum_for_new_rows(task, plan) for task in tasks]
+        for tasks, plan in zip(context.tasks, plans, strict=True)
+    ]
 
 
-def encode_rows(context: FitContext, plan: Plan) -> tuple[list[Array], list[list[CategorySums]]]:
-    """Encode the training rows: columns of encodings, then indicators; and the sums that new rows see."""
-    parameters, n_columns = context.parameters, encodings.n_columns(plan)
-    widths = [[task.n_outputs * n_columns for task in tasks] for tasks in context.tasks]
+def encode_rows(context: FitContext, plans: Sequence[Plan]) -> tuple[list[Array], list[list[CategorySums]]]:
+    """Encode the training rows by the plan of each key: columns, then indicators; and the sums that new rows see."""
+    parameters = context.parameters
+    widths = [
+        [task.n_outputs * encodings.n_columns(plan) for task in tasks]
+        for tasks, plan in zip(context.tasks, plans, strict=True)
+    ]
     n_rows, n_outputs = context.rows.n_rows, sum(map(sum, widths))
     matrix = make_room(context.rows.ops, n_rows, n_outputs, parameters.dtype, context.targets)
     output = OutputColumns(matrix, parameters.indicators)
     totals: dict[Any, Moments | None] = {}
-    sums, priors_of_seen, unsure = [], [], False
-    for entry, (tasks, sizes) in enumerate(zip(context.tasks, widths, strict=True)):
+    priors_of_seen: list[list[Array]] = [[] for _ in plans]
+    sums, unsure = [], [False] * len(plans)
+    for entry, (tasks, sizes, plan) in enumerate(zip(context.tasks, widths, plans, strict=True)):
         kept = []
         for number, (task, size) in enumerate(zip(tasks, sizes, strict=True)):
             first = number == context.rules[entry].statistic.first_target
             want_unseen = "unseen" in parameters.indicators and first
             out = output.next(size)
             # Of keys that need the same, moments of all rows are those of the first.
-            alike = number, task.rule.statistic.needs, task.rule.describe_fused() is None
+            alike = id(plan), number, task.rule.statistic.needs, task.rule.describe_fused() is None
             done = encodings.train(task, plan, out, want_unseen, totals.get(alike))
             totals[alike] = done.total
             if isinstance(task.rule.prior, str) and not done.all_see:
-                priors_of_seen += to_columns(out)
-            unsure |= task.rule.prior is None and task.rule.needs_rows and not done.all_see
+                priors_of_seen[entry] += to_columns(out)
+            unsure[entry] |= task.rule.prior is None and task.rule.needs_rows and not done.all_see
             kept.append(done.statistics)
             if first:
                 output.add_indicators(done.unseen, partial(find_missing, context, entry))
         sums.append(kept)
     check_weights(parameters.owner, context.rules, sums, context.rows.ops)
-    warn_of_plan(context, plan, sums)
-    parameters.warn_of_nothing_seen(priors_of_seen, plan)
-    if unsure:
-        parameters.warn_of_first_rows(plan, context.rows.n_rows)
+    warn_of_plans(context, plans, sums, priors_of_seen, unsure)
     return output.to_list(), sums
 
 
@@ -269,15 +288,47 @@ def find_missing(context: FitContext, entry: int) -> Array:
     return missing_rows(categories.key, categories.codes, context.columns, context.rows.ops, as_category)
 
 
-def warn_of_plan(context: FitContext, plan: Plan, sums: Sequence[Sequence[CategorySums]]) -> None:
-    """Warn of encodings that leak, and of classes with fewer rows than folds."""
+def warn_of_plans(
+    context: FitContext,
+    plans: Sequence[Plan],
+    sums: Sequence[Sequence[CategorySums]],
+    priors_of_seen: Sequence[list[Array]],
+    unsure: Sequence[bool],
+) -> None:
+    """Warn, once for each plan, of encodings that leak, and of rows that see none.
+
+    Parameters
+    ----------
+    context : FitContext
+    plans : list of Plan
+        One for each key, as are all that follow.
+    sums : list of list of CategorySums
+        What new rows see, by target.
+    priors_of_seen : list of list of array
+        Encodings whose prior is a mean of what is seen.
+    unsure : list of bool
+        Whether encodings may be NaN for reasons of their own.
+    """
     parameters = context.parameters
-    parameters.warn_of_leak(plan)
-    if parameters.integer_folds is None or not sums:
+    schemes = parameters.scheme_of_each_key(context.selection, context.rows.frame)
+    for first, plan in enumerate(plans):
+        keys = [key for key, other in enumerate(plans) if other is plan]
+        if first != keys[0]:
+            continue
+        parameters.warn_of_leak(plan)
+        warn_of_rare_classes(context, schemes[first], sums[first])
+        parameters.warn_of_nothing_seen([column for key in keys for column in priors_of_seen[key]], plan)
+        if any(unsure[key] for key in keys):
+            parameters.warn_of_first_rows(plan, context.rows.n_rows)
+
+
+def warn_of_rare_classes(context: FitContext, scheme: Scheme, sums: Sequence[CategorySums]) -> None:
+    """Warn of classes with fewer rows than folds, as scikit-learn does, by the sums of any key of the scheme."""
+    rows, folds = context.rows, context.parameters.folds_given_for(scheme)
+    if folds is None:
         return
-    rows = context.rows
-    # As scikit-learn does.  Each row has one category of any key: the sums of one key tell.
-    for target, target_sums in zip(context.targets, sums[0], strict=True):
+    # Each row has one category of any key: the sums of one key tell.
+    for target, target_sums in zip(context.targets, sums, strict=True):
         if target.classes is None:
             continue
         number = len(target.classes)
@@ -285,7 +336,7 @@ def warn_of_plan(context: FitContext, plan: Plan, sums: Sequence[Sequence[Catego
             counts = target_sums.totals(rows.ops).accumulators[0, :, :number, 0].sum(axis=0)
         else:
             counts = rows.ops.accumulate(Rows(target.values), number, None, 1, 1, Layout())[:number]
-        targets.warn_of_rare_classes(counts, parameters.integer_folds)
+        targets.warn_of_rare_classes(counts, folds)
 
 
 def sum_pairs(context: FitContext, most: float = np.inf) -> list[PairSums]:

@@ -29,6 +29,7 @@ from gpu_encode.frames import Frame, Pieces, PieceVectors, with_piece
 from gpu_encode.frames.columns import is_temporal, plain
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops
+from gpu_encode.schemes import Scheme
 from gpu_encode.sums import targets
 from gpu_encode.sums.targets import Target, as_doubles, side_by_side
 
@@ -106,10 +107,8 @@ class Inputs:
 
     def warn_of_groups(self, parameters: Parameters) -> None:
         """Warn of groups that a scheme does not ask for; scikit-learn's splitters say so themselves."""
-        scheme = parameters.scheme
-        asked = hasattr(getattr(scheme, "cv", None), "split") or any(column is None for column, _ in scheme.reads())
-        if self._vectors["groups"] is not None and not asked:
-            who = type(scheme).__name__ if parameters.trains_apart else parameters.owner
+        if self._vectors["groups"] is not None and not any(map(takes_groups, parameters.every_scheme)):
+            who = type(parameters.scheme).__name__ if parameters.trains_apart else parameters.owner
             warn(f"groups are ignored: {who} takes none. GroupKFold keeps groups together.")
 
     @contextmanager
@@ -122,6 +121,11 @@ class Inputs:
             if isinstance(data, PieceVectors):
                 raise error.in_pieces(role, data.lengths) from error
             raise
+
+
+def takes_groups(scheme: Scheme) -> bool:
+    """Tell whether a scheme takes groups that are given beside X."""
+    return hasattr(getattr(scheme, "cv", None), "split") or any(column is None for column, _ in scheme.reads())
 
 
 def index_of(data: Any) -> Any:

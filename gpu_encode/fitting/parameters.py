@@ -19,7 +19,7 @@ from gpu_encode.formulas.scales import check_ranges, check_scale
 from gpu_encode.formulas.statistic import Statistic
 from gpu_encode.frames import Frame, Pieces
 from gpu_encode.notices import LeakWarning, warn
-from gpu_encode.schemes import Greedy, Holdout, KFold, LeaveOneOut, Ordered, Scheme
+from gpu_encode.schemes import Greedy, KFold, LeaveOneOut, Ordered, Scheme
 from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows, leak_of
 from gpu_encode.sums.targets import Target
 from gpu_encode.training.outputs import check_indicators, list_indicators
@@ -38,6 +38,10 @@ class Parameters:
         Of keys that have one of their own; `statistic` is that of all others.
     keyed_parameter : str
         The parameter of the encoder that gives them.
+    scheme_by_key : dict of key to Scheme
+        Of keys that have one of their own; `scheme` is that of all others.
+    of_numbers : list of KFold
+        Those of the schemes that were given as a number of folds.
     target_type : str, list or None
         None of an encoder that reads no target.
     values : list, optional
@@ -69,7 +73,8 @@ class Parameters:
     cut: Cut | None = None
     categories: Any = "auto"
     scheme: Scheme = field(default_factory=Greedy)
-    integer_folds: int | None = None
+    scheme_by_key: Mapping[Any, Scheme] = field(default_factory=dict)
+    of_numbers: Sequence[KFold] = ()
     columns: Any = None
     as_unseen: str = "prior"
     prior: Any = None
@@ -105,7 +110,7 @@ class Parameters:
     @property
     def training_columns(self) -> list[Any]:
         """Columns of X that training alone reads, and that are not encoded: the scheme's, and values."""
-        return [*self.scheme.used_columns(), *(self.values or [])]
+        return [*(column for scheme in self.every_scheme for column in scheme.used_columns()), *(self.values or [])]
 
     @property
     def reads_target(self) -> bool:
@@ -115,7 +120,12 @@ class Parameters:
     @property
     def trains_apart(self) -> bool:
         """Whether rows may get other encodings in training than new rows like them get."""
-        return self.reads_target or not isinstance(self.scheme, Greedy)
+        return self.reads_target or not all(isinstance(scheme, Greedy) for scheme in self.every_scheme)
+
+    @property
+    def reads_classes(self) -> bool:
+        """Whether rows find their folds by their classes, under any scheme."""
+        return any(scheme.reads_classes for scheme in self.every_scheme)
 
     @property
     def every_statistic(self) -> list[Statistic]:
@@ -123,9 +133,22 @@ class Parameters:
         return [self.statistic, *self.by_key.values()]
 
     @property
+    def every_scheme(self) -> list[Scheme]:
+        """The schemes of all keys, whichever has which, each once."""
+        all_named = isinstance(self.columns, list) and len(self.columns) == len(self.scheme_by_key) > 0
+        schemes = [*([] if all_named else [self.scheme]), *self.scheme_by_key.values()]
+        return list({id(scheme): scheme for scheme in schemes}.values())
+
+    @property
+    def leaves_one_out(self) -> bool:
+        """Whether training rows of all keys see all rows but themselves."""
+        return all(isinstance(scheme, LeaveOneOut) for scheme in self.every_scheme)
+
+    @property
     def differs_by_key(self) -> bool:
-        """Whether keys may have other statistics, priors or policies than their neighbours."""
-        return bool(self.by_key) or isinstance(self.prior, dict) or isinstance(self.handle_unknown, dict)
+        """Whether keys may have other statistics, schemes, priors or policies than their neighbours."""
+        named = bool(self.by_key) or bool(self.scheme_by_key)
+        return named or isinstance(self.prior, dict) or isinstance(self.handle_unknown, dict)
 
     @property
     def needs_tables(self) -> bool:
@@ -135,9 +158,7 @@ class Parameters:
     @property
     def new_rows_see_folds(self) -> bool:
         """Whether new rows see some of the folds, or each apart, or rows by their age, rather than all rows."""
-        if isinstance(self.scheme, Holdout):
-            return self.scheme.new_rows == "calibration"
-        return self.scheme.by_age or (isinstance(self.scheme, KFold) and bool(self.scheme.blow_up))
+        return any(scheme.new_rows_see_folds for scheme in self.every_scheme)
 
     def check(self) -> None:
         """Raise ValueError for unknown options and numbers out of range."""
@@ -271,15 +292,24 @@ class Parameters:
         if not self.differs_by_key:
             return [self] * len(selection.entries)
         statistics = value_of_each_key(self.keyed_parameter, self.by_key, self.statistic, selection, frame)
+        schemes, alike = self.scheme_of_each_key(selection, frame), replace(self, by_key={}, scheme_by_key={})
         priors = value_of_each_key("prior", self.prior, "mean", selection, frame)
         policies = value_of_each_key("handle_unknown", self.handle_unknown, self.as_unseen, selection, frame)
         each = [
-            replace(self, statistic=statistic, by_key={}, prior=prior, handle_unknown=policy)
-            for statistic, prior, policy in zip(statistics, priors, policies, strict=True)
+            replace(alike, statistic=statistic, scheme=scheme, prior=prior, handle_unknown=policy)
+            for statistic, scheme, prior, policy in zip(statistics, schemes, priors, policies, strict=True)
         ]
         for of_key in each:
             of_key.check()
         return each
+
+    def scheme_of_each_key(self, selection: Selection, frame: Frame | Pieces) -> list[Scheme]:
+        """Give the scheme of every key."""
+        return value_of_each_key("cv", self.scheme_by_key, self.scheme, selection, frame)
+
+    def folds_given_for(self, scheme: Scheme) -> int | None:
+        """Give the folds of a scheme that was given as their number; None of any other."""
+        return next((known.n_splits for known in self.of_numbers if known is scheme), None)
 
     def rules(self, selection: Selection, frame: Frame | Pieces) -> list[EncodingRule]:
         """Give the rule by which the sums of every key become encodings."""

@@ -70,7 +70,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
         if not tables.encoding_plan.parameters.trains_apart:
             check_columns(tables.model, given.frame)
             return tables.encoder.transform(part.X)
-        if isinstance(plan, FoldPlan):
+        if tables.encoding_plan.by_folds:
             return by_folds(tables, part, given)
         if isinstance(plan, OrderedPlan):
             if placed is None:
@@ -81,7 +81,7 @@ def encode(tables: EncodingTables, part: Part, placed: Sequence[Sequence[RowEnco
             return by_place(tables, part, given, plan, placed)
         context = prepare_part(tables.encoding_plan, part, tables.model.keys)
         assert context is not None
-        return by_row(tables, context)
+        return by_row(tables, context, part.first_row)
 
 
 def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
@@ -91,44 +91,55 @@ def by_folds(tables: EncodingTables, part: Part, given: Inputs) -> Any:
     # Neither weights nor, as a rule, the target matter any more: they are not read.
     rows = TrainingRows(given, backend, None, given.groups())
     check_columns(model, rows.frame)
-    plan = plan_of_folds(tables.encoding_plan, given, rows, part.first_row)
+    labels = labels_of(tables.encoding_plan, given, rows)
+    plans = tables.encoding_plan.fold_plans(model.selection, rows, labels, part.first_row)
     columns = map_columns(rows.frame)
-    width = sum(encodings.values.shape[2] for encodings in tables.encodings)
+    width = sum(encodings.values.shape[2] for encodings in tables.encodings if encodings is not None)
     matrix = make_room(rows.ops, rows.n_rows, width, model.dtype, model.targets)
     output = OutputColumns(matrix, model.indicators)
-    for key, rule, encodings in zip(model.keys, model.rules, tables.encodings, strict=True):
+    for entry, (key, rule, plan) in enumerate(zip(model.keys, model.rules, plans, strict=True)):
         codes = look_up_known(key, columns, rows.ops, rule.missing)
-        table = EncodingTable(rows.ops.to_device(encodings.values), rows.ops.to_device(encodings.unseen))
-        out = output.next(encodings.values.shape[2])
-        unseen = look_up(rows.ops, table, codes, plan.lookup_folds, out, "unseen" in model.indicators)
+        unseen = look_up_key(tables, entry, codes, plan, output, rows.ops)
         as_category = rule.missing == "category"
         output.add_indicators(unseen, partial(missing_rows, key, codes, columns, rows.ops, as_category))
     return tables.encoder._assemble(rows.frame, output.to_list(), columns)
 
 
-def plan_of_folds(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows, first_row: int) -> FoldPlan:
-    """Give the plan with the folds of the rows of a part; the target is read only where folds depend on it."""
-    labels: Array = np.zeros(0, np.int32)
-    if encoding_plan.needs_labels:
-        if not given.has_target:
-            raise no_target(type(encoding_plan.encoder).__name__)
-        named, cut = given.targets(), encoding_plan.parameters.cut
-        named = named if cut is None else cut.buckets(rows.ops, named)
-        labels = read_fixed_targets(rows.ops, named, encoding_plan.targets)[0].values
-    plan = encoding_plan.plan_of(rows, labels, first_row)
-    assert isinstance(plan, FoldPlan)
-    return plan
+def look_up_key(
+    tables: EncodingTables, entry: int, codes: Array, plan: FoldPlan, output: OutputColumns, backend: Ops
+) -> Array | None:
+    """Look rows up in the table of one key, by their categories and folds; gives which are unseen, if asked."""
+    encodings = tables.encodings[entry]
+    assert encodings is not None
+    table = EncodingTable(backend.to_device(encodings.values), backend.to_device(encodings.unseen))
+    out = output.next(encodings.values.shape[2])
+    return look_up(backend, table, codes, plan.lookup_folds, out, "unseen" in tables.model.indicators)
 
 
-def by_row(tables: EncodingTables, context: FitContext) -> Any:
-    """Take every row out of the sums of all rows."""
+def labels_of(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows) -> Array:
+    """Give the classes of the rows of a part; the target is read only where folds depend on it."""
+    if not encoding_plan.needs_labels:
+        return np.zeros(0, np.int32)
+    if not given.has_target:
+        raise no_target(type(encoding_plan.encoder).__name__)
+    named, cut = given.targets(), encoding_plan.parameters.cut
+    named = named if cut is None else cut.buckets(rows.ops, named)
+    return read_fixed_targets(rows.ops, named, encoding_plan.targets)[0].values
+
+
+def by_row(tables: EncodingTables, context: FitContext, first_row: int) -> Any:
+    """Take every row out of the sums of all rows; of keys under a scheme of folds, look it up."""
     model, rows = tables.model, context.rows
     check_columns(model, rows.frame)
     n_outputs = sum(task.n_outputs for tasks in context.tasks for task in tasks)
     matrix = make_room(rows.ops, rows.n_rows, n_outputs, model.dtype, model.targets)
     output = OutputColumns(matrix, model.indicators)
+    plans = tables.encoding_plan.fold_plans(model.selection, rows, context.targets[0].values, first_row)
     for entry, (tasks, sums, in_order) in enumerate(zip(context.tasks, tables.sums, tables.others, strict=True)):
-        for target, (task, whole, others) in enumerate(zip(tasks, sums, in_order, strict=True)):
+        if tables.encodings[entry] is not None:
+            unseen = look_up_key(tables, entry, tasks[0].rows.codes, plans[entry], output, rows.ops)
+            output.add_indicators(unseen, partial(find_missing, context, entry))
+        for target, (task, whole, others) in enumerate(zip(tasks, sums, in_order, strict=False)):
             if not task.n_outputs:
                 continue
             first = target == context.rules[entry].statistic.first_target

@@ -1,22 +1,34 @@
 """What all rows decide before they are summed: kinds of targets, classes, and who may look at whom."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cpu_fallback.types import UNKNOWN, Array
+from gpu_encode import frames
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.pieces import rows_have_changed
 from gpu_encode.errors.targets import more_than_two_labels, weights_all_zero
 from gpu_encode.fitting.categories import column_keys
+from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.inputs import TrainingRows
-from gpu_encode.fitting.model import TargetInfo
+from gpu_encode.fitting.model import Model, TargetInfo
 from gpu_encode.fitting.parameters import Parameters
+from gpu_encode.frames import Frame, Pieces
 from gpu_encode.parts.profiles import Profile, TargetProfile, ValueCounts
-from gpu_encode.schemes import Ordered, Splits
-from gpu_encode.schemes.plans import OrderedPlan, Plan, Request, RowOrder, RowsAtHand, assign
+from gpu_encode.schemes import Ordered, Scheme, Splits
+from gpu_encode.schemes.plans import (
+    FoldPlan,
+    OrderedPlan,
+    Plan,
+    Request,
+    RowOrder,
+    RowsAtHand,
+    all_rows,
+    assign,
+)
 from gpu_encode.sums import targets
 
 
@@ -33,10 +45,10 @@ class EncodingPlan:
     n_rows : int
         Rows of all parts.
     targets : list of TargetInfo
-    plan : Plan
-        Who may look at whom.
-    values : dict of str to ValueCounts
-        Values of the columns that the scheme reads.
+    plans : list of Plan
+        Who may look at whom: one for each of `Parameters.every_scheme`.
+    values : dict of (column, str) to ValueCounts
+        Values of the columns that the schemes read.
     earlier : dict of int to int64 array (classes,)
         By first row of a part, the rows of each class before it, where folds are dealt out within classes.
     floats : list of bool
@@ -49,11 +61,33 @@ class EncodingPlan:
     parameters: Parameters
     n_rows: int
     targets: list[TargetInfo]
-    plan: Plan
-    values: dict[str, ValueCounts]
+    plans: list[Plan]
+    values: dict[tuple[Any, str], ValueCounts]
     earlier: dict[int, NDArray[np.int64]]
     floats: list[bool]
     float_weight: bool
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of all keys, where they have one scheme."""
+        return self.plans[0]
+
+    @property
+    def by_folds(self) -> bool:
+        """Whether a row's fold says what it sees, under every scheme."""
+        return all(isinstance(plan, FoldPlan) for plan in self.plans)
+
+    def places(self, selection: Selection, frame: Frame | Pieces) -> list[int]:
+        """Say for every key which of the plans is its own."""
+        if len(self.plans) == 1:
+            return [0] * len(selection.entries)
+        places = {id(scheme): place for place, scheme in enumerate(self.parameters.every_scheme)}
+        return [places[id(scheme)] for scheme in self.parameters.scheme_of_each_key(selection, frame)]
+
+    def plans_of_keys(self, model: Model) -> list[Plan]:
+        """Give the plan of each key of a model."""
+        frame = replace(frames.read(np.empty((0, model.n_features))), labels=model.feature_names)
+        return [self.plans[place] for place in self.places(model.selection, frame)]
 
     @property
     def order(self) -> str | None:
@@ -65,7 +99,7 @@ class EncodingPlan:
     def codes_of(self, rows: TrainingRows, column: Any, role: str) -> Array:
         """Place of each row's value among the sorted values, of all rows, of a column that the scheme reads."""
         keys = column_keys(rows.frame, rows.groups if column is None else column, role, rows.ops)
-        places = self.values[role].vocabulary.positions(keys.vocabulary, role)
+        places = self.values[column, role].vocabulary.positions(keys.vocabulary, role)
         if len(places) and int(places.min()) == UNKNOWN:
             raise rows_have_changed(f"The column of {role} has values")
         codes: Array = rows.ops.to_device(places)[keys.codes]
@@ -74,15 +108,25 @@ class EncodingPlan:
     @property
     def needs_labels(self) -> bool:
         """Whether the folds of rows follow from their classes."""
-        return self.parameters.scheme.reads_classes
+        return self.parameters.reads_classes
 
-    def plan_of(self, rows: TrainingRows, labels: Array, first_row: int) -> Plan:
-        """Give the plan with the fold numbers of the rows at hand; `labels` are their classes, if `needs_labels`."""
+    def fold_plans(self, selection: Selection, rows: TrainingRows, labels: Array, first_row: int) -> list[FoldPlan]:
+        """Give the plan of each key, with the fold numbers of the rows at hand; all rows where there are no folds.
+
+        `labels` are the classes of the rows, if `needs_labels`.
+        """
         earlier = self.earlier.get(first_row)
-        if self.needs_labels and earlier is None:
-            raise rows_have_changed(f"A part begins at row {first_row}, with rows")
-        codes = {role: self.codes_of(rows, column, role) for column, role in self.parameters.scheme.reads()}
-        return assign(self.plan, RowsAtHand(rows.ops, rows.n_rows, codes, labels, first_row, earlier))
+        made, places = {}, self.places(selection, rows.frame)
+        for place in {*places}:
+            plan: Plan = self.plans[place]
+            if isinstance(plan, FoldPlan):
+                scheme = self.parameters.every_scheme[place]
+                if scheme.reads_classes and earlier is None:
+                    raise rows_have_changed(f"A part begins at row {first_row}, with rows")
+                codes = {role: self.codes_of(rows, column, role) for column, role in scheme.reads()}
+                plan = assign(plan, RowsAtHand(rows.ops, rows.n_rows, codes, labels, first_row, earlier))
+            made[place] = plan if isinstance(plan, FoldPlan) else all_rows()
+        return [made[place] for place in places]
 
 
 def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
@@ -118,16 +162,8 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     'binary'
     """
     parameters = encoder._parameters()
-    if isinstance(parameters.scheme, Splits):
-        raise ValueError(
-            f"cv={parameters.scheme.cv!r} splits all rows at once, and these come in parts. Give KFold, GroupKFold, "
-            "TimeFolds, Holdout, LeaveOneOut or Ordered, or the name of a column of fold numbers."
-        )
-    if isinstance(parameters.scheme, Ordered) and parameters.values is not None:
-        raise ValueError(
-            f"{type(encoder).__name__} with values and cv=Ordered(...) takes its rows all at once. Pass one table, or "
-            "choose folds or LeaveOneOut()."
-        )
+    for scheme in parameters.every_scheme:
+        check_parts(parameters, scheme)
     if not profile.n_rows:
         raise ValueError(f"None of the parts has rows, while a minimum of 1 is required by {type(encoder).__name__}.")
     if not profile.some_weight:
@@ -135,20 +171,36 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
     infos = target_infos(profile, parameters)
     known = list(zip(profile.targets, infos, strict=True)) if parameters.reads_target else []
     counts = [class_counts(target, info) for target, info in known] or [None]
-    groups = profile.values.get("groups")
-    value_counts = {role: values.counts for role, values in profile.values.items()}
-    distinct = {role: values.vocabulary for role, values in profile.values.items()}
-    request = Request(profile.n_rows, value_counts, counts, distinct, groups=groups)
-    plan = parameters.scheme.plan(request)
-    if parameters.integer_folds is not None:
+    plans = []
+    for scheme in parameters.every_scheme:
+        values = {role: profile.values[column, role] for column, role in scheme.reads()}
+        value_counts = {role: of_role.counts for role, of_role in values.items()}
+        distinct = {role: of_role.vocabulary for role, of_role in values.items()}
+        plans.append(scheme.plan(Request(profile.n_rows, value_counts, counts, distinct)))
+        folds = parameters.folds_given_for(scheme)
         for target, info in known:
-            if info.classes is not None:
-                targets.warn_of_rare_classes(target.counts, parameters.integer_folds)
+            if info.classes is not None and folds is not None:
+                targets.warn_of_rare_classes(target.counts, folds)
     before = classes_before(profile)
     floats = [target.are_floats and info.classes is None for target, info in known]
     return EncodingPlan(
-        encoder, parameters, profile.n_rows, infos, plan, profile.values, before, floats, profile.float_weight
+        encoder, parameters, profile.n_rows, infos, plans, profile.values, before, floats, profile.float_weight
     )
+
+
+def check_parts(parameters: Parameters, scheme: Scheme) -> None:
+    """Raise ValueError for a scheme that needs all rows at once."""
+    if isinstance(scheme, Splits):
+        raise ValueError(
+            f"cv={scheme.cv!r} splits all rows at once, and these come in parts. Give KFold, GroupKFold, "
+            "TimeFolds, Holdout, LeaveOneOut or Ordered, or the name of a column of fold numbers."
+        )
+    if isinstance(scheme, Ordered) and (parameters.values is not None or parameters.scheme_by_key):
+        given = "values" if parameters.values is not None else "a dict as cv"
+        raise ValueError(
+            f"{parameters.owner} with {given} takes the rows of Ordered(...) all at once, and these come in parts. "
+            "Pass one table, or choose folds or LeaveOneOut()."
+        )
 
 
 def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:

@@ -98,8 +98,8 @@ class Profile:
         Whether a weight is above zero, or there are none.
     float_weight : bool
         Whether some of the weights are floats.
-    values : dict of str to ValueCounts
-        By what the scheme reads the column as.
+    values : dict of (column, str) to ValueCounts
+        By the column that a scheme reads, and what it reads it as.
     classes_from : dict of int to (labels, counts)
         Classes of the rows from each part's first row, for folds that are dealt out within classes.
 
@@ -117,7 +117,7 @@ class Profile:
     targets: list[TargetProfile] = field(default_factory=list)
     some_weight: bool = False
     float_weight: bool = False
-    values: dict[str, ValueCounts] = field(default_factory=dict)
+    values: dict[tuple[Any, str], ValueCounts] = field(default_factory=dict)
     classes_from: dict[int, tuple[Array, NDArray[np.int64]]] = field(default_factory=dict)
 
     def __add__(self, other: "Profile") -> "Profile":
@@ -130,7 +130,7 @@ class Profile:
             [mine + theirs for mine, theirs in zip(self.targets, other.targets, strict=True)],
             self.some_weight or other.some_weight,
             self.float_weight or other.float_weight,
-            {role: mine + other.values[role] for role, mine in self.values.items()},
+            {read: mine + other.values[read] for read, mine in self.values.items()},
             self.classes_from | other.classes_from,
         )
 
@@ -140,7 +140,7 @@ class Profile:
 
 
 def scheme_columns(encoder: Encoder) -> list[Any]:
-    """Columns of X that `profile` reads: those of the encoder's scheme.
+    """Columns of X that `profile` reads: those of the encoder's schemes.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def scheme_columns(encoder: Encoder) -> list[Any]:
     >>> scheme_columns(TargetEncoder(cv=GroupKFold(groups="shop")))
     ['shop']
     """
-    return encoder._parameters().scheme.used_columns()
+    return [column for scheme in encoder._parameters().every_scheme for column in scheme.used_columns()]
 
 
 def profile(encoder: Encoder, part: Part) -> Profile:
@@ -200,10 +200,11 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
         profiles = [profile_target(backend, *target, kind) for target, kind in zip(named, asked, strict=True)]
         weight = given.weight()
         some = weight is None or bool(targets.check_weight(backend, weight, all_rows=False).any())
-        values = {role: value_counts(given, column, role, backend) for column, role in parameters.scheme.reads()}
-    if parameters.scheme.reads_classes and not profiles:
+        reads = dict.fromkeys(read for scheme in parameters.every_scheme for read in scheme.reads())
+        values = {(column, role): value_counts(given, column, role, backend) for column, role in reads}
+    if parameters.reads_classes and not profiles:
         raise nothing_to_stratify()
-    within = {part.first_row: (profiles[0].labels, profiles[0].counts)} if parameters.scheme.reads_classes else {}
+    within = {part.first_row: (profiles[0].labels, profiles[0].counts)} if parameters.reads_classes else {}
     floats = weight is not None and weight.dtype.kind == "f"
     return Profile(given.frame.n_rows, profiles, some, floats, values, within)  # type: ignore[arg-type]
 

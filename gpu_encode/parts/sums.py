@@ -10,7 +10,7 @@ from gpu_encode.fitting.model import Model
 from gpu_encode.parts.part import InFloats, Part
 from gpu_encode.parts.plans import EncodingPlan
 from gpu_encode.parts.segments import SegmentSums, segment_sums
-from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, all_rows
+from gpu_encode.schemes.plans import OrderedPlan
 from gpu_encode.sums.category_sums import DigitSpan
 
 
@@ -96,15 +96,14 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
         context = prepare_part(encoding_plan, part)
         if context is None:
             return PartialSums()
-        plan: Plan = all_rows()
-        if isinstance(encoding_plan.plan, FoldPlan):
-            plan = encoding_plan.plan_of(context.rows, context.targets[0].values, part.first_row)
-        assert isinstance(plan, FoldPlan)
+        labels = context.targets[0].values
+        plans = encoding_plan.fold_plans(context.selection, context.rows, labels, part.first_row)
         sums = [
-            [task.weighed(plan.weights).measure(plan.folds, plan.n_folds) for task in tasks] for tasks in context.tasks
+            [task.weighed(plan.weights).measure(plan.folds, plan.n_folds) for task in tasks]
+            for tasks, plan in zip(context.tasks, plans, strict=True)
         ]
         # In folds nothing is taken away from the sums, and no row is added to some of them.
-        by_row = [] if isinstance(encoding_plan.plan, FoldPlan) else context.tasks[0]
+        by_row = [] if encoding_plan.by_folds else context.tasks[0]
         reach = [DigitSpan.of(task.rows, task.spec.layout) for task in by_row]
         segments = []
         if isinstance(encoding_plan.plan, OrderedPlan):

@@ -18,7 +18,7 @@ from gpu_encode.ops import host
 from gpu_encode.parts.plans import EncodingPlan
 from gpu_encode.parts.segments import orders_of, starts_in
 from gpu_encode.parts.sums import PartialSums
-from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, first_rows
+from gpu_encode.schemes.plans import FoldPlan, OrderedPlan, Plan, first_rows
 from gpu_encode.sums.category_sums import CategorySums, SumSpec, join_layouts
 from gpu_encode.training.ageing import as_seen
 from gpu_encode.training.encodings import tables_by_fold
@@ -35,17 +35,18 @@ class EncodingTables:
     encoding_plan : EncodingPlan
     encoder : TargetEncoder
         Fitted.
-    encodings : list of EncodingTable
-        For schemes of folds: per key, the encodings of all targets side by side (categories, folds, outputs).
+    encodings : list of EncodingTable or None
+        For schemes of folds: per key, the encodings of all targets side by side (categories, folds, outputs); None of
+        a key under another scheme.
     sums : list of list of CategorySums
-        For other schemes: per key and target, the sums of all rows.
+        For other schemes: per key and target, the sums of all rows; none of a key under a scheme of folds.
     before : list of list of list of CheckpointState
         For ordered schemes: per order, key and target, the sums before each place at which priors are taken.
     """
 
     encoding_plan: EncodingPlan
     encoder: Encoder
-    encodings: list[EncodingTable] = field(default_factory=list)
+    encodings: list[EncodingTable | None] = field(default_factory=list)
     sums: list[list[CategorySums]] = field(default_factory=list)
     before: list[list[list[CheckpointState]]] = field(default_factory=list)
 
@@ -122,11 +123,14 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
     if not encoding_plan.parameters.trains_apart:
         encoder._adopt(model, device_of(encoding_plan))
         return EncodingTables(encoding_plan, encoder)
-    if isinstance(encoding_plan.plan, FoldPlan):
-        return fit_by_folds(encoder, encoding_plan, encoding_plan.plan, model)
+    if isinstance(encoder, SummedEncoder) and isinstance(encoding_plan.plan, FoldPlan):
+        return fit_views(encoder, encoding_plan, encoding_plan.plan, model)
+    plans = encoding_plan.plans_of_keys(model)
     kept = [
-        [widen(of_target, reach.layout) for of_target, reach in zip(per_target, reaches, strict=True)]
-        for per_target in model.statistics
+        []
+        if isinstance(plan, FoldPlan)
+        else [widen(of_target, reach.layout) for of_target, reach in zip(per_target, reaches, strict=True)]
+        for per_target, plan in zip(model.statistics, plans, strict=True)
     ]
     before = []
     if isinstance(encoding_plan.plan, OrderedPlan):
@@ -134,11 +138,24 @@ def fit(encoder: Encoder, encoding_plan: EncodingPlan, sums: PartialSums) -> Enc
             states_at_checkpoints(encoding_plan, starts_in(order), segments.sums, kept, model.rules)
             for order, segments in zip(orders_of(encoding_plan.plan), segment_sums, strict=True)
         ]
-    encoder._adopt(model, device_of(encoding_plan))
-    encoding_plan.parameters.warn_of_leak(encoding_plan.plan)
-    if any(rule.needs_rows for rule in model.rules) and (blind := first_rows(encoding_plan.plan, encoding_plan.n_rows)):
-        encoding_plan.parameters.warn_of_blind_rows(blind, encoding_plan.plan)
-    return EncodingTables(encoding_plan, encoder, sums=kept, before=before)
+    trained = [train_key(key, model, plan) for key, plan in enumerate(plans)]
+    encoder._adopt(replace(model, statistics=[of_key.visible for of_key in trained]), device_of(encoding_plan))
+    warn_of_plans(encoding_plan, plans, trained, model)
+    return EncodingTables(encoding_plan, encoder, [of_key.encodings for of_key in trained], kept, before)
+
+
+def warn_of_plans(encoding_plan: EncodingPlan, plans: list[Plan], trained: "list[TrainedKey]", model: Model) -> None:
+    """Warn, once for each plan, of encodings that leak, and of rows that see none."""
+    parameters = encoding_plan.parameters
+    for plan in {id(plan): plan for plan in plans}.values():
+        keys = [key for key, other in enumerate(plans) if other is plan]
+        parameters.warn_of_leak(plan)
+        if isinstance(plan, FoldPlan):
+            blind: Any = "Some" if any(trained[key].blind for key in keys) else 0
+        else:
+            blind = first_rows(plan, encoding_plan.n_rows) if any(model.rules[key].needs_rows for key in keys) else 0
+        if blind:
+            parameters.warn_of_blind_rows(blind, plan)
 
 
 def device_of(encoding_plan: EncodingPlan) -> str:
@@ -175,35 +192,52 @@ def states_at_checkpoints(
     return per_key
 
 
-def fit_by_folds(encoder: Encoder, encoding_plan: EncodingPlan, plan: FoldPlan, model: Model) -> EncodingTables:
-    """Make a table of encodings by category and fold for each key, and let new rows see what the plan says."""
-    if isinstance(encoder, SummedEncoder):
-        tables, fitted = encoder._learn_views(*share_out(model, plan))
-        encoder._adopt(fitted, device_of(encoding_plan))
-        encoding_plan.parameters.warn_of_leak(plan)
-        return EncodingTables(encoding_plan, encoder, [round_table(table, model.dtype) for table in tables])
-    per_key, visible, blind = [], [], False
-    for key, rule, per_target in zip(model.keys, model.rules, model.statistics, strict=True):
-        tables, new = [], []
-        for target, sums in enumerate(per_target):
-            backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
-            total = leaf = None
-            seen, seen_by = (sums, plan) if plan.ageing is None else as_seen(sums, plan, backend)
-            if not plan.blow_up:
-                total, leaf = total_and_leaf(seen, seen_by.visibility, target_rule, backend)
-            lasting, encodings = tables_by_fold(seen, seen_by, key, target_rule, backend, total, leaf)
-            tables.append(encodings)
-            new.append(lasting)
-            if total is not None and rule.needs_rows:
-                has_rows = sums.totals(backend).accumulators[0].any(axis=(1, 2))
-                blind |= bool((has_rows & ~(total.n > 0).all(axis=-1)).any())
-        per_key.append(side_by_side(tables, rule, model.dtype))
-        visible.append(new)
-    encoder._adopt(replace(model, statistics=visible), device_of(encoding_plan))
+def fit_views(encoder: SummedEncoder, encoding_plan: EncodingPlan, plan: FoldPlan, model: Model) -> EncodingTables:
+    """Learn what each fold sees, all keys together."""
+    tables, fitted = encoder._learn_views(*share_out(model, plan))
+    encoder._adopt(fitted, device_of(encoding_plan))
     encoding_plan.parameters.warn_of_leak(plan)
-    if blind:
-        encoding_plan.parameters.warn_of_blind_rows("Some", plan)
-    return EncodingTables(encoding_plan, encoder, per_key)
+    return EncodingTables(encoding_plan, encoder, [round_table(table, model.dtype) for table in tables])
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedKey:
+    """What the sums of all rows give of one key.
+
+    Parameters
+    ----------
+    visible : list of CategorySums
+        What new rows see, by target.
+    encodings : EncodingTable, optional
+        Of training rows, by category and fold, where the scheme has folds.
+    blind : bool
+        Whether some fold sees no rows.
+    """
+
+    visible: list[CategorySums]
+    encodings: EncodingTable | None = None
+    blind: bool = False
+
+
+def train_key(number: int, model: Model, plan: Plan) -> TrainedKey:
+    """Make the table of encodings by category and fold of one key, and let new rows see what the plan says."""
+    key, rule, per_target = model.keys[number], model.rules[number], model.statistics[number]
+    if not isinstance(plan, FoldPlan):
+        return TrainedKey(per_target)
+    tables, new, blind = [], [], False
+    for target, sums in enumerate(per_target):
+        backend, target_rule = host(sums.accumulators.size), rule.of_target(target)
+        total = leaf = None
+        seen, seen_by = (sums, plan) if plan.ageing is None else as_seen(sums, plan, backend)
+        if not plan.blow_up:
+            total, leaf = total_and_leaf(seen, seen_by.visibility, target_rule, backend)
+        lasting, encodings = tables_by_fold(seen, seen_by, key, target_rule, backend, total, leaf)
+        tables.append(encodings)
+        new.append(lasting)
+        if total is not None and rule.needs_rows:
+            has_rows = sums.totals(backend).accumulators[0].any(axis=(1, 2))
+            blind |= bool((has_rows & ~(total.n > 0).all(axis=-1)).any())
+    return TrainedKey(new, side_by_side(tables, rule, model.dtype), blind)
 
 
 def side_by_side(tables: list[EncodingTable], rule: EncodingRule, dtype: str) -> EncodingTable:

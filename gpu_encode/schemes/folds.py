@@ -112,6 +112,11 @@ class KFold(Scheme):
         """Whether folds are dealt out within classes."""
         return bool(self.stratify)
 
+    @property
+    def new_rows_see_folds(self) -> bool:
+        """Whether new rows get a column of each fold's encoder."""
+        return bool(self.blow_up)
+
     def plan(self, request: Request) -> FoldPlan:
         """Fold numbers by pattern, or within each class."""
         check_splits("KFold", self.n_splits, request.n_rows)
@@ -352,6 +357,11 @@ class Holdout(Scheme):
         if not 0 < self._share() < 1:
             raise bad_parameter("Holdout", "fraction", self.fraction, "must lie between 0.005 and 0.995")
 
+    @property
+    def new_rows_see_folds(self) -> bool:
+        """Whether new rows see the calibration subset alone."""
+        return self.new_rows == "calibration"
+
     def reads(self) -> list[tuple[Any, str]]:
         """Give the mask, where there is one."""
         if self.mask is None:
@@ -442,12 +452,12 @@ def is_vector(cv: Any) -> bool:
     return hasattr(cv, "__array__") and getattr(cv, "ndim", 1) in (1, 2)
 
 
-def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncoder") -> Scheme:
+def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncoder", name: str = "cv") -> Scheme:
     """Turn what the user of an encoder gave as `cv` into a checked scheme."""
     check_random_state(random_state)
     if isinstance(cv, Mapping):
         law = "must be one scheme for all columns: give columns of another scheme an encoder of their own"
-        raise bad_parameter(owner, "cv", cv, law)
+        raise bad_parameter(owner, name, cv, law)
     if cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool)):
         check_option(owner, "shuffle", shuffle, (True, False))
         cv = KFold(5 if cv is None else int(cv), order="random" if shuffle else "contiguous", random_state=random_state)
@@ -465,13 +475,8 @@ def resolve(cv: Any, shuffle: Any, random_state: Any, owner: str = "TargetEncode
                 "fold numbers",
                 "Greedy KFold GroupKFold TimeFolds Holdout LeaveOneOut Ordered",
             )
-            raise bad_option(owner, "cv", cv, allowed)
+            raise bad_option(owner, name, cv, allowed)
         cv = Splits(cv)
     scheme: Scheme = cv
     scheme.check()
     return scheme
-
-
-def integer_folds(cv: Any, scheme: Scheme) -> int | None:
-    """Give the folds of a scheme that was resolved from a number of folds, None of any other."""
-    return scheme.n_splits if isinstance(scheme, KFold) and not isinstance(cv, Scheme) else None

@@ -55,6 +55,11 @@ class Scheme(BaseEstimator):
         """Whether rows count by their age, for new rows too: by a half-life, or a window."""
         return False
 
+    @property
+    def new_rows_see_folds(self) -> bool:
+        """Whether new rows see some of the folds, or each apart, or rows by their age, rather than all rows."""
+        return self.by_age
+
     def used_columns(self) -> list[Any]:
         """Columns of X that the scheme reads, which are never encoded."""
         return [column for column, _ in self.reads() if column is not None and not isinstance(column, (Frame, Pieces))]

@@ -76,11 +76,11 @@ def describe(given: dict[str, Any], writer: Writer, owner: str = "") -> tuple[di
     left_out: dict[str, Any] = {}
     for name, value in given.items():
         try:
-            if name == "cv" and isinstance(value, schemes.Scheme):
-                described[name], inner = describe_scheme(value, writer)
+            if name == "cv":
+                described[name], inner = describe_cv(value, writer)
                 left_out |= inner
             else:
-                described[name] = describe_folds(value, writer) if name == "cv" else encode(value, writer)
+                described[name] = encode(value, writer)
         except UnwritableError as reason:
             if name not in TRAINING_ONLY:
                 raise TypeError(
@@ -90,6 +90,17 @@ def describe(given: dict[str, Any], writer: Writer, owner: str = "") -> tuple[di
             described[name] = {"unwritten": show(value)}
             left_out[owner + name] = value
     return described, left_out
+
+
+def describe_cv(cv: Any, writer: Writer) -> tuple[Any, dict[str, Any]]:
+    """Give a scheme, a number of folds, the name of their column, or a dict of these, as JSON."""
+    if isinstance(cv, dict):
+        of_keys = [(encode(key, writer), *describe_cv(one, writer)) for key, one in cv.items()]
+        left_out = {f"cv[{key!r}]" + name[2:]: value for key, _, inner in of_keys for name, value in inner.items()}
+        return {"dict": [[key, described] for key, described, _ in of_keys]}, left_out
+    if isinstance(cv, schemes.Scheme):
+        return describe_scheme(cv, writer)
+    return describe_folds(cv, writer), {}
 
 
 def describe_scheme(scheme: Any, writer: Writer) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -10,7 +10,13 @@ from gpu_encode.encoders.impact import ImpactEncoder
 from gpu_encode.encoders.scheme import SchemeEncoder
 from gpu_encode.encoders.target import TargetEncoder
 from gpu_encode.encoders.weight_of_evidence import WeightOfEvidenceEncoder
-from gpu_encode.errors.parameters import no_ages, no_list_of, scheme_without_held_out_rows, splits_used_once
+from gpu_encode.errors.parameters import (
+    no_ages,
+    no_cv_by_column,
+    no_list_of,
+    scheme_without_held_out_rows,
+    splits_used_once,
+)
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.impact import Impact
 from gpu_encode.formulas.smoothing import MEstimate, PartialPooling, Sigmoid, Smoothing
@@ -120,6 +126,8 @@ def default_values(encoder: SchemeEncoder, name: str) -> list[Any]:
 def checked_candidates(encoder: SchemeEncoder, values: Any, priors: Any) -> list[Candidate]:
     """Give every value with every prior, read; ValueError for one that the encoder could not be fitted with."""
     name, of_prior = chosen_of(encoder)
+    if isinstance(encoder.cv, dict):
+        raise no_cv_by_column("tune")
     values = default_values(encoder, name) if values is None else values
     if not isinstance(values, (list, tuple)) or not values:
         raise no_list_of("smoothings", values, "[None, 1.0, 10.0, 'auto', Sigmoid(k=5)]")

@@ -14,7 +14,14 @@ from cpu_fallback.types import Array
 from gpu_encode import devices, frames
 from gpu_encode.encoders.codes import number_folds, read_codes, seen_rows
 from gpu_encode.encoders.target import TargetEncoder
-from gpu_encode.errors.parameters import bad_parameter, check_count, check_number, check_option, no_ages
+from gpu_encode.errors.parameters import (
+    bad_parameter,
+    check_count,
+    check_number,
+    check_option,
+    no_ages,
+    no_cv_by_column,
+)
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.fit import FitContext, plan_rows, prepare, select_columns
 from gpu_encode.fitting.inputs import Inputs, read_rows
@@ -217,6 +224,8 @@ def check_estimator(estimator: Any, scoring: Any) -> None:
 
 def choose_scheme(encoder: TargetEncoder, parameters: Parameters, folds: Any, seed: int) -> Scheme:
     """Give the scheme that holds out folds."""
+    if isinstance(encoder.cv, dict):
+        raise no_cv_by_column(OWNER)
     if isinstance(folds, Iterator) or isinstance(encoder.cv, Iterator):
         raise TypeError("Splits that can be read only once are gone when the encoder needs them. Pass list(cv).")
     if not isinstance(folds, (int, np.integer)) or isinstance(folds, bool):

@@ -77,7 +77,7 @@ class Voter(Predictor):
     def _encode_training_rows(self, encoder: Encoder, *given: Any) -> tuple[FitContext, Votes]:
         """Fit an encoder, and give the votes that its scheme lets training rows hear."""
         parameters = encoder._parameters()
-        if isinstance(parameters.scheme, Greedy):
+        if any(isinstance(scheme, Greedy) for scheme in parameters.every_scheme):
             raise ValueError(
                 f"rule={self.rule!r} of {type(self).__name__} learns from training encodings, and those of Greedy hold "
                 "each row's own target (a leak). Give the encoder cv=KFold(5), LeaveOneOut() or Ordered()."

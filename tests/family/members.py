@@ -42,6 +42,7 @@ BOTH = {"columns": ["zip", "city"]}
 DENSE = {"sparse_output": False, "handle_unknown": "infrequent_if_exist"}
 FLAGS = {"indicators": ["missing", "unseen"]}
 BORDERS = [-2.0, 30.0]
+GROUPS, OTHER_GROUPS = ge.GroupKFold(3, groups="rank"), ge.GroupKFold(2, groups="held")
 # Whole numbers in the first rows, and therefore in the first pieces.
 WHOLE_AT_FIRST = np.where(np.arange(N) < 50, np.trunc(AMOUNT), AMOUNT)
 PAIRS = {
@@ -91,10 +92,17 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "by column, leave-one-out": member(
         ge.TargetEncoder, AMOUNT, smooth={"city": ge.JamesStein(), JOINT: 2.0}, prior={"city": 0.5}, cv=ge.LeaveOneOut()
     ),
+    "schemes by column": member(
+        ge.TargetEncoder, AMOUNT, cv={"city": ge.LeaveOneOut(), JOINT: ge.Holdout(mask="held", new_rows="all")}, **FLAGS
+    ),
     "by column, ordered": member(ge.TargetEncoder, SOLD, smooth={JOINT: None}, prior={"city": 0.5}, cv=ge.Ordered(2)),
     "impact, by column": member(ge.ImpactEncoder, AMOUNT, smooth={"city": 3.0, JOINT: "auto"}, cv=ge.KFold(3)),
-    "evidence, by column": member(ge.WeightOfEvidenceEncoder, SOLD, ge.KFold(3), {JOINT: 0.25}),
-    "catboost, by column": member(ge.CatBoostEncoder, AMOUNT, weight={"city": 5.0}, cv=ge.KFold(3), **QUANTITY),
+    "evidence, by column": member(
+        ge.WeightOfEvidenceEncoder, SOLD, {"city": ge.KFold(3, order="interleaved"), JOINT: 2}, {JOINT: 0.25}
+    ),
+    "catboost, by column": member(
+        ge.CatBoostEncoder, AMOUNT, weight={"city": 5.0}, cv={"city": GROUPS, JOINT: OTHER_GROUPS}, **QUANTITY
+    ),
     "ordinal": member(ge.OrdinalEncoder, None),
     "ordinal, frequency": member(
         ge.OrdinalEncoder, None, **BOTH, order="frequency", min_frequency=3, dtype="int32", encoded_missing_value=-1

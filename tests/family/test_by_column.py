@@ -6,6 +6,7 @@ That parts, files, clusters, libraries and backends give the same is shown for a
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -40,7 +41,7 @@ def own(encoder, key, **others):
     return clone(encoder).set_params(**chosen, columns=[key])
 
 
-def check_keys(encoder, y, weights=None, **others):
+def check_keys(encoder, y, weights=None, X=X, **others):
     """Compare with encoders of single keys: training rows, new rows and names."""
     trained = encoder.fit_transform(X, y, sample_weight=weights)
     first, new = 0, encoder.transform(X)
@@ -58,6 +59,91 @@ def check_keys(encoder, y, weights=None, **others):
 @pytest.mark.parametrize(("y", "kind"), [(AMOUNT, "continuous"), (SOLD, "binary"), (KIND, "multiclass")])
 def test_every_key_is_encoded_as_alone(y, kind, cv):
     check_keys(ge.TargetEncoder(columns=KEYS, smooth=SMOOTH, prior=PRIOR, cv=cv, target_type=kind), y, WEIGHTS)
+
+
+CVS = {
+    "kinds": {"city": ge.LeaveOneOut(), JOINT: ge.Ordered(time="day"), "zip": ge.Holdout(0.4)},
+    "one role": {"city": ge.GroupKFold(3, groups="day"), JOINT: ge.GroupKFold(2, groups="held"), "zip": 3},
+    "by age": {"city": ge.TimeFolds(3, time="day", half_life=2), JOINT: ge.TimeFolds(4, time="price"), "zip": "held"},
+    "splits": {JOINT: SCHEMES["splits"], "zip": ge.KFold(2, stratify=True)},
+}
+
+
+@pytest.mark.parametrize("cv", CVS.values(), ids=CVS)
+def test_every_key_has_its_scheme(cv):
+    smooth = {"city": 3.0, "zip": ge.JamesStein()}
+    rows = X.assign(price=X["price"].fillna(0.0))
+    check_keys(ge.TargetEncoder(columns=KEYS, smooth=smooth, cv=cv, target_type="binary"), SOLD, WEIGHTS, X=rows)
+
+
+@pytest.mark.host
+def test_no_row_sees_its_own_target_under_any_of_the_schemes():
+    encoder = ge.TargetEncoder(columns=KEYS, cv=CVS["kinds"], target_type="continuous")
+    names, target = [*map("_x_".join, [("city",), JOINT, ("zip",), ("city", "rank")])], AMOUNT.copy()
+    before = encoder.fit_transform(X, target)[names]
+    target[7] += 1000.0
+    after = encoder.fit_transform(X, target)[names]
+    np.testing.assert_array_equal(before.iloc[7], after.iloc[7])
+    assert (before != after).any().all()
+
+
+@pytest.mark.host
+def test_keys_that_were_given_one_object_share_a_draw():
+    twins = X.assign(zip2=X["zip"], zip3=X["zip"])[["zip", "zip2", "zip3"]]
+    drawn = np.random.default_rng(5)
+    for shared in (3, ge.KFold(3, random_state=drawn)):
+        encoder = ge.TargetEncoder(cv={"zip": shared, "zip3": shared}, random_state=np.random.default_rng(5))
+        encodings = encoder.fit_transform(twins, AMOUNT)
+        np.testing.assert_array_equal(encodings["zip"], encodings["zip3"])
+        assert (encodings["zip"] != encodings["zip2"]).any()
+
+
+@pytest.mark.host
+def test_schemes_by_key_are_saved(tmp_path):
+    encoder = ge.TargetEncoder(columns=KEYS, cv={**CVS["kinds"], ("city", "rank"): "held"}).fit(X, SOLD)
+    encoder.save(tmp_path / "model")
+    read = ge.load(tmp_path / "model")
+    assert repr(read.cv) == repr(encoder.cv)
+    same(read.transform(X), encoder.transform(X))
+    same(read.fit_transform(X, SOLD), encoder.fit_transform(X, SOLD))
+
+
+@pytest.mark.host
+def test_groups_are_asked_for_where_one_scheme_takes_them():
+    encoder = ge.TargetEncoder(columns=["city", "zip"], cv={"city": ge.GroupKFold(3), "zip": 4})
+    assert encoder.get_metadata_routing().fit_transform.requests["groups"] is True
+    named = clone(encoder).set_params(cv={"city": ge.GroupKFold(3, groups="day"), "zip": 4})
+    same(encoder.fit_transform(X, SOLD, groups=DAYS), named.fit_transform(X, SOLD))
+
+
+@pytest.mark.host
+def test_rows_in_parts_are_refused_for_orders_alone(tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    encoder = ge.TargetEncoder(columns=["city", "zip"], cv={"city": ge.Ordered(), "zip": 4})
+    rows = X.assign(sold=SOLD)
+    partitions = dd.from_pandas(rows, npartitions=2)
+    with pytest.raises(
+        ValueError, match=r"TargetEncoder with a dict as cv takes the rows of Ordered\(...\) all at once"
+    ):
+        encoder.fit_transform(partitions.drop(columns="sold"), partitions["sold"])
+    # Files are then read as one table.
+    rows.to_parquet(tmp_path / "rows.parquet")
+    ge.encode_dataset(tmp_path / "rows.parquet", tmp_path / "out.parquet", encoder, target="sold")
+    expected = clone(encoder).fit_transform(X, SOLD)
+    np.testing.assert_array_equal(pd.read_parquet(tmp_path / "out.parquet")["city"], expected["city"])
+
+
+@pytest.mark.host
+def test_what_takes_one_scheme_for_all_columns_refuses_a_dict():
+    encoder = ge.TargetEncoder(columns=["city", "zip"], cv={"city": ge.Ordered(), "zip": ge.Ordered()})
+    with pytest.raises(ValueError, match="draw gives random orders of all columns"):
+        encoder.fit(X, SOLD).draw(X, SOLD)
+    with pytest.raises(ValueError, match="tune holds out the same rows for all columns, and cv of the encoder"):
+        ge.tune(encoder, X, SOLD)
+    with pytest.raises(ValueError, match="choose_interactions holds out the same rows"):
+        ge.choose_interactions(encoder, X, SOLD)
+    with pytest.raises(ValueError, match="'cv' parameter of OrdinalEncoder must be one scheme for all columns"):
+        ge.OrdinalEncoder(order="target", columns=["city"], cv={"city": 3}).fit(X, SOLD)
 
 
 @pytest.mark.host
@@ -111,7 +197,15 @@ def test_columns_are_named_by_place_and_a_dict_survives_copies():
             r"\"smooth\['city'\]\" parameter of TargetEncoder must be a finite number",
         ),
         ({"smooth": {"city": "none"}}, r"\"smooth\['city'\]\" parameter of TargetEncoder must be one of \"auto\""),
-        ({"cv": {"city": 5}}, "'cv' parameter of TargetEncoder must be one scheme for all columns"),
+        ({"cv": {"city": 1}}, '"n_splits|n_splits'),
+        ({"cv": {"city": 2.5}}, r"\"cv\['city'\]\" parameter of TargetEncoder must be one of an integer"),
+        ({"cv": {"city": {}}}, r"\"cv\['city'\]\" parameter of TargetEncoder must be one scheme for all columns"),
+        ({"cv": {"town": 5}}, "cv: 'town' is not a column of X"),
+        ({"cv": {"rank": 5}}, "cv names 'rank', which is not among the columns to encode"),
+        ({"cv": {"city": ge.KFold(2, blow_up=True)}}, "must give one column for each encoding"),
+        ({"cv": {"city": ge.Ordered(2, average=False)}}, "must give one column for each encoding"),
+        ({"cv": {"city": ge.TimeFolds(time="zip")}}, "'zip' is used by the scheme"),
+        ({"smooth": {"city": ge.GLMM()}, "cv": {"city": ge.LeaveOneOut()}}, "GLMM of TargetEncoder looks at all"),
         ({"smooth": {"city": 1.0, 0: 2.0}}, "smooth names 0 twice, once by its position"),
         ({"smooth": {"city": ge.GLMM()}, "cv": ge.LeaveOneOut()}, "GLMM of TargetEncoder looks at all categories"),
         ({"smooth": {"city": ge.GLMM()}, "prior": {"city": 0.5}}, "leave out prior=0.5"),

@@ -26,7 +26,6 @@ from gpu_encode.fitting.model import Model
 from gpu_encode.fitting.parameters import Parameters
 from gpu_encode.formulas.one_hot import OneHot, list_dropped
 from gpu_encode.frames import Frame, Pieces
-from gpu_encode.schemes import plans
 from gpu_encode.sums.category_sums import CategorySums
 
 
@@ -151,7 +150,7 @@ class OneHotEncoder(Encoder):
 
     def _fit_encodings(self, context: FitContext) -> Ones:
         check_passed(self.sparse_output, context.columns, context.selection.passed)
-        self._keep(context, sum_rows(context, plans.all_rows()))
+        self._keep(context, sum_rows(context))
         return self._model.ones([index.codes for index in context.categories], context.columns, context.rows.ops)
 
     def inverse_transform(self, X: Any) -> Array:
