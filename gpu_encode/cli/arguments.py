@@ -86,6 +86,8 @@ FIT_TRANSFORM: dict[str, list[Option]] = {
         ("--weight", "COL", "column of row weights"),
         ("--text", "A,B", "columns of a CSV file to read as text: keeps the zeros of 02138", LIST),
         MISSING_TEXT,
+        ("--missing-target", ["error", "keep"], ("keep: rows without a target are encoded, and their categories known, "
+         "but nothing is learned from them (error)")),
         ("--drop-missing-target", None, "leave out rows without a target"),
     ],
     "scheme: which rows a training row may learn from": [

@@ -44,7 +44,8 @@ ENCODERS = {
 # Options called as the parameter is, with dashes, and how each is read.
 OPTIONS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(
-        ("kind", "order", "statistic", "handle_missing", "indicators", "drop", "dtype", "device"), lambda x: x
+        ("kind", "order", "statistic", "handle_missing", "missing_target", "indicators", "drop", "dtype", "device"),
+        lambda x: x,
     ),
     "n_components": lambda text: whole_number(text, "--n-components"),
     "regularization": lambda text: number(text, "--regularization"),

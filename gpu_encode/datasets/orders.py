@@ -152,7 +152,7 @@ class Orders:
                     by_place.append(SpillFiles(self._folder / f"by-place-{number}"))
                 for group, rows in enumerate(groups):
                     if len(rows):
-                        arrays = [rows.rows, rows.begins, rows.ties, rows.weight, *rows.codes, *rows.targets]
+                        arrays = [rows.rows, rows.begins, rows.ties, *rows.codes, *rows.targets, *rows.weights]
                         by_place[number].add(group, arrays)
 
         self._shuffle_chunks(self._n_groups, write)
@@ -160,11 +160,12 @@ class Orders:
 
     def _in_order(self, by_place: SpillFiles) -> Iterator[tuple[int, OrderedRows]]:
         """Give the rows of one order by group, from the first to the last place."""
-        n_targets = len(self._tables.model.targets)
+        n_targets, n_keys = len(self._tables.model.targets), len(self._tables.model.keys)
         for group in range(self._n_groups):
             pieces = []
-            for rows, begins, ties, weight, *columns in by_place.read(group):
-                pieces.append(OrderedRows(rows, begins, ties, columns[:-n_targets], columns[-n_targets:], weight))
+            for rows, begins, ties, *columns in by_place.read(group):
+                codes, others = columns[:n_keys], columns[n_keys:]
+                pieces.append(OrderedRows(rows, begins, ties, codes, others[:n_targets], others[n_targets:]))
             if pieces:
                 yield group, OrderedRows.join(pieces)
 

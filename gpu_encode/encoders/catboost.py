@@ -57,6 +57,10 @@ class CatBoostEncoder(SchemeEncoder):
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
+    missing_target : {"error", "keep"}, default="error"
+        Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        rows do, and get what the rows that they see say.
     cv : "auto", int, None, scheme, splitter, iterable, str, array or dict, default="auto"
         Who may look at whom in training, as in `TargetEncoder`.  "auto": `Ordered`, the rows before it in a random
         order; for "counter" and "frequency", which read no target, all rows, as in CatBoost.  "counter" takes schemes

@@ -51,6 +51,10 @@ class GradientEncoder(SchemeEncoder):
         value, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
+    missing_target : {"error", "keep"}, default="error"
+        Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        rows do, and get what the rows that they see say; a row that lacks one of the two has neither.
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.
     random_state : int, RandomState, Generator or None, default=0

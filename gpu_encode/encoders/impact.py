@@ -49,6 +49,10 @@ class ImpactEncoder(SchemeEncoder):
         vtreat's isBAD.
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
+    missing_target : {"error", "keep"}, default="error"
+        Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        rows do, and get what the rows that they see say.
     target_type : {"auto", "continuous", "binary", "multiclass"} or list, default="auto"
     shuffle : bool, default=True
         False makes the folds of an integer `cv` contiguous.

@@ -1,7 +1,7 @@
 """What encoders share whose training rows a scheme encodes: `draw`, which gives an order's encodings without a fit."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,11 @@ from gpu_encode.schemes import Ordered
 from gpu_encode.sums.category_sums import CategorySums
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SchemeEncoder(CategoryEncoder):
     """An encoder with `cv`, by which training rows are encoded."""
+
+    missing_target: str = "error"
 
     def draw(self, X: Any, y: Any = None, t: int = 0, *, sample_weight: Any = None) -> Any:
         """Give the training encodings of one random order, by its number: boosting takes another one each step.

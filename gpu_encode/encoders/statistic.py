@@ -70,6 +70,10 @@ class StatisticEncoder(SchemeEncoder):
         `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
+    missing_target : {"error", "keep"}, default="error"
+        Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        rows do, and get what the rows that they see say.  It plays no part beside `values`.
     values : list, optional
         Names (or positions) of numeric columns of X.  None: the values are y.  Columns of values are read in training
         alone, need not be there afterwards, are not encoded, and pass through where `columns` is a list.

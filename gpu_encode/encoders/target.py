@@ -69,6 +69,10 @@ class TargetEncoder(SchemeEncoder):
         "cuda" without a GPU raises RuntimeError and says what to install.
     dtype : {"float64", "float32"}, default="float64"
         Encodings are computed in float64 and rounded once.
+    missing_target : {"error", "keep"}, default="error"
+        Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        rows do, and get what the rows that they see say; of several targets each lacks its own rows.
     prior : "mean", "category_mean", float or dict, default="mean"
         mu: the mean of the visible rows, the mean of the category means, or a number.  A dict has one for each column
         or joint key that it names; others get "mean".

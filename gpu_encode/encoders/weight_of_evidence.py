@@ -53,6 +53,10 @@ class WeightOfEvidenceEncoder(SchemeEncoder):
         value, of a joint key in any of its columns, whatever `handle_missing`.  True: ["unseen"].
     device : {"auto", "cpu", "cuda"}, default="auto"
     dtype : {"float64", "float32"}, default="float64"
+    missing_target : {"error", "keep"}, default="error"
+        Rows without a target (None, NaN).  "keep": their categories are known and they are encoded, and they count
+        nowhere: neither in n, in the prior, nor in `min_count`.  They have a fold, or a place in an order, as other
+        rows do, and get what the rows that they see say.
     target_type : {"auto", "binary", "multiclass"} or list, default="auto"
         Of two labels the one that sorts last is positive.  Of more labels each is set against all others, in a column
         of its own.  A list gives one kind per target.

@@ -9,7 +9,10 @@ KEPT = (
     "What is finished ({megabytes:,.1f} MB) is kept in {folder}: the same call with resume=True (--resume) goes on "
     "from it. Delete the folder if you do not want that."
 )
-LEAVE_OUT = "Rows without a target can be left out: drop_missing_target=True (--drop-missing-target)."
+LEAVE_OUT = (
+    "Rows without a target can be left out: drop_missing_target=True (--drop-missing-target); or be encoded without "
+    'being learned from: missing_target="keep" of the encoder (--missing-target keep).'
+)
 KINDS_OF_SOURCES = "the path of a file or folder, a glob, a list of paths, or a pyarrow.dataset.Dataset of files"
 
 

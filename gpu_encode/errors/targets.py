@@ -15,10 +15,15 @@ def no_target(owner: str) -> ValueError:
 
 def missing_targets(role: str, rows: NDArray[Any]) -> RowError:
     """Error for nulls where every row needs a value."""
-    advice = ". Drop or fill these rows first."
+    advice = '. Drop or fill these rows first; missing_target="keep" of most encoders learns their categories alone.'
     if len(rows) == 1:
         return RowError(f"{role} has 1 missing value, in row ", int(rows[0]), advice)
     return first_of(f"{role} has ", rows, "missing values", advice)
+
+
+def no_values() -> ValueError:
+    """Error for a target that no row has."""
+    return ValueError("y has no value in any row, so that there is nothing to learn. Give rows that have a target.")
 
 
 def timestamps_as_target() -> TypeError:

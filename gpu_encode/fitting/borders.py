@@ -10,7 +10,7 @@ import numpy as np
 
 from cpu_fallback.types import Array
 from gpu_encode.errors.statistics import no_borders, text_at_borders
-from gpu_encode.frames import NumberedLabels
+from gpu_encode.frames import Incomplete, NumberedLabels
 from gpu_encode.ops import Ops
 from gpu_encode.sums import targets
 
@@ -80,6 +80,11 @@ class Cut:
                 "own."
             )
         [(name, values)] = named
+        if isinstance(values, Incomplete):
+            weight = None if weight is None else weight[ops.to_device(~values.missing)]
+            with values.naming_rows():
+                [(_, present)] = self.buckets(ops, [(name, values.values)], weight)
+            return [(name, Incomplete(present, values.missing))]
         numbers = self._numbers(ops, values)
         edges = self._edges(ops, numbers, weight)
         there = edges if isinstance(numbers, np.ndarray) else ops.to_device(edges)

@@ -228,14 +228,15 @@ def plan_rows(scheme: Scheme, rows: TrainingRows, read_targets: Sequence[Target]
     values = {role: column.vocabulary for role, column in columns.items()}
     plan = scheme.plan(Request(rows.n_rows, counts, class_counts, values, X, y, rows.groups))
     codes = {role: column.codes for role, column in columns.items()}
-    return assign(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].values))
+    return assign(plan, RowsAtHand(ops, rows.n_rows, codes, read_targets[0].labels))
 
 
 def count_classes(rows: TrainingRows, target: Target) -> Array | None:
-    """Count the rows of each class of a target; None for one without classes."""
+    """Count the rows of each class of a target, those without a value last; None for a target without classes."""
     if not target.is_classification:
         return None
-    return rows.ops.to_host(np.bincount(rows.ops.to_device(target.values), minlength=target.n_classes))
+    n_classes = target.n_classes + (target.present is not None)
+    return rows.ops.to_host(np.bincount(rows.ops.to_device(target.labels), minlength=n_classes))
 
 
 def sum_rows(context: FitContext, plans: Sequence[Plan] | None = None) -> list[list[CategorySums]]:
@@ -335,7 +336,7 @@ def warn_of_rare_classes(context: FitContext, scheme: Scheme, sums: Sequence[Cat
         if rows.weight is None:
             counts = target_sums.totals(rows.ops).accumulators[0, :, :number, 0].sum(axis=0)
         else:
-            counts = rows.ops.accumulate(Rows(target.values), number, None, 1, 1, Layout())[:number]
+            counts = rows.ops.accumulate(Rows(target.labels), number + 1, None, 1, 1, Layout())[:number]
         targets.warn_of_rare_classes(counts, folds)
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -83,10 +83,12 @@ class Inputs:
             return data.grouping()
         return None if data is None else frames.read_grouping(data, "groups", self.frame.n_rows)
 
-    def targets(self) -> list[tuple[str | None, Array]]:
-        """Name, if there is one, and values of each target."""
+    def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
+        """Name, if there is one, and values of each target, which are `Incomplete` where rows may lack them and do."""
         data = self._vectors["y"]
-        return data.targets() if isinstance(data, PieceVectors) else frames.read_targets(data, self.frame.n_rows)
+        if isinstance(data, PieceVectors):
+            return data.targets(keep_missing)
+        return frames.read_targets(data, self.frame.n_rows, keep_missing=keep_missing)
 
     def for_splitter(self) -> tuple[Any, Any]:
         """Give X and y as scikit-learn's splitters take them: of several tables they learn the number of rows alone."""
@@ -171,9 +173,9 @@ class TrainingRows:
         """Number of rows."""
         return self.inputs.frame.n_rows
 
-    def targets(self) -> list[tuple[str | None, Any]]:
+    def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
         """Name, if there is one, and values of each target, where the backend reads them."""
-        return [(name, move_to_reader(values, self.ops)) for name, values in self.inputs.targets()]
+        return [(name, move_to_reader(values, self.ops)) for name, values in self.inputs.targets(keep_missing)]
 
 
 def read_rows(parameters: Parameters, inputs: Inputs, all_rows: bool = True) -> TrainingRows:
@@ -213,7 +215,8 @@ def move_to_reader(values: Any, backend: Ops) -> Any:
     """Give values of a GPU to a backend of the host; values on the host stay there, where they are checked first."""
     if isinstance(values, np.ndarray) or ops.device_of(backend) == "cuda":
         return values
-    return values.on_host() if isinstance(values, frames.NumberedLabels) else frames.to_host(values)
+    is_array = not isinstance(values, (frames.NumberedLabels, frames.Incomplete))
+    return frames.to_host(values) if is_array else values.on_host()
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +225,14 @@ class SummedColumn:
 
     target: Target
     weight: Array | None
+
+    @classmethod
+    def of(cls, target: Target, weight: Array | None) -> Self:
+        """Give a target its rows' weights; rows without a value weigh nothing."""
+        if target.present is None:
+            return cls(target, weight)
+        present = target.present.astype(np.int64)
+        return cls(target, present if weight is None else weight * present)
 
     def rows(self, codes: Array) -> Rows:
         """Give the rows under a key, by the code that each has there."""
@@ -254,7 +265,7 @@ def read_summed(
     else:
         with rows.inputs.naming_piece("y"):
             read = read_targets(parameters, rows, earlier, fixed)
-        summed = [SummedColumn(target, rows.weight) for target in read]
+        summed = [SummedColumn.of(target, rows.weight) for target in read]
     parameters.check_targets([column.target for column in summed])
     with rows.inputs.naming_piece("y"):
         return add_terms(summed, parameters.statistic, rows.ops)
@@ -267,7 +278,7 @@ def read_targets(
     fixed: Sequence[TargetInfo] | None,
 ) -> list[Target]:
     """Read the targets of y: as all rows have decided, as earlier calls have, or by what these rows hold."""
-    named = rows.targets()
+    named = rows.targets(parameters.missing_target == "keep")
     if parameters.cut is not None:
         if earlier is not None:
             parameters.cut.check_fixed()
@@ -287,7 +298,7 @@ def read_fixed_targets(ops: Ops, named: Sequence[tuple[str | None, Any]], fixed:
         raise other_number_of_targets(len(fixed), len(named))
     read = []
     for (_, values), info in zip(named, fixed, strict=True):
-        target = targets.make(info.name, targets.Labels(ops, values), info.kind, info.classes)
+        target = targets.make(info.name, targets.Labels.of(ops, values), info.kind, info.classes)
         if target.classes is not None and len(target.classes) != len(info.classes):  # type: ignore[arg-type]
             raise rows_have_changed("y has labels")
         read.append(target)
@@ -307,13 +318,14 @@ def read_later_targets(
                 f"Earlier calls had target_type {info.kind!r}, this one asks for {target_type!r}. Call fit to start "
                 "anew."
             )
-        labels = info.kind != "continuous"
-        if target_type == "auto" and labels and values.dtype.kind == "f" and targets.has_fractions(ops, values):
+        column = targets.Labels.of(ops, values)
+        held = column.values if target_type == "auto" and info.kind != "continuous" else None
+        if held is not None and held.dtype.kind == "f" and targets.has_fractions(ops, held):
             raise ValueError(
                 f"Earlier calls had target_type {info.kind!r}, but y now holds fractions. Fit with "
                 "target_type='continuous' from the start."
             )
-        read.append(targets.make(name, targets.Labels(ops, values), info.kind, info.classes))
+        read.append(targets.make(name, column, info.kind, info.classes))
     return read
 
 
@@ -357,14 +369,17 @@ def add_terms(summed: list[SummedColumn], statistic: Statistic, ops: Ops) -> lis
         if of_target.needs.terms == 1:
             columns += group
             continue
-        target = group[0].target
+        target, weight = group[0].target, group[0].weight
+        for other in group[1:]:
+            # A row needs all of them.
+            weight = SummedColumn.of(other.target, weight).weight
         with naming_column(target.name if statistic.names_targets else None):
             values = [as_doubles(ops, column.target.values) for column in group]
-            terms = of_target.terms(ops, values, group[0].weight)
+            terms = of_target.terms(ops, values, weight)
             if terms[0].dtype.kind == "i" and any(term.dtype.kind == "f" for term in terms):
                 refuse_inexact(terms[0])
         name = None if statistic.needs.joined_targets else target.name
-        columns.append(SummedColumn(Target(name, target.kind, side_by_side(terms, ops), None), group[0].weight))
+        columns.append(SummedColumn(Target(name, target.kind, side_by_side(terms, ops), None), weight))
     return columns
 
 

@@ -67,6 +67,7 @@ class Parameters:
     by_key: Mapping[Any, Statistic] = field(default_factory=dict)
     keyed_parameter: str = "smooth"
     target_type: Any = None
+    missing_target: str = "error"
     values: Any = None
     select: Callable[[Any], Selection] | None = None
     together: bool = False
@@ -169,6 +170,7 @@ class Parameters:
             elif np.isinf(float(policy)):
                 raise bad_parameter(owner, "handle_unknown", policy, "must not be infinite")
         check_option(owner, "handle_missing", self.handle_missing, ("category", *words))
+        check_option(owner, "missing_target", self.missing_target, ("error", "keep"))
         check_number(owner, "min_count", self.min_count, low=0.0)
         check_indicators(owner, self.indicators)
         check_option(owner, "drop", self.drop, (None, "first"))

@@ -1,7 +1,7 @@
 """Tables and vectors of every library: read into codes and arrays, and assembled again where they came from."""
 
 from gpu_encode.frames.device_columns import to_host
-from gpu_encode.frames.device_vectors import NumberedLabels
+from gpu_encode.frames.device_vectors import Incomplete, NumberedLabels
 from gpu_encode.frames.frame import Frame, is_collection, is_partitioned, read
 from gpu_encode.frames.pieces import Pieces, concatenate, part_with, read_pieces, tables_of, with_piece
 from gpu_encode.frames.vectors import (
@@ -16,6 +16,7 @@ from gpu_encode.frames.vectors import (
 
 __all__ = [
     "Frame",
+    "Incomplete",
     "NumberedLabels",
     "PieceVectors",
     "Pieces",

@@ -19,7 +19,7 @@ from gpu_encode.errors.values import mixed_types
 from gpu_encode.frames import columns, device_vectors
 from gpu_encode.frames.columns import Column
 from gpu_encode.frames.device_columns import to_host
-from gpu_encode.frames.device_vectors import NumberedLabels
+from gpu_encode.frames.device_vectors import Incomplete, NumberedLabels
 from gpu_encode.frames.frame import Frame, is_collection, is_frame, read, refuse_dask, refuse_sparse, to_array
 from gpu_encode.frames.pieces import Pieces, is_table, join_vectors
 
@@ -81,12 +81,24 @@ def read_grouping(data: Any, role: str, n_rows: int | None = None) -> Frame:
     return frame
 
 
-def read_targets(y: Any, n_rows: int | None = None, role: str = "y") -> list[tuple[str | None, Array]]:
-    """Read one or several targets: the name, if there is one, and the values of each."""
-    targets = _read_columns(y, role)
+def read_targets(
+    y: Any, n_rows: int | None = None, role: str = "y", keep_missing: bool = False
+) -> list[tuple[str | None, Any]]:
+    """Read one or several targets: the name, if there is one, and the values of each.
+
+    With `keep_missing` rows may lack a value: those of the others are then `Incomplete`.
+    """
+    targets = _read_columns(y, role, keep_missing)
     if n_rows is not None and len(targets[0][1]) != n_rows:
         raise inconsistent_lengths(role, [n_rows, len(targets[0][1])])
-    return targets
+    return [(name, _without_nan(values)) for name, values in targets] if keep_missing else targets
+
+
+def _without_nan(values: Any) -> Any:
+    """Take NaN among floats for a missing value."""
+    if isinstance(values, (Incomplete, NumberedLabels)) or values.dtype.kind != "f" or sum_is_finite(values):
+        return values
+    return Incomplete.of(values, np.isnan(values))
 
 
 def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
@@ -95,13 +107,13 @@ def on_host(targets: Sequence[tuple[str | None, Any]]) -> Array:
     return fetched[0] if len(fetched) == 1 else np.column_stack(fetched)
 
 
-def _read_columns(data: Any, role: str) -> list[tuple[str | None, Array]]:
+def _read_columns(data: Any, role: str, keep_missing: bool = False) -> list[tuple[str | None, Array]]:
     if not hasattr(data, "__array__"):
         refuse_dask(data, role)
     refuse_sparse(data, role)
     data = devices.unwrap(data)
     if devices.is_cudf_frame(data) or devices.is_cudf_vector(data):
-        return device_vectors.read_cudf(data, role)
+        return device_vectors.read_cudf(data, role, keep_missing)
     if devices.on_gpu(data):
         return device_vectors.read_array(data, role)
     if nw.dependencies.is_narwhals_dataframe(data) or is_frame(data):
@@ -117,10 +129,10 @@ def _read_columns(data: Any, role: str) -> list[tuple[str | None, Array]]:
             raise not_one_column(role, array.shape)
         matrix = array[:, None] if array.ndim == 1 else array
         parts = [(None, columns.from_numpy(matrix[:, position])) for position in range(matrix.shape[1])]
-    return [(name, _to_vector(column, role)) for name, column in parts]
+    return [(name, _to_vector(column, role, keep_missing)) for name, column in parts]
 
 
-def _to_vector(column: Column, role: str) -> Array:
+def _to_vector(column: Column, role: str, keep_missing: bool = False) -> Any:
     data = column.data
     if isinstance(data, np.ndarray) and column.codes is None and column.nulls is None:
         if data.dtype.kind in "biuUSc":
@@ -131,10 +143,13 @@ def _to_vector(column: Column, role: str) -> Array:
             return data
     values, nulls = columns.plain(column)
     if role == "y":
-        if nulls.any():
+        if nulls.any() and not keep_missing:
             raise missing_targets(role, np.flatnonzero(nulls))
         if columns.is_temporal(column):
             raise timestamps_as_target()
+    if keep_missing and nulls.any():
+        present = values[~nulls]
+        return Incomplete(_as_numbers(present, nulls[~nulls]) if present.dtype.kind == "O" else present, nulls)
     if nulls.any() and values.dtype.kind in "biu":
         values = np.where(nulls, np.nan, values)
     return _as_numbers(values, nulls) if values.dtype.kind == "O" else values
@@ -178,9 +193,9 @@ class PieceVectors:
     role: str
     lengths: list[int]
 
-    def targets(self) -> list[tuple[str | None, Any]]:
+    def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
         """Read them as one vector, or several: the name, if there is one, and the values of all rows."""
-        per_part = [read_targets(part, role=role) for role, part in self._named()]
+        per_part = [read_targets(part, None, role, keep_missing) for role, part in self._named()]
         self._check_lengths([targets[0][1] for targets in per_part])
         self._check_temporal()
         if self.role == "y" and any(_holds_timestamps(values) for targets in per_part for _, values in targets):
@@ -190,8 +205,8 @@ class PieceVectors:
             # A series' name means nothing where there is but one target.
             if len(own_names) != len(names[0]) or (len(own_names) > 1 and own_names != names[0]):
                 raise targets_of_piece(number, names[0], own_names)
-        every = [join_vectors([targets[i][1] for targets in per_part]) for i in range(len(names[0]))]
-        for values in every if self.role == "y" else ():
+        every = [join_incomplete([targets[i][1] for targets in per_part]) for i in range(len(names[0]))]
+        for values in every if self.role == "y" and not keep_missing else ():
             _refuse_missing(values)
         same = all(own_names == names[0] for own_names in names)
         return list(zip(names[0] if same else [None], every, strict=True))
@@ -275,6 +290,17 @@ def is_vector(data: Any) -> bool:
     return bool(getattr(data, "ndim", 1) > 0)
 
 
+def join_incomplete(parts: Sequence[Any]) -> Any:
+    """Values of all rows, of which some may be missing in some of the tables."""
+    if not any(isinstance(part, Incomplete) for part in parts):
+        return join_vectors(parts)
+    values = join_vectors([part.values if isinstance(part, Incomplete) else part for part in parts])
+    missing = [part.missing if isinstance(part, Incomplete) else np.zeros(len(part), bool) for part in parts]
+    held = values.codes if isinstance(values, NumberedLabels) else values
+    move = to_host if isinstance(held, np.ndarray) else devices.cuda().to_device
+    return Incomplete(values, np.concatenate([move(of_part) for of_part in missing]))
+
+
 def _typed_columns_of(part: Any) -> list[Column]:
     """Columns of what has types of its own, on the host: neither a list nor what lies on a device."""
     if devices.on_gpu(part):
@@ -288,7 +314,8 @@ def _typed_columns_of(part: Any) -> list[Column]:
 
 def _holds_timestamps(values: Any) -> bool:
     """Whether numbered labels are dates or times, which a device has no other type for."""
-    return isinstance(values, NumberedLabels) and values.dtype.kind in "mM"
+    held = values.values if isinstance(values, Incomplete) else values
+    return isinstance(held, NumberedLabels) and held.dtype.kind in "mM"
 
 
 def _temporal_kind(column: Column) -> str | None:

@@ -122,9 +122,10 @@ def labels_of(encoding_plan: EncodingPlan, given: Inputs, rows: TrainingRows) ->
         return np.zeros(0, np.int32)
     if not given.has_target:
         raise no_target(type(encoding_plan.encoder).__name__)
-    named, cut = given.targets(), encoding_plan.parameters.cut
+    parameters = encoding_plan.parameters
+    named, cut = given.targets(parameters.missing_target == "keep"), parameters.cut
     named = named if cut is None else cut.buckets(rows.ops, named)
-    return read_fixed_targets(rows.ops, named, encoding_plan.targets)[0].values
+    return read_fixed_targets(rows.ops, named, encoding_plan.targets)[0].labels
 
 
 def by_row(tables: EncodingTables, context: FitContext, first_row: int) -> Any:
@@ -134,7 +135,7 @@ def by_row(tables: EncodingTables, context: FitContext, first_row: int) -> Any:
     n_outputs = sum(task.n_outputs for tasks in context.tasks for task in tasks)
     matrix = make_room(rows.ops, rows.n_rows, n_outputs, model.dtype, model.targets)
     output = OutputColumns(matrix, model.indicators)
-    plans = tables.encoding_plan.fold_plans(model.selection, rows, context.targets[0].values, first_row)
+    plans = tables.encoding_plan.fold_plans(model.selection, rows, context.targets[0].labels, first_row)
     for entry, (tasks, sums, in_order) in enumerate(zip(context.tasks, tables.sums, tables.others, strict=True)):
         if tables.encodings[entry] is not None:
             unseen = look_up_key(tables, entry, tasks[0].rows.codes, plans[entry], output, rows.ops)

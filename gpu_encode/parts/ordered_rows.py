@@ -37,7 +37,8 @@ class OrderedRows:
         Category of each row, per key.
     targets : list of array
         Class number or quantity of each row, per target.
-    weight : array or None
+    weights : list of array or None
+        Weight of each row, per target: rows that lack one of several targets weigh nothing there.
     """
 
     rows: Array
@@ -45,7 +46,7 @@ class OrderedRows:
     ties: Array | None
     codes: list[Array]
     targets: list[Array]
-    weight: Array | None
+    weights: list[Array | None]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -65,7 +66,7 @@ class OrderedRows:
             None if first.ties is None else np.concatenate([group.ties for group in groups]),
             [np.concatenate(codes) for codes in zip(*(group.codes for group in groups), strict=True)],
             [np.concatenate(targets) for targets in zip(*(group.targets for group in groups), strict=True)],
-            None if first.weight is None else np.concatenate([group.weight for group in groups]),
+            [join_weights(groups, number) for number in range(len(first.targets))],
         )
         if (np.diff(together.begins) >= 0).all():
             return together
@@ -75,13 +76,13 @@ class OrderedRows:
         """Give the tasks of these rows, per key and target."""
         backend = ops.resolve(len(self), tables.device)
         model, upload = tables.model, backend.to_device
-        weight = None if self.weight is None else upload(self.weight)
+        weights = [None if weight is None else upload(weight) for weight in self.weights]
         per_key = []
         for key, rule, codes, sums in zip(model.keys, model.rules, self.codes, tables.sums, strict=True):
             tasks = []
             for number, (target, info, whole) in enumerate(zip(self.targets, model.targets, sums, strict=True)):
                 classes, values = (upload(target), None) if info.classes is not None else (None, upload(target))
-                rows = Rows(upload(codes), classes, values, weight)
+                rows = Rows(upload(codes), classes, values, weights[number])
                 tasks.append(
                     EncodingTask(backend, rows, key, whole.accumulators.shape[2], whole.spec, rule.of_target(number))
                 )
@@ -162,7 +163,7 @@ def sort_by_place(
         ties,
         [fetch(tasks[0].rows.codes) for tasks in context.tasks],
         [fetch(as_doubles(rows.ops, target.values)) for target in context.targets],
-        None if rows.weight is None else fetch(rows.weight),
+        [None if task.rows.weight is None else fetch(task.rows.weight) for task in context.tasks[0]],
     )
     if n_groups == 1:
         return [OrderedRows.join([whole])]
@@ -170,6 +171,15 @@ def sort_by_place(
     by_group = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups, minlength=n_groups))
     return [whole.pick(chosen) for chosen in np.split(by_group, ends[:-1])]
+
+
+def join_weights(groups: Sequence[OrderedRows], target: int) -> Array | None:
+    """Join the weights of rows by one target; in groups without any, all rows weigh one."""
+    weights = [group.weights[target] for group in groups]
+    if all(weight is None for weight in weights):
+        return None
+    pairs = zip(groups, weights, strict=True)
+    return np.concatenate([np.ones(len(group), np.int64) if weight is None else weight for group, weight in pairs])
 
 
 def map_arrays(value: Any, function: Callable[[Array], Array]) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from cpu_fallback.types import Array
 from gpu_encode.errors.values import RowError
 from gpu_encode.fitting.inputs import Inputs
+from gpu_encode.frames import Incomplete
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +84,9 @@ class InFloats(Inputs):
         found = super().weight()
         return as_floats(found) if self._float_weight and found is not None else found
 
-    def targets(self) -> list[tuple[str | None, Array]]:
+    def targets(self, keep_missing: bool = False) -> list[tuple[str | None, Any]]:
         """Name, if there is one, and values of each target."""
-        found = super().targets()
+        found = super().targets(keep_missing)
         if len(found) != len(self._floats):
             return found
         return [
@@ -94,6 +95,8 @@ class InFloats(Inputs):
         ]
 
 
-def as_floats(values: Array) -> Array:
+def as_floats(values: Any) -> Any:
     """Give integers as floats, and all else as it is."""
+    if isinstance(values, Incomplete):
+        return replace(values, values=as_floats(values.values))
     return values.astype(np.float64) if values.dtype.kind in "iub" else values

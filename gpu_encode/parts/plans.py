@@ -10,7 +10,7 @@ from cpu_fallback.types import UNKNOWN, Array
 from gpu_encode import frames
 from gpu_encode.encoders.base import Encoder
 from gpu_encode.errors.pieces import rows_have_changed
-from gpu_encode.errors.targets import more_than_two_labels, weights_all_zero
+from gpu_encode.errors.targets import more_than_two_labels, no_values, weights_all_zero
 from gpu_encode.fitting.categories import column_keys
 from gpu_encode.fitting.columns import Selection
 from gpu_encode.fitting.inputs import TrainingRows
@@ -181,7 +181,7 @@ def plan(encoder: Encoder, profile: Profile) -> EncodingPlan:
         for target, info in known:
             if info.classes is not None and folds is not None:
                 targets.warn_of_rare_classes(target.counts, folds)
-    before = classes_before(profile)
+    before = classes_before(profile, counts[0])
     floats = [target.are_floats and info.classes is None for target, info in known]
     return EncodingPlan(
         encoder, parameters, profile.n_rows, infos, plans, profile.values, before, floats, profile.float_weight
@@ -207,6 +207,8 @@ def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
     """Kinds of all targets, asked for or inferred, and their classes."""
     if not parameters.reads_target:
         return [TargetInfo(None, targets.NO_TARGET, None)]
+    if any(target.is_empty for target in profile.targets):
+        raise no_values()
     kinds = targets.kinds_of([target.kind for target in profile.targets], parameters.target_type)
     infos = []
     for target, kind in zip(profile.targets, kinds, strict=True):
@@ -218,23 +220,24 @@ def target_infos(profile: Profile, parameters: Parameters) -> list[TargetInfo]:
 
 
 def class_counts(target: TargetProfile, info: TargetInfo) -> NDArray[np.int64] | None:
-    """Rows of each class of a target, None of a continuous one."""
+    """Rows of each class of a target, those without a value last, if there are any; None of a continuous one."""
     if info.classes is None:
         return None
     counts = np.zeros(targets.counted_classes(info.kind, info.classes), np.int64)
     counts[: len(target.counts)] = target.counts
-    return counts
+    return np.append(counts, target.n_missing) if target.n_missing else counts
 
 
-def classes_before(profile: Profile) -> dict[int, NDArray[np.int64]]:
-    """Rows of each class before the first row of each part."""
-    labels = profile.targets[0].labels if profile.targets else None
+def classes_before(profile: Profile, counts: NDArray[np.int64] | None) -> dict[int, NDArray[np.int64]]:
+    """Rows of each class, as `class_counts` counts them of all rows, before the first row of each part."""
     before: dict[int, NDArray[np.int64]] = {}
-    if labels is None:
+    if counts is None:
         return before
-    running = np.zeros(max(len(labels), 2), np.int64)
+    labels, running = profile.targets[0].labels, np.zeros_like(counts)
     for row in sorted(profile.classes_from):
-        part_labels, counts = profile.classes_from[row]
+        part = profile.classes_from[row]
         before[row] = running.copy()
-        running[np.searchsorted(labels, part_labels)] += counts
+        if not part.is_empty:
+            running[np.searchsorted(labels, part.labels)] += part.counts  # type: ignore[arg-type]
+        running[-1] += part.n_missing
     return before

@@ -18,7 +18,7 @@ from gpu_encode.errors.targets import no_target, unknown_target_type
 from gpu_encode.fitting.categories import column_keys
 from gpu_encode.fitting.inputs import Inputs
 from gpu_encode.fitting.parameters import Parameters
-from gpu_encode.frames import Frame, NumberedLabels, Pieces
+from gpu_encode.frames import Frame, Incomplete, NumberedLabels, Pieces
 from gpu_encode.ops import Ops
 from gpu_encode.parts.part import Part
 from gpu_encode.sums import targets
@@ -37,14 +37,26 @@ class TargetProfile:
         Rows of each label.
     are_floats : bool
         Whether some of the numbers are floats; labels are whole ones, unless the user says that they are labels.
+    n_missing : int
+        Rows without a value.
+    is_empty : bool
+        Whether no row has a value.
     """
 
     name: str | None
     labels: Array | None
     counts: NDArray[np.int64]
     are_floats: bool = False
+    n_missing: int = 0
+    is_empty: bool = False
 
     def __add__(self, other: "TargetProfile") -> "TargetProfile":
+        n_missing = self.n_missing + other.n_missing
+        if self.is_empty or other.is_empty:
+            return replace(other if self.is_empty else self, n_missing=n_missing)
+        return replace(self._add_values(other), n_missing=n_missing)
+
+    def _add_values(self, other: "TargetProfile") -> "TargetProfile":
         if self.labels is None or other.labels is None:
             quantity = self if self.labels is None else other
             return replace(quantity, are_floats=self.are_floats or other.are_floats)
@@ -100,7 +112,7 @@ class Profile:
         Whether some of the weights are floats.
     values : dict of (column, str) to ValueCounts
         By the column that a scheme reads, and what it reads it as.
-    classes_from : dict of int to (labels, counts)
+    classes_from : dict of int to TargetProfile
         Classes of the rows from each part's first row, for folds that are dealt out within classes.
 
     Examples
@@ -118,7 +130,7 @@ class Profile:
     some_weight: bool = False
     float_weight: bool = False
     values: dict[tuple[Any, str], ValueCounts] = field(default_factory=dict)
-    classes_from: dict[int, tuple[Array, NDArray[np.int64]]] = field(default_factory=dict)
+    classes_from: dict[int, TargetProfile] = field(default_factory=dict)
 
     def __add__(self, other: "Profile") -> "Profile":
         if not self.n_rows or not other.n_rows:
@@ -190,7 +202,7 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
         if not given.frame.n_rows:
             return Profile()
         backend = ops.resolve(given.frame.n_rows, given.device(parameters.device))
-        named = given.targets() if parameters.reads_target else []
+        named = given.targets(parameters.missing_target == "keep") if parameters.reads_target else []
         if parameters.cut is not None:
             parameters.cut.check_fixed()
             named = parameters.cut.buckets(backend, named)
@@ -204,14 +216,20 @@ def profile_rows(parameters: Parameters, part: Part) -> Profile:
         values = {(column, role): value_counts(given, column, role, backend) for column, role in reads}
     if parameters.reads_classes and not profiles:
         raise nothing_to_stratify()
-    within = {part.first_row: (profiles[0].labels, profiles[0].counts)} if parameters.reads_classes else {}
+    within = {part.first_row: profiles[0]} if parameters.reads_classes else {}
     floats = weight is not None and weight.dtype.kind == "f"
-    return Profile(given.frame.n_rows, profiles, some, floats, values, within)  # type: ignore[arg-type]
+    return Profile(given.frame.n_rows, profiles, some, floats, values, within)
 
 
 def profile_target(backend: Ops, name: str | None, values: Any, asked: Any) -> TargetProfile:
     """Look at one target; labels are numbered unless it is a quantity, or asked to be taken for one."""
+    if isinstance(values, Incomplete):
+        with values.naming_rows():
+            present = profile_target(backend, name, values.values, asked)
+        return replace(present, n_missing=int(values.missing.sum()), is_empty=bool(values.missing.all()))
     quantity = TargetProfile(name, None, np.zeros(0, np.int64), values.dtype.kind == "f")
+    if not len(values):
+        return quantity
     if isinstance(values, NumberedLabels):
         if asked == "continuous":
             targets.refuse_text(values)

@@ -96,7 +96,7 @@ def measure(encoding_plan: EncodingPlan, part: Part) -> PartialSums:
         context = prepare_part(encoding_plan, part)
         if context is None:
             return PartialSums()
-        labels = context.targets[0].values
+        labels = context.targets[0].labels
         plans = encoding_plan.fold_plans(context.selection, context.rows, labels, part.first_row)
         sums = [
             [task.weighed(plan.weights).measure(plan.folds, plan.n_folds) for task in tasks]

@@ -1,10 +1,11 @@
 """What is predicted: the kind of each target, its classes, and the numbers that are summed."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
@@ -22,6 +23,7 @@ from gpu_encode.errors.targets import (
     large_weights,
     missing_targets,
     more_than_two_labels,
+    no_values,
     one_type_for_several,
     stray_text,
     text_as_quantity,
@@ -29,7 +31,7 @@ from gpu_encode.errors.targets import (
     unknown_target_type,
     weights_all_zero,
 )
-from gpu_encode.frames import NumberedLabels, concatenate, on_host, sum_is_finite
+from gpu_encode.frames import Incomplete, NumberedLabels, concatenate, on_host, sum_is_finite
 from gpu_encode.frames.columns import check_real
 from gpu_encode.notices import warn
 from gpu_encode.ops import Ops, device_of, host
@@ -61,12 +63,20 @@ class Target:
         Of no target, zeros that take no memory.
     classes : array or None
         Sorted class labels.
+    present : bool array (rows,), optional
+        Rows that have a value, where the backend computes; None: all have.  Others hold that of a neighbour.
     """
 
     name: str | None
     kind: str
     values: Array
     classes: Array | None
+    present: Array | None = None
+
+    @property
+    def labels(self) -> Array:
+        """Class number of each row; rows without a value are one class more."""
+        return self.values if self.present is None else np.where(self.present, self.values, np.int32(self.n_classes))
 
     @property
     def is_classification(self) -> bool:
@@ -101,10 +111,15 @@ def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) 
     target_type : str or list of str
         "auto" or a kind, for all targets or one each.
     """
-    columns = [(name, Labels(ops, values)) for name, values in named]
+    columns = [(name, Labels.of(ops, values)) for name, values in named]
     infer = [partial(infer_kind, labels) for _, labels in columns]
+    for _, labels in columns:
+        if labels.rows is not None and not len(labels):
+            raise no_values()
 
     def joint() -> str:
+        if any(labels.rows is not None for _, labels in columns):
+            return "of several targets"
         return str(type_of_target(on_host([(name, labels.checked) for name, labels in columns]), input_name="y"))
 
     kinds = kinds_of(infer, target_type, joint)
@@ -113,10 +128,19 @@ def read(ops: Ops, named: Sequence[tuple[str | None, Array]], target_type: Any) 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """One column of y, numbered at most once."""
+    """One column of y, numbered at most once; `rows` are its rows where some have no value, which `values` lacks."""
 
     ops: Ops
     values: Any
+    rows: Incomplete | None = None
+
+    @classmethod
+    def of(cls, ops: Ops, values: Any) -> Self:
+        """Read one column, in which rows may lack a value."""
+        return cls(ops, values.values, values) if isinstance(values, Incomplete) else cls(ops, values)
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     @cached_property
     def checked(self) -> Any:
@@ -124,6 +148,10 @@ class Labels:
         if not isinstance(self.values, NumberedLabels) and self.values.dtype.kind not in "mM":
             check_numbers(self.values)
         return self.values
+
+    def naming_rows(self) -> AbstractContextManager[None]:
+        """Say of a row that an error names which of all rows it is."""
+        return nullcontext() if self.rows is None else self.rows.naming_rows()
 
     @cached_property
     def distinct(self) -> tuple[Array, Array]:
@@ -152,6 +180,12 @@ def kinds_of(
 
 def infer_kind(labels: Labels) -> str:
     """Infer the kind, as scikit-learn does; warn of a regression target that looks like classes."""
+    with labels.naming_rows():
+        return infer_present(labels)
+
+
+def infer_present(labels: Labels) -> str:
+    """Infer the kind of the rows that have a value."""
     values = labels.checked
     if isinstance(values, NumberedLabels):
         return "binary" if len(values.labels) <= 2 else "multiclass"
@@ -279,7 +313,21 @@ def check_numbers(values: Array) -> None:
 
 
 def make(name: str | None, labels: Labels, kind: str, known: Array | None) -> Target:
-    """Check one target against its kind and number its classes."""
+    """Check one target against its kind and number its classes; rows without a value take that of a neighbour."""
+    if labels.rows is None:
+        return make_present(name, labels, kind, known)
+    present = labels.ops.to_device(~labels.rows.missing)
+    if not len(labels):
+        zeros = labels.ops.zeros(len(present), np.dtype(np.int32 if kind != "continuous" else np.int64))
+        return Target(name, kind, zeros, known, present)
+    with labels.naming_rows():
+        target = make_present(name, labels, kind, known)
+    neighbours = np.maximum(np.cumsum(present) - 1, 0)
+    return replace(target, values=target.values[neighbours], present=present)
+
+
+def make_present(name: str | None, labels: Labels, kind: str, known: Array | None) -> Target:
+    """Check the rows of one target that have a value against its kind, and number their classes."""
     ops, values = labels.ops, labels.checked
     if isinstance(values, NumberedLabels) and kind == "continuous":
         refuse_text(values)

@@ -252,6 +252,7 @@ def read_columns(parameters: Parameters, scheme: Scheme, inputs: Inputs) -> tupl
         prior="mean",
         drop=None,
         scale="identity",
+        missing_target="error",
         min_frequency=None,
         max_categories=None,
         handle_infrequent=None,

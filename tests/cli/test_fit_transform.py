@@ -106,6 +106,25 @@ def test_missing_and_unseen_rows_are_said(
     assert said.count(f"{n_unseen / 200:.0%} of the rows have values of 'shop' that fit has not seen") == 1
 
 
+@pytest.mark.usefixtures("small_chunks")
+def test_rows_without_a_target_are_kept_or_left_out(
+    run: Run, orders: pa.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking = pc.less(orders["shop"], 4)
+    rows = orders.set_column(9, "price", pc.if_else(lacking, None, orders["price"]))
+    pyarrow.parquet.write_table(rows, "orders.parquet")
+    options = f"{FIT} price --columns shop --fold-column fold"
+    run(f"{options} --missing-target keep")
+    encoder = gpu_encode.TargetEncoder(columns=["shop"], cv="fold", missing_target="keep")
+    expected = encoder.fit_transform(rows.drop_columns(["price"]), rows["price"])
+    kept = read_rows("codes.parquet")
+    assert kept["shop"].equals(expected["shop"])
+    run(f"{options} --drop-missing-target")
+    assert read_rows("codes.parquet")["shop"].equals(kept["shop"].filter(pc.invert(lacking)))
+    assert main([*options.split(), "--overwrite"]) == 2
+    assert "(--missing-target keep)" in capsys.readouterr().err
+
+
 def test_target_and_weight_are_dropped_when_asked(run: Run) -> None:
     run(f"{FIT} sold --columns city --weight weight --drop-target")
     assert not {"sold", "weight"} & set(read_rows("codes.parquet").column_names)

@@ -45,6 +45,17 @@ BORDERS = [-2.0, 30.0]
 GROUPS, OTHER_GROUPS = ge.GroupKFold(3, groups="rank"), ge.GroupKFold(2, groups="held")
 # Whole numbers in the first rows, and therefore in the first pieces.
 WHOLE_AT_FIRST = np.where(np.arange(N) < 50, np.trunc(AMOUNT), AMOUNT)
+# Rows without a target: all of a category, the last rows but one, and others; in no piece all.
+LACKING = (np.arange(N) % 7 == 1) | ((ROWS["city"] == "f").to_numpy() & (np.arange(N) != 30)) | (np.arange(N) > 80)
+KEPT = {"missing_target": "keep"}
+
+
+def with_holes(y: Any) -> Any:
+    """Give a target without its values in rows that are to lack them."""
+    lacking = LACKING if y.ndim == 1 else np.column_stack([LACKING, np.arange(N) % 5 == 1])
+    return np.where(lacking, None if y.dtype.kind == "U" else np.nan, y)
+
+
 PAIRS = {
     "zip": {"price": ["mean", ("quantile", 0.5)], "rank": ["max", "sum"]},
     ("zip", "city"): {"price": ["sum"]},
@@ -184,6 +195,21 @@ MEMBERS: dict[str, tuple[Any, Any]] = {
     "catboost, frequency": member(ge.CatBoostEncoder, None, "frequency", weight=0.0, cv=ge.KFold(2)),
     "catboost, counter": member(ge.CatBoostEncoder, None, "counter"),
     "catboost, counter, rare": member(ge.CatBoostEncoder, None, "counter", max_categories=3, scale="log1p", **TOGETHER),
+    "targets missing": member(ge.TargetEncoder, with_holes(AMOUNT), cv=ge.KFold(3), **KEPT),
+    "targets missing, leave-one-out": member(ge.TargetEncoder, with_holes(SOLD), cv=ge.LeaveOneOut(), **KEPT, **FLAGS),
+    "targets missing, ordered": member(ge.TargetEncoder, with_holes(AMOUNT), cv=ge.Ordered(2), **CITY, **KEPT),
+    "targets missing, stratified": member(
+        ge.WeightOfEvidenceEncoder, with_holes(KIND), ge.KFold(3, stratify=True), **CITY, **CLASSES, **KEPT
+    ),
+    "targets missing, two": member(
+        ge.GradientEncoder, with_holes(GRADIENTS), **CITY, cv=ge.Ordered(time="zip"), **KEPT
+    ),
+    "targets missing, borders": member(
+        ge.CatBoostEncoder, with_holes(AMOUNT), borders=BORDERS, cv=ge.Ordered(), **CITY, **KEPT
+    ),
+    "targets missing, order statistics": member(
+        ge.StatisticEncoder, with_holes(AMOUNT), ["median", "mean"], cv=ge.KFold(3), **CITY, **KEPT
+    ),
     "clusters": member(ge.ClusterEncoder, AMOUNT, 3, cv=ge.KFold(3), **QUANTITY),
     "clusters, classes, ones": member(
         ge.ClusterEncoder,

@@ -1,0 +1,181 @@
+"""Rows without a target: their categories are known, they see as other rows do, and no row sees them."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import gpu_encode as ge
+from tests.cases import SMOOTHINGS
+
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore::UserWarning")]
+N = 60
+RNG = np.random.default_rng(3)
+X = pd.DataFrame({"city": RNG.choice([*"abcd"], N), "day": np.arange(N) // 3, "fold": RNG.integers(0, 3, N)})
+Y = RNG.integers(-50, 50, N).astype(float)
+Y[RNG.random(N) < 0.3] = np.nan
+# A category of rows without a target alone, among them the first day's.
+X.loc[[0, 1, 2, 33], "city"] = "new"
+Y[[0, 1, 2, 33]] = np.nan
+HAVE = ~np.isnan(Y)
+SCHEMES = {
+    "folds": "fold",
+    "leave-one-out": ge.LeaveOneOut(),
+    "time folds": ge.TimeFolds(4, time="day"),
+    "in time": ge.Ordered(time="day"),
+    "in rows": ge.Ordered(shuffle=False),
+    "greedy": ge.Greedy(),
+    "holdout": ge.Holdout(mask=HAVE & (np.arange(N) % 3 == 0)),
+}
+DAY, FOLD, ROW = X["day"].to_numpy(), X["fold"].to_numpy(), np.arange(N)
+FOURTH = np.array([4 * np.flatnonzero(day == DAY)[0] // N for day in DAY])
+HELD = HAVE & (ROW % 3 == 0)
+# Which rows a row looks at, without the library.
+SEES = {
+    "folds": lambda row: FOLD[row] != FOLD,
+    "leave-one-out": lambda row: row != ROW,
+    "time folds": lambda row: FOURTH[row] > FOURTH,
+    "in time": lambda row: DAY[row] > DAY,
+    "in rows": lambda row: row > ROW,
+    "greedy": lambda _: ROW >= 0,
+    "holdout": lambda row: HELD[row] != HELD,
+}
+
+
+def encoder(cv, **parameters):
+    return ge.TargetEncoder(columns=["city"], cv=cv, **{"target_type": "continuous"} | parameters)
+
+
+def of_rows_that_have_one(name):
+    """Give the scheme for the rows with a target alone, by which they see each other as among all rows."""
+    return ge.Holdout(mask=HELD[HAVE]) if name == "holdout" else SCHEMES[name]
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_every_row_gets_the_mean_of_the_rows_with_a_target_that_it_sees(name):
+    found = encoder(SCHEMES[name], smooth=None, prior=-1.0, missing_target="keep").fit_transform(X, Y)["city"]
+    for row in range(N):
+        seen = Y[SEES[name](row) & HAVE & (X["city"] == X["city"][row]).to_numpy()]
+        wanted = Fraction(int(seen.sum()), len(seen)) if len(seen) else Fraction(-1)
+        assert found[row] == float(wanted), row
+
+
+@pytest.mark.parametrize("weights", [None, RNG.random(N)], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("name", [name for name in SCHEMES if name != "time folds"])
+@pytest.mark.parametrize("parameters", [{}, {"min_count": 4, "smooth": 3.0}, {"prior": "category_mean"}], ids=str)
+def test_other_rows_get_the_bits_of_a_fit_without_them(name, parameters, weights):
+    kept = encoder(SCHEMES[name], **parameters, missing_target="keep")
+    without = encoder(of_rows_that_have_one(name), **parameters)
+    found = kept.fit_transform(X, Y, sample_weight=weights)["city"][HAVE]
+    own = None if weights is None else weights[HAVE]
+    assert (
+        found.to_numpy().tobytes()
+        == without.fit_transform(X[HAVE], Y[HAVE], sample_weight=own)["city"].to_numpy().tobytes()
+    )
+    assert kept.transform(X[HAVE]).equals(without.transform(X[HAVE]))
+    assert kept.target_mean_ == without.target_mean_
+    assert [*kept.categories_[0]] == [*without.categories_[0], "new"]
+
+
+@pytest.mark.parametrize("smooth", SMOOTHINGS)
+def test_no_smoothing_counts_them(smooth):
+    kept = encoder("fold", smooth=SMOOTHINGS[smooth], missing_target="keep")
+    without = encoder("fold", smooth=SMOOTHINGS[smooth])
+    found, wanted = kept.fit_transform(X, Y)["city"][HAVE], without.fit_transform(X[HAVE], Y[HAVE])["city"]
+    assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
+    # Of a category that no target is known of, no more is known than of one that fit has not seen.
+    new = pd.DataFrame({"city": ["new", "unseen"], "day": 0, "fold": 0})
+    assert kept.transform(X[HAVE]).equals(without.transform(X[HAVE]))
+    assert kept.transform(new)["city"].nunique(dropna=False) == 1
+
+
+INTEGERS = [2**60 + 1, None, 5, None, 2**60 + 1, 5]
+LABELS = ["yes", None, "no", None, "no", "yes"]
+VECTORS = {
+    "list": list,
+    "object": lambda values: pd.Series(values, dtype=object),
+    "nullable": lambda values: pd.Series(values, dtype="string" if isinstance(values[0], str) else "Int64"),
+    "Arrow": pa.array,
+    "polars": pl.Series,
+    "pieces": lambda values: [values[:2], values[2:]],
+}
+
+
+@pytest.mark.parametrize("container", VECTORS)
+@pytest.mark.parametrize(("values", "kind"), [(INTEGERS, "continuous"), (INTEGERS, "binary"), (LABELS, "auto")])
+def test_types_stay_those_of_the_values(values, kind, container):
+    cities = np.array([["a"], ["b"], ["a"], ["c"], ["c"], ["a"]], object)
+    rows = [cities[:2], cities[2:]] if container == "pieces" else cities
+    have = [row for row, value in enumerate(values) if value is not None]
+    kept = ge.TargetEncoder(smooth=None, target_type=kind, missing_target="keep").fit(rows, VECTORS[container](values))
+    without = ge.TargetEncoder(smooth=None, target_type=kind).fit(cities[have], [values[row] for row in have])
+    assert kept.categories_[0].tolist() == ["a", "b", "c"]
+    assert kept.encodings_[0][[0, 2]].tolist() == without.encodings_[0].tolist()
+    assert kept.target_type_ == without.target_type_
+    assert (kept.classes_ is None and without.classes_ is None) or kept.classes_.tolist() == without.classes_.tolist()
+
+
+def test_of_several_targets_each_lacks_its_own_rows():
+    other = np.where(np.arange(N) % 4 == 1, np.nan, np.arange(N) % 7)
+    both = encoder("fold", missing_target="keep")
+    found = both.fit_transform(X, np.column_stack([Y, other]))
+    for column, y in zip(found.columns[:2], (Y, other), strict=True):
+        one = encoder("fold", missing_target="keep").fit_transform(X, y)
+        assert found[column].to_numpy().tobytes() == one["city"].to_numpy().tobytes()
+
+
+def test_gradients_take_rows_that_have_both():
+    gradients = np.column_stack([Y, np.where(np.arange(N) % 4 == 1, np.nan, 1.0)])
+    have = ~np.isnan(gradients).any(axis=1)
+    kept = ge.GradientEncoder(columns=["city"], missing_target="keep").fit(X, gradients)
+    without = ge.GradientEncoder(columns=["city"]).fit(X[have], gradients[have])
+    assert kept.transform(X).equals(without.transform(X))
+
+
+def test_counts_of_rows_know_nothing_of_targets():
+    counts = ge.StatisticEncoder(["count"], columns=["city"], missing_target="keep").fit(X, Y)
+    rows = ge.CountEncoder(columns=["city"]).fit(X, Y)
+    with_target = [int((X["city"][HAVE] == city).sum()) for city in counts.categories_[0]]
+    assert counts.encodings_[0].tolist() == with_target
+    assert rows.encodings_[0].tolist() == [int((X["city"] == city).sum()) for city in rows.categories_[0]]
+
+
+def test_rows_come_and_go_without_a_target():
+    known = encoder(3, missing_target="keep").fit(X[:40], Y[:40])
+    before = known.encodings_[0].tolist()
+    known.partial_fit(X[40:43], [np.nan] * 3)
+    assert known.encodings_[0].tolist() == before
+    known.partial_fit(X[43:], Y[43:]).forget(X[43:], Y[43:])
+    assert known.transform(X).equals(encoder(3, missing_target="keep").fit(X[:40], Y[:40]).transform(X))
+
+
+def test_tuning_scores_rows_that_have_one():
+    choices = {"smoothings": [1.0, 10.0, "auto"]}
+    kept = ge.tune(encoder("fold", missing_target="keep"), X, Y, **choices)
+    without = ge.tune(encoder("fold"), X[HAVE], Y[HAVE], **choices)
+    assert [score.log_likelihood for score in kept.scores] == [score.log_likelihood for score in without.scores]
+    with pytest.raises(ValueError, match=r"y has \d+ missing values"):
+        ge.choose_interactions(encoder("fold", missing_target="keep"), X, Y)
+
+
+def test_drawn_orders_are_those_of_training():
+    ordered = encoder(ge.Ordered(), missing_target="keep")
+    found = ordered.fit_transform(X, Y)
+    assert ordered.draw(X, Y, 0).equals(found)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"y has \d+ missing values.*Drop or fill .* missing_target=\"keep\""):
+        encoder(3).fit(X, Y)
+    with pytest.raises(ValueError, match="y has no value in any row"):
+        encoder(3, missing_target="keep").fit(X, np.full(N, np.nan))
+    with pytest.raises(ValueError, match=r"missing_target.* 'drop'"):
+        encoder(3, missing_target="drop").fit(X, Y)
+    with pytest.raises(ValueError, match="in row 59"):
+        encoder(3, missing_target="keep").fit(X, np.append(Y[:-1], np.inf))
+    mixed = pd.Series([*Y[:-1], "maybe"], dtype=object)
+    with pytest.raises(ValueError, match="'maybe' in row 59"):
+        encoder(3, missing_target="keep").fit(X, mixed)
