@@ -1,15 +1,15 @@
-"""The other encoders on the CPU: counts, ranks, one-hot columns, evidence, statistics, hashes, models, factors.
+"""The other encoders on the CPU: counts, ranks, one-hot columns, evidence, statistics, hashes, models, factors, clusters.
 
     python -m benchmarks.family [--rows 1e6] [--categories 100,1e5] [--works count,one-hot] [--keys int,text]
                                 [--contenders ours,polars] [--out FOLDER] [--resume] [--quick]
 
-Ours beside category_encoders, scikit-learn, polars and pandas, judged, in processes of their own, in turns.
+Ours beside category_encoders, scikit-learn, implicit, tensorly, polars and pandas, judged, in processes of their own, in turns.
 family.json and family.md are on disk after every cell. The exit status is 1 if anything was wrong.
 """
 
 import sys
 
-from benchmarks.family.contenders import CONTENDERS, factors, mixed_models
+from benchmarks.family.contenders import CONTENDERS, clusters, factorizations, factors, mixed_models
 from benchmarks.family.indicators import MOST_DENSE
 from benchmarks.harness.grid import Grid, Topic
 from benchmarks.harness.program import main
@@ -35,7 +35,10 @@ One-hot columns and hashed ones are judged as their library gives them, CSR or d
 defines none); what is dense is not asked for more than {MOST_DENSE:,} categories. Text is Arrow's for ours and polars,
 pandas' own type for pandas, Python objects for the others and for `ours-objects`. Encoders of peers that read no target
 number their rows once, by fit_transform, as ours do, but for counts. Singular vectors are judged by what they hold of
-the squares of their matrix: a randomized solver's need not be the best.
+the squares of their matrix: a randomized solver's need not be the best. So are clusters, by the squares that they leave
+(scikit-learn's Ward counts a category once, ours counts its rows), and factors of the target, by the area under the
+curve of their predictions: implicit takes every cell without rows for a weak vote against, tensorly a cell's mean
+whatever its rows, and both get sums of cells that their users make first, in the time that is measured.
 """.strip()
 QUICK = {"rows": (3_000,), "categories": (40,)}
 FAMILY = Grid(
@@ -69,13 +72,36 @@ FACTORS = Grid(
     factors.CONTENDERS,
     QUICK,
 )
+CLUSTERS = Grid(
+    "clusters",
+    {
+        "rows": (1_000_000,),
+        "categories": (100, 1_000, 20_000),
+        "keys": ("int",),
+        "work": ("clusters-target", "clusters-statistics", "clusters-company"),
+    },
+    clusters.CONTENDERS,
+    QUICK,
+    clusters.is_listed,
+)
+FACTORIZATION = Grid(
+    "factorization",
+    {
+        "rows": (1_000_000,),
+        "categories": (100, 1_000, 20_000),
+        "keys": ("int",),
+        "work": ("factors-of-two", "factors-of-three"),
+    },
+    factorizations.CONTENDERS,
+    QUICK,
+)
 PACKAGES = ("gpu-encode", "numpy", "numba", "pandas", "pyarrow", "polars", "scikit-learn", "category_encoders")
 TOPIC = Topic(
     "benchmarks.family.__main__",
     "The other encoders on the CPU",
-    (FAMILY, MIXED_MODEL, FACTORS),
+    (FAMILY, MIXED_MODEL, FACTORS, CLUSTERS, FACTORIZATION),
     NOTES,
-    (*PACKAGES, "scipy", "statsmodels"),
+    (*PACKAGES, "scipy", "statsmodels", "implicit", "tensorly"),
 )
 
 if __name__ == "__main__":

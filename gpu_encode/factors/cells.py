@@ -26,6 +26,8 @@ class Cells:
     values : float64 array (rows,)
         What is to be predicted.
     weight : float64 array (rows,), optional
+    scatter : float
+        What squared errors have beside those of `values`, whatever is predicted: that of rows about their cell's mean.
     """
 
     ops: Ops
@@ -33,6 +35,7 @@ class Cells:
     sizes: list[int]
     values: Array
     weight: Array | None = None
+    scatter: float = 0.0
 
     @property
     def n_rows(self) -> int:
@@ -56,7 +59,24 @@ class Cells:
         """Give the weighted mean of the squared errors of predictions."""
         error = predict(factors, self.codes) - self.values
         total = float(self.n_rows) if self.weight is None else float(self.weight.sum())
-        return float(self.weigh(error * error).sum()) / total
+        return (float(self.weigh(error * error).sum()) + self.scatter) / total
+
+    def join(self) -> Self:
+        """Make one row of all rows of a cell: their mean, with their weight, says as much of any prediction."""
+        cells, codes = self.number_cells()
+        weight = sum_by(cells, np.ones_like(self.values) if self.weight is None else self.weight, len(codes[0]))
+        values = sum_by(cells, self.weigh(self.values), len(codes[0])) / weight
+        apart = self.values - values[cells]
+        return replace(self, codes=codes, values=values, weight=weight, scatter=float(self.weigh(apart * apart).sum()))
+
+    def number_cells(self) -> tuple[Codes, list[Codes]]:
+        """Number the cells of the rows in the order of their codes, and give the codes of each cell, by column."""
+        cells, codes = self.codes[0], [np.arange(self.sizes[0], dtype=np.int32)]
+        for of_column, size in zip(self.codes[1:], self.sizes[1:], strict=True):
+            cells, distinct = self.ops.factorize(self.ops.combine(cells, of_column, size))
+            joint = self.ops.to_host(distinct)
+            codes = [*(of_cells[joint // size] for of_cells in codes), (joint % size).astype(np.int32)]
+        return cells, [self.ops.to_device(of_cells) for of_cells in codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +117,7 @@ class Mode:
         """
         size = self.cells.sizes[self.number]
         if self.starts is None:
-            codes = self.cells.codes[self.number]
-            return np.bincount(codes, weights=round_for_sums(numbers), minlength=size)
+            return sum_by(self.cells.codes[self.number], numbers, size)
         sums = np.zeros(size)
         sums[self.present] = np.add.reduceat(numbers, self.starts)
         return sums
@@ -113,6 +132,13 @@ class Mode:
         others = [d for d in range(len(factors)) if d != self.number]
         tables, codes = [factors[d] for d in others], [self.cells.codes[d] for d in others]
         return [multiply(tables, codes, component) for component in components(factors)]
+
+
+def sum_by(codes: Codes, numbers: Array, size: int) -> Array:
+    """Sum numbers by code: in the order of the rows on a CPU, in any order on a GPU, of numbers rounded for it."""
+    return np.bincount(
+        codes, weights=numbers if isinstance(codes, np.ndarray) else round_for_sums(numbers), minlength=size
+    )
 
 
 def components(factors: Sequence[Array]) -> range:

@@ -73,6 +73,8 @@ def fit_factors(cells: Cells, settings: Settings) -> tuple[list[Array], int]:
         cells = Cells(ops.host(cells.n_rows), codes, cells.sizes, to_host(cells.values), weight)
     training, held_out = hold_out(cells, settings)
     seen = [np.bincount(codes, minlength=size) > 0 for codes, size in zip(training.codes, cells.sizes, strict=True)]
+    if not settings.row_by_row:
+        training, held_out = training.join(), held_out and held_out.join()
     with np.errstate(over="ignore", invalid="ignore"):
         factors, number = iterate(training, held_out, seen, settings)
     return [cells.ops.to_host(table) for table in fill(factors, seen)], number

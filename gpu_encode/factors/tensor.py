@@ -162,9 +162,10 @@ class FactorizationEncoder(CodesEncoder):
     New categories are not folded in: solving for their factors takes a target, which new rows have not.  A row with one
     is predicted by the mean of that column's lines, so all unseen categories of a column are one and the same.
 
-    Fitting a fold takes as long as fitting all rows: n + 1 fits for n folds.  An iteration of "als" sums
-    ``k * (k + 1) / 2 + k`` products for every row and column, and solves a system of k equations for every category;
-    one of "sgd" computes about ``n_columns ** 2 * k`` products for every row.
+    Fitting a fold takes as long as fitting all rows: n + 1 fits for n folds.  Rows of one cell are made one row first,
+    but for "sgd" by rows.  An iteration of "als" then sums ``k * (k + 1) / 2 + k`` products for every cell and column,
+    and solves a system of k equations for every category; one of "sgd" computes about ``n_columns ** 2 * k`` products
+    for every cell, or row.
 
     The same seed gives the same bits on the same machine, on a CPU for any number of threads: sums over rows are in a
     fixed order, on a GPU of numbers so rounded that the order plays no part.  "sgd" by rows runs on the CPU, on one

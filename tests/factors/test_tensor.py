@@ -100,6 +100,27 @@ def test_a_step_of_least_squares_is_a_ridge_system_for_each_category(name, weigh
     np.testing.assert_allclose(solved, expected, **CLOSE)
 
 
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_row_a_cell_says_what_its_rows_say(name, weighted):
+    codes, values, weight, factors = draw_cells(weighted)
+    of_row = np.ones(60) if weight is None else weight
+    with backend(name) as given:
+        rows = upload(given, codes, values, weight)
+        cells, on_device = rows.join(), [given.to_device(table) for table in factors]
+        steps = [[given.to_host(solve(Mode.of(each, d), on_device, 0.7)) for d in range(3)] for each in (rows, cells)]
+        joined = [given.to_host(each) for each in (*cells.codes, cells.weight)]
+        error = cells.mean_of_squares(on_device)
+    for of_cells, of_rows in zip(steps[1], steps[0], strict=True):
+        np.testing.assert_allclose(of_cells, of_rows, **CLOSE)
+    totals = {}
+    for *cell, w in zip(*codes, of_row, strict=True):
+        totals[tuple(cell)] = totals.get(tuple(cell), 0.0) + w
+    assert {tuple(cell): w for *cell, w in zip(*(each.tolist() for each in joined), strict=True)} == totals
+    errors = [error_of(factors, codes, values, row) for row in range(60)]
+    assert error == pytest.approx(np.dot(of_row, np.square(errors)) / of_row.sum(), rel=1e-12)
+
+
 @pytest.mark.parametrize("n_columns", [2, 3])
 def test_least_squares_is_the_minimum(n_columns):
     codes, values, _, factors = draw_cells(False, n_columns)

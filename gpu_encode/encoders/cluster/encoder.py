@@ -163,7 +163,8 @@ class ClusterEncoder(SummedEncoder):
     clusters with the first categories.
 
     A partition takes O(K N log N) time and O(K N) memory for N categories, Ward's clusters O(N^2) time for each number
-    of a profile, and no matrix of distances.  A profile of "cooccurrence" has a number for each value of `against`.
+    of a profile, and a matrix of distances for no more than 4,096 categories.  A profile of "cooccurrence" has a number
+    for each value of `against`.
 
     References
     ----------

@@ -1,8 +1,12 @@
 """Ward's clusters of weighted profiles."""
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from cpu_fallback.exact import Floats, Integers
+
+# Up to so many profiles a table of all costs, 128 MiB of it, spares computing most of them again.
+MOST_IN_TABLE = 1 << 12
 
 
 def merge_by_ward(profiles: Floats, weights: Floats, n_clusters: int) -> Integers:
@@ -23,8 +27,8 @@ def merge_by_ward(profiles: Floats, weights: Floats, n_clusters: int) -> Integer
     Notes
     -----
     To merge two clusters of weights v and w adds v w / (v + w) times their centroids' squared distance.  Of pairs that
-    add the same, the first by their first profiles is merged.  Each cluster remembers the nearest of those behind it,
-    and no matrix of distances is kept: memory O(n), time about O(n^2) times the numbers of a profile.
+    add the same, the first by their first profiles is merged.  Each cluster remembers the nearest of those behind it;
+    a matrix of distances is kept of no more than 4,096 profiles.  Time is about O(n^2) times the numbers of a profile.
 
     References
     ----------
@@ -46,49 +50,54 @@ def merge_by_ward(profiles: Floats, weights: Floats, n_clusters: int) -> Integer
 
 
 class Merging:
-    """Clusters named by their first profile, with their centroids and weights, and the nearest cluster behind each."""
+    """Clusters named by their first profile, with their centroids and weights, and the nearest cluster behind each.
+
+    A cluster that has gone into another is infinitely far away.
+    """
 
     def __init__(self, profiles: Floats, weights: Floats) -> None:
+        n = len(profiles)
         self.centroids, self.weights = profiles.copy(), weights.copy()
-        self.alive = np.arange(len(profiles))
-        self.into = np.arange(len(profiles))
-        self.least = np.full(len(profiles), np.inf)
-        self.nearest = np.zeros(len(profiles), np.int64)
-        for cluster in range(len(profiles)):
+        self.into, self.nearest = np.arange(n), np.zeros(n, np.int64)
+        self.least = np.full(n, np.inf)
+        self.table = self.costs(slice(None), slice(None)) if n <= MOST_IN_TABLE else None
+        for cluster in range(n):
             self.find_nearest(cluster)
 
-    def costs(self, cluster: int, others: Integers) -> Floats:
-        """Say what it adds to merge a cluster with others."""
-        apart = self.centroids[others] - self.centroids[cluster]
-        mine, theirs = self.weights[cluster], self.weights[others]
-        costs: Floats = mine * theirs / (mine + theirs) * (apart * apart).sum(axis=1)
-        return costs
+    def costs(self, some: slice, others: slice) -> Floats:
+        """Say what it adds to merge some clusters with others: (some, others)."""
+        mine, theirs = self.weights[some, None], self.weights[others]
+        apart: Floats = cdist(self.centroids[some], self.centroids[others], "sqeuclidean")
+        apart *= mine * theirs / (mine + theirs)
+        return apart
 
     def find_nearest(self, cluster: int) -> None:
         """Find what it costs least to merge with, among the clusters behind this one; of equal ones the first."""
-        behind = self.alive[np.searchsorted(self.alive, cluster) + 1 :]
-        self.least[cluster] = np.inf
-        if len(behind):
-            costs = self.costs(cluster, behind)
+        behind = slice(cluster + 1, None)
+        if cluster + 1 < len(self.into):
+            known = self.table
+            costs = self.costs(slice(cluster, cluster + 1), behind)[0] if known is None else known[cluster, behind]
             place = int(costs.argmin())
-            self.least[cluster], self.nearest[cluster] = costs[place], behind[place]
+            self.least[cluster], self.nearest[cluster] = costs[place], cluster + 1 + place
 
     def merge_cheapest(self) -> None:
         """Merge the pair that costs least; of equal ones the first."""
-        kept = int(self.alive[self.least[self.alive].argmin()])
+        kept = int(self.least.argmin())
         gone = int(self.nearest[kept])
         both = self.weights[kept] + self.weights[gone]
         self.centroids[kept] += (self.centroids[gone] - self.centroids[kept]) * (self.weights[gone] / both)
         self.weights[kept], self.into[gone] = both, kept
-        self.alive = np.delete(self.alive, np.searchsorted(self.alive, gone))
-        for cluster in self.alive[np.isin(self.nearest[self.alive], (kept, gone))]:
-            self.find_nearest(int(cluster))
-        self.find_nearest(kept)
+        self.centroids[gone] = self.least[gone] = np.inf
+        costs = self.costs(slice(kept, kept + 1), slice(None))[0]
+        if self.table is not None:
+            self.table[kept], self.table[:, kept], self.table[:, gone] = costs, costs, np.inf
+        lost = np.isfinite(self.least) & ((self.nearest == kept) | (self.nearest == gone))
+        for cluster in {kept, *np.flatnonzero(lost).tolist()}:
+            self.find_nearest(cluster)
         # Exactly, a merged cluster is no nearer to others than what they remember; rounded, it may be.
-        before = self.alive[: np.searchsorted(self.alive, kept)]
-        costs = self.costs(kept, before)
-        nearer = (costs < self.least[before]) | ((costs == self.least[before]) & (kept < self.nearest[before]))
-        self.least[before[nearer]], self.nearest[before[nearer]] = costs[nearer], kept
+        least, nearest, before = self.least[:kept], self.nearest[:kept], costs[:kept]
+        nearer = np.isfinite(least) & ((before < least) | ((before == least) & (kept < nearest)))
+        least[nearer], nearest[nearer] = before[nearer], kept
 
     def first_of(self) -> Integers:
         """Give the first profile of each profile's cluster."""
