@@ -1,9 +1,10 @@
-"""The other encoders on the CPU: counts, ranks, one-hot columns, evidence, statistics, hashes, models, factors, clusters.
+"""The other encoders on the CPU: counts, ranks, one-hot columns, evidence, statistics, hashes, models, factors.
 
     python -m benchmarks.family [--rows 1e6] [--categories 100,1e5] [--works count,one-hot] [--keys int,text]
                                 [--contenders ours,polars] [--out FOLDER] [--resume] [--quick]
 
-Ours beside category_encoders, scikit-learn, implicit, tensorly, polars and pandas, judged, in processes of their own, in turns.
+Ours beside category_encoders, scikit-learn, implicit, tensorly, polars and pandas, judged, in turns, in processes of
+their own.
 family.json and family.md are on disk after every cell. The exit status is 1 if anything was wrong.
 """
 
