@@ -152,7 +152,7 @@ class FusedOps(Protocol):
     """Passes that do at once what takes other backends several.
 
     Without `number_in_order`, objects are read one by one, without `descend_rows` rows in Python's own loops, and
-    without `conjunction_gains` array expressions do what it does.
+    without `conjunction_sums` and `conjunction_gains` array expressions do what it does.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
     expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
@@ -180,15 +180,40 @@ class FusedOps(Protocol):
         definition is `factors.descent.descend_by_loops`.
         """
 
+    def conjunction_sums(
+        self,
+        codes: tuple[Array, Array | None],
+        sizes: tuple[int, int],
+        folds: Array,
+        n_folds: int,
+        response: Array,
+        information: Array | None,
+        /,
+    ) -> tuple[int, tuple[Array, Array], Array]:
+        """Sum h and h * z of rows by fold and pair of codes, of `sizes`, or by the first code where it is alone.
+
+        Gives how many pairs have rows, the codes of those that have weight in several folds, in order, and their sums,
+        int64 (folds, pairs, 2); there may be other pairs, whose sums are 0.  Its definition is
+        `tuning.steps.SharedSums.of`, of joined codes.
+        """
+
     def conjunction_gains(
-        self, sums: Array, visibility: Array, parts: Sequence[Array], ridge: float, numbers: Sequence[float], /
+        self,
+        own: Array,
+        visibility: Array,
+        parts: Sequence[Array],
+        ridge: float,
+        numbers: Sequence[float],
+        steps: Array,
+        /,
     ) -> Array:
         """Give what a conjunction would do to an additive model: gain, spread, freedom, sum of W by view (views, 4).
 
-        Its definition is `tuning.stages.Steps.by`: `sums` (categories, folds, 2) are of h and of h * z, `visibility`
-        (views, folds) says what each view sees, whose gain is of the fold of its number, `parts` are the category of
-        every column, `ridge` is below 0 where the variance decides.  `numbers` are the units of W and S,
-        and powers of two for the binary places of S, of the spread and of gains; then the longest step.
+        Its definition is `tuning.steps.Steps.by_arrays`: `own` are sums as above, `visibility` (views, folds) says what
+        each view sees, whose gain is of the fold of its number, `parts` are the category of every column, `ridge` is
+        below 0 where the variance decides.  `numbers` are the units of W and S, and powers of two for the binary places
+        of S, of the spread and of gains; then the longest step.  `steps` (views, categories) or nothing are zeros, to
+        be written over.
         """
 
     def encode_categories(

@@ -1,237 +1,400 @@
-"""What a conjunction adds to an additive model, from its sums: all views at once, one category after the other.
+"""What a conjunction adds to an additive model: its sums by category and fold, and from these one view after the other.
 
-Every number that is summed is whole, as in the array expressions of `gpu_encode.tuning.stages`, the definition.
+Every number that is summed is whole, as in the array expressions of `gpu_encode.tuning.steps`, the definition.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from cpu_fallback.compiled.border import Array, codes_of, counting, freeze, kernel, stage
+from cpu_fallback.compiled.border import Array, codes_of, counting, freeze, inlined, kernel, set_all, stage
+from cpu_fallback.compiled.sums import add_tables, tables
 from cpu_fallback.compiled.threads import run, shares
+from cpu_fallback.memory import empty
 
 # Categories times views that are worth a thread of their own.
 SMALLEST_SHARE = 1 << 15
 UNIT, UNIT_OF_SCORE, GRID, GRID_OF_SPREAD, GRID_OF_GAIN, LONGEST = range(6)
+GAIN, SPREAD, FREEDOM, TOTAL = range(4)
+# Rows per place, at least, where every place has sums of its own; and the part of places that folds share, of which
+# keeping all costs less than taking these out.
+ROWS_PER_PLACE = 4
+MOSTLY = 0.75
+# Marks of a place: 0 without rows, 1 with rows of no weight, with weight in several folds; else fold + FIRST_FOLD.
+WEIGHTLESS, FIRST_FOLD, SHARED = 1, 2, -1
 
 
-@stage
-def keep_shared(sums: Array, n_folds: int, levels: Array, first: Array, n_views: int, kept: Array, at: Array) -> int:
-    """Write the categories with rows in several folds, and where numbers of their columns' begin; gives how many."""
-    count, place = np.int64(0), np.uint64(0)
-    for cell in range(levels.shape[1]):
-        folds = np.int64(0)
+@inlined
+def join_mark(before: int, mark: int) -> int:
+    """Join two marks of one place."""
+    if 0 <= before <= WEIGHTLESS:
+        return mark if mark != 0 else before
+    return before if mark == before or 0 <= mark <= WEIGHTLESS else SHARED
+
+
+@inlined
+def place_of(left: Array, right: Array, n_right: int, row: np.uint64) -> int:
+    """Give the place left * n_right + right of a row, or left where that is alone; below 0 without a category."""
+    code = np.int64(left[row])
+    if len(right):
+        code = code * n_right + right[row] if code >= 0 and right[row] >= 0 else np.int64(-1)
+    return code  # type: ignore[return-value]
+
+
+@kernel
+def mark_places(
+    left: Array, right: Array, n_right: int, folds: Array, information: Array, start: int, stop: int, marks: Array
+) -> None:
+    """Mark the places of the rows [start, stop) by their folds."""
+    set_all(marks, 0)
+    for row in range(start, stop):
+        i = np.uint64(row)
+        code = place_of(left, right, n_right, i)
+        if code >= 0:
+            mark = folds[i] + FIRST_FOLD if not len(information) or information[i] > 0 else WEIGHTLESS
+            marks[np.uint64(code)] = join_mark(marks[np.uint64(code)], mark)
+
+
+@kernel
+def join_marks(marks: Array, other: Array, start: int, stop: int) -> None:
+    """Join another thread's marks."""
+    for place in range(start, stop):
+        marks[place] = join_mark(marks[place], other[place])
+
+
+@kernel
+def number_shared(marks: Array, n_right: int, lefts: Array, rights: Array) -> tuple[int, int]:
+    """Number the places with rows in several folds in order, -1 the others; gives how many, and how many have rows."""
+    count, occupied, place = np.int64(0), np.int64(0), np.uint64(0)
+    for left in range(len(marks) // n_right):
+        for right in range(n_right):
+            mark = marks[place]
+            occupied += np.int64(mark != 0)
+            marks[place] = count if mark == SHARED else -1
+            lefts[count], rights[count] = left, right
+            count += np.int64(mark == SHARED)
+            place += np.uint64(1)
+    return count, occupied  # type: ignore[return-value]
+
+
+@kernel
+def sum_places(
+    left: Array,
+    right: Array,
+    n_right: int,
+    folds: Array,
+    response: Array,
+    information: Array,
+    numbers: Array,
+    n_cells: int,
+    start: int,
+    stop: int,
+    own: Array,
+    weightless: Array,
+) -> None:
+    """Sum h and h * z of the rows [start, stop) by fold and place, or the place's number; mark rows of no weight."""
+    set_all(own, 0)
+    set_all(weightless, 0)
+    for row in range(start, stop):
+        i = np.uint64(row)
+        cell = place_of(left, right, n_right, i)
+        if len(numbers) and cell >= 0:
+            cell = np.int64(numbers[np.uint64(cell)])
+        if cell >= 0:
+            place = np.uint64(2 * (folds[i] * n_cells + cell))
+            weight = information[i] if len(information) else np.int64(1)
+            own[place] += weight
+            own[place + np.uint64(1)] += weight * response[i]
+            if weight == 0 and len(weightless):
+                weightless[np.uint64(cell)] = WEIGHTLESS
+
+
+@kernel
+def mark_sums(own: Array, n_folds: int, marks: Array) -> None:
+    """Mark each place by the folds in which it has weight, and write 0 over the sums of those that no folds share."""
+    length = np.uint64(2 * len(marks))
+    for cell in range(len(marks)):
+        place, weighty = np.uint64(2 * cell), np.int64(0)
         for _ in range(n_folds):
-            folds += np.int64(sums[place] > 0)
-            place += np.uint64(2)
-        kept[count] = cell
-        for part in range(len(levels)):
-            at[part, count] = (first[part] + levels[part, cell]) * n_views
-        count += np.int64(folds > 1)
-    return count  # type: ignore[return-value]
+            weighty += np.int64(own[place] > 0)
+            place += length
+        if weighty > 1:
+            marks[cell] = SHARED
+        elif weighty:
+            marks[cell], place = FIRST_FOLD, np.uint64(2 * cell)
+            for _ in range(n_folds):
+                own[place], own[place + np.uint64(1)] = 0, 0
+                place += length
+
+
+class Places:
+    """Rows by place, as kernels take them.
+
+    Parameters
+    ----------
+    codes, sizes, folds, n_folds, response, information
+        As of `conjunction_sums`.
+    """
+
+    def __init__(
+        self,
+        codes: tuple[Array, Array | None],
+        sizes: tuple[int, int],
+        folds: Array,
+        n_folds: int,
+        response: Array,
+        information: Array | None,
+    ) -> None:
+        self.sizes, self.size, self.n_rows, self.n_folds = sizes, sizes[0] * sizes[1], len(folds), n_folds
+        self.given = codes_of(codes[0]), codes_of(codes[1]), sizes[1], codes_of(folds)
+        self.response = freeze(response, np.int64)
+        self.weight = freeze(np.zeros(0, np.int64) if information is None else information, np.int64)
+
+    def mark(self) -> Array:
+        """Mark every place by the folds of its rows."""
+        parts = shares(self.n_rows, tables(self.size, self.n_rows))
+        marks = [empty(self.size, np.int32) for _ in parts]
+        run(lambda share: mark_places(*self.given, self.weight, *parts[share], marks[share]), len(parts))
+        return joined(marks)
+
+    def number(self, marks: Array) -> tuple[int, tuple[Array, Array]]:
+        """Number the places that folds share, in their marks; gives how many have rows, and the codes of these."""
+        room = min(self.size, self.n_rows // 2) + 1
+        left, right = empty(room, np.int32), empty(room, np.int32)
+        count, occupied = number_shared(marks, self.sizes[1], left, right)
+        return occupied, (left[:count], right[:count])
+
+    def sum(self, numbers: Array, n_cells: int, n_marks: int) -> tuple[Array, Array]:
+        """Sum rows by the numbers of their places; marks places of rows without weight, where there is room."""
+        fixed = *self.given, self.response, self.weight, freeze(numbers, np.int32), n_cells
+        length = 2 * n_cells * self.n_folds
+        parts = shares(self.n_rows, tables(max(length, 1), self.n_rows))
+        own, marks = [empty(length, np.int64) for _ in parts], [empty(n_marks, np.int32) for _ in parts]
+        run(lambda share: sum_places(*fixed, *parts[share], own[share], marks[share]), len(parts))
+        return add_tables(own).reshape(self.n_folds, n_cells, 2), joined(marks)
+
+    def sum_all(self) -> tuple[int, tuple[Array, Array], Array]:
+        """Sum rows by place, and keep what folds share; all places, with sums of 0 elsewhere, where most are shared."""
+        own, marks = self.sum(np.zeros(0, np.int32), self.size, self.size)
+        mark_sums(own.reshape(-1), self.n_folds, marks)
+        occupied, pairs = self.number(marks)
+        if len(pairs[0]) > MOSTLY * self.size:
+            return occupied, tuple(np.indices(self.sizes, np.int32).reshape(2, -1)), own  # type: ignore[return-value]
+        return occupied, pairs, own.take(pairs[0].astype(np.int64) * self.sizes[1] + pairs[1], axis=1)
+
+
+def joined(marks: list[Array]) -> Array:
+    """Join the threads' marks, in the first."""
+    ranges = shares(len(marks[0]))
+    for other in marks[1:]:
+        run(lambda share, other=other: join_marks(marks[0], other, *ranges[share]), len(ranges))  # type: ignore[misc]
+    return marks[0]
+
+
+def conjunction_sums(
+    codes: tuple[Array, Array | None],
+    sizes: tuple[int, int],
+    folds: Array,
+    n_folds: int,
+    response: Array,
+    information: Array | None,
+    /,
+) -> tuple[int, tuple[Array, Array], Array]:
+    """Give how many places have rows, those that folds share, and their sums; see `gpu_encode.ops.FusedOps`."""
+    places = Places(codes, sizes, folds, n_folds, response, information)
+    if ROWS_PER_PLACE * places.size <= places.n_rows:
+        return places.sum_all()
+    occupied, pairs = places.number(marks := places.mark())
+    return occupied, pairs, places.sum(marks, len(pairs[0]), 0)[0]
 
 
 @stage
 def see_cells(
-    sums: Array, kept: Array, hidden: Array, visibility: Array, numbers: Array, weight: Array, score: Array
+    own: Array, totals: Array, hidden: Array, on_grid: bool, numbers: Array, weight: Array, score: Array
 ) -> None:
-    """Write W, and S on its grid, of every category that is kept and every view."""
-    n_folds, n_views, place = visibility.shape[1], len(hidden), np.uint64(0)
-    unit, scale = numbers[UNIT], numbers[UNIT_OF_SCORE] * numbers[GRID]
-    for cell in range(len(kept)):
-        begin = np.uint64(2 * n_folds * kept[cell])
-        total, moment, source = np.int64(0), np.int64(0), begin
-        for _ in range(n_folds):
-            total += sums[source]
-            moment += sums[source + np.uint64(1)]
-            source += np.uint64(2)
-        for view in range(n_views):
-            seen, moved = total, moment
-            if hidden[view] >= 0:
-                source = begin + np.uint64(2 * hidden[view])
-                seen -= sums[source]
-                moved -= sums[source + np.uint64(1)]
-            else:
-                for fold in range(n_folds):
-                    source = begin + np.uint64(2 * fold)
-                    seen -= np.int64(0) if visibility[view, fold] else sums[source]
-                    moved -= np.int64(0) if visibility[view, fold] else sums[source + np.uint64(1)]
-            weight[place] = seen * unit
-            score[place] = np.rint(moved * scale)
-            place += np.uint64(1)
-
-
-@stage
-def sum_margins(at: Array, n_views: int, weight: Array, score: Array, margins: Array, totals: Array) -> None:
-    """Sum W and S by the categories of every column."""
-    for part in range(len(at)):
-        place, places = np.uint64(0), at[part]
-        for cell in range(len(places)):
-            target = np.uint64(places[cell])
-            for _ in range(n_views):
-                margins[target] += weight[place]
-                totals[target] += score[place]
-                place += np.uint64(1)
-                target += np.uint64(1)
-
-
-@stage
-def subtract_explained(
-    at: Array, part: int, n_views: int, weight: Array, means: Array, explained: Array, left: Array
-) -> None:
-    """Take what the columns explain of every category away from the sums of one column."""
+    """Write W and S of every category in one view, S on its grid if asked for."""
+    unit, length = numbers[UNIT], np.uint64(len(totals))
+    scale = numbers[UNIT_OF_SCORE] * (numbers[GRID] if on_grid else 1.0)
     place = np.uint64(0)
-    for cell in range(at.shape[1]):
-        for other in range(len(at)):
-            source = np.uint64(at[other, cell])
-            for view in range(n_views):
-                explained[view] = explained[view] + means[source] if other else means[source]
-                source += np.uint64(1)
-        target = np.uint64(at[part, cell])
-        for view in range(n_views):
-            left[target] -= np.rint(explained[view] * weight[place])
-            target += np.uint64(1)
-            place += np.uint64(1)
+    for cell in range(len(weight)):
+        seen, moved = totals[place], totals[place + np.uint64(1)]
+        for fold in hidden:
+            source = np.uint64(fold) * length + place
+            seen -= own[source]
+            moved -= own[source + np.uint64(1)]
+        weight[cell] = seen * unit
+        score[cell] = np.rint(moved * scale) if on_grid else moved * scale
+        place += np.uint64(2)
 
 
 @stage
-def spread_of(
-    at: Array, n_views: int, numbers: Array, weight: Array, score: Array, means: Array, explained: Array, found: Array
-) -> None:
-    """Leave in S what no column explains; add the spread, the number of categories and the sum of W of each view."""
-    place, unit, grid, fine = np.uint64(0), numbers[UNIT], 1.0 / numbers[GRID], numbers[GRID_OF_SPREAD]
-    for cell in range(at.shape[1]):
-        for part in range(len(at)):
-            source = np.uint64(at[part, cell])
-            for view in range(n_views):
-                explained[view] = explained[view] + means[source] if part else means[source]
-                source += np.uint64(1)
-        for view in range(n_views):
-            seen = weight[place]
-            left = (score[place] - np.rint(explained[view] * seen)) * grid
-            score[place] = left
-            found[view, 1] += np.rint(left * left / max(seen, unit) * fine)
-            found[view, 2] += 1.0 if seen > 0 else 0.0
-            found[view, 3] += seen
-            place += np.uint64(1)
+def sum_margins(places: Array, weight: Array, score: Array, margins: Array, totals: Array) -> None:
+    """Sum W and S by the categories of one column; what lies side by side is added first."""
+    last, more, moved = np.uint64(places[0]), 0.0, 0.0
+    for cell in range(len(places)):
+        place = np.uint64(places[cell])
+        if place != last:
+            margins[last] += more
+            totals[last] += moved
+            last, more, moved = place, 0.0, 0.0
+        more += weight[cell]
+        moved += score[cell]
+    margins[last] += more
+    totals[last] += moved
 
 
 @stage
-def gain_of(
-    sums: Array,
-    kept: Array,
-    n_folds: int,
-    first_view: int,
-    weight: Array,
-    score: Array,
-    variances: Array,
-    ridge: float,
-    numbers: Array,
-    found: Array,
-) -> None:
-    """Add what the steps of each view are worth to the rows of its own fold."""
-    place, n_views = np.uint64(0), len(variances)
-    unit, unit_of_score = -0.5 * numbers[UNIT], numbers[UNIT_OF_SCORE]
-    fine, longest = numbers[GRID_OF_GAIN], numbers[LONGEST]
-    for cell in range(len(kept)):
-        own = np.uint64(2 * (n_folds * kept[cell] + first_view))
-        for view in range(n_views):
-            seen, variance = weight[place], variances[view]
-            if ridge < 0:
-                step = score[place] * variance / (seen * variance + 1.0)
-            else:
-                step = score[place] / (seen + ridge if seen + ridge > 0 else 1.0) if seen > 0 else 0.0
-            step = min(max(step, -longest), longest)
-            rise = (step * (sums[own] * unit) + sums[own + np.uint64(1)] * unit_of_score) * step
-            found[view, 0] += np.rint(rise * fine)
-            place += np.uint64(1)
-            own += np.uint64(2)
+def explain(at: Array, means: Array, explained: Array) -> None:
+    """Write what the columns together say of every category, for each unit of W."""
+    for part in range(len(at)):
+        places = at[part]
+        if part:
+            for cell in range(len(explained)):
+                explained[cell] += means[np.uint64(places[cell])]
+        else:
+            for cell in range(len(explained)):
+                explained[cell] = means[np.uint64(places[cell])]
 
 
 @stage
-def variances_of(first: Array, margins: Array, found: Array, variances: Array) -> None:
-    """Take the columns' own freedom away, and estimate the variance between categories by moments, in each view."""
-    n_views = len(variances)
-    for view in range(n_views):
-        freedom = found[view, 2] + len(first) - 1.0
-        for place in range(view, len(margins), n_views):
-            freedom -= 1.0 if margins[place] > 0 else 0.0
-        found[view, 2] = freedom
-        known = found[view, 3] > 0 and freedom > 0
-        variances[view] = max(found[view, 1] - freedom, 0.0) / found[view, 3] if known else 0.0
+def subtract_explained(places: Array, weight: Array, explained: Array, left: Array) -> None:
+    """Take what is explained of every category away from the sums of one column."""
+    last, more = np.uint64(places[0]), 0.0
+    for cell in range(len(places)):
+        place = np.uint64(places[cell])
+        if place != last:
+            left[last] -= more
+            last, more = place, 0.0
+        more += np.rint(explained[cell] * weight[cell])
+    left[last] -= more
 
 
 @counting
 def fit_margins(
-    at: Array, first: Array, n_views: int, weight: Array, score: Array, margins: Array, means: Array
+    at: Array, first: Array, weight: Array, score: Array, margins: Array, means: Array, explained: Array
 ) -> None:
     """Sum W, and let each column explain what those before it leave over: all but the last twice."""
-    n_parts, totals, explained = len(first), np.zeros(len(means)), np.empty(n_views)
-    sum_margins(at, n_views, weight, score, margins, totals)
+    n_parts, totals = len(at), np.zeros(len(means))
+    for part in range(n_parts):
+        sum_margins(at[part], weight, score, margins, totals)
     left = totals.copy()
     for turn in range(2 * n_parts - 1):
         part = turn % n_parts
-        begin = first[part] * n_views
-        end = first[part + 1] * n_views if part + 1 < n_parts else len(totals)
+        begin, end = first[part], first[part + 1]
         left[begin:end] = totals[begin:end]
         if turn:
-            subtract_explained(at, part, n_views, weight, means, explained, left)
+            explain(at, means, explained)
+            subtract_explained(at[part], weight, explained, left)
         for i in range(begin, end):
             means[i] += left[i] / (margins[i] if margins[i] > 0 else 1.0)
+    explain(at, means, explained)
+
+
+@stage
+def spread_of(n_parts: int, weight: Array, explained: Array, numbers: Array, score: Array, found: Array) -> None:
+    """Leave in S what no column explains; write the spread, the number of categories and the sum of W."""
+    unit, grid, fine = numbers[UNIT], 1.0 / numbers[GRID], numbers[GRID_OF_SPREAD]
+    spread, present, total = 0.0, 0.0, 0.0
+    for cell in range(len(weight)):
+        seen = weight[cell]
+        left = (score[cell] - np.rint(explained[cell] * seen)) * grid if n_parts else score[cell]
+        score[cell] = left
+        spread += np.rint(left * left / max(seen, unit) * fine)
+        present += 1.0 if seen > 0 else 0.0
+        total += seen
+    found[SPREAD], found[FREEDOM], found[TOTAL] = spread * (1.0 / fine), present, total
+
+
+@stage
+def variance_of(n_parts: int, margins: Array, found: Array) -> float:
+    """Take the columns' own freedom away, and estimate the variance between categories by moments."""
+    if n_parts:
+        found[FREEDOM] += n_parts - 1.0
+        for margin in margins:
+            found[FREEDOM] -= 1.0 if margin > 0 else 0.0
+    known = found[TOTAL] > 0 and found[FREEDOM] > 0
+    return max(found[SPREAD] - found[FREEDOM], 0.0) / found[TOTAL] if known else 0.0
+
+
+@stage
+def gain_of(
+    own: Array, weight: Array, score: Array, variance: float, ridge: float, numbers: Array, steps: Array
+) -> float:
+    """Give what the steps of a view are worth to the rows of its own fold, and write the steps where there is room."""
+    unit, unit_of_score = -0.5 * numbers[UNIT], numbers[UNIT_OF_SCORE]
+    fine, longest = numbers[GRID_OF_GAIN], numbers[LONGEST]
+    gain, place = 0.0, np.uint64(0)
+    for cell in range(len(weight)):
+        seen = weight[cell]
+        if ridge < 0:
+            step = score[cell] * variance / (seen * variance + 1.0)
+        else:
+            step = score[cell] / (seen + ridge if seen + ridge > 0 else 1.0) if seen > 0 else 0.0
+        step = min(max(step, -longest), longest)
+        rise = (step * (own[place] * unit) + own[place + np.uint64(1)] * unit_of_score) * step
+        gain += np.rint(rise * fine)
+        place += np.uint64(2)
+        if len(steps):
+            steps[cell] = step
+    return gain * (1.0 / fine)
 
 
 @kernel
 def gains_of_views(
-    sums: Array,
+    own: Array,
+    totals: Array,
     hidden: Array,
-    visibility: Array,
-    levels: Array,
+    n_hidden: Array,
+    at: Array,
     first: Array,
-    n_levels: int,
     ridge: float,
     numbers: Array,
     first_view: int,
     stop: int,
     found: Array,
+    steps: Array,
 ) -> None:
-    """Write gain, spread, freedom and sum of W of the views [first_view, stop)."""
-    n_parts, n_folds, n_views = len(first), visibility.shape[1], stop - first_view
-    kept, places = np.empty(levels.shape[1] + 1, np.int64), np.empty((n_parts, levels.shape[1] + 1), np.int64)
-    count = keep_shared(sums, n_folds, levels, first, n_views, kept, places)
-    kept, at = kept[:count], places[:, :count]
-    weight, score, explained = np.empty(count * n_views), np.empty(count * n_views), np.empty(n_views)
-    see_cells(sums, kept, hidden[first_view:stop], visibility[first_view:stop], numbers, weight, score)
-    margins, means = np.zeros(n_levels * n_views), np.zeros(n_levels * n_views)
-    fit_margins(at, first, n_views, weight, score, margins, means)
-    own, variances = found[first_view:stop], np.zeros(n_views)
-    spread_of(at, n_views, numbers, weight, score, means, explained, own)
-    for view in range(n_views):
-        own[view, 1] *= 1.0 / numbers[GRID_OF_SPREAD]
-    variances_of(first, margins, own, variances)
-    gain_of(sums, kept, n_folds, first_view, weight, score, variances, ridge, numbers, own)
-    for view in range(n_views):
-        own[view, 0] *= 1.0 / numbers[GRID_OF_GAIN]
+    """Write gain, spread, freedom and sum of W of the views [first_view, stop), and the steps where there is room."""
+    n_parts, n_cells, n_levels = len(at), len(totals) // 2, first[len(first) - 1]
+    weight, score, explained = np.empty(n_cells), np.empty(n_cells), np.empty(n_cells if n_parts else 0)
+    margins, means = np.empty(n_levels), np.empty(n_levels)
+    for view in range(first_view, stop):
+        of_view = found[view]
+        see_cells(own, totals, hidden[view, : n_hidden[view]], n_parts > 0, numbers, weight, score)
+        set_all(margins, 0.0)
+        set_all(means, 0.0)
+        if n_parts:
+            fit_margins(at, first, weight, score, margins, means, explained)
+        spread_of(n_parts, weight, explained, numbers, score, of_view)
+        variance = variance_of(n_parts, margins, of_view)
+        if ridge >= 0 or variance > 0:
+            begin, end = n_cells * view, n_cells * (view + 1)
+            of_fold = own[2 * begin : 2 * end]
+            of_view[GAIN] = gain_of(of_fold, weight, score, variance, ridge, numbers, steps[begin:end])
 
 
 def conjunction_gains(
-    sums: Array, visibility: Array, parts: Sequence[Array], ridge: float, numbers: Sequence[float], /
+    own: Array, visibility: Array, parts: Sequence[Array], ridge: float, numbers: Sequence[float], steps: Array, /
 ) -> Array:
     """Give gain, spread, freedom and sum of W of every view (views, 4); see `gpu_encode.ops.FusedOps`."""
-    n_views = len(visibility)
-    blind = visibility == 0
-    levels = codes_of(np.stack(parts))
-    ends = np.cumsum([int(part.max()) + 1 for part in levels])
+    n_views, n_cells = len(visibility), own.shape[1]
+    found = np.zeros((n_views, 4))
+    if not n_cells:
+        return found
+    at, first = np.empty((len(parts), n_cells), np.int32), np.zeros(len(parts) + 1, np.int64)
+    for number, part in enumerate(parts):
+        np.add(part, first[number], out=at[number], casting="unsafe")
+        first[number + 1] = int(at[number].max()) + 1
     fixed = (
-        freeze(sums, np.int64).reshape(-1),
-        freeze(np.where(blind.sum(axis=1) == 1, blind.argmax(axis=1), -1), np.int64),
-        freeze(visibility, np.int64),
-        levels,
-        freeze(np.append(0, ends[:-1]), np.int64),
-        int(ends[-1]),
+        freeze(own, np.int64).reshape(-1),
+        freeze(own.sum(axis=0), np.int64).reshape(-1),
+        freeze(np.argsort(visibility, axis=1, kind="stable"), np.int64),
+        freeze((visibility == 0).sum(axis=1), np.int64),
+        freeze(at, np.int32),
+        freeze(first, np.int64),
         float(ridge),
         freeze(np.asarray(numbers), np.float64),
     )
-    found = np.zeros((n_views, 4))
-    ranges = shares(n_views, smallest=max(1, SMALLEST_SHARE // levels.shape[1]))
-    run(lambda share: gains_of_views(*fixed, *ranges[share], found), len(ranges))
+    ranges = shares(n_views, smallest=max(1, SMALLEST_SHARE // n_cells))
+    run(lambda share: gains_of_views(*fixed, *ranges[share], found, steps.reshape(-1)), len(ranges))
     return found

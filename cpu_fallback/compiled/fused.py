@@ -2,13 +2,14 @@
 
 from cpu_fallback.compiled.blending import encode_categories
 from cpu_fallback.compiled.categories import number_in_order
-from cpu_fallback.compiled.conjunctions import conjunction_gains
+from cpu_fallback.compiled.conjunctions import conjunction_gains, conjunction_sums
 from cpu_fallback.compiled.factors import descend_rows
 from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encodings
 from cpu_fallback.compiled.ordered_encodings import ordered_encodings
 
 __all__ = [
     "conjunction_gains",
+    "conjunction_sums",
     "descend_rows",
     "encode_categories",
     "leave_one_out_encodings",

@@ -13,7 +13,8 @@ from cpu_fallback.row_numbers import FoldPattern
 from cpu_fallback.types import Array, Codes
 from gpu_encode.encoders.codes import CodedRows
 from gpu_encode.tuning.results import mean, standard_error
-from gpu_encode.tuning.stages import HeldOut, Stage, Steps, chance_of, gain_of, most_gain
+from gpu_encode.tuning.stages import HeldOut, Stage
+from gpu_encode.tuning.steps import SharedSums, Steps, chance_of, fused_operation, gain_of, most_gain
 
 Key = tuple[int, ...]
 # Rounds over the keys that are in; few models take as many.
@@ -24,6 +25,8 @@ LEAST_RISE = 1e-5
 SAMPLING_ERRORS = 2.0
 # Categories of a key per row, at most.
 MOST_CATEGORIES = 0.99
+# Pairs of categories per row, at most, of which a table is cheaper than joining rows.
+MOST_PLACES = 16
 # Chances of a fitted estimator are kept so far from 0 and 1.
 LEAST_CHANCE = 1e-15
 
@@ -127,6 +130,16 @@ class Keys:
             self._latest = key, self._join(key)
         return self._latest[1], self.sizes[key]
 
+    def pair(self, key: Key) -> tuple[tuple[Codes, Codes], tuple[int, int], Sequence[Array]] | None:
+        """Give a key as two: codes and sizes, and the columns' categories of the first; None where it is joined."""
+        if len(key) == 1 or key in self._kept or (self._latest is not None and self._latest[0] == key):
+            return None
+        (left, n_left), right, n_right = self.codes(key[:-1]), self.rows.codes[key[-1]], self.rows.sizes[key[-1]]
+        if not 0 < n_left * n_right <= MOST_PLACES * len(left):
+            return None
+        parts = self.parts(key[:-1]) if len(key) > 2 else [np.arange(n_left)]
+        return (left, right), (n_left, n_right), parts
+
     def keep(self, key: Key) -> None:
         """Keep the codes of a key that is in."""
         if len(key) > 1:
@@ -167,7 +180,7 @@ class Keys:
 
         The first tells no more rows apart than its part does; of the second, hardly a row has others to learn from.
         """
-        _, size = self.codes(key)
+        size = self.sizes[key] if key in self.sizes else self.codes(key)[1]
         if size >= MOST_CATEGORIES * len(self.rows.codes[0]):
             return True
         parts: list[Key] = [(column,) for column in key]
@@ -204,7 +217,7 @@ class SumsScorer:
         self.n_outcomes = len(outcomes)
         parts = 1 if sample is None else len(held_out.folds) // sample
         self._sampled_state: tuple[State, list[Stage]] | None = None
-        self._summed: tuple[State, Key, list[Array]] | None = None
+        self._summed: tuple[State, Key, list[SharedSums]] | None = None
         self.sampled_rows = 0
         if parts > 1:
             numbers = rows.ops.fold_numbers(FoldPattern("random", parts, seed), 0, len(held_out.folds))
@@ -235,7 +248,7 @@ class SumsScorer:
 
     def _move(self, stage: Stage, key: Key) -> Stage:
         """Move rows by a key, where held-out rows become likelier by it."""
-        return self._moved(stage, key, Steps.of(stage, *self.keys.codes(key), self.m))
+        return self._moved(stage, key, Steps.of(stage, SharedSums.of(stage, *self.keys.codes(key)), self.m))
 
     def _moved(self, stage: Stage, key: Key, steps: Steps) -> Stage:
         if math.fsum(steps.gains) <= LEAST_RISE * self.held_out.total:
@@ -266,30 +279,38 @@ class SumsScorer:
         parts, stages = self.sample_keys.parts(key), self._sampled_state[1]
         return mean([most_gain(stage, codes, size, parts, times, SAMPLING_ERRORS) for stage in stages])
 
-    def sums(self, state: State, key: Key) -> list[Array]:
+    def sums(self, state: State, key: Key) -> list[SharedSums]:
         """Sum rows by category and fold for every outcome; those of the key that was asked for last are kept."""
         if self._summed is None or self._summed[0] is not state or self._summed[1] != key:
-            codes, size = self.keys.codes(key)
             self._summed = None
-            self._summed = state, key, [stage.sums(codes, size, self.held_out.folds) for stage in state.stages]
+            self._summed = state, key, [self._sum(stage, key) for stage in state.stages]
         return self._summed[2]
+
+    def _sum(self, stage: Stage, key: Key) -> SharedSums:
+        """Sum rows by the categories of a conjunction, which is joined only where it has to be."""
+        pair = self.keys.pair(key) if fused_operation(stage, "conjunction_sums") else None
+        if pair is None:
+            codes, size = self.keys.codes(key)
+            return SharedSums.of(stage, codes, size, self.keys.parts(key))
+        shared = SharedSums.of_pair(stage, *pair)
+        self.keys.sizes[key] = shared.n_categories
+        return shared
 
     def surprise(self, state: State, key: Key) -> float:
         """Give by how many standard errors what all rows show of a key is above chance, for the outcome with most."""
-        of_stages, parts = self.sums(state, key), self.keys.parts(key)
-        return max(chance_of(stage, sums, parts) for stage, sums in zip(state.stages, of_stages, strict=True))
+        return max(chance_of(stage, shared) for stage, shared in zip(state.stages, self.sums(state, key), strict=True))
 
     def gain(self, state: State, key: Key) -> Gain:
         """Measure what a key adds, before it is in: by the second-order expansion."""
-        of_stages, parts = self.sums(state, key), self.keys.parts(key)
-        found = [gain_of(stage, sums, self.m, parts) for stage, sums in zip(state.stages, of_stages, strict=True)]
+        together = zip(state.stages, self.sums(state, key), strict=True)
+        found = [gain_of(stage, shared, self.m) for stage, shared in together]
         gain = self._average([gains for gains, _ in found])
         return replace(gain, surprise=max(surprise for _, surprise in found))
 
     def _steps(self, stage: Stage, key: Key) -> Steps:
         """Give the steps of a conjunction, by what its columns leave over."""
         codes, size = self.keys.codes(key)
-        return Steps.of(stage, codes, size, self.m, self.keys.parts(key))
+        return Steps.of(stage, SharedSums.of(stage, codes, size, self.keys.parts(key)), self.m)
 
     def add(self, state: State, key: Key) -> State:
         """Take a key in, and let all keys move rows again."""

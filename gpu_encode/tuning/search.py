@@ -66,10 +66,14 @@ class Search:
 
     def measure(self, state: State, key: Key) -> Gain | None:
         """Measure what a key adds; None where its number of categories, or chance, says that it adds nothing."""
-        if key in self.counted_out or self.scorer.keys.tells_nothing(key):
+        if key in self.counted_out:
+            return None
+        # The sums that it needs tell the number of categories, too.
+        surprise = self.scorer.surprise(state, key)
+        if self.scorer.keys.tells_nothing(key):
             self.counted_out.add(key)
             return None
-        if self.least_surprise > -math.inf and self.scorer.surprise(state, key) <= self.least_surprise:
+        if surprise <= self.least_surprise:
             self.by_chance.add(key)
             return None
         self.scored.add(key)

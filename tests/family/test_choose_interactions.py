@@ -15,10 +15,11 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import gpu_encode as ge
 from gpu_encode.encoders.codes import number_folds
 from gpu_encode.fitting.inputs import Inputs
-from gpu_encode.ops import BACKENDS, load, use_backend
+from gpu_encode.ops import BACKENDS, device_of, load, use_backend
 from gpu_encode.tuning.interactions import by_sums, checked_plan, choose_scheme, read_columns
 from gpu_encode.tuning.scorers import SumsScorer
-from gpu_encode.tuning.stages import Stage, Steps, chance_of, gain_of
+from gpu_encode.tuning.stages import Stage
+from gpu_encode.tuning.steps import SharedSums, Steps, chance_of, gain_of
 
 N = 1500
 RNG = np.random.default_rng(5)
@@ -35,12 +36,15 @@ WEIGHT = RNG.random(N) + 0.25
 
 
 def scorer_of(X, y, weight=None, folds=4, scoring=None, **parameters):
-    """The scorer of sums, and its plan."""
+    """The scorer of sums, the keys of its start, and the rows in its order."""
     encoder = ge.TargetEncoder(**parameters)
     scheme = choose_scheme(encoder, encoder._parameters(), folds, 0)
     entries, context = read_columns(encoder._parameters(), scheme, Inputs(X, y, weight))
     plan = checked_plan(scheme, context)
-    return by_sums(encoder, context, plan, None, 0, scoring), entries, plan
+    scorer = by_sums(encoder, context, plan, None, 0, scoring)
+    # Its rows are in the order of their folds, but on a GPU.
+    folds, is_sorted = number_folds(plan, scorer.keys.rows), device_of(scorer.keys.rows.ops) == "cpu"
+    return scorer, entries, np.argsort(folds, kind="stable") if is_sorted else np.arange(len(X))
 
 
 def mean_of(pairs):
@@ -96,18 +100,18 @@ def gain_by_loop(key, columns, folds, z, h, w):
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("kind", TARGETS)
 def test_gains_are_those_of_plain_loops(kind, weight):
-    y = TARGETS[kind]
-    scorer, entries, plan = scorer_of(X, y, weight)
+    scorer, entries, order = scorer_of(X, TARGETS[kind], weight)
+    y, rows = TARGETS[kind][order], X[order].tolist()
     state = scorer.start(entries)
-    folds = number_folds(plan, scorer.keys.rows).tolist()
+    folds = scorer.held_out.folds.tolist()
     stage = state.stages[0]
-    w = [1.0] * N if weight is None else (weight * weight.sum() / (weight * weight).sum()).tolist()
+    w = [1.0] * N if weight is None else (weight * weight.sum() / (weight * weight).sum())[order].tolist()
     offsets = [offset * 2.0**stage.exponent for offset in stage.offset.tolist()]
     z, h, scores = moments_by_loop(kind, y.tolist(), offsets, w)
     assert state.score.mean == pytest.approx(mean_of(list(zip(scores, w, strict=True))), rel=1e-9)
     for key in [(0, 1), (0, 2), (1, 3)]:
         gain = scorer.gain(state, key)
-        np.testing.assert_allclose(gain.by_fold, gain_by_loop(key, X.tolist(), folds, z, h, w), rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(gain.by_fold, gain_by_loop(key, rows, folds, z, h, w), rtol=1e-3, atol=1e-6)
     assert scorer.gain(state, (0, 2)).mean > 0.02
 
 
@@ -126,21 +130,33 @@ def test_the_kernel_of_gains_has_the_bits_of_their_definition(kind, sees, weight
         stage = replace(stage, rows=replace(stage.rows, visibility=sees))
         for key in [(1, 2), (0, 2), (1, 2, 3), (0, 1, 2)]:
             (codes, size), parts = scorer.keys.codes(key), scorer.keys.parts(key)
-            sums = stage.sums(codes, size, stage.rows.folds)
-            gains, surprise = gain_of(stage, sums, scorer.m, parts)
-            steps = Steps.of(stage, codes, size, scorer.m, parts)
-            assert gains.tobytes() == steps.gains.tobytes()
-            assert surprise == steps.surprise
             by_arrays = replace(stage, rows=replace(stage.rows, ops=load(BACKENDS["numpy"])))
-            assert chance_of(stage, sums, parts) == chance_of(by_arrays, sums, parts)
+            expected = SharedSums.of(by_arrays, codes, size, parts)
+            scorer.keys.forget()
+            for shared in (SharedSums.of(stage, codes, size, parts), SharedSums.of_pair(stage, *scorer.keys.pair(key))):
+                assert shared.n_categories == size
+                has_rows = shared.own[:, :, 0].any(axis=0)
+                assert shared.own[:, has_rows].tobytes() == expected.own.tobytes()
+                for part, other in zip(shared.parts, expected.parts, strict=True):
+                    np.testing.assert_array_equal(part[has_rows], other)
+            for of_columns in (shared, replace(shared, parts=())):
+                of_rows = replace(expected, parts=expected.parts if of_columns.parts else ())
+                steps = Steps.of(by_arrays, of_rows, scorer.m)
+                compiled = Steps.of(stage, of_columns, scorer.m)
+                np.testing.assert_array_equal(compiled.steps[:, has_rows], steps.steps)
+                assert not compiled.steps[:, ~has_rows].any()
+                for gains, surprise in (gain_of(stage, of_columns, scorer.m), (compiled.gains, compiled.surprise)):
+                    assert gains.tobytes() == steps.gains.tobytes()
+                    assert surprise == steps.surprise
+                assert chance_of(stage, of_columns) == chance_of(by_arrays, of_rows)
 
 
 @pytest.mark.host
 @pytest.mark.parametrize("kind", TARGETS)
 def test_offsets_start_with_the_mean_that_a_fold_sees(kind):
     y = TARGETS[kind].astype(np.float64)
-    scorer, _, plan = scorer_of(X, TARGETS[kind])
-    folds = number_folds(plan, scorer.keys.rows)
+    scorer, _, order = scorer_of(X, TARGETS[kind])
+    y, folds = y[order], scorer.held_out.folds
     stage = Stage.start(scorer.held_out, *scorer.outcomes[0])
     for fold in range(4):
         seen = y[folds != fold]
@@ -179,13 +195,13 @@ def test_nothing_is_found_in_noise(kind):
 @pytest.mark.parametrize("kind", TARGETS)
 def test_chance_is_a_chi_square_of_what_columns_leave_over(kind):
     """In all rows at once, as a normal deviate by Wilson and Hilferty, beside a chi-square's own tail."""
-    scorer, entries, _ = scorer_of(X, TARGETS[kind])
+    scorer, entries, order = scorer_of(X, TARGETS[kind])
     state = scorer.start(entries)
     stage = state.stages[0]
     offsets = [offset * 2.0**stage.exponent for offset in stage.offset.tolist()]
-    z, h, _ = moments_by_loop(kind, TARGETS[kind].tolist(), offsets, [1.0] * N)
+    z, h, _ = moments_by_loop(kind, TARGETS[kind][order].tolist(), offsets, [1.0] * N)
     for key in [(0, 1), (0, 2), (1, 3)]:
-        names = [tuple(row[column] for column in key) for row in X.tolist()]
+        names = [tuple(row[column] for column in key) for row in X[order].tolist()]
         weight, score = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
         for name, information, response in zip(names, h, z, strict=True):
             weight[name] += information
@@ -351,14 +367,14 @@ def test_folds_of_groups_are_kept_together():
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
 def test_areas_are_those_of_the_offsets_in_every_fold(weight):
     """Pairs of a positive and a negative row of one fold, one by one."""
-    scorer, entries, plan = scorer_of(X, TARGETS["binary"], weight, scoring="roc_auc")
+    scorer, entries, order = scorer_of(X, TARGETS["binary"], weight, scoring="roc_auc")
     state = scorer.start(entries)
-    larger, folds = scorer.add(state, (0, 2)), number_folds(plan, scorer.keys.rows)
-    w = np.ones(N) if weight is None else weight
+    larger, folds, y = scorer.add(state, (0, 2)), scorer.held_out.folds, TARGETS["binary"][order]
+    w = np.ones(N) if weight is None else weight[order]
     for found in (state, larger):
         offset = found.stages[0].offset
         for fold, area in enumerate(found.score.by_fold):
-            above, below = (np.flatnonzero((folds == fold) & (TARGETS["binary"] == label)) for label in (1, 0))
+            above, below = (np.flatnonzero((folds == fold) & (y == label)) for label in (1, 0))
             pairs = [
                 (float(offset[i] > offset[j]) + float(offset[i] == offset[j]) / 2, w[i] * w[j])
                 for i in above
