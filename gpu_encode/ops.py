@@ -152,7 +152,7 @@ class FusedOps(Protocol):
     """Passes that do at once what takes other backends several.
 
     Without `number_in_order`, objects are read one by one, without `descend_rows` rows in Python's own loops, and
-    without `conjunction_sums` and `conjunction_gains` array expressions do what it does.
+    without `log_odds_moments`, `conjunction_sums` and `conjunction_gains` array expressions do what it does.
 
     Those between sums and encodings are for the rules that `formulas.smoothing` names.  Their definition is the array
     expressions that stand in for them where a backend has none: `encoding_rule.table`, `leave_one_out.Evaluation` and
@@ -178,6 +178,14 @@ class FusedOps(Protocol):
 
         Those of the categories of column d are lines from first[d] on; `codes` (rows, columns) are not negative.  Its
         definition is `factors.descent.descend_by_loops`.
+        """
+
+    def log_odds_moments(
+        self, values: Array, offset: Array, weight: Array | None, bits: tuple[int, int], /
+    ) -> tuple[Array, Array, Array]:
+        """Give z and h of rows at their log-odds, as integers of so many `bits` (of h, of z), and the log-likelihood.
+
+        Its definition is `tuning.stages.at_log_odds`.
         """
 
     def conjunction_sums(

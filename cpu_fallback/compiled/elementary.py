@@ -1,8 +1,11 @@
-"""exp of one number, as the fixed sequence of + - * / of `cpu_fallback.elementary`."""
+"""exp and log of one number, as the fixed sequences of + - * / of `cpu_fallback.elementary`."""
 
 import math
 
+import numpy as np
+
 from cpu_fallback.compiled.border import stage
+from cpu_fallback.elementary import LOG_EVEN, LOG_ODD
 
 LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
@@ -16,6 +19,9 @@ FIRST, SECOND, THIRD, FOURTH, FIFTH = (
     -1.65339022054652515390e-06,
     4.13813679705723846039e-08,
 )
+SQUARE_ROOT_OF_HALF = float(np.sqrt(0.5))
+ODD_1, ODD_2, ODD_3, ODD_4 = LOG_ODD
+EVEN_1, EVEN_2, EVEN_3 = LOG_EVEN
 
 
 @stage
@@ -34,3 +40,20 @@ def exp(value: float) -> float:
     correction = reduced - square * series
     result = 1.0 - ((low - (reduced * correction) / (2.0 - correction)) - high)
     return math.ldexp(result, int(power))
+
+
+@stage
+def log(value: float) -> float:
+    """Natural logarithm of a finite number above zero."""
+    fraction, power = math.frexp(value)
+    if fraction < SQUARE_ROOT_OF_HALF:
+        fraction, power = 2.0 * fraction, power - 1
+    exponent, shifted = float(power), fraction - 1.0
+    ratio = shifted / (2.0 + shifted)
+    square = ratio * ratio
+    fourth = square * square
+    odd = ODD_1 + fourth * (ODD_2 + fourth * (ODD_3 + fourth * ODD_4))
+    even = EVEN_1 + fourth * (EVEN_2 + fourth * EVEN_3)
+    series = square * odd + fourth * even
+    half = 0.5 * shifted * shifted
+    return exponent * LN2_HIGH - ((half - (ratio * (half + series) + exponent * LN2_LOW)) - shifted)

@@ -5,6 +5,7 @@ from cpu_fallback.compiled.categories import number_in_order
 from cpu_fallback.compiled.conjunctions import conjunction_gains, conjunction_sums
 from cpu_fallback.compiled.factors import descend_rows
 from cpu_fallback.compiled.leave_one_out_encodings import leave_one_out_encodings
+from cpu_fallback.compiled.log_odds import log_odds_moments
 from cpu_fallback.compiled.ordered_encodings import ordered_encodings
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "descend_rows",
     "encode_categories",
     "leave_one_out_encodings",
+    "log_odds_moments",
     "number_in_order",
     "ordered_encodings",
 ]

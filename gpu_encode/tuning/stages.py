@@ -153,15 +153,12 @@ class Stage:
     @classmethod
     def at(cls, rows: HeldOut, binary: bool, values: Floats, exponent: int, offset: Floats) -> "Stage":
         """Measure rows at their offsets."""
+        first = INFORMATION_BITS if binary or rows.weight is not None else 0
+        bits = first, min(ROOM - first - len(values).bit_length(), RESPONSE_BITS)
         make = at_log_odds if binary else at_numbers
-        response, information, scale, likelihood = make(rows, values, offset, exponent)
-        first = 0 if information is None else INFORMATION_BITS
-        second = min(ROOM - first - len(values).bit_length(), RESPONSE_BITS)
-        whole = np.rint(response * 2.0**second).astype(np.int64)
-        weight = None if information is None else np.rint(information * 2.0**first).astype(np.int64)
-        largest = max(float(np.abs(whole).max()) * 2.0**-second, 1.0)
-        bits = first, second
-        return cls(rows, binary, values, exponent, offset, whole, weight, bits, largest, scale, likelihood)
+        response, information, scale, likelihood = make(rows, values, offset, exponent, bits)
+        largest = max(float(np.abs(response).max()) * 2.0 ** -bits[1], 1.0)
+        return cls(rows, binary, values, exponent, offset, response, information, bits, largest, scale, likelihood)
 
     def moved_offset(self, codes: Codes, steps: Floats) -> Floats:
         """Add steps (categories + 2, folds) to the offsets of the rows."""
@@ -207,20 +204,27 @@ def seen_on_host(rows: HeldOut, of_folds: Floats) -> Floats:
     return np.array([math.fsum(of_folds[visible > 0]) for visible in rows.visibility])
 
 
-def at_log_odds(rows: HeldOut, values: Floats, offset: Floats, exponent: int) -> tuple[Floats, Floats, float, Floats]:
+def at_log_odds(
+    rows: HeldOut, values: Floats, offset: Floats, exponent: int, bits: tuple[int, int]
+) -> tuple[Integers, Integers, float, Floats]:
     """Give (y - p) / (p (1 - p)), p (1 - p), and sums of y log(p) + (1 - y) log(1 - p), with p from its log-odds."""
     assert not exponent
+    fused = getattr(rows.ops.fused, "log_odds_moments", None)
+    if fused is not None:
+        response, information, likelihood = fused(values, offset, rows.weight, bits)
+        return response, information, 1.0, rows.by_fold(likelihood)
     small = exp(-np.abs(offset))
     high, low = 1.0 / (1.0 + small), small / (1.0 + small)
     chance = np.where(offset >= 0, high, low)
-    information = high * low
+    known = high * low
     likelihood = values * offset - np.maximum(offset, 0.0) - log(1.0 + small)
-    return (values - chance) / information, rows.weighted(information), 1.0, rows.by_fold(likelihood)
+    response, information = whole((values - chance) / known, bits[1]), whole(rows.weighted(known), bits[0])
+    return response, information, 1.0, rows.by_fold(likelihood)
 
 
 def at_numbers(
-    rows: HeldOut, values: Floats, offset: Floats, exponent: int
-) -> tuple[Floats, Floats | None, float, Floats]:
+    rows: HeldOut, values: Floats, offset: Floats, exponent: int, bits: tuple[int, int]
+) -> tuple[Integers, Integers | None, float, Floats]:
     """Give errors in units of their root mean square, weights, and sums of a normal law's log-likelihood."""
     errors = values - offset
     squares = rows.by_fold(errors * errors)
@@ -228,7 +232,13 @@ def at_numbers(
     constant = LOG_OF_TWO_PI + float(log(np.array([variance]))[0]) + 2.0 * exponent * LOG_OF_TWO
     likelihood = -0.5 * (constant * rows.weights + squares / variance)
     scale = math.sqrt(variance)
-    return errors / scale, rows.weight, scale, likelihood
+    information = None if rows.weight is None else whole(rows.weight, bits[0])
+    return whole(errors / scale, bits[1]), information, scale, likelihood
+
+
+def whole(values: Floats, places: int) -> Integers:
+    """Round numbers to so many binary places, as integers of these."""
+    return np.rint(values * 2.0**places).astype(np.int64)
 
 
 def sum_by_code(ops: Ops, values: Floats, codes: Codes, n_codes: int) -> Floats:
