@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -160,16 +161,30 @@ DEMO: dict[str, list[Option]] = {
     "": [("--rows", "N", "rows to make (20000)", {"type": natural_number, "default": 20_000})]
 }
 
-# Name of a command, its module, what it does, and its options by group.
-COMMANDS: tuple[tuple[str, str, str, dict[str, list[Option]]], ...] = (
-    ("fit-transform", "fit_transform", "learn encodings from a file of rows and write it encoded", FIT_TRANSFORM),
-    ("transform", "transform", "encode new rows with a saved model", TRANSFORM),
-    ("inspect", "inspect_model", "show what a saved model holds", INSPECT),
-    ("doctor", "doctor", "show what was found on this machine and what to install for more", {"": [JSON]}),
-    ("warm-up", "warm_up", "compile everything now, so that no later process does: for images of containers", {}),
-    ("demo", "demo", "make rows, encode them, and check every scheme for leaks", DEMO),
-    ("benchmark", "benchmark", "measure this machine: ours beside other libraries (in a checkout)", {}),
-)
+# Name of a command, its module, what it does, an example, and its options by group.
+COMMANDS: tuple[tuple[str, str, str, str, dict[str, list[Option]]], ...] = (
+    ("fit-transform", "fit_transform", "learn encodings from a file of rows and write it encoded",
+     "orders.parquet encoded.parquet --target returned --columns shop,shop+city --model shops.model", FIT_TRANSFORM),
+    ("transform", "transform", "encode new rows with a saved model",
+     "new_orders.csv new_encoded.csv --model shops.model", TRANSFORM),
+    ("inspect", "inspect_model", "show what a saved model holds", "shops.model --column shop+city --json", INSPECT),
+    ("doctor", "doctor", "show what was found on this machine and what to install for more", "--json", {"": [JSON]}),
+    ("warm-up", "warm_up", "compile everything now, so that no later process does: for images of containers", "", {}),
+    ("demo", "demo", "make rows, encode them, and check every scheme for leaks", "--rows 50000", DEMO),
+    ("benchmark", "benchmark", "measure this machine: ours beside other libraries (in a checkout, by its own options)",
+     "--rows 1e6 --works mean,folds --keys int --contenders ours,sklearn,polars --out measured", {}),
+)  # fmt: skip
+
+
+class Versions(argparse.Action):
+    """Says which versions are at work, and ends."""
+
+    def __call__(self, *_: object) -> NoReturn:
+        """Write the line; what it takes is loaded here."""
+        from gpu_encode.cli.doctor import versions_at_work
+
+        sys.stdout.write(versions_at_work() + "\n")
+        raise SystemExit(0)
 
 
 class Parser(argparse.ArgumentParser):
@@ -197,8 +212,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     """
     parser, commands = build()
     if words[:1] == ["benchmark"]:
-        # The benchmarks read their own arguments, and have their own help.
-        return argparse.Namespace(command="benchmark", module="benchmark", debug=False, arguments=list(words[1:]))
+        # The benchmarks read their own arguments, and have their own help behind the one here.
+        rest = [word for word in words[1:] if word != "--debug"]
+        return argparse.Namespace(command="benchmark", module="benchmark", debug=False, arguments=rest)
     options, unknown = parser.parse_known_args(words)
     if unknown:
         word = unknown[0].split("=")[0]
@@ -217,11 +233,17 @@ def build() -> tuple[Parser, dict[str, Parser]]:
         description="Turn categories into numbers, without leaks of the target.",
         epilog="python -m gpu_encode.accel script.py serves scikit-learn's encoders of a script as it is.",
     )
+    parser.add_argument("--version", nargs=0, action=Versions, help="show the versions and the backend at work")
     chosen = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     commands = {}
-    for name, module, line, groups in COMMANDS:
+    for name, module, line, example, groups in COMMANDS:
         command: Parser = chosen.add_parser(
-            name, help=line, description=f"{line[0].upper()}{line[1:]}.", allow_abbrev=False
+            name,
+            help=line,
+            description=f"{line[0].upper()}{line[1:]}.",
+            epilog=f"example:\n  gpu-encode {name} {example}".rstrip(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
         )
         command.add_argument("--debug", action="store_true", help="show the traceback of an error, and every warning")
         if "more than memory" in groups:

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import gpu_encode
 from gpu_encode import compilation
 from gpu_encode.cli.messages import one_line
-from gpu_encode.devices import simulated
+from gpu_encode.devices import has_gpu, simulated
 
 # What is told apart by its use -> the distributions that bring it.
 PACKAGES = {
@@ -79,6 +80,25 @@ def examine() -> dict[str, Any]:
         "problems": [*problems(versions), *driver_problems(driver, installed_version(["cupy-cuda13x"]) is not None)],
         "worth_installing": worth_installing(versions, devices, driver),
     }
+
+
+def versions_at_work() -> str:
+    """Return one line of versions, with the backend that a large call would be served by.
+
+    Examples
+    --------
+    >>> versions_at_work().split(", ")[0].split()[0]
+    'gpu-encode'
+    """
+    if has_gpu():
+        backend = ", ".join(cuda_devices()[0]) or "the simulator of a GPU"
+    elif compilation.is_ready():
+        backend = "compiled kernels on the CPU"
+    else:
+        backend = "NumPy on the CPU (kernels are not compiled yet)"
+    libraries = [f"{name} {installed_version([name]) or 'not installed'}" for name in ("numpy", "numba")]
+    named = [f"gpu-encode {gpu_encode.__version__}", f"Python {platform.python_version()}", *libraries]
+    return f"{', '.join(named)}, backend: {backend}"
 
 
 def installed_version(distributions: list[str]) -> str | None:

@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ def run(options: argparse.Namespace) -> int:
         chosen = list(range(len(spoken)))
     report = describe(encoder, chosen, options.top)
     if options.json:
-        sys.stdout.write(json.dumps(report, indent=2, default=str) + "\n")
+        sys.stdout.write(json.dumps(report, indent=2, default=str, allow_nan=False) + "\n")
     else:
-        show(report)
+        show(report, {name: str(value) for name, value in parameters_of(encoder).items()})
     return 0
 
 
@@ -48,7 +49,6 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
     top : int
         How many categories of each.
     """
-    parameters = {name: value for name, value in encoder.get_params(deep=False).items() if name != "columns"}
     keys = keys_of(encoder)
     names = [encoding_names(encoder, number) for number in range(len(keys))]
     ends = np.cumsum([0, *map(len, names)])
@@ -59,7 +59,7 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
         "target_type": plain(getattr(encoder, "target_type_", None)),
         "classes": plain(getattr(encoder, "classes_", None)),
         "target_mean": plain(getattr(encoder, "target_mean_", None)),
-        "parameters": {name: str(value) for name, value in parameters.items()},
+        "parameters": plain(parameters_of(encoder)),
         "columns": [
             {
                 "name": key_name(keys[number]),
@@ -74,6 +74,11 @@ def describe(encoder: Any, chosen: list[int], top: int) -> dict[str, Any]:
             for number in chosen
         ],
     }
+
+
+def parameters_of(encoder: Any) -> dict[str, Any]:
+    """Return the parameters of an encoder, but for the columns, which are described."""
+    return {name: value for name, value in encoder.get_params(deep=False).items() if name != "columns"}
 
 
 def keys_of(encoder: Any) -> list[Any]:
@@ -129,18 +134,27 @@ def weightiest(categories: Any, weight: Any, encodings: list[Any], top: int) -> 
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON knows it.
+    """Return a value as JSON knows it; numbers beyond all others as text, others that it has none for as text, too.
 
     Examples
     --------
-    >>> plain([np.float64(0.5), float("nan"), None])
-    [0.5, None, None]
+    >>> plain([np.float64(0.5), float("nan"), None, float("inf"), {"shop": 20.0}])
+    [0.5, None, None, 'inf', {'shop': 20.0}]
+    >>> from gpu_encode import MEstimate
+    >>> plain(MEstimate(10.0))
+    {'class': 'MEstimate', 'parameters': {'m': 10.0}}
     """
     if isinstance(value, np.ndarray | list | tuple):
         return [plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {key_name(key) if isinstance(key, tuple) else str(key): plain(one) for key, one in value.items()}
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return {"class": type(value).__name__, "parameters": plain(value.get_params(deep=False))}
     if isinstance(value, np.generic):
         value = value.item()
-    return None if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
 def text_of(value: Any) -> str:
@@ -156,15 +170,15 @@ def text_of(value: Any) -> str:
     return "missing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def show(report: dict[str, Any]) -> None:
-    """Write the report for people."""
+def show(report: dict[str, Any], parameters: dict[str, str]) -> None:
+    """Write the report for people, with the parameters as they are written in Python."""
     console = Console(highlight=False)
     facts = Table(show_header=False)
     for name in ("encoder", "target_type", "classes", "target_mean"):
         if report[name] is not None:
             facts.add_row(name.replace("_", " "), text_of(report[name]))
     facts.add_section()
-    for name, value in report["parameters"].items():
+    for name, value in parameters.items():
         facts.add_row(name, escape(value))
     console.print(facts)
     for one in report["columns"]:

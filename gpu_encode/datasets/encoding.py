@@ -197,8 +197,7 @@ def run_encoding(
         Progress(options.progress) as shown,
         memory.few_kept(options.limit),
     ):
-        run = Run(rows, output, staging, shown, options)
-        run.seconds["opening"] = time.perf_counter() - begun
+        run = Run(rows, output, staging, shown, options, begun)
         encoding = Encoding(run, encoder, column_roles, choices["keep_target"], repeatable)
         encoding.encode(staging.begin(description, options.resume, encoding.plan_work))
         if model is not None:
@@ -473,8 +472,7 @@ def run_transforming(rows: Source, destination: Any, encoder: Any, options: Opti
         Progress(options.progress) as shown,
         memory.few_kept(options.limit),
     ):
-        run = Run(rows, output, staging, shown, options)
-        run.seconds["opening"] = time.perf_counter() - begun
+        run = Run(rows, output, staging, shown, options, begun)
         size = run.size(rows.schema.names, len(model.keys), empty.num_columns)
         work = staging.begin(description, options.resume, lambda: {"part_rows": size.rows})
         with unseen_counted() as unseen:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
@@ -262,15 +262,18 @@ class Summary:
     encoded : int
         Rows that this run encoded: all but those that an earlier one had written.
     missing, unseen : mapping of str to int
-        How many of these have no value, by column that is encoded; and, of `transform_dataset`, a value that fit has
-        not seen, by output of the encoder; those without such rows are left out.
+        How many of these have no value, by column that is encoded; and a value that fit has not seen, by output of the
+        encoder, None but of `transform_dataset`.  Those without such rows are left out.
+    elapsed : float
+        Seconds from the beginning to the end.
 
     Examples
     --------
-    >>> Summary(2_000_000, 3, 4, 1, 10**8, 5 * 10**7, {"measuring": 1.5, "encoding": 2.25}, 10**9)
-    2,000,000 rows of 3 columns in 4 chunks to 1 file
-    read 100.0 MB, written 50.0 MB, at most 1.0 GB of memory
+    >>> stages = {"measuring": 1.5, "encoding": 2.25}
+    >>> Summary(2_000_000, 3, 4, 1, 10**8, 5 * 10**7, stages, 10**9, 2_000_000, {"city": 50_000}, elapsed=3.8)
+    in 4 chunks to 1 file, read 100.0 MB, written 50.0 MB, at most 1.0 GB of memory
     seconds: measuring 1.5, encoding 2.2
+    2,000,000 rows of 3 columns in 3.8 s; missing values: city 2.5% (50,000 rows)
     """
 
     rows: int
@@ -283,21 +286,23 @@ class Summary:
     peak_bytes: int = 0
     encoded: int = 0
     missing: Mapping[str, int] = field(default_factory=dict)
-    unseen: Mapping[str, int] = field(default_factory=dict)
+    unseen: Mapping[str, int] | None = None
+    elapsed: float = 0.0
 
     def __repr__(self) -> str:
-        shares = [
-            f"{word} values: {', '.join(f'{name} {share(rows, self.encoded)}' for name, rows in counts.items())}\n"
+        shares = "".join(
+            f"; {word} values: "
+            + (", ".join(f"{name} {share(rows, self.encoded)}" for name, rows in counts.items()) or "none")
             for word, counts in (("missing", self.missing), ("unseen", self.unseen))
-            if counts
-        ]
+            if counts is not None
+        )
         times = ", ".join(f"{name} {self.seconds[name]:.1f}" for name in STAGES if name in self.seconds)
         return (
-            f"{self.rows:,} rows of {self.columns} columns in {self.chunks:,} chunks to {self.files:,} "
-            f"{'file' if self.files == 1 else 'files'}\n"
-            f"read {amount(self.bytes_read)}, written {amount(self.bytes_written)}, "
-            f"at most {amount(self.peak_bytes)} of memory\n"
-            f"{''.join(shares)}seconds: {times}"
+            f"in {self.chunks:,} {'chunk' if self.chunks == 1 else 'chunks'} to {self.files:,} "
+            f"{'file' if self.files == 1 else 'files'}, read {amount(self.bytes_read)}, "
+            f"written {amount(self.bytes_written)}, at most {amount(self.peak_bytes)} of memory\n"
+            f"seconds: {times}\n"
+            f"{self.rows:,} rows of {self.columns} columns in {self.elapsed:.1f} s{shares}"
         )
 
 
@@ -356,13 +361,22 @@ class Run:
     staging : Staging
     progress : Progress
     options : Options
+    begun : float
+        When it began, by `time.perf_counter`.
     """
 
     def __init__(
-        self, source: Source, destination: Destination, staging: Staging, progress: Progress, options: Options
+        self,
+        source: Source,
+        destination: Destination,
+        staging: Staging,
+        progress: Progress,
+        options: Options,
+        begun: float,
     ) -> None:
         self.source, self.destination, self.staging, self.progress = source, destination, staging, progress
-        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.begun = begun
+        self.seconds: defaultdict[str, float] = defaultdict(float, opening=time.perf_counter() - begun)
         self.chunks = self.bytes_read = self.bytes_written = self.files = self.columns = self.encoded = 0
         self.missing: Counter[str] = Counter()
         self._limit, self._chunk_rows = options.limit, options.chunk_rows
@@ -525,8 +539,8 @@ class Run:
         self.seconds["writing"] += behind.seconds
         self.seconds["waiting"] += behind.waited
 
-    def summary(self, unseen: Mapping[str, int] = MappingProxyType({})) -> Summary:
-        """Say what was done; `unseen` are the rows whose values fit has not seen, by key."""
+    def summary(self, unseen: Mapping[str, int] | None = None) -> Summary:
+        """Say what was done; `unseen` are the rows whose values fit has not seen, by key, where they were counted."""
         return Summary(
             self.source.n_rows,
             self.columns,
@@ -538,7 +552,8 @@ class Run:
             memory.peak_bytes(),
             self.encoded,
             dict(self.missing),
-            dict(unseen),
+            None if unseen is None else dict(unseen),
+            time.perf_counter() - self.begun,
         )
 
 

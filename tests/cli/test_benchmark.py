@@ -23,6 +23,17 @@ def test_without_the_source_it_says_what_to_do(monkeypatch, tmp_path, capsys):
     assert "the benchmarks come with the source" in capsys.readouterr().err
 
 
+def test_help_has_an_example_with_and_without_the_source(monkeypatch, tmp_path, capfd):
+    assert main(["benchmark", "--help"]) == 0
+    said = capfd.readouterr().out
+    assert "gpu-encode benchmark --rows 1e6" in said
+    assert "--contender-limit" in said
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(benchmark.gpu_encode, "__path__", [str(tmp_path / "gpu_encode")])
+    assert main(["benchmark", "--help"]) == 0
+    assert "gpu-encode benchmark --rows 1e6" in capfd.readouterr().out
+
+
 def test_a_library_that_all_contenders_need(monkeypatch, capsys):
     monkeypatch.setattr(benchmark, "find_spec", lambda _: None)
     monkeypatch.chdir(Path(__file__).parents[2])

@@ -4,6 +4,7 @@ import datetime
 import decimal
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -69,9 +70,12 @@ def test_columns_that_were_chosen_are_said(run: Run, capsys: pytest.CaptureFixtu
     run(f"{FIT} sold")
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("gpu-encode: encoding city, device, zip, member, kind\ngpu-encode: 200 rows of")
-    run(f"{FIT} sold --columns city")
-    assert capsys.readouterr().err.startswith("gpu-encode: 200 rows of 12 columns in 1 chunks to 1 file\n")
+    assert said.err.startswith("gpu-encode: encoding city, device, zip, member, kind\ngpu-encode: in 1 chunk to 1 file")
+    run(f"{FIT} sold --columns device")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert re.fullmatch(r"gpu-encode: 200 rows of 12 columns in \d+\.\d s; missing values: none", last)
+    run("transform orders.parquet new.parquet --model orders.model")
+    assert capsys.readouterr().err.endswith(" s; missing values: none; unseen values: none\n")
 
 
 @pytest.mark.parametrize("encoder", ["target", "one-hot"])
@@ -90,7 +94,7 @@ def test_missing_and_unseen_rows_are_said(
         "--columns city,shop,amount,device"
     )
     missing = orders["city"].null_count
-    words = f"gpu-encode: missing values: city {missing / 2:.1f}% ({missing} rows), amount 2.0% (4 rows)\n"
+    words = f" s; missing values: city {missing / 2:.1f}% ({missing} rows), amount 2.0% (4 rows)\n"
     said = capsys.readouterr().err
     assert words in said
     assert "unseen" not in said
@@ -100,8 +104,10 @@ def test_missing_and_unseen_rows_are_said(
     pyarrow.parquet.write_table(new, "new.parquet")
     run("transform new.parquet codes.parquet --model orders.model")
     said, n_unseen = capsys.readouterr().err, pc.sum(pc.equal(shop, 99)).as_py()
-    assert f"gpu-encode: unseen values: city 0.5% (1 row), shop {n_unseen / 2:.1f}% ({n_unseen} rows)\n" in said
-    assert f"missing values: city {city.null_count / 2:.1f}% ({city.null_count} rows), amount 2.0% (4 rows)\n" in said
+    assert f"; unseen values: city 0.5% (1 row), shop {n_unseen / 2:.1f}% ({n_unseen} rows)\n" in said
+    assert (
+        f" s; missing values: city {city.null_count / 2:.1f}% ({city.null_count} rows), amount 2.0% (4 rows);" in said
+    )
     # Once, of all rows, and not of each chunk.
     assert said.count(f"{n_unseen / 200:.0%} of the rows have values of 'shop' that fit has not seen") == 1
 

@@ -27,6 +27,27 @@ def test_json_holds_what_the_encoder_holds(run: Callable[[str], None], capsys: p
     assert report["target_mean"] == encoder.target_mean_
 
 
+def test_json_has_real_types(run: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    run(f"{FIT} sold --columns city,device+zip --smooth city=m=10 --smooth device+zip=none --folds 3 --seed 7")
+    report = inspect_model("--top 3", capsys)
+    assert list(report) == ["encoder", "target_type", "classes", "target_mean", "parameters", "columns"]
+    parameters = report["parameters"]
+    assert parameters["smooth"] == {"city": {"class": "MEstimate", "parameters": {"m": 10.0}}, "device_x_zip": None}
+    assert parameters["cv"]["class"] == "KFold"
+    assert parameters["cv"]["parameters"]["n_splits"] == 3
+    assert parameters["cv"]["parameters"]["random_state"] == 7
+    assert (parameters["min_count"], parameters["shuffle"], parameters["hierarchy"]) == (0, True, None)
+    assert [type(parameters[name]) for name in ("device", "indicators")] == [str, bool]
+    for column in report["columns"]:
+        assert list(column) == ["name", "encodings", "categories", "top"]
+        assert [*map(type, column.values())] == [str, list, int, list]
+        for row in column["top"]:
+            assert list(row) == ["category", "weight", "encodings"]
+            assert isinstance(row["category"], (list, str, type(None)))
+            assert [*map(type, (row["weight"], *row["encodings"]))] == [float] * (1 + len(column["encodings"]))
+    assert {len(row["category"]) for row in report["columns"][1]["top"]} == {2}
+
+
 def test_the_most_frequent_come_first(run: Callable[[str], None], orders, capsys: pytest.CaptureFixture[str]) -> None:
     run(f"{FIT} sold --columns zip")
     top = inspect_model("", capsys)["columns"][0]["top"]

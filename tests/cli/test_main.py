@@ -1,7 +1,10 @@
 """The command itself: it starts light, says errors in one line, and an interrupt leaves nothing behind."""
 
+import importlib.metadata
 import json
 import os
+import platform
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +20,8 @@ import pyarrow.parquet
 import pytest
 
 import gpu_encode
-from gpu_encode.cli import main
+from gpu_encode.cli import doctor, main
+from gpu_encode.cli.arguments import build, parse
 
 COMMAND = [sys.executable, "-m", "gpu_encode.cli"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(next(iter(gpu_encode.__path__))).parent)}
@@ -137,10 +141,33 @@ def test_the_entry_point_starts_light() -> None:
     assert not {"numpy", "pyarrow", "rich", "sklearn", "numba", "pandas", "polars", "narwhals"} & set(modules)
 
 
-def test_python_m_runs_the_command() -> None:
-    done = subprocess.run([*COMMAND, "transform"], capture_output=True, text=True, check=False, env=ENVIRONMENT)
+@pytest.mark.parametrize("module", ["gpu_encode", "gpu_encode.cli"])
+def test_python_m_runs_the_command(module: str) -> None:
+    words = [sys.executable, "-m", module, "transform"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=ENVIRONMENT)
     assert done.returncode == 2
     assert done.stderr.startswith("gpu-encode: error: the following arguments are required: INPUT, OUTPUT, --model")
+
+
+def test_version_says_what_is_at_work(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    python, numpy, numba = platform.python_version(), np.__version__, importlib.metadata.version("numba")
+    found = f"gpu-encode {gpu_encode.__version__}, Python {python}, numpy {numpy}, numba {numba}, backend: "
+    for gpu, ready, backend in (
+        (False, True, "compiled kernels on the CPU"),
+        (False, False, "NumPy on the CPU (kernels are not compiled yet)"),
+        (True, True, "GPU 0: H100, 80 GiB"),
+    ):
+        monkeypatch.setattr(doctor, "has_gpu", lambda gpu=gpu: gpu)
+        monkeypatch.setattr(doctor.compilation, "is_ready", lambda ready=ready: ready)
+        monkeypatch.setattr(doctor, "cuda_devices", lambda: (["GPU 0: H100, 80 GiB"], 13000))
+        assert main(["--version"]) == 0
+        assert capsys.readouterr().out == f"{found}{backend}\n"
+
+
+def test_every_command_has_an_example_that_it_takes() -> None:
+    for name, command in build()[1].items():
+        [example] = re.findall(r"^  gpu-encode (.*)$", command.format_help(), re.MULTILINE)
+        assert parse(example.split()).command == name
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["doctor", "--json"]])
